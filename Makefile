@@ -1,0 +1,78 @@
+# Hedgerow's commands. `make` alone prints them.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+# one BLAS thread: our kernels are the parallel part, and two pools of threads stall each other
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: help install install-dev demo serve test test-all check format bench bench-quality openapi docs lock clean
+
+help:  ## print this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+.venv/installed: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Hedgerow needs Python 3.11 or newer; set PYTHON=python3.12, say"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/installed-dev: requirements-dev.lock .venv/installed
+	$(BIN)/pip install --quiet --require-hashes -r requirements-dev.lock
+	@touch $@
+
+.venv/installed-bench: bench/requirements.lock .venv/installed-dev
+	$(BIN)/pip install --quiet --require-hashes -r bench/requirements.lock
+	@touch $@
+
+install: .venv/installed  ## make .venv with what the service needs
+install-dev: .venv/installed-dev  ## the same and the tools of `make check` and `make test`
+
+demo: .venv/installed  ## the whole service with a sample world streaming into it
+	$(BIN)/hedgerow demo
+
+serve: .venv/installed  ## the whole service, empty
+	$(BIN)/hedgerow serve
+
+test: .venv/installed-dev check  ## lint, types, contracts and tests
+	$(BIN)/hedgerow doctor --compile
+	$(BIN)/pytest -n auto --dist worksteal -m "not slow"
+
+test-all: .venv/installed-dev check  ## everything, the long tests too
+	$(BIN)/hedgerow doctor --compile
+	$(BIN)/pytest -n auto --dist worksteal
+
+check: .venv/installed-dev  ## lint, types and import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: .venv/installed-dev  ## let ruff put the code in shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/installed-bench  ## speed: kernels and the service, ratios in one run
+	$(BIN)/python -m bench.speed
+
+bench-quality: .venv/installed-bench  ## quality on the data sets in ../shared/data
+	$(BIN)/python -m bench.quality
+
+openapi: .venv/installed  ## write openapi/openapi.json anew
+	$(BIN)/hedgerow openapi > openapi/openapi.json
+
+docs: .venv/installed  ## write docs/settings.md anew
+	$(BIN)/hedgerow doctor --settings-reference > docs/settings.md
+
+# `--universal` resolves for every platform and Python from 3.11 on; no index address ends up in the files
+LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11
+lock: .venv/installed-dev  ## resolve the lock files anew
+	$(LOCK) pyproject.toml --extra build -o requirements.lock
+	$(LOCK) pyproject.toml --extra build --extra dev -c requirements.lock -o requirements-dev.lock
+	$(LOCK) pyproject.toml --extra bench -c requirements-dev.lock -o bench/requirements.lock
+
+clean:  ## remove what the commands above made
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,23 @@
+"""What core raises, in arithmetic words only.
+
+CoreError
+├── ConfigError      a setting outside its bounds, or settings that do not go together
+├── ShapeError       arrays whose shapes or types do not fit one another
+└── StateMismatch    rows or state of another set of experts
+"""
+
+
+class CoreError(Exception):
+    """Base of every error that core raises on purpose."""
+
+
+class ConfigError(CoreError):
+    """A setting is outside its bounds, or two settings do not go together."""
+
+
+class ShapeError(CoreError):
+    """Arrays have shapes or types that do not fit one another."""
+
+
+class StateMismatch(CoreError):
+    """Rows or state were written by another set of experts."""

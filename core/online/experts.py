@@ -1,0 +1,93 @@
+"""What an expert is: a frozen recipe. A set of experts is a tuple of them; two sets have names.
+
+Figures and why: docs/online-learning.md. ``c`` is the paper's aggressiveness, on ratings of 1..5.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Variant = Literal["pa", "pa1", "pa2"]
+Step = Literal["clip", "exact"]
+Init = Literal["default", "paper"]
+
+
+@dataclass(frozen=True)
+class PassiveAggressive:
+    """SGD, NN-PA or NN-APA: non-negative factors, no biases [NN-APA, Alg. 1]."""
+
+    metric: Literal["sgd", "identity", "diag", "full"] = "diag"
+    rank: int = 10
+    c: float = 0.02
+    """Aggressiveness; the learning rate for ``sgd``."""
+    eps: float = 0.01
+    delta: float = 1.0
+    variant: Variant = "pa2"
+    step: Step = "clip"
+    cap: float = float("inf")
+    """The loss is at most this many rating units."""
+    init: Init = "default"
+    """default: sqrt(3.5 / rank) with 5 % noise; paper: U[0, 1)."""
+
+
+@dataclass(frozen=True)
+class Biased:
+    """Diagonal APA-II with a bias coordinate and factors free to be negative."""
+
+    rank: int
+    c_bias: float
+    c_factor: float
+    delta_bias: float = 0.87
+    delta_factor: float = 0.2
+    eps: float = 0.01
+    cap: float = 1.5
+    noise: float = 0.02
+    bias_decay: float = 0.015
+    joint: bool = True
+    """One step size from both sides' sums, else one for each side."""
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """As Biased with separate steps; the user row is solved anew by ridge as the history grows."""
+
+    rank: int = 16
+    c_bias: float = 0.1
+    c_factor: float = 0.08
+    delta_bias: float = 1.0
+    delta_factor: float = 0.2
+    eps: float = 0.01
+    cap: float = 1.5
+    noise: float = 0.03
+    reg: float = 5.0
+    growth: float = 1.1
+
+
+@dataclass(frozen=True)
+class Kalman:
+    """Bias and factors with a full covariance each side; rank 0 is the bias alone."""
+
+    rank: int
+    bias_variance: float
+    factor_variance: float
+    noise_variance: float
+    clip_sigmas: float
+    user_noise: float = 0.05
+    item_noise: float = 0.112
+
+
+Expert = PassiveAggressive | Biased | Resolved | Kalman
+
+PAPER_SMALL: tuple[Expert, ...] = tuple(
+    PassiveAggressive(rank=rank, c=c) for rank in (5, 10, 15) for c in (0.01, 0.05, 0.4, 0.8, 5.0)
+)
+"""The paper's 15 experts for small data sets [NN-APA, 5.1.3]."""
+
+DEFAULT: tuple[Expert, ...] = (
+    PassiveAggressive(rank=10, c=0.02, delta=1.0, eps=0.01, cap=1.5),
+    Biased(rank=24, c_bias=0.125, c_factor=0.1),
+    Biased(rank=16, c_bias=0.03125, c_factor=0.1),
+    Kalman(rank=5, bias_variance=0.74, factor_variance=0.2, noise_variance=0.59, clip_sigmas=1.5),
+    Kalman(rank=0, bias_variance=0.5, factor_variance=0.0, noise_variance=0.7, clip_sigmas=1.0),
+    Resolved(),
+)
+"""D1: a spread of aggressiveness and of kinds of error."""

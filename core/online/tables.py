@@ -1,0 +1,68 @@
+"""The rows that online models learn, and the batch of ratings they learn from.
+
+A row is one flat float32 vector, the same layout for users and items:
+
+    columns 0-1   the fingerprint of the set of experts (8 raw bytes; no kernel touches them)
+    column  2     COUNT, ratings learned so far (exact up to 2^24)
+    columns 3-4   RESIDUAL_SUM, RESIDUAL_WEIGHT: decayed residuals (the stack's features)
+    columns 5-..  each group of experts in turn: its factors and accumulators, contiguous
+
+The caller owns the tables (the learner maps ids to rows); the models change them in place.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from core.types import F32, F64, I32, I64
+
+FINGERPRINT_COLUMNS = 2
+COUNT, RESIDUAL_SUM, RESIDUAL_WEIGHT = 2, 3, 4
+FIRST_GROUP_COLUMN = 5
+
+RECENT = 512
+"""How many of a user's latest ratings the re-solved expert looks back on."""
+
+
+class Side(IntEnum):
+    """Whose row: part of the start noise, so that user "1" and item "1" differ."""
+
+    USER = 0
+    ITEM = 1
+
+
+@dataclass
+class ItemTable:
+    """``rows`` (capacity, width) f32, C-order."""
+
+    rows: F32
+
+
+@dataclass
+class UserTable:
+    """User rows and, where a model ``needs_recent``, a ring of each user's latest ratings.
+
+    rows (capacity, width) f32 · recent_item (capacity, RECENT) i32: item row numbers ·
+    recent_rating (capacity, RECENT) f32, on the inside scale · recent_count (capacity,) i64: ratings
+    put into the ring so far; the next goes to ``recent_count % RECENT``, ``min(recent_count, RECENT)`` are valid.
+    """
+
+    rows: F32
+    recent_item: I32
+    recent_rating: F32
+    recent_count: I64
+
+
+@dataclass(frozen=True)
+class Batch:
+    """n ratings in their order: all arrays (n,).
+
+    user_ix, item_ix i64: rows of the tables · rating f64 on the inside scale 1..5 ·
+    sequence i64: event numbers, the counter of every random draw · mean f64: the running mean rating
+    *before* each event, (3 + sum of ratings) / (1 + count).
+    """
+
+    user_ix: I64
+    item_ix: I64
+    rating: F64
+    sequence: I64
+    mean: F64
