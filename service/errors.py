@@ -1,0 +1,74 @@
+"""What the service raises on purpose; the edges (HTTP, command line) turn it into answers.
+
+ServiceError (status, code, retry_after_s)
+├── InvalidEvent 422          a row that cannot be accepted
+├── InvalidId 422             an id outside the rules (DESIGN 2, Ids)
+├── NotFound 404              an item, user, rating or key that is not there
+├── VersionConflict 409       somebody else changed the document meanwhile
+├── Unauthorised 401, Forbidden 403
+├── TooLarge 413              body, line, array or page beyond its bound
+├── Backlogged 503            the log is full: try again
+├── NotReady 503              not learned yet, or the service is starting
+├── StoreUnavailable 503      Redis does not answer
+└── Misconfigured             settings, store or namespace do not fit (the process does not start)
+"""
+
+
+class ServiceError(Exception):
+    """Base: ``detail`` says what is wrong and what to do."""
+
+    status = 500
+    code = "internal"
+    retry_after_s: int | None = None
+
+    def __init__(self, detail: str, *, code: str | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        if code is not None:
+            self.code = code
+
+
+class InvalidEvent(ServiceError):
+    status, code = 422, "invalid_event"
+
+
+class InvalidId(ServiceError):
+    status, code = 422, "invalid_id"
+
+
+class NotFound(ServiceError):
+    status, code = 404, "not_found"
+
+
+class VersionConflict(ServiceError):
+    status, code = 409, "version_conflict"
+
+
+class Unauthorised(ServiceError):
+    status, code = 401, "unauthorised"
+
+
+class Forbidden(ServiceError):
+    status, code = 403, "forbidden"
+
+
+class TooLarge(ServiceError):
+    status, code = 413, "too_large"
+
+
+class Backlogged(ServiceError):
+    status, code, retry_after_s = 503, "backlogged", 1
+
+
+class NotReady(ServiceError):
+    status, code, retry_after_s = 503, "not_ready", 1
+
+
+class StoreUnavailable(ServiceError):
+    status, code, retry_after_s = 503, "store_unavailable", 1
+
+
+class Misconfigured(ServiceError):
+    """Raised while starting: the message names the setting or the command that mends it."""
+
+    status, code = 500, "misconfigured"

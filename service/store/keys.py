@@ -1,0 +1,151 @@
+"""The data dictionary: every Redis key, its type, its writer and an example of its value.
+
+All keys of partition ``p`` of namespace ``ns`` share the hash tag ``{ns.p}``, so that one commit touches one
+slot; what belongs to the whole namespace has the tag ``{ns}``. Read it beside ``redis-cli``.
+"""
+
+from dataclasses import dataclass
+
+NAMESPACE_PATTERN = r"[a-z0-9-]{1,32}"
+
+
+@dataclass(frozen=True)
+class NamespaceKeys:
+    """Keys of a whole namespace."""
+
+    namespace: str
+
+    def _key(self, rest: str) -> str:
+        return f"hr:{{{self.namespace}}}:{rest}"
+
+    @property
+    def settings(self) -> str:
+        """hash: what is fixed at creation. partitions=1 scale=1:5 seed=0 created=2026-11-18T12:00:00Z."""
+        return self._key("namespace")
+
+    @property
+    def item_numbers(self) -> str:
+        """hash id -> number (api, script). "tt0111161" -> 17."""
+        return self._key("item-numbers")
+
+    @property
+    def item_ids(self) -> str:
+        """list: the id at index = number (api, same script). LINDEX 17 -> "tt0111161"."""
+        return self._key("item-ids")
+
+    def item_document(self, number: int) -> str:
+        """string, JSON with a version (api, compare-and-set). {"version":3,"categories":["film"],...}."""
+        return self._key(f"item-document:{number}")
+
+    def user_document(self, user: str) -> str:
+        """string, JSON with a version (api, compare-and-set). {"version":1,"features":{"age":31},...}."""
+        return self._key(f"user-document:{user}")
+
+    @property
+    def user_documents(self) -> str:
+        """zset of ids, score 0: the users that have a document (api), for listing."""
+        return self._key("user-documents")
+
+    @property
+    def api_keys(self) -> str:
+        """hash key id -> JSON {"hash","role","name","created","revoked"} (store/api_keys.py)."""
+        return self._key("api-keys")
+
+
+@dataclass(frozen=True)
+class PartitionKeys:
+    """Keys of one partition. ``generation`` counts rebuilds: rows of two generations never mix."""
+
+    namespace: str
+    partition: int
+
+    def _key(self, rest: str) -> str:
+        return f"hr:{{{self.namespace}.{self.partition}}}:{rest}"
+
+    @property
+    def sequence(self) -> str:
+        """string: number of the newest event in the log (append script). 1000209."""
+        return self._key("sequence")
+
+    @property
+    def log(self) -> str:
+        """stream ``<sequence>-0`` {d: packed entry, see codec.py} (append script; trimmed in the commit)."""
+        return self._key("log")
+
+    @property
+    def log_bytes(self) -> str:
+        """string: bytes of entries not yet trimmed (append script adds, commit subtracts)."""
+        return self._key("log-bytes")
+
+    def append_receipt(self, process: str) -> str:
+        """string "<counter> <sequence>": the last answer given to this api process; lives a day."""
+        return self._key(f"append:{process}")
+
+    @property
+    def state(self) -> str:
+        """hash (commit): epoch, watermark, generation, fingerprint, machine, counters. epoch=3 watermark=1000209."""
+        return self._key("state")
+
+    @property
+    def lease(self) -> str:
+        """string with expiry: who learns now (liveness only; safety is the epoch). "host:4711"."""
+        return self._key("lease")
+
+    def online(self, generation: int) -> str:
+        """hash array name -> float64 bytes: shared state of the online model (commit)."""
+        return self._key(f"online:{generation}")
+
+    def user_row(self, generation: int, user: str) -> str:
+        """string: one float32 row, see core/online/tables.py (commit)."""
+        return self._key(f"user:{generation}:{user}")
+
+    def item_row(self, generation: int, number: int) -> str:
+        """string: one float32 row, see core/online/tables.py (commit)."""
+        return self._key(f"item:{generation}:{number}")
+
+    def item_rows(self, generation: int) -> str:
+        """string, bitmap by item number: which item rows exist (commit); GETBIT 17 -> 1."""
+        return self._key(f"items:{generation}")
+
+    @property
+    def users(self) -> str:
+        """zset of user ids, score 0 (commit): index for listing, trainer and backup."""
+        return self._key("users")
+
+    def history(self, user: str) -> str:
+        """string: 24-byte records, see codec.HISTORY (commit: APPEND, or SET after deletion or compaction)."""
+        return self._key(f"history:{user}")
+
+    def trimmed(self, user: str) -> str:
+        """string: u32 item numbers whose records were trimmed away, still seen (commit)."""
+        return self._key(f"trimmed:{user}")
+
+    @property
+    def deleted_items(self) -> str:
+        """hash item number -> sequence of its deletion (commit): older records no longer count."""
+        return self._key("deleted-items")
+
+    @property
+    def dedupe(self) -> str:
+        """list of chunks: i64 ms, then 16-byte digests of events that carried an id (commit), oldest left."""
+        return self._key("dedupe")
+
+    @property
+    def changes(self) -> str:
+        """stream, capped, ids = watermarks (commit): u touched users, i touched items, p awaited predictions."""
+        return self._key("changes")
+
+    @property
+    def impressions(self) -> str:
+        """stream, capped (commit): impressions, which teach nothing and hide nothing."""
+        return self._key("impressions")
+
+    @property
+    def expert_history(self) -> str:
+        """stream, capped (commit): weights and recent losses every so many events, for plots."""
+        return self._key("expert-history")
+
+    @property
+    def topics(self) -> str:
+        """string, JSON (learner, outside the commit, derived): top items per non-negative component."""
+        return self._key("topics")
