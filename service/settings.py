@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from service.store.keys import NAMESPACE_PATTERN
+NAMESPACE_PATTERN = r"[a-z0-9-]{1,32}"
 
 
 class Kind(BaseModel):

@@ -1,0 +1,1 @@
+"""The only package that knows Redis. ``keys`` is the data dictionary, ``codec`` the binary formats."""

@@ -6,8 +6,6 @@ slot; what belongs to the whole namespace has the tag ``{ns}``. Read it beside `
 
 from dataclasses import dataclass
 
-NAMESPACE_PATTERN = r"[a-z0-9-]{1,32}"
-
 
 @dataclass(frozen=True)
 class NamespaceKeys:
