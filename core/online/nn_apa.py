@@ -1,0 +1,151 @@
+"""Groups of non-negative experts: SGD, NN-PA and NN-APA with a diagonal or a full metric.
+
+Owns how their recipes become columns of a row, a table for the kernels and start values; the formulas are
+in core/kernels/passive_aggressive.py and core/kernels/full_matrix.py.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from core.kernels import passive_aggressive
+from core.kernels.passive_aggressive import EXPERT, Experts
+from core.online.experts import PassiveAggressive
+from core.online.tables import Batch, ItemTable, Side, UserTable
+from core.rng import mix, symmetric_noise
+from core.types import F32, F64, U64
+
+_METRICS = {
+    "sgd": passive_aggressive.IDENTITY,
+    "identity": passive_aggressive.IDENTITY,
+    "diag": passive_aggressive.DIAGONAL,
+    "full": passive_aggressive.FULL,
+}
+_RULES = {
+    "pa": passive_aggressive.PA,
+    "pa1": passive_aggressive.PA1,
+    "pa2": passive_aggressive.PA2,
+}
+
+COORDINATES = 1 << 16
+"""Expert number e draws its start noise at coordinates e * COORDINATES and on."""
+
+LOWEST, HIGHEST = 1.0, 5.0
+"""The inside scale."""
+
+
+def accumulator_count(expert: PassiveAggressive) -> int:
+    """Return how many floats of a row the metric needs beside the factors."""
+    counts = {"diag": expert.rank, "full": expert.rank * (expert.rank + 1) // 2}
+    return counts.get(expert.metric, 0)
+
+
+def expert_table(experts: Sequence[PassiveAggressive], first_number: int, seed: int) -> Experts:
+    """Return the kernels' table: each expert's factors, then its accumulators, expert after expert."""
+    table = np.zeros(len(experts), dtype=EXPERT)
+    numbers = np.arange(first_number, first_number + len(experts), dtype=np.uint64)
+    table["key"] = mix(mix(np.array([seed], dtype=np.uint64)) ^ numbers)
+    column = 0
+    for row, expert in zip(table, experts, strict=True):
+        row["factors"], row["accumulators"] = column, column + expert.rank
+        row["rank"], row["metric"] = expert.rank, _METRICS[expert.metric]
+        sgd = expert.metric == "sgd"
+        row["rule"] = passive_aggressive.SGD if sgd else _RULES[expert.variant]
+        row["exact"] = expert.step == "exact" and not sgd
+        row["c"], row["eps"], row["delta"] = expert.c, expert.eps, expert.delta
+        row["cap"] = expert.cap
+        column += expert.rank + accumulator_count(expert)
+    return table
+
+
+class _NonNegativeGroup:
+    """What all non-negative experts share: the columns, the start and the prediction u.v."""
+
+    def __init__(
+        self,
+        experts: Sequence[PassiveAggressive],
+        *,
+        first_number: int,
+        seed: int,
+        beta: float,
+        rho: float | None,
+        clip: bool,
+    ) -> None:
+        self._experts = tuple(experts)
+        self._table = expert_table(experts, first_number, seed)
+        self._first_number, self._seed = first_number, seed
+        self._log_beta = float(np.log(beta))
+        self._rho = 1.0 if rho is None else float(rho)
+        self._bounds = (LOWEST, HIGHEST) if clip else (-np.inf, np.inf)
+        self.size = len(experts)
+        self.width = sum(expert.rank + accumulator_count(expert) for expert in experts)
+        self.state: dict[str, F64] = {"updates": np.zeros(self.size)}
+
+    def start(self, side: Side, id_hashes: U64, first_column: int, rows: F32) -> None:
+        """Write start values; the accumulators start at 0."""
+        rows[:, first_column : first_column + self.width] = 0.0
+        for number, (expert, row) in enumerate(zip(self._experts, self._table, strict=True)):
+            first = (self._first_number + number) * COORDINATES
+            noise = symmetric_noise(self._seed, side, id_hashes, first=first, count=expert.rank)
+            column = first_column + int(row["factors"])
+            rows[:, column : column + expert.rank] = _start_factors(expert, noise)
+
+    def predict(
+        self, user_rows: F32, item_rows: F32, mean: float, first_column: int, predictions: F64
+    ) -> None:
+        """Write u.v of each expert."""
+        passive_aggressive.predict(self._table, first_column, user_rows, item_rows, predictions)
+
+
+def _start_factors(expert: PassiveAggressive, noise: F64) -> F64:
+    if expert.init == "paper":
+        return 0.5 * (1.0 + noise)
+    # both sides alike: the first prediction is close to 3.5, a bit above the middle of the scale
+    return float(np.sqrt(3.5 / expert.rank)) * (1.0 + 0.05 * noise)
+
+
+class PassiveAggressiveGroup(_NonNegativeGroup):
+    """SGD, NN-PA and diagonal NN-APA; with ``rho``, the sampled updates of NN-APA(m)."""
+
+    def __init__(
+        self,
+        experts: Sequence[PassiveAggressive],
+        *,
+        first_number: int,
+        seed: int,
+        beta: float,
+        rho: float | None,
+        clip: bool,
+    ) -> None:
+        super().__init__(
+            experts, first_number=first_number, seed=seed, beta=beta, rho=rho, clip=clip
+        )
+        self.state["log_weights"] = np.zeros(self.size)
+        widest = max(expert.rank for expert in experts)
+        self._scratch = np.empty((2, widest), dtype=np.float32)
+
+    def learn(
+        self, batch: Batch, users: UserTable, items: ItemTable, first_column: int, predictions: F64
+    ) -> None:
+        """Go through the batch in order."""
+        passive_aggressive.learn(
+            self._table,
+            first_column,
+            users.rows,
+            items.rows,
+            batch.user_ix,
+            batch.item_ix,
+            batch.rating,
+            batch.sequence,
+            self._rho,
+            self._log_beta,
+            *self._bounds,
+            self.state["log_weights"],
+            self.state["updates"],
+            self._scratch,
+            predictions,
+        )
+
+
+class FullMatrixGroup(_NonNegativeGroup):
+    """NN-APA with the full matrix; accumulators are the packed upper triangle of H."""
