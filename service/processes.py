@@ -1,0 +1,60 @@
+"""Ending processes surely, and never outliving the one that started us."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+
+def end_process(process: subprocess.Popen[bytes], patience_s: float = 20.0) -> int:
+    """SIGTERM, then SIGKILL for one that does not listen; returns the exit code."""
+    process.terminate()
+    try:
+        return process.wait(patience_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
+
+
+def end_stranger(pid: int, title: str, patience_s: float = 20.0) -> None:
+    """End a process that is not our child, but only while its command line holds ``title``."""
+    pause = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if title not in command_line(pid):
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+        for _ in range(int(patience_s / 0.02)):
+            if title not in command_line(pid):
+                return
+            pause.wait(0.02)
+
+
+def command_line(pid: int) -> str:
+    """Return the command line or title of a process, "" when it is gone."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            return Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
+        return ""
+    # a fixed program and a number
+    asked = subprocess.run(  # noqa: S603
+        ["/bin/ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    return asked.stdout
+
+
+def end_with_parent() -> Callable[[], object] | None:
+    """Return what makes a new process end when we are killed (Linux), None where nothing does.
+
+    The system ties it to the thread that starts the process, so only the main thread may ask for it.
+    """
+    if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
+        return None
+    libc = ctypes.CDLL(None)
+    set_parent_death_signal = 1
+    return lambda: libc.prctl(set_parent_death_signal, signal.SIGTERM)

@@ -1,0 +1,81 @@
+"""What a server promises: version, eviction, durability. Checked once at the start of every role."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+import redis.exceptions as redis_errors
+
+from service.errors import Misconfigured, StoreUnavailable
+from service.store.binary import OLDEST
+
+
+@dataclass(frozen=True)
+class ServerReport:
+    """``warning`` is None when an acknowledged event is on the disk."""
+
+    product: str
+    version: str
+    warning: str | None
+
+    @property
+    def durable(self) -> bool:
+        """Whether an acknowledged event survives a power cut."""
+        return self.warning is None
+
+
+def inspect_server(client: redis.Redis) -> ServerReport:
+    """Return what the server promises; Misconfigured when it is too old or may evict keys."""
+    try:
+        info: Mapping[str, Any] = client.info("everything")
+        appendfsync = _setting(client, "appendfsync")
+        policy = _setting(client, "maxmemory-policy")
+    except (redis_errors.ConnectionError, redis_errors.TimeoutError) as error:
+        raise StoreUnavailable(
+            f"the Redis server does not answer ({error}); "
+            "check HEDGEROW_REDIS_URL and that the server runs"
+        ) from error
+    return judge(info, appendfsync=appendfsync, policy=policy)
+
+
+def judge(info: Mapping[str, Any], *, appendfsync: str | None, policy: str | None) -> ServerReport:
+    """Return the report on a server from its INFO and, where CONFIG may be read, two of its settings."""
+    product = str(info.get("server_name", "redis"))
+    version = str(info.get("valkey_version") or info.get("redis_version", "0"))
+    if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < OLDEST:
+        raise Misconfigured(f"the server is {product} {version}; Hedgerow needs 6.2 or newer")
+    policy = policy or str(info.get("maxmemory_policy", "unknown"))
+    if policy != "noeviction":
+        raise Misconfigured(
+            f"the server may evict keys (maxmemory-policy is {policy}) and would lose ratings; "
+            "run CONFIG SET maxmemory-policy noeviction and put it into the server's configuration"
+        )
+    aof = bool(int(info.get("aof_enabled", 0)))
+    return ServerReport(product, version, _durability_warning(appendfsync, aof=aof))
+
+
+def _durability_warning(appendfsync: str | None, *, aof: bool) -> str | None:
+    if not aof:
+        return (
+            "the server keeps no append-only file: a crash loses events (appendonly yes keeps them)"
+        )
+    if appendfsync is None:
+        return "the server does not tell its appendfsync: a power cut may lose the last events"
+    if appendfsync != "always":
+        return (
+            f"appendfsync is {appendfsync}: a power cut may lose the last events "
+            "(appendfsync always keeps them)"
+        )
+    return None
+
+
+def _setting(client: redis.Redis, name: str) -> str | None:
+    """Return a setting, None where the provider forbids CONFIG."""
+    try:
+        answer: Mapping[Any, Any] = client.config_get(name)
+    except redis_errors.ResponseError:
+        return None
+    for value in answer.values():
+        return value.decode() if isinstance(value, bytes) else str(value)
+    return None
