@@ -1,0 +1,96 @@
+"""The data sets that the benches use, read once; none of them is part of this repository."""
+
+import gzip
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from core.types import F64, I64
+
+FOLDER = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+FILES = {
+    "ML-100K": FOLDER / "ml-100k" / "ratings.csv.gz",
+    "ML-1M": FOLDER / "ml-1m" / "ratings.csv.gz",
+    "FilmTrust": FOLDER / "filmtrust" / "ratings.csv.gz",
+    "Jester": FOLDER / "jester-1" / "ratings.csv.gz",
+}
+SCALES = {
+    "ML-100K": (1.0, 5.0),
+    "ML-1M": (1.0, 5.0),
+    "FilmTrust": (0.5, 4.0),
+    "Jester": (-10.0, 10.0),
+}
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """n ratings in the order of their file; user, item (n,) i64 count from 0 without gaps."""
+
+    name: str
+    low: float
+    high: float
+    user: I64
+    item: I64
+    rating: F64
+    user_ids: tuple[str, ...]
+    item_ids: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.rating)
+
+    def rows(self, rows: I64) -> "Ratings":
+        """Return these rows in this order; numbers and ids stay as they are."""
+        return Ratings(
+            self.name,
+            self.low,
+            self.high,
+            self.user[rows],
+            self.item[rows],
+            self.rating[rows],
+            self.user_ids,
+            self.item_ids,
+        )
+
+
+def available(name: str) -> bool:
+    """Tell whether the data set lies where the benches look."""
+    return FILES[name].is_file()
+
+
+def read(name: str) -> Ratings:
+    """Read one of FILES."""
+    with gzip.open(FILES[name], "rt") as lines:
+        header = next(lines).strip().split(",")
+        columns = [header.index(column) for column in ("user", "item", "rating")]
+        table = np.loadtxt(lines, delimiter=",", usecols=columns)
+    return from_columns(
+        name, *SCALES[name], table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2]
+    )
+
+
+def from_columns(
+    name: str, low: float, high: float, users: I64, items: I64, rating: F64
+) -> Ratings:
+    """Number the ids; the other columns stay as they are."""
+    user_ids, user = np.unique(users, return_inverse=True)
+    item_ids, item = np.unique(items, return_inverse=True)
+    return Ratings(
+        name,
+        low,
+        high,
+        user.astype(np.int64),
+        item.astype(np.int64),
+        np.ascontiguousarray(rating, dtype=np.float64),
+        tuple(map(str, user_ids.tolist())),
+        tuple(map(str, item_ids.tolist())),
+    )
+
+
+def random_split(
+    ratings: Ratings, seed: int, test_fraction: float = 0.2
+) -> tuple[Ratings, Ratings]:
+    """Return (train, test): the split of `hedgerow eval online --order random --seed seed`."""
+    order = np.random.default_rng(seed).permutation(len(ratings))
+    n_test = round(test_fraction * len(ratings))
+    return ratings.rows(order[: len(order) - n_test]), ratings.rows(order[len(order) - n_test :])
