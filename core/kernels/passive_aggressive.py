@@ -153,7 +153,7 @@ def _drawn(counter: np.uint64, key: np.uint64, log_weight: float, rho: float) ->
 
 
 @kernel
-def learn(
+def passive_aggressive(
     experts: Experts,
     first_column: int,
     users: F32,
@@ -171,6 +171,20 @@ def learn(
     scratch: F32,
     predictions: F64,
 ) -> None:
+    """Predict, then learn each rating of a batch in its order, all experts of the table.
+
+    Equation   u' = max(u + tau sgn(r - p) G^-1 v, 0), G = (delta + H)^1/2 per coordinate, H = sum of v^2 so
+               far; the same for v with u, both from the vectors at time t          [NN-APA, Alg. 1, eq. 8-11]
+               q = (1 - rho) w / max w + rho, w <- w beta^(|r - p| / 4)             [NN-APA, Alg. 2]
+    Symbols    p = u.v · l = min(|r - p| - eps, cap), nothing happens at l <= 0 · q = v'G^-1 v ·
+               tau = l/q (PA) | min(C, l/q) (I) | l/(q + 1/(2C)) (II) | C l with G = I (SGD) ·
+               log_weights of w with maximum 0 · low, high bounds of p in w's loss
+    Arrays     rows (n, width) f32 · predictions (n, experts) f64 · scratch (2, largest rank) f32
+    Cost       O(k) an expert; allocates nothing
+    Differs    ``exact``: u' solves the problem with u >= 0 instead of being clipped after it. Every expert's
+               loss counts for its weight, learned or not: of the sampled ones alone weights never concentrate.
+    Reference  tests/core/reference.py::passive_aggressive
+    """
     for n in range(user_ix.shape[0]):
         u_row = users[user_ix[n], first_column:]
         v_row = items[item_ix[n], first_column:]
@@ -200,9 +214,14 @@ def learn(
 
 
 @kernel
-def predict(
+def passive_aggressive_predict(
     experts: Experts, first_column: int, user_rows: F32, item_rows: F32, predictions: F64
 ) -> None:
+    """Write u.v of each pair of rows and each expert; also for the experts of full_matrix.py.
+
+    Equation   p = u.v                                                              [NN-APA, Alg. 1]
+    Reference  tests/core/reference.py::passive_aggressive_predict
+    """
     for n in range(user_rows.shape[0]):
         u_row = user_rows[n, first_column:]
         v_row = item_rows[n, first_column:]

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.kernels import passive_aggressive
+from core.errors import ConfigError
+from core.kernels import full_matrix, passive_aggressive
 from core.kernels.passive_aggressive import EXPERT, Experts
 from core.online.experts import PassiveAggressive
+from core.online.group import COORDINATES
 from core.online.tables import Batch, ItemTable, Side, UserTable
 from core.rng import mix, symmetric_noise
 from core.types import F32, F64, U64
@@ -26,9 +28,6 @@ _RULES = {
     "pa1": passive_aggressive.PA1,
     "pa2": passive_aggressive.PA2,
 }
-
-COORDINATES = 1 << 16
-"""Expert number e draws its start noise at coordinates e * COORDINATES and on."""
 
 LOWEST, HIGHEST = 1.0, 5.0
 """The inside scale."""
@@ -94,7 +93,9 @@ class _NonNegativeGroup:
         self, user_rows: F32, item_rows: F32, mean: float, first_column: int, predictions: F64
     ) -> None:
         """Write u.v of each expert."""
-        passive_aggressive.predict(self._table, first_column, user_rows, item_rows, predictions)
+        passive_aggressive.passive_aggressive_predict(
+            self._table, first_column, user_rows, item_rows, predictions
+        )
 
 
 def _start_factors(expert: PassiveAggressive, noise: F64) -> F64:
@@ -128,7 +129,7 @@ class PassiveAggressiveGroup(_NonNegativeGroup):
         self, batch: Batch, users: UserTable, items: ItemTable, first_column: int, predictions: F64
     ) -> None:
         """Go through the batch in order."""
-        passive_aggressive.learn(
+        passive_aggressive.passive_aggressive(
             self._table,
             first_column,
             users.rows,
@@ -149,3 +150,44 @@ class PassiveAggressiveGroup(_NonNegativeGroup):
 
 class FullMatrixGroup(_NonNegativeGroup):
     """NN-APA with the full matrix; accumulators are the packed upper triangle of H."""
+
+    def __init__(
+        self,
+        experts: Sequence[PassiveAggressive],
+        *,
+        first_number: int,
+        seed: int,
+        beta: float,
+        rho: float | None,
+        clip: bool,
+    ) -> None:
+        if rho is not None:
+            raise ConfigError("the full matrix has no sampled updates (rho): use metric='diag'")
+        if not all(expert.delta > 0.0 for expert in experts):
+            raise ConfigError("the full matrix needs delta > 0: H alone has no inverse at first")
+        widest = max(expert.rank for expert in experts)
+        if widest > full_matrix.NODES:
+            raise ConfigError(f"the full matrix goes up to rank {full_matrix.NODES}, not {widest}")
+        super().__init__(
+            experts, first_number=first_number, seed=seed, beta=beta, rho=rho, clip=clip
+        )
+        self._squares = np.empty(5 * widest * widest)
+        self._work = np.empty((5 + widest) * full_matrix.NODES)
+
+    def learn(
+        self, batch: Batch, users: UserTable, items: ItemTable, first_column: int, predictions: F64
+    ) -> None:
+        """Go through the batch in order."""
+        full_matrix.full_matrix(
+            self._table,
+            first_column,
+            users.rows,
+            items.rows,
+            batch.user_ix,
+            batch.item_ix,
+            batch.rating,
+            self.state["updates"],
+            self._squares,
+            self._work,
+            predictions,
+        )
