@@ -10,6 +10,9 @@ from typing import Protocol
 from core.online.tables import Batch, ItemTable, Side, UserTable
 from core.types import F32, F64, U64
 
+COORDINATES = 1 << 16
+"""Expert number e draws its start noise at coordinates e * COORDINATES and on."""
+
 
 class ExpertGroup(Protocol):
     """Experts of one family: they own ``width`` adjacent columns of every row."""

@@ -1,0 +1,74 @@
+"""The Biased experts as a group; the arithmetic is in ``core/kernels/biased.py``."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from core.kernels import biased as kernels
+from core.online.experts import Biased, Resolved
+from core.online.group import COORDINATES
+from core.online.tables import Batch, ItemTable, Side, UserTable
+from core.rng import symmetric_noise
+from core.types import F32, F64, U64
+
+
+def step_settings(expert: Biased | Resolved) -> list[float]:
+    """Return one row of the kernels' ``settings``; the paper's C stands in the gain as a = 2 C."""
+    decay, joint = (expert.bias_decay, expert.joint) if isinstance(expert, Biased) else (0.0, False)
+    return [
+        2.0 * expert.c_bias,
+        2.0 * expert.c_factor,
+        expert.delta_bias,
+        expert.delta_factor,
+        expert.eps,
+        expert.cap,
+        decay,
+        float(joint),
+    ]
+
+
+class BiasedGroup:
+    """Biased experts: bias, factors and their accumulators, one expert after the other."""
+
+    def __init__(self, experts: Sequence[Biased], *, first_number: int, seed: int) -> None:
+        self.size = len(experts)
+        self.state: dict[str, F64] = {}
+        self._experts = tuple(experts)
+        self._first_number, self._seed = first_number, seed
+        self._rank = np.array([expert.rank for expert in experts], dtype=np.int64)
+        widths = 2 * (self._rank + 1)
+        self.width = int(widths.sum())
+        self._offset = np.cumsum(widths) - widths
+        self._settings = np.array([step_settings(expert) for expert in experts])
+        self._gain = np.zeros((2, int(self._rank.max())), dtype=np.float32)
+
+    def start(self, side: Side, id_hashes: U64, first_column: int, rows: F32) -> None:
+        rows[:, first_column : first_column + self.width] = 0.0
+        for number, expert in enumerate(self._experts, self._first_number):
+            at = first_column + int(self._offset[number - self._first_number]) + 1
+            first = number * COORDINATES
+            z = symmetric_noise(self._seed, side, id_hashes, first=first, count=expert.rank)
+            rows[:, at : at + expert.rank] = expert.noise * np.sqrt(3.0) * z
+
+    def learn(
+        self, batch: Batch, users: UserTable, items: ItemTable, first_column: int, predictions: F64
+    ) -> None:
+        kernels.biased(
+            users.rows,
+            items.rows,
+            batch.user_ix,
+            batch.item_ix,
+            batch.rating,
+            batch.mean,
+            self._offset + first_column,
+            self._rank,
+            self._settings,
+            self._gain,
+            predictions,
+        )
+
+    def predict(
+        self, user_rows: F32, item_rows: F32, mean: float, first_column: int, predictions: F64
+    ) -> None:
+        first = self._offset + first_column
+        kernels.biased_predict(user_rows, item_rows, mean, first, self._rank, predictions)
