@@ -1,0 +1,329 @@
+"""From the experts' predictions to one: what all aggregators need, then the aggregators.
+
+All run strictly in the order of the events; state arrays are float64 and change in place.
+"""
+
+import numpy as np
+
+from core.kernels.jit import helper, kernel
+from core.types import F32, F64, I64
+
+# columns of a row (same as core.online.tables; kernels import nothing of ours that may change under the cache)
+COUNT, RESIDUAL_SUM, RESIDUAL_WEIGHT = 2, 3, 4
+KEEP_USER, KEEP_ITEM, RESIDUAL_CAP, RESIDUAL_PRIOR = 0.8, 0.95, 1.5, 3.0
+
+# columns of ``context``
+BASE, USER_COUNT, ITEM_COUNT, USER_RESIDUAL, ITEM_RESIDUAL = range(5)
+
+FEATURES = 7
+"""Features of the stack besides the experts' deviations."""
+PRIOR, FORGET, MEDIAN_CAP = 0.1, 1e-7, 1.0
+KEEP_LOSS = 0.999
+
+
+@kernel
+def running_mean(rating: F64, total: F64, mean: F64) -> None:
+    """Write the mean rating before each event.
+
+    Equation   mu_t = (3 + sum of ratings before t) / (1 + their number)
+    Symbols    total (2,) f64: sum and number, changed in place · rating, mean (n,) f64
+    Reference  tests/core/reference_default.py::running_mean
+    """
+    for t in range(rating.size):
+        mean[t] = (3.0 + total[0]) / (1.0 + total[1])
+        total[0] += rating[t]
+        total[1] += 1.0
+
+
+@helper
+def _context(u: F32, v: F32, clipped: F64, out: F64) -> None:
+    """Write the experts' plain mean, both counts and both averages of residuals."""
+    base = 0.0
+    for e in range(clipped.size):
+        base += clipped[e]
+    out[BASE] = base / clipped.size
+    out[USER_COUNT] = u[COUNT]
+    out[ITEM_COUNT] = v[COUNT]
+    out[USER_RESIDUAL] = u[RESIDUAL_SUM] / (u[RESIDUAL_WEIGHT] + RESIDUAL_PRIOR)
+    out[ITEM_RESIDUAL] = v[RESIDUAL_SUM] / (v[RESIDUAL_WEIGHT] + RESIDUAL_PRIOR)
+
+
+@helper
+def _count(row: F32, residual: float, keep: float) -> None:
+    """Put one residual into a row's decayed average and count the event."""
+    row[COUNT] += np.float32(1.0)
+    row[RESIDUAL_SUM] = keep * row[RESIDUAL_SUM] + residual
+    row[RESIDUAL_WEIGHT] = keep * row[RESIDUAL_WEIGHT] + 1.0
+
+
+@kernel
+def context(
+    user_rows: F32,
+    item_rows: F32,
+    user_ix: I64,
+    item_ix: I64,
+    rating: F64,
+    clipped: F64,
+    out: F64,
+) -> None:
+    """Write what is known of each pair before its event, then count the event in both rows.
+
+    Equation   base = mean_e p_e; residual average = s / (m + 3), s = keep s + r, m = keep m + 1, r = clip(y - base, +-1.5)
+    Symbols    keep .8 user, .95 item · clipped (n, m) f64 predictions · out (n, 5): BASE .. ITEM_RESIDUAL
+    Reference  tests/core/reference_default.py::context
+    """
+    for t in range(rating.size):
+        u = user_rows[user_ix[t]]
+        v = item_rows[item_ix[t]]
+        _context(u, v, clipped[t], out[t])
+        residual = min(max(rating[t] - out[t, BASE], -RESIDUAL_CAP), RESIDUAL_CAP)
+        _count(u, residual, KEEP_USER)
+        _count(v, residual, KEEP_ITEM)
+
+
+@kernel
+def context_predict(user_rows: F32, item_rows: F32, clipped: F64, out: F64) -> None:
+    """Write what is known of n pairs of rows; nothing else changes.
+
+    Equation   as ``context`` without its counting
+    Symbols    user_rows, item_rows (n, width) f32 · clipped (n, m) · out (n, 5)
+    Reference  tests/core/reference_default.py::context_predict
+    """
+    for t in range(user_rows.shape[0]):
+        _context(user_rows[t], item_rows[t], clipped[t], out[t])
+
+
+@helper
+def _features(clipped: F64, known: F64, x: F64) -> None:
+    """Write the deviations from the plain mean and the seven features."""
+    m = clipped.size
+    z = known[BASE] - 3.0
+    for e in range(m):
+        x[e] = clipped[e] - known[BASE]
+    x[m] = 1.0
+    x[m + 1] = z
+    x[m + 2] = np.log1p(known[USER_COUNT]) / 3.0 - 1.0
+    x[m + 3] = np.log1p(known[ITEM_COUNT]) / 4.0 - 1.0
+    x[m + 4] = z * z
+    x[m + 5] = known[USER_RESIDUAL]
+    x[m + 6] = known[ITEM_RESIDUAL]
+
+
+@helper
+def _bounded(value: float, low: float, high: float) -> float:
+    return min(max(value, low), high)
+
+
+@helper
+def _dot(a: F64, b: F64) -> float:
+    total = 0.0
+    for d in range(a.size):
+        total += a[d] * b[d]
+    return float(total)
+
+
+@kernel
+def stack(
+    clipped: F64,
+    known: F64,
+    rating: F64,
+    covariance: F64,
+    weight: F64,
+    scratch: F64,
+    low: float,
+    high: float,
+    out: F64,
+) -> None:
+    """Recursive least squares on the experts' deviations from their mean, with two outputs.
+
+    Equation   g = A x; D = 1 / (1 + x.g); w += g D clip(y - base - w.x, +-1); w2 += g D (y - base - w2.x);
+               A -= D g g'; A_ff += 1e-7 (.1 - A_ff)
+    Symbols    x (d,) = deviations (m), 1, z, log(1+n_u)/3-1, log(1+n_i)/4-1, z^2, both residual averages; z = base - 3
+               covariance A (d, d) · weight (2, d): median-like w, mean w2 · known as ``context`` writes it
+               out (n, 2) = base + (w.x, w2.x), clipped to low..high · scratch (2, d)
+    Cost       O(n d^2); allocates nothing. A stays symmetric: it loses h h' with h = sqrt(D) g
+    Reference  tests/core/reference_default.py::stack
+    """
+    x = scratch[0]
+    g = scratch[1]
+    d = x.size
+    for t in range(rating.size):
+        _features(clipped[t], known[t], x)
+        base = known[t, BASE]
+        median = base + _dot(weight[0], x)
+        mean = base + _dot(weight[1], x)
+        out[t, 0] = _bounded(median, low, high)
+        out[t, 1] = _bounded(mean, low, high)
+        for i in range(d):
+            g[i] = _dot(covariance[i], x)
+        gain = 1.0 / (1.0 + _dot(g, x))
+        step = gain * _bounded(rating[t] - median, -MEDIAN_CAP, MEDIAN_CAP)
+        step_mean = gain * (rating[t] - mean)
+        root = np.sqrt(gain)
+        for i in range(d):
+            weight[0, i] += step * g[i]
+            weight[1, i] += step_mean * g[i]
+            g[i] *= root
+        for i in range(d):
+            for j in range(d):
+                covariance[i, j] -= g[i] * g[j]
+            covariance[i, i] += FORGET * (PRIOR - covariance[i, i])
+
+
+@kernel
+def stack_predict(
+    clipped: F64, known: F64, weight: F64, scratch: F64, low: float, high: float, out: F64
+) -> None:
+    """Both outputs of the stack for n pairs; nothing else changes.
+
+    Equation   out = base + (w.x, w2.x), clipped to low..high
+    Symbols    as in ``stack``
+    Reference  tests/core/reference_default.py::stack_predict
+    """
+    x = scratch[0]
+    for t in range(clipped.shape[0]):
+        _features(clipped[t], known[t], x)
+        for o in range(2):
+            out[t, o] = _bounded(known[t, BASE] + _dot(weight[o], x), low, high)
+
+
+@helper
+def _softmax(score: F64, weight: F64) -> None:
+    """Write exp(score) / sum exp(score)."""
+    top = score[0]
+    for e in range(1, score.size):
+        top = max(top, score[e])
+    total = 0.0
+    for e in range(score.size):
+        weight[e] = np.exp(score[e] - top)
+        total += weight[e]
+    for e in range(score.size):
+        weight[e] /= total
+
+
+@helper
+def _share_out(weight: F64, share: float) -> None:
+    """Give every expert its part of ``share``: a weight can come back after a change."""
+    floor = share / weight.size
+    for e in range(weight.size):
+        weight[e] = (1.0 - share) * weight[e] + floor
+
+
+@kernel
+def hedge(
+    clipped: F64,
+    rating: F64,
+    log_beta: float,
+    share: float,
+    log_weight: F64,
+    loss: F64,
+    scratch: F64,
+    out: F64,
+) -> None:
+    """Hedge with fixed share; also keeps every expert's losses.
+
+    Equation   out = sum_e w_e p_e; then w_e = w_e beta^(l_e), normalised; w_e = (1 - share) w_e + share / m
+    Symbols    l_e = |p_e - y| / 4 · log_weight (m,) · loss (2, m): sum of losses, sum decayed by .999 ·
+               out (n,), or (0,) when only the weights are wanted · scratch (m,)
+    Cost       O(n m); without share the weights are normalised only where they are read
+    Reference  tests/core/reference_default.py::hedge          [NN-APA, Alg. 2; Herbster and Warmuth 1998]
+    """
+    for t in range(rating.size):
+        if out.size > 0:
+            _softmax(log_weight, scratch)
+            out[t] = _dot(scratch, clipped[t])
+        for e in range(log_weight.size):
+            lost = abs(clipped[t, e] - rating[t]) / 4.0
+            log_weight[e] += log_beta * lost
+            loss[0, e] += lost
+            loss[1, e] = KEEP_LOSS * loss[1, e] + lost
+        if share > 0.0:
+            _softmax(log_weight, scratch)
+            _share_out(scratch, share)
+            for e in range(log_weight.size):
+                log_weight[e] = np.log(scratch[e])
+
+
+@helper
+def _slope(out: float, rating: float) -> float:
+    """Return the derivative of the absolute loss of the mixture."""
+    return float(np.sign(out - rating) / 4.0)
+
+
+@kernel
+def exponentiated_gradient(
+    clipped: F64, rating: F64, share: float, regret: F64, spread: F64, scratch: F64, out: F64
+) -> None:
+    """Exponentiated gradient on the absolute loss, with a rate that needs no tuning.
+
+    Equation   w = softmax(eta R), eta = sqrt(log m / V); r_e = sgn(out - y) (out - p_e) / 4; V += max r^2; R += r
+    Symbols    regret R (m,) · spread (1,): V · scratch (m,) · share: w = (1 - share) w + share / m, written back into R
+    Cost       O(n m)
+    Reference  tests/core/reference_default.py::exponentiated_gradient
+    """
+    m = regret.size
+    for t in range(rating.size):
+        eta = np.sqrt(np.log(m) / spread[0]) if spread[0] > 0.0 else 0.0
+        for e in range(m):
+            scratch[e] = eta * regret[e]
+        _softmax(scratch, scratch)
+        out[t] = _dot(scratch, clipped[t])
+        slope = _slope(out[t], rating[t])
+        largest = 0.0
+        for e in range(m):
+            r = slope * (out[t] - clipped[t, e])
+            regret[e] += r
+            largest = max(largest, r * r)
+        spread[0] += largest
+        if share > 0.0 and spread[0] > 0.0 and m > 1:
+            eta = np.sqrt(np.log(m) / spread[0])
+            for e in range(m):
+                scratch[e] = eta * regret[e]
+            _softmax(scratch, scratch)
+            _share_out(scratch, share)
+            for e in range(m):
+                regret[e] = np.log(scratch[e]) / eta
+
+
+@helper
+def _boa_weights(regret: F64, spread: F64, weight: F64) -> None:
+    """Write eta exp(eta R), normalised, and leave eta in the third row of ``spread``."""
+    m = regret.size
+    for e in range(m):
+        if spread[0, e] > 0.0:
+            spread[2, e] = min(1.0 / spread[1, e], np.sqrt(np.log(m) / spread[0, e]))
+        weight[e] = spread[2, e] * regret[e] + np.log(spread[2, e])
+    _softmax(weight, weight)
+
+
+@kernel
+def boa(
+    clipped: F64, rating: F64, share: float, regret: F64, spread: F64, scratch: F64, out: F64
+) -> None:
+    """Bernstein online aggregation on the absolute loss: a rate of its own for every expert.
+
+    Equation   w_e ~ eta_e exp(eta_e R_e), eta_e = min(1 / B_e, sqrt(log m / V_e)); r_e = sgn(out - y) (out - p_e) / 4;
+               R_e += r_e - eta_e r_e^2; V_e += r_e^2; B_e = max(B_e, |r_e|)                    [Wintenberger 2017]
+    Symbols    regret R (m,) · spread (3, m): V, B and eta (1 until V > 0) · scratch (m,) ·
+               share: w = (1 - share) w + share / m, written back into R
+    Cost       O(n m)
+    Reference  tests/core/reference_default.py::boa
+    """
+    m = regret.size
+    for t in range(rating.size):
+        if m == 1:
+            out[t] = clipped[t, 0]
+            continue
+        _boa_weights(regret, spread, scratch)
+        out[t] = _dot(scratch, clipped[t])
+        slope = _slope(out[t], rating[t])
+        for e in range(m):
+            r = slope * (out[t] - clipped[t, e])
+            regret[e] += r - spread[2, e] * r * r
+            spread[0, e] += r * r
+            spread[1, e] = max(spread[1, e], abs(r))
+        if share > 0.0:
+            _boa_weights(regret, spread, scratch)
+            _share_out(scratch, share)
+            for e in range(m):
+                regret[e] = np.log(scratch[e] / spread[2, e]) / spread[2, e]
