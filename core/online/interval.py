@@ -1,0 +1,43 @@
+"""Central 80 % intervals around the predictions; the arithmetic is in ``core/kernels/interval.py``."""
+
+import numpy as np
+
+from core.kernels import interval as kernels
+from core.types import F64
+
+
+class Intervals:
+    """Decayed histograms of the residuals, one a bucket, and the quantiles read from them."""
+
+    def __init__(self, low: float, high: float) -> None:
+        self._low, self._high = low, high
+        self._histogram = np.zeros((kernels.BUCKETS + 1, kernels.BINS))
+        self._weight = np.ones(1)
+        self._bounds = np.zeros((kernels.BUCKETS, 3))
+        self._bounds[:, 0], self._bounds[:, 1] = -1.5, 1.5
+        # a bucket is an array of its own: a commit of one event writes two of them, not all
+        self.state: dict[str, F64] = {
+            f"histogram.{bucket}": row for bucket, row in enumerate(self._histogram)
+        } | {"weight": self._weight, "bounds": self._bounds}
+
+    def learn(self, center: F64, known: F64, rating: F64) -> F64:
+        """Return the intervals (n, 2) made before each rating, then count its residual."""
+        out = np.empty((center.size, 2))
+        kernels.interval(
+            center,
+            known,
+            rating,
+            self._histogram,
+            self._weight,
+            self._bounds,
+            self._low,
+            self._high,
+            out,
+        )
+        return out
+
+    def predict(self, center: F64, known: F64) -> F64:
+        """Return the intervals (n, 2)."""
+        out = np.empty((center.size, 2))
+        kernels.interval_predict(center, known, self._bounds, self._low, self._high, out)
+        return out
