@@ -1,0 +1,463 @@
+"""The online model: groups of experts, the aggregator over them, intervals around the result.
+
+It owns the shared state; the rows belong to the caller (see ``tables.py``). ``learn`` predicts, then learns,
+strictly in order, so that the size of a batch never changes the state; ``predict`` changes nothing.
+Ratings are mapped linearly to 1..5 inside and back at the edge.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from core.errors import ConfigError, ShapeError, StateMismatch
+from core.kernels import aggregate as kernels
+from core.online.aggregators import AggregatorName, HedgeWeights, aggregator
+from core.online.biased import BiasedGroup
+from core.online.experts import DEFAULT, Expert, Kalman, PassiveAggressive, Resolved
+from core.online.group import ExpertGroup
+from core.online.interval import Intervals
+from core.online.kalman import KalmanGroup
+from core.online.nn_apa import FullMatrixGroup, PassiveAggressiveGroup
+from core.online.resolved import ResolvedGroup
+from core.online.tables import (
+    FINGERPRINT_COLUMNS,
+    FIRST_GROUP_COLUMN,
+    RECENT,
+    Batch,
+    ItemTable,
+    Side,
+    UserTable,
+)
+from core.types import F32, F64, I64, U64
+
+LOWEST, HIGHEST = 1.0, 5.0
+"""The inside scale."""
+
+ARITHMETIC = 1
+"""Part of the fingerprint; raised by every change that gives rows or state another meaning."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The native scale of the ratings."""
+
+    low: float = 1.0
+    high: float = 5.0
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.low) and isfinite(self.high) and self.low < self.high):
+            raise ConfigError(f"a scale needs finite low < high, not {self.low}:{self.high}")
+
+    def inside(self, native: F64) -> F64:
+        """Map native ratings to 1..5."""
+        return LOWEST + (native - self.low) * ((HIGHEST - LOWEST) / (self.high - self.low))
+
+    def native(self, inside: F64) -> F64:
+        """Map 1..5 back."""
+        return self.low + (inside - LOWEST) * ((self.high - self.low) / (HIGHEST - LOWEST))
+
+
+@dataclass(frozen=True)
+class OnlineConfig:
+    """Everything that decides the arithmetic; two equal ones give the same bits."""
+
+    experts: tuple[Expert, ...] = DEFAULT
+    aggregator: AggregatorName = "stack"
+    scale: Scale = Scale()
+    seed: int = 0
+    beta: float = 0.999
+    """Hedge's decay per unit of loss (a loss is a quarter of the absolute error)."""
+    rho: float | None = None
+    """Sampled updates of NN-APA(m): the least probability of an update; None: all experts always learn."""
+    share: float = 1e-4
+    """Fixed share: the part of the weights dealt out evenly at every event."""
+    clip: bool = True
+    """Clip predictions to the scale."""
+
+    def __post_init__(self) -> None:
+        if not self.experts:
+            raise ConfigError("the set of experts is empty: give at least one")
+        if self.aggregator not in {"stack", "hedge", "boa", "eg", "uniform"}:
+            raise ConfigError(
+                f"no aggregator {self.aggregator!r}: stack, hedge, boa, eg or uniform"
+            )
+        if not 0 <= self.seed < 2**63:
+            raise ConfigError(f"seed must be in 0 .. 2^63 - 1, not {self.seed}")
+        if not 0.0 < self.beta < 1.0:
+            raise ConfigError(f"beta must be above 0 and below 1, not {self.beta}")
+        if not 0.0 <= self.share < 1.0:
+            raise ConfigError(f"share must be in 0 .. 1, 1 left out, not {self.share}")
+        if self.rho is not None:
+            self._check_sampling(self.rho)
+
+    def _check_sampling(self, rho: float) -> None:
+        if not 0.0 < rho <= 1.0:
+            raise ConfigError(f"rho must be above 0 and at most 1, not {rho}")
+        diagonal = {"sgd", "identity", "diag"}
+        if not all(isinstance(e, PassiveAggressive) and e.metric in diagonal for e in self.experts):
+            raise ConfigError(
+                "sampled updates (rho) need a set of NN-PA, diagonal NN-APA and SGD experts only: "
+                "use rho=None for other sets"
+            )
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """n predictions on the native scale."""
+
+    rating: F64
+    """(n,) what is served: the median-like output."""
+    mean: F64
+    """(n,) the mean output: smallest squared error."""
+    low: F64
+    high: F64
+    """(n,) each, the central 80 % interval."""
+    parts: F64
+    """(n, m) each expert's own prediction."""
+    weights: F64
+    """(m,) each expert's part in ``rating``; they sum to 1 and may be negative in the stack."""
+
+
+@dataclass(frozen=True)
+class Learned(Predicted):
+    """As ``Predicted``, each made before its rating was learned; ``weights`` are those afterwards."""
+
+
+@dataclass(frozen=True)
+class ExpertReport:
+    """How one expert is doing."""
+
+    name: str
+    family: str
+    rank: int
+    c: float | None
+    """Aggressiveness, of the factors where biases have another; None for Kalman."""
+    weight: float
+    """Its Hedge weight."""
+    part: float
+    """Its part in the served output."""
+    cumulative_loss: float
+    """Sum of |error| / 4 on the inside scale."""
+    recent_loss: float
+    """Mean loss of about the last 1 000 ratings."""
+    updates: int
+    regret_to_best: float
+    """Its cumulative loss less that of the best expert in hindsight."""
+
+
+def family_and_name(expert: Expert, number: int) -> tuple[str, str]:
+    """Return the family and a name that is unique within the set."""
+    if isinstance(expert, PassiveAggressive):
+        family = {"sgd": "sgd", "identity": "nn-pa"}.get(expert.metric, f"nn-apa-{expert.metric}")
+    else:
+        family = type(expert).__name__.lower()
+    return family, f"{number}-{family}-{expert.rank}"
+
+
+def expert_c(expert: Expert) -> float | None:
+    """Return the aggressiveness that stands in reports."""
+    if isinstance(expert, PassiveAggressive):
+        return expert.c
+    return None if isinstance(expert, Kalman) else expert.c_factor
+
+
+@dataclass(frozen=True)
+class _Member:
+    """A group, where its columns start and which experts of the set it holds."""
+
+    group: ExpertGroup
+    first_column: int
+    columns: I64
+    label: str
+
+
+class OnlineModel:
+    """Learns ratings one by one with a set of experts; see the module docstring."""
+
+    def __init__(self, config: OnlineConfig) -> None:
+        self.config = config
+        size = len(config.experts)
+        self.names = tuple(family_and_name(e, i)[1] for i, e in enumerate(config.experts))
+        self.needs_recent = any(isinstance(e, Resolved) for e in config.experts)
+        self.fingerprint = _fingerprint(config)
+        self._members = list(_members(config))
+        last = self._members[-1]
+        self.width = last.first_column + last.group.width
+        self._bounds = (LOWEST, HIGHEST) if config.clip else (-np.inf, np.inf)
+        self._mean = np.zeros(2)
+        self._hedge = HedgeWeights(
+            size,
+            beta=config.beta,
+            share=config.share,
+            wanted=config.aggregator == "hedge",
+        )
+        self._aggregator = aggregator(
+            config.aggregator,
+            size,
+            hedge=self._hedge,
+            share=config.share,
+            low=self._bounds[0],
+            high=self._bounds[1],
+        )
+        self._intervals = Intervals(*self._bounds)
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def user_table(self, capacity: int) -> UserTable:
+        """Return an empty table; its memory is touched only where rows are written."""
+        ring = RECENT if self.needs_recent else 1
+        return UserTable(
+            rows=np.zeros((capacity, self.width), dtype=np.float32),
+            recent_item=np.zeros((capacity, ring), dtype=np.int32),
+            recent_rating=np.zeros((capacity, ring), dtype=np.float32),
+            recent_count=np.zeros(capacity, dtype=np.int64),
+        )
+
+    def item_table(self, capacity: int) -> ItemTable:
+        """Return an empty table; its memory is touched only where rows are written."""
+        return ItemTable(rows=np.zeros((capacity, self.width), dtype=np.float32))
+
+    def start(self, side: Side, id_hashes: U64) -> F32:
+        """Return the rows (n, width) of ids without ratings: a pure function of (config, side, id)."""
+        rows = np.zeros((id_hashes.size, self.width), dtype=np.float32)
+        rows[:, :FINGERPRINT_COLUMNS] = np.frombuffer(self.fingerprint, dtype=np.float32)
+        for member in self._members:
+            member.group.start(side, id_hashes, member.first_column, rows)
+        return rows
+
+    def topic_columns(self) -> slice | None:
+        """Return the factors of the first non-negative expert, or None: they carry the topics."""
+        for member in self._members:
+            expert = self.config.experts[member.columns[0]]
+            if isinstance(expert, PassiveAggressive):
+                return slice(member.first_column, member.first_column + expert.rank)
+        return None
+
+    # --- learn and predict ------------------------------------------------------------------------
+
+    def learn(
+        self,
+        users: UserTable,
+        items: ItemTable,
+        user_ix: I64,
+        item_ix: I64,
+        rating: F64,
+        sequence: I64,
+    ) -> Learned:
+        """Predict, then learn, n ratings on the native scale in their order; arrays (n,)."""
+        self._check_batch(users, items, user_ix, item_ix, rating, sequence)
+        inside = self.config.scale.inside(rating)
+        mean = np.empty(rating.size)
+        kernels.running_mean(inside, self._mean, mean)
+        batch = Batch(user_ix, item_ix, inside, sequence, mean)
+        parts = np.empty((rating.size, len(self.names)))
+        for member in self._members:
+            own = np.empty((rating.size, member.group.size))
+            member.group.learn(batch, users, items, member.first_column, own)
+            parts[:, member.columns] = own
+        clipped = np.clip(parts, *self._bounds)
+        known = np.empty((rating.size, 5))
+        kernels.context(users.rows, items.rows, user_ix, item_ix, inside, clipped, known)
+        mixture = self._hedge.follow(clipped, inside)
+        out = np.empty((rating.size, 2))
+        self._aggregator.learn(clipped, known, inside, mixture, out)
+        interval = self._intervals.learn(out[:, 0].copy(), known, inside)
+        return Learned(*self._native(out, interval, clipped))
+
+    def predict(self, user_rows: F32, item_rows: F32) -> Predicted:
+        """Predict n pairs of rows (n, width); changes nothing."""
+        if user_rows.shape != item_rows.shape or user_rows.shape[1:] != (self.width,):
+            raise ShapeError(
+                f"rows must be two arrays of one shape (n, {self.width}), "
+                f"not {user_rows.shape} and {item_rows.shape}"
+            )
+        user_rows, item_rows = _rows(user_rows), _rows(item_rows)
+        n = user_rows.shape[0]
+        mean = (3.0 + self._mean[0]) / (1.0 + self._mean[1])
+        parts = np.empty((n, len(self.names)))
+        for member in self._members:
+            own = np.empty((n, member.group.size))
+            member.group.predict(user_rows, item_rows, mean, member.first_column, own)
+            parts[:, member.columns] = own
+        clipped = np.clip(parts, *self._bounds)
+        known = np.empty((n, 5))
+        kernels.context_predict(user_rows, item_rows, clipped, known)
+        out = np.empty((n, 2))
+        self._aggregator.predict(clipped, known, out)
+        interval = self._intervals.predict(out[:, 0].copy(), known)
+        return Predicted(*self._native(out, interval, clipped))
+
+    def _native(self, out: F64, interval: F64, clipped: F64) -> tuple[F64, ...]:
+        native = self.config.scale.native
+        both, bounds = native(out), native(interval)
+        return (
+            both[:, 0],
+            both[:, 1],
+            bounds[:, 0],
+            bounds[:, 1],
+            native(clipped),
+            self._aggregator.parts(),
+        )
+
+    def _check_batch(
+        self,
+        users: UserTable,
+        items: ItemTable,
+        user_ix: I64,
+        item_ix: I64,
+        rating: F64,
+        sequence: I64,
+    ) -> None:
+        """Kernels check no bounds: a wrong row number would write anywhere."""
+        if not user_ix.size == item_ix.size == rating.size == sequence.size:
+            raise ShapeError("user_ix, item_ix, rating and sequence must have one length")
+        if users.rows.shape[1] != self.width or items.rows.shape[1] != self.width:
+            raise ShapeError(f"rows must be {self.width} wide: make the tables with this model")
+        for table, ix in ((users.rows, user_ix), (items.rows, item_ix)):
+            if ix.size and (ix.min() < 0 or ix.max() >= len(table)):
+                raise ShapeError(f"a row number lies outside 0 .. {len(table) - 1}")
+        if not np.isfinite(rating).all():
+            raise ShapeError("ratings must be finite numbers")
+
+    # --- state ------------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, F64]:
+        """Return all shared state as named arrays: views, in a fixed order."""
+        state = {"mean": self._mean}
+        for member in self._members:
+            state |= _named(member.label, member.group.state)
+        state |= _named("hedge", self._hedge.state)
+        state |= _named(self.config.aggregator, self._aggregator.state)
+        return state | _named("interval", self._intervals.state)
+
+    def load(self, arrays: dict[str, F64]) -> None:
+        """Take over state that ``arrays`` gave; refuses another model's."""
+        mine = self.arrays()
+        if mine.keys() != arrays.keys():
+            names = sorted(mine.keys() ^ arrays.keys())
+            raise StateMismatch(
+                f"state of another set of experts, differing in: {', '.join(names)}"
+            )
+        for name, own in mine.items():
+            if own.shape != arrays[name].shape:
+                raise StateMismatch(
+                    f"state {name} has shape {arrays[name].shape}, this set of experts needs {own.shape}"
+                )
+        for name, own in mine.items():
+            own[...] = arrays[name]
+
+    def experts(self) -> list[ExpertReport]:
+        """Return how every expert is doing, in the order of the set."""
+        weight, part = self._hedge.weights(), self._aggregator.parts()
+        total, recent = self._hedge.loss
+        seen = float(self._mean[1])
+        recent_events = (1.0 - kernels.KEEP_LOSS**seen) / (1.0 - kernels.KEEP_LOSS)
+        updates = self._updates()
+        return [
+            ExpertReport(
+                name=self.names[e],
+                family=family_and_name(expert, e)[0],
+                rank=expert.rank,
+                c=expert_c(expert),
+                weight=float(weight[e]),
+                part=float(part[e]),
+                cumulative_loss=float(total[e]),
+                recent_loss=float(recent[e] / max(recent_events, 1.0)),
+                updates=int(updates[e]),
+                regret_to_best=float(total[e] - total.min()),
+            )
+            for e, expert in enumerate(self.config.experts)
+        ]
+
+    def _updates(self) -> F64:
+        """Return how many ratings each expert learned."""
+        updates = np.full(len(self.names), self._mean[1])
+        for member in self._members:
+            if "updates" in member.group.state:
+                updates[member.columns] = member.group.state["updates"]
+        return updates
+
+
+def _rows(rows: F32) -> F32:
+    return np.ascontiguousarray(rows, dtype=np.float32)
+
+
+def _named(label: str, state: dict[str, F64]) -> dict[str, F64]:
+    return {f"{label}.{name}": array for name, array in state.items()}
+
+
+def _fingerprint(config: OnlineConfig) -> bytes:
+    """Return 8 bytes that differ for configurations that compute differently."""
+    settings = [(f.name, getattr(config, f.name)) for f in fields(config)]
+    return hashlib.blake2b(repr((ARITHMETIC, settings)).encode(), digest_size=8).digest()
+
+
+def _members(config: OnlineConfig) -> Iterator[_Member]:
+    """Yield the groups in the order of their columns; experts of one family share a group."""
+    column, number = FIRST_GROUP_COLUMN, 0
+    for label, chosen, build in _families(config):
+        group = build([config.experts[e] for e in chosen], number)
+        yield _Member(group, column, np.array(chosen, dtype=np.int64), label)
+        column += group.width
+        number += len(chosen)
+
+
+def _families(
+    config: OnlineConfig,
+) -> list[tuple[str, list[int], Callable[[list[Any], int], ExpertGroup]]]:
+    """Return label, members and constructor of each family, in the order of their columns."""
+    seed = config.seed
+
+    def flat(experts: list[Any], number: int) -> ExpertGroup:
+        return PassiveAggressiveGroup(
+            experts,
+            first_number=number,
+            seed=seed,
+            beta=config.beta,
+            rho=config.rho,
+            clip=config.clip,
+        )
+
+    def full(experts: list[Any], number: int) -> ExpertGroup:
+        return FullMatrixGroup(
+            experts,
+            first_number=number,
+            seed=seed,
+            beta=config.beta,
+            rho=config.rho,
+            clip=config.clip,
+        )
+
+    def biased(experts: list[Any], number: int) -> ExpertGroup:
+        return BiasedGroup(experts, first_number=number, seed=seed)
+
+    def resolved(experts: list[Any], number: int) -> ExpertGroup:
+        return ResolvedGroup(experts, first_number=number, seed=seed)
+
+    def kalman(experts: list[Any], number: int) -> ExpertGroup:
+        return KalmanGroup(experts, first_number=number, seed=seed)
+
+    build = {
+        "nn_apa": flat,
+        "nn_apa_full": full,
+        "biased": biased,
+        "resolved": resolved,
+        "kalman": kalman,
+    }
+    labels = [_group_label(expert) for expert in config.experts]
+    return [
+        (label, [e for e, own in enumerate(labels) if own == label], build[label])
+        for label in build
+        if label in labels
+    ]
+
+
+def _group_label(expert: Expert) -> str:
+    """Return which group an expert belongs to; it also names the group's state."""
+    if isinstance(expert, PassiveAggressive):
+        return "nn_apa_full" if expert.metric == "full" else "nn_apa"
+    return type(expert).__name__.lower()
