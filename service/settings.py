@@ -1,10 +1,40 @@
-"""One frozen tree of settings: HEDGEROW_* and hedgerow.toml. Built once in cli, passed down, never imported as an object."""
+"""One frozen tree of settings, from HEDGEROW_* and hedgerow.toml.
 
+Built once by the command line with ``load_settings`` and passed down; nobody imports a settings object.
+The reference, docs/settings.md, is generated from this file.
+"""
+
+import difflib
+import json
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+)
+from pydantic_core import ErrorDetails
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    TomlConfigSettingsSource,
+)
+
+from service.errors import Misconfigured
+
+PREFIX = "HEDGEROW_"
+CONFIG_NAME = "HEDGEROW_CONFIG"
+"""Names the settings file; without it hedgerow.toml in the working directory is read, if it is there."""
+API_KEY_NAME = "HEDGEROW_API_KEY"
+"""The key that the commands which talk to a running service (``import``, ``export``) send."""
 
 NAMESPACE_PATTERN = r"[a-z0-9-]{1,32}"
 
@@ -40,7 +70,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         env_prefix="HEDGEROW_",
         env_nested_delimiter="__",
-        toml_file="hedgerow.toml",
+        env_ignore_empty=True,
         extra="forbid",
         frozen=True,
         use_attribute_docstrings=True,
@@ -48,7 +78,7 @@ class Settings(BaseSettings):
 
     namespace: Annotated[str, Field(pattern=f"^{NAMESPACE_PATTERN}$")] = "main"
     """Which catalogue, histories and models this process serves."""
-    redis_url: str | None = None
+    redis_url: Annotated[str, Field(pattern=r"^(redis|rediss|unix)://")] | None = None
     """A Redis or Valkey 6.2 or newer; without it ``serve`` starts a private one in the data directory."""
     data_dir: Path = Path("hedgerow-data")
     """Where the private server keeps its files; locked against a second ``serve``."""
@@ -71,7 +101,7 @@ class Settings(BaseSettings):
     aggregator: Literal["stack", "hedge", "boa", "eg", "uniform"] = "stack"
     """How the experts' predictions become one; after a change run ``hedgerow rebuild``."""
     kinds: dict[str, Kind] = KINDS
-    """Kinds of feedback besides ratings, and what they mean."""
+    """Kinds of feedback besides ratings, and what they mean; kinds given here add to or change these."""
     max_items: Annotated[int, Field(ge=1)] = 10_000_000
     """Most item numbers a namespace gives out."""
     history_limit: Annotated[int, Field(ge=16)] = 5_000
@@ -100,3 +130,130 @@ class Settings(BaseSettings):
     """How long a silent learner keeps others waiting."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Least severe log line that is printed."""
+
+    @field_validator("scale")
+    @classmethod
+    def _low_below_high(cls, scale: str) -> str:
+        low, high = scale.split(":")
+        if float(low) >= float(high):
+            raise ValueError("the lowest rating must be below the highest, as in 1:5")
+        return scale
+
+    @field_validator("kinds", mode="before")
+    @classmethod
+    def _over_the_defaults(cls, kinds: Any) -> Any:
+        if not isinstance(kinds, Mapping):
+            return kinds
+        merged: dict[str, Any] = {name: kind.model_dump() for name, kind in KINDS.items()}
+        for name, kind in kinds.items():
+            given = kind.model_dump() if isinstance(kind, Kind) else kind
+            merged[name] = (
+                {**merged.get(name, {}), **given} if isinstance(given, Mapping) else given
+            )
+        return merged
+
+    @field_validator("kinds")
+    @classmethod
+    def _each_code_once(cls, kinds: dict[str, Kind]) -> dict[str, Kind]:
+        if "rating" in kinds:
+            raise ValueError("'rating' is not a kind: it is what the field `rating` means")
+        names = {kind.code: name for name, kind in kinds.items()}
+        for name, kind in kinds.items():
+            if names[kind.code] != name:
+                raise ValueError(f"{name} and {names[kind.code]} have the same code {kind.code}")
+        return kinds
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Lowest and highest rating as numbers."""
+        low, high = self.scale.split(":")
+        return float(low), float(high)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Flags of the command line win over the environment, that over the file."""
+        file = TomlConfigSettingsSource(settings_cls, _settings_file(os.environ))
+        return init_settings, env_settings, file
+
+
+KNOWN_NAMES = frozenset(
+    {PREFIX + name.upper() for name in Settings.model_fields} | {CONFIG_NAME, API_KEY_NAME}
+)
+
+
+def load_settings(**flags: Any) -> Settings:
+    """Read flags that are not None, HEDGEROW_* and the file; Misconfigured names what does not fit."""
+    _refuse_unknown_names(os.environ)
+    try:
+        return Settings(**{name: value for name, value in flags.items() if value is not None})
+    except ValidationError as error:
+        raise Misconfigured(_explain(error)) from error
+    except tomllib.TOMLDecodeError as error:
+        raise Misconfigured(f"{_settings_file(os.environ)} is not valid TOML: {error}") from error
+    except SettingsError as error:
+        raise Misconfigured(f"{error}: nested settings are written as JSON") from error
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """Return the HEDGEROW_* names and values that give a child process the same settings."""
+    values = settings.model_dump(mode="json", exclude_none=True)
+    return {
+        PREFIX + name.upper(): value if isinstance(value, str) else json.dumps(value)
+        for name, value in values.items()
+    }
+
+
+def without_hedgerow(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the other variables of an environment."""
+    return {name: value for name, value in environ.items() if not name.upper().startswith(PREFIX)}
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return "; did you mean X?", or "" when nothing known is close."""
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _settings_file(environ: Mapping[str, str]) -> Path:
+    given = environ.get(CONFIG_NAME)
+    path = Path(given or "hedgerow.toml")
+    if given and not path.is_file():
+        raise Misconfigured(f"{CONFIG_NAME} names {given}, and there is no such file")
+    return path
+
+
+def _refuse_unknown_names(environ: Mapping[str, str]) -> None:
+    unknown = [
+        f"{name} is not a setting{nearest(name.upper(), KNOWN_NAMES)}"
+        for name in sorted(environ)
+        if name.upper().startswith(PREFIX) and not _is_known(name.upper())
+    ]
+    if unknown:
+        raise Misconfigured("; ".join(unknown) + " (docs/settings.md lists them all)")
+
+
+def _is_known(name: str) -> bool:
+    return name in KNOWN_NAMES or name.startswith(PREFIX + "KINDS__")
+
+
+def _explain(error: ValidationError) -> str:
+    return "; ".join(
+        _explain_one([str(part) for part in problem["loc"]], problem)
+        for problem in error.errors(include_url=False, include_context=False)
+    )
+
+
+def _explain_one(path: list[str], problem: ErrorDetails) -> str:
+    if problem["type"] == "extra_forbidden":
+        known = Settings.model_fields if len(path) == 1 else Kind.model_fields
+        return f"{'.'.join(path)} is not a setting{nearest(path[-1], known)}"
+    # the url may hold a password
+    given = "" if path[0] == "redis_url" else f" (it is {problem['input']!r})"
+    return f"{PREFIX}{'__'.join(path).upper()}: {problem['msg']}{given}"

@@ -53,6 +53,6 @@ def test_a_valkey_server_is_known_by_its_own_version() -> None:
 
 def test_a_server_that_does_not_answer_is_unavailable() -> None:
     once = Retry(NoBackoff(), 0)
-    with redis.Redis(unix_socket_path="/nowhere/s", retry=once) as client:
-        with pytest.raises(StoreUnavailable):
-            inspect_server(client)
+    nobody = redis.Redis(unix_socket_path="/nowhere/s", retry=once)
+    with nobody as client, pytest.raises(StoreUnavailable):
+        inspect_server(client)

@@ -1,0 +1,128 @@
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from service.errors import Misconfigured
+from service.settings import KINDS, Settings, environment, load_settings, without_hedgerow
+
+
+@pytest.fixture(autouse=True)
+def an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_flag_wins_over_the_environment_and_that_over_the_file(
+    an_empty_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (an_empty_directory / "hedgerow.toml").write_text('port = 1\nhost = "file"\nseed = 3\n')
+    monkeypatch.setenv("HEDGEROW_PORT", "2")
+    monkeypatch.setenv("HEDGEROW_HOST", "environment")
+    settings = load_settings(port=5, host=None)
+    assert (settings.port, settings.host, settings.seed) == (5, "environment", 3)
+
+
+def test_another_settings_file_can_be_named(
+    an_empty_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (an_empty_directory / "other.toml").write_text("port = 77")
+    monkeypatch.setenv("HEDGEROW_CONFIG", "other.toml")
+    assert load_settings().port == 77
+
+
+def test_a_named_settings_file_must_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGEROW_CONFIG", "gone.toml")
+    with pytest.raises(Misconfigured, match=r"HEDGEROW_CONFIG names gone\.toml"):
+        load_settings()
+
+
+def test_every_unknown_name_is_listed_with_the_nearest_known_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HEDGEROW_PORTT", "1")
+    monkeypatch.setenv("HEDGEROW_KIND__VIEW", "1")
+    monkeypatch.setenv("HEDGEROW_PORT__X", "1")
+    with pytest.raises(Misconfigured) as refused:
+        load_settings()
+    for expected in (
+        "HEDGEROW_PORTT",
+        "mean HEDGEROW_PORT?",
+        "HEDGEROW_KIND__",
+        "HEDGEROW_PORT__X",
+    ):
+        assert expected in refused.value.detail
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("potr = 1", "potr is not a setting; did you mean port?"),
+        (
+            "port = 70000",
+            "HEDGEROW_PORT: Input should be less than or equal to 65535 (it is 70000)",
+        ),
+        ("port = ", "not valid TOML"),
+        ("[kinds.view]\nwieght = 1.0", "kinds.view.wieght is not a setting; did you mean weight?"),
+        ("[kinds.wish]\ncode = 1\nweight = 1.0\nsign = 1\nhides = false", "same code 1"),
+        ("[kinds.rating]\ncode = 9\nweight = 1.0\nsign = 1\nhides = false", "not a kind"),
+        ('scale = "5:1"', "must be below the highest"),
+        ("kinds = 3", "HEDGEROW_KINDS"),
+    ],
+)
+def test_a_wrong_file_says_what_is_wrong(an_empty_directory: Path, text: str, said: str) -> None:
+    (an_empty_directory / "hedgerow.toml").write_text(text)
+    with pytest.raises(Misconfigured) as refused:
+        load_settings()
+    assert said in refused.value.detail
+
+
+def test_a_password_in_a_wrong_url_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGEROW_REDIS_URL", "http://:geheim@host")
+    with pytest.raises(Misconfigured) as refused:
+        load_settings()
+    assert "geheim" not in refused.value.detail
+
+
+def test_half_written_json_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGEROW_KINDS", "{")
+    with pytest.raises(Misconfigured, match="JSON"):
+        load_settings()
+
+
+def test_one_kind_can_be_changed_and_another_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGEROW_KINDS__VIEW__WEIGHT", "0.3")
+    monkeypatch.setenv(
+        "HEDGEROW_KINDS__WISH", '{"code": 20, "weight": 1, "sign": 1, "hides": false}'
+    )
+    kinds = load_settings().kinds
+    assert kinds["view"].weight == 0.3
+    assert kinds["view"].code == KINDS["view"].code
+    assert set(kinds) == {*KINDS, "wish"}
+
+
+def test_an_empty_variable_counts_as_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGEROW_REDIS_URL", "")
+    assert load_settings().redis_url is None
+
+
+def test_a_child_process_gets_the_same_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = load_settings(
+        port=1, scale="-10:10", redis_url="unix:///run/s", data_dir=Path("/x y")
+    )
+    for name, value in environment(settings).items():
+        monkeypatch.setenv(name, value)
+    assert load_settings() == settings
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(ValidationError):
+        Settings().port = 1  # type: ignore[misc]
+
+
+def test_the_scale_is_offered_as_numbers() -> None:
+    assert load_settings(scale="-10:10").bounds == (-10.0, 10.0)
+
+
+def test_the_rest_of_an_environment_is_kept() -> None:
+    assert without_hedgerow({"HEDGEROW_PORT": "1", "PATH": "/bin"}) == {"PATH": "/bin"}
