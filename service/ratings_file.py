@@ -1,0 +1,277 @@
+"""Ratings in files: CSV or NDJSON, plain or gzip, read in bounded memory.
+
+A CSV needs a header that names ``user,item,rating`` and may name ``timestamp``; NDJSON has the same names as
+fields. Other columns are ignored. Timestamps are Unix seconds (from 1e11 up: milliseconds) or RFC 3339.
+Every error names the file, the line and what to do.
+"""
+
+import csv
+import gzip
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import msgspec
+import numpy as np
+
+from core.types import F64, I64
+from service.errors import ServiceError
+
+LONGEST_LINE = 1 << 20
+"""In bytes; a longer line is refused instead of read into memory."""
+CHUNK = 50_000
+"""Rows read at a time."""
+MILLISECONDS_FROM = 1e11
+LATEST_MS = 253_402_300_800_000
+"""The year 10000: later times are mistakes."""
+
+
+class BadRatingsFile(ServiceError):
+    """The file cannot be read as ratings."""
+
+    status, code = 422, "bad_ratings_file"
+
+
+@dataclass(frozen=True)
+class RatingChunk:
+    """Some rows of a file in their order, n at most ``CHUNK``."""
+
+    users: list[str]
+    items: list[str]
+    rating: F64
+    timestamp_ms: I64 | None
+    """None when the file has no timestamps."""
+    first_line: int
+    read: float
+    """How much of the file has been read, 0..1: for a progress bar."""
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """A whole file: ``user_ix`` and ``item_ix`` number the ids in order of appearance."""
+
+    user_ids: list[str]
+    item_ids: list[str]
+    user_ix: I64
+    item_ix: I64
+    rating: F64
+    timestamp_ms: I64 | None
+
+
+class _Row(msgspec.Struct):
+    user: str | int
+    item: str | int
+    rating: float
+    timestamp: float | str | None = None
+
+
+def read_chunks(path: Path, size: int = CHUNK) -> Iterator[RatingChunk]:
+    """Yield the ratings of a file in its order, ``size`` at a time; at least one or BadRatingsFile."""
+    rows = 0
+    for chunk in _Reader(path, size).chunks():
+        rows += len(chunk.users)
+        yield chunk
+    if rows == 0:
+        raise BadRatingsFile(f"{path}: no ratings: give at least one row below the header")
+
+
+def read_ratings(path: Path) -> Ratings:
+    """Return all ratings of a file."""
+    users: dict[str, int] = {}
+    items: dict[str, int] = {}
+    parts = []
+    for chunk in read_chunks(path):
+        user_ix = [users.setdefault(user, len(users)) for user in chunk.users]
+        item_ix = [items.setdefault(item, len(items)) for item in chunk.items]
+        parts.append((_i64(user_ix), _i64(item_ix), chunk.rating, chunk.timestamp_ms))
+    times = [part[3] for part in parts if part[3] is not None]
+    return Ratings(
+        list(users),
+        list(items),
+        np.concatenate([part[0] for part in parts]),
+        np.concatenate([part[1] for part in parts]),
+        np.concatenate([part[2] for part in parts]),
+        np.concatenate(times) if times else None,
+    )
+
+
+def _i64(values: list[int]) -> I64:
+    return np.array(values, dtype=np.int64)
+
+
+class _Reader:
+    """One pass over one file."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        self._path, self._size = path, size
+        self._line = 0
+
+    def chunks(self) -> Iterator[RatingChunk]:
+        try:
+            with self._path.open("rb") as raw:
+                yield from self._decoded(raw, max(self._path.stat().st_size, 1))
+        except OSError as error:
+            raise BadRatingsFile(self._says(error.strerror or str(error))) from error
+        except (EOFError, zlib.error) as error:
+            raise BadRatingsFile(self._says("the gzip data is cut off or damaged")) from error
+
+    def _decoded(self, raw: BinaryIO, total: int) -> Iterator[RatingChunk]:
+        packed = raw.read(2) == b"\x1f\x8b"
+        raw.seek(0)
+        stream = cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if packed else raw
+        lines = self._lines(stream)
+        first = next(lines, "").removeprefix("\ufeff")
+        rows = self._json_chunks if first.lstrip().startswith("{") else self._csv_chunks
+        for chunk in rows(first, lines):
+            users, items, rating, times, line = chunk
+            yield RatingChunk(users, items, rating, times, line, min(raw.tell() / total, 1.0))
+
+    def _lines(self, stream: BinaryIO) -> Iterator[str]:
+        """Yield lines of bounded length."""
+        while line := stream.readline(LONGEST_LINE + 1):
+            self._line += 1
+            if len(line) > LONGEST_LINE:
+                raise self._bad(
+                    f"the line is longer than {LONGEST_LINE} bytes: is this a ratings file?"
+                )
+            try:
+                text = line.decode()
+            except UnicodeDecodeError as error:
+                raise self._bad("the text is not UTF-8: convert the file") from error
+            yield text
+
+    # --- CSV ----------------------------------------------------------------------------------------
+
+    def _csv_chunks(self, first: str, lines: Iterator[str]) -> Iterator["_Columns"]:
+        header = [name.strip() for name in next(csv.reader([first]), [])]
+        wanted = [self._column(header, name) for name in ("user", "item", "rating")]
+        if "timestamp" in header:
+            wanted.append(header.index("timestamp"))
+        reader = csv.reader(lines)
+        while rows := self._csv_rows(reader, len(header)):
+            columns = [[row[column] for _, row in rows] for column in wanted]
+            yield self._columns([line for line, _ in rows], *columns)
+
+    def _column(self, header: list[str], name: str) -> int:
+        if name not in header:
+            raise BadRatingsFile(
+                f"{self._path}, line 1: no column {name!r} among {', '.join(header) or 'none'}: "
+                "the first line must name user,item,rating and may name timestamp"
+            )
+        return header.index(name)
+
+    def _csv_rows(self, reader: Iterator[list[str]], width: int) -> list[tuple[int, list[str]]]:
+        rows = []
+        try:
+            for row in islice(reader, self._size):
+                if len(row) == width:
+                    rows.append((self._line, row))
+                elif row:
+                    raise self._bad(
+                        f"{len(row)} columns where the header has {width}: mend the line"
+                    )
+        except csv.Error as error:
+            raise self._bad(f"{error}: mend the quotes or the line") from error
+        return rows
+
+    # --- NDJSON -------------------------------------------------------------------------------------
+
+    def _json_chunks(self, first: str, lines: Iterator[str]) -> Iterator["_Columns"]:
+        decoder = msgspec.json.Decoder(_Row)
+        row = self._json_row(decoder, first)
+        timed = row.timestamp is not None
+        numbers, rows = [1], [row]
+        for line in lines:
+            if line.strip():
+                rows.append(self._json_row(decoder, line))
+                numbers.append(self._line)
+            if len(rows) == self._size:
+                yield self._from_rows(numbers, rows, timed)
+                numbers, rows = [], []
+        if rows:
+            yield self._from_rows(numbers, rows, timed)
+
+    def _json_row(self, decoder: msgspec.json.Decoder[_Row], line: str) -> _Row:
+        try:
+            return decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeEncodeError) as error:
+            raise self._bad(f'{error}: give {{"user": .., "item": .., "rating": ..}}') from error
+
+    def _from_rows(self, numbers: list[int], rows: list[_Row], timed: bool) -> "_Columns":
+        times: list[str] | None = None
+        if timed:
+            times = ["" if row.timestamp is None else str(row.timestamp) for row in rows]
+        return self._columns(
+            numbers,
+            [str(row.user) for row in rows],
+            [str(row.item) for row in rows],
+            [str(row.rating) for row in rows],
+            times,
+        )
+
+    # --- both ---------------------------------------------------------------------------------------
+
+    def _columns(
+        self,
+        numbers: list[int],
+        users: list[str],
+        items: list[str],
+        ratings: list[str],
+        times: list[str] | None = None,
+    ) -> "_Columns":
+        for name, ids in (("user", users), ("item", items)):
+            if "" in ids:
+                raise self._bad(f"the {name} is empty: give it an id", numbers[ids.index("")])
+        rating = np.array([*map(_number, ratings)], dtype=np.float64)
+        for at in np.flatnonzero(~np.isfinite(rating))[:1]:
+            raise self._bad(
+                f"the rating {ratings[at]!r} is not a finite number: mend or remove the line",
+                numbers[at],
+            )
+        timestamp_ms = None if times is None else self._timestamps(times, numbers)
+        return users, items, rating, timestamp_ms, numbers[0]
+
+    def _timestamps(self, times: list[str], numbers: list[int]) -> I64:
+        moments = np.array([*map(_seconds, times)], dtype=np.float64)
+        moments[np.abs(moments) < MILLISECONDS_FROM] *= 1000.0
+        for at in np.flatnonzero(~(np.abs(moments) < LATEST_MS))[:1]:
+            raise self._bad(
+                f"the timestamp {times[at]!r} is neither Unix seconds nor RFC 3339 "
+                "(2026-11-18T12:00:00Z): mend it, or leave the whole column out",
+                numbers[at],
+            )
+        return np.rint(moments).astype(np.int64)
+
+    def _bad(self, problem: str, line: int | None = None) -> BadRatingsFile:
+        return BadRatingsFile(f"{self._path}, line {line or self._line}: {problem}")
+
+    def _says(self, problem: str) -> str:
+        return f"{self._path}: {problem}: give a readable CSV or NDJSON file"
+
+
+_Columns = tuple[list[str], list[str], F64, I64 | None, int]
+
+
+def _number(text: str) -> float:
+    """Return NaN for what is no number."""
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+def _seconds(text: str) -> float:
+    """Return Unix seconds, NaN when the text is neither a number nor a time with an offset."""
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return float("nan")
+    return moment.timestamp() if moment.tzinfo is not None else float("nan")
