@@ -1,0 +1,166 @@
+"""How good a model is: splits, the predict-then-learn loop, errors and coverage.
+
+Measures and nothing else; reading files and clocks belong to the callers.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.errors import ConfigError
+from core.online.model import OnlineModel
+from core.online.tables import ItemTable, Side, UserTable
+from core.types import F64, I64, U64
+
+LEARN_CHUNK = 65_536
+PREDICT_CHUNK = 16_384
+"""Rows are gathered for a prediction: this bounds the copy."""
+
+CLASS_LIMITS = (5, 20, 80)
+CLASS_NAMES = ("0-4", "5-19", "20-79", "80+")
+"""Classes of users and items by the number of their events so far."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Row numbers of a data set: ``train`` in the order of learning, ``test``."""
+
+    train: I64
+    test: I64
+
+
+def random_split(n: int, test_fraction: float, seed: int) -> Split:
+    """Shuffle, learn the first part, test on the last ``test_fraction``."""
+    order = np.random.default_rng(seed).permutation(n).astype(np.int64)
+    return _cut(order, test_fraction)
+
+
+def time_split(timestamp_ms: I64, test_fraction: float) -> Split:
+    """Learn the earlier part, test on the last; equal times keep their order."""
+    return _cut(np.argsort(timestamp_ms, kind="stable").astype(np.int64), test_fraction)
+
+
+def _cut(order: I64, test_fraction: float) -> Split:
+    if not 0.0 < test_fraction < 1.0:
+        raise ConfigError(f"the test fraction must be between 0 and 1, not {test_fraction}")
+    n_train = round(order.size * (1.0 - test_fraction))
+    if not 0 < n_train < order.size:
+        raise ConfigError(
+            f"{order.size} ratings cannot be split into training and test part: give more ratings"
+        )
+    return Split(order[:n_train], order[n_train:])
+
+
+def mae(predicted: F64, rating: F64) -> float:
+    """Return the mean absolute error.
+
+    >>> mae(np.array([1.0, 3.0]), np.array([2.0, 3.0]))
+    0.5
+    """
+    return float(np.abs(predicted - rating).mean())
+
+
+def rmse(predicted: F64, rating: F64) -> float:
+    """Return the root of the mean squared error.
+
+    >>> rmse(np.array([1.0, 3.0]), np.array([2.0, 3.0]))
+    0.7071067811865476
+    """
+    return float(np.sqrt(np.square(predicted - rating).mean()))
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What a model said about n ratings; native scale. parts (n, experts), the others (n,)."""
+
+    rating: F64
+    mean: F64
+    low: F64
+    high: F64
+    parts: F64
+
+
+@dataclass(frozen=True)
+class ClassCoverage:
+    """How often the 80 % interval held among ratings of one class."""
+
+    user_events: str
+    item_events: str
+    n: int
+    coverage80: float
+
+
+def covered(low: F64, high: F64, rating: F64) -> float:
+    """Return the share of ratings within their interval, bounds included."""
+    return float(((low <= rating) & (rating <= high)).mean())
+
+
+def coverage_by_class(
+    outputs: Outputs, rating: F64, user_events: I64, item_events: I64
+) -> list[ClassCoverage]:
+    """Return the coverage in each class of (events of the user, events of the item) that occurs."""
+    inside = (outputs.low <= rating) & (rating <= outputs.high)
+    user_class = np.searchsorted(CLASS_LIMITS, user_events, side="right")
+    item_class = np.searchsorted(CLASS_LIMITS, item_events, side="right")
+    found = []
+    for u, user_name in enumerate(CLASS_NAMES):
+        for i, item_name in enumerate(CLASS_NAMES):
+            chosen = inside[(user_class == u) & (item_class == i)]
+            if chosen.size:
+                share = float(chosen.mean())
+                found.append(ClassCoverage(user_name, item_name, int(chosen.size), share))
+    return found
+
+
+class OnlineRun:
+    """One model and the tables for a data set whose users and items are known by number."""
+
+    def __init__(self, model: OnlineModel, user_hashes: U64, item_hashes: U64) -> None:
+        self.model = model
+        self.users: UserTable = model.user_table(user_hashes.size)
+        self.items: ItemTable = model.item_table(item_hashes.size)
+        self.users.rows[:] = model.start(Side.USER, user_hashes)
+        self.items.rows[:] = model.start(Side.ITEM, item_hashes)
+        self._sequence = 0
+
+    def learn(
+        self,
+        user_ix: I64,
+        item_ix: I64,
+        rating: F64,
+        on_chunk: Callable[[int], None] = lambda done: None,
+    ) -> Outputs:
+        """Predict, then learn, each rating in its order; return the predictions."""
+        said = []
+        for first in range(0, rating.size, LEARN_CHUNK):
+            part = slice(first, first + LEARN_CHUNK)
+            n = rating[part].size
+            sequence = np.arange(self._sequence + 1, self._sequence + n + 1, dtype=np.int64)
+            self._sequence += n
+            said.append(
+                self.model.learn(
+                    self.users, self.items, user_ix[part], item_ix[part], rating[part], sequence
+                )
+            )
+            on_chunk(first + n)
+        return _joined([Outputs(s.rating, s.mean, s.low, s.high, s.parts) for s in said])
+
+    def predict(self, user_ix: I64, item_ix: I64) -> Outputs:
+        """Predict n pairs; nothing changes."""
+        said = []
+        for first in range(0, user_ix.size, PREDICT_CHUNK):
+            part = slice(first, first + PREDICT_CHUNK)
+            users, items = self.users.rows[user_ix[part]], self.items.rows[item_ix[part]]
+            said.append(self.model.predict(users, items))
+        return _joined([Outputs(s.rating, s.mean, s.low, s.high, s.parts) for s in said])
+
+
+def _joined(parts: list[Outputs]) -> Outputs:
+    return Outputs(
+        np.concatenate([part.rating for part in parts]),
+        np.concatenate([part.mean for part in parts]),
+        np.concatenate([part.low for part in parts]),
+        np.concatenate([part.high for part in parts]),
+        np.concatenate([part.parts for part in parts]),
+    )
