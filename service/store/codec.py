@@ -1,4 +1,4 @@
-"""The two binary formats: entries of the log and records of a history. Little-endian, versioned, no pickle.
+"""The binary formats: entries of the log, records of a history, awaited answers. Little-endian, no pickle.
 
 A log entry holds n events as columns; its stream id is the sequence of its last event, so event i of entry
 S has sequence S - n + 1 + i.
@@ -6,12 +6,12 @@ S has sequence S - n + 1 + i.
 
 import struct
 from dataclasses import dataclass
-from typing import NewType
+from typing import Any, NewType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.types import F32, I64, U8
-from numpy.typing import NDArray
 
 U32 = NDArray[np.uint32]
 Partition = NewType("Partition", int)
@@ -41,8 +41,16 @@ HISTORY = np.dtype(
 )
 """One record of a user's history, 24 bytes; the sequence is a u48."""
 
+AWAITED_ANSWER = np.dtype(
+    [("sequence", "<i8"), ("rating", "<f4"), ("low", "<f4"), ("high", "<f4"), ("status", "u1")]
+)
+"""What the change feed tells about an awaited event: the prediction made before it was learned."""
+LEARNED, DUPLICATE, NOT_A_RATING = 0, 1, 2
+"""Status of an awaited answer; only LEARNED comes with a prediction."""
+
 _HEADER = struct.Struct("<4sIIIq")
 _MAGIC = b"hrl1"
+_COLUMNS = ("<u4", "<u4", "<f4", "<i8", "u1", "u1")
 
 
 @dataclass(frozen=True)
@@ -89,19 +97,42 @@ def encode(entry: Entry) -> bytes:
 
 def decode(packed: bytes) -> Entry:
     """Unpack what ``encode`` packed; ValueError for anything else."""
-    magic, n, n_users, n_digest_bytes, appended_ms = _HEADER.unpack_from(packed)
-    if magic != _MAGIC:
+    if len(packed) < _HEADER.size or packed[:4] != _MAGIC:
         raise ValueError(f"not a log entry of this version: it starts with {packed[:4]!r}")
+    _, n, n_users, n_digest_bytes, appended_ms = _HEADER.unpack_from(packed)
     lengths = np.frombuffer(packed, "<u2", n_users, _HEADER.size)
     at = _HEADER.size + 2 * n_users
-    ends = at + np.cumsum(lengths, dtype=np.int64)
-    starts = ends - lengths
-    users = tuple(packed[a:b].decode() for a, b in zip(starts.tolist(), ends.tolist(), strict=True))
-    at = int(ends[-1]) if n_users else at
-    columns = []
-    for kind in ("<u4", "<u4", "<f4", "<i8", "u1", "u1"):
+    ends = (at + np.cumsum(lengths, dtype=np.int64)).tolist()
+    starts = [at, *ends[:-1]]
+    users = tuple(packed[a:b].decode() for a, b in zip(starts, ends, strict=False))
+    columns: list[Any] = []
+    at = ends[-1] if ends else at
+    for kind in _COLUMNS:
         columns.append(np.frombuffer(packed, kind, n, at))
         at += columns[-1].nbytes
     if at + n_digest_bytes != len(packed):
         raise ValueError(f"a log entry of {len(packed)} bytes should have {at + n_digest_bytes}")
-    return Entry(users, *columns, digests=packed[at:], appended_ms=appended_ms)
+    user_ix, item, value, time_ms, kinds, flags = columns
+    return Entry(users, user_ix, item, value, time_ms, kinds, flags, packed[at:], appended_ms)
+
+
+def records(
+    item: NDArray[Any], value: NDArray[Any], time_ms: I64, sequence: I64, kind: U8
+) -> NDArray[np.void]:
+    """Return history records (n,) of n events."""
+    out = np.zeros(len(item), dtype=HISTORY)
+    out["item"], out["value"], out["time_ms"], out["kind"] = item, value, time_ms, kind
+    out["sequence_low"] = sequence & 0xFFFFFFFF
+    out["sequence_high"] = sequence >> 32
+    return out
+
+
+def sequences(history: NDArray[np.void]) -> I64:
+    """Return the sequence (n,) of each history record."""
+    low = history["sequence_low"].astype(np.int64)
+    return low | (history["sequence_high"].astype(np.int64) << 32)
+
+
+def read_history(packed: bytes | None) -> NDArray[np.void]:
+    """Return the records of a stored history; none for a missing one."""
+    return np.frombuffer(packed or b"", dtype=HISTORY)

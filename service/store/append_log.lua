@@ -1,0 +1,17 @@
+-- Append one entry of n events to the log of a partition; a repeat gets the first answer.
+-- KEYS  sequence, log, log-bytes, receipt of this process
+-- ARGV  n, packed entry, counter of this process, most bytes in the log, seconds a receipt lives
+-- Answers the sequence of the last event, -1 when the log is full, -2 for a counter from the past.
+local receipt = redis.call('GET', KEYS[4])
+if receipt then
+  local counter, sequence = string.match(receipt, '^(%d+) (%d+)$')
+  if tonumber(ARGV[3]) == tonumber(counter) then return tonumber(sequence) end
+  if tonumber(ARGV[3]) < tonumber(counter) then return -2 end
+end
+local waiting = tonumber(redis.call('GET', KEYS[3]) or '0')
+if waiting > 0 and waiting + #ARGV[2] > tonumber(ARGV[4]) then return -1 end
+local sequence = string.format('%.0f', redis.call('INCRBY', KEYS[1], ARGV[1]))
+redis.call('XADD', KEYS[2], sequence .. '-0', 'd', ARGV[2])
+redis.call('INCRBY', KEYS[3], #ARGV[2])
+redis.call('SET', KEYS[4], ARGV[3] .. ' ' .. sequence, 'EX', ARGV[5])
+return tonumber(sequence)

@@ -1,0 +1,68 @@
+"""Connections to Redis: one factory for each way of calling, every command sent at most once.
+
+redis-py repeats a command after a lost reply unless told not to. Nothing here repeats: what may be repeated
+decides the caller, who knows whether that is harmless.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import redis
+import redis.asyncio
+from redis import exceptions as redis_errors
+from redis.asyncio.retry import Retry as AsyncRetry
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from service.errors import StoreUnavailable
+
+SOCKET_TIMEOUT_S = 5.0
+"""A reply that takes longer counts as lost; longer than any BLOCK that we send."""
+
+
+def connect(url: str, *, role: str, timeout_s: float = SOCKET_TIMEOUT_S) -> redis.Redis:
+    """Return a client whose connections are named ``hedgerow-<role>``; it connects when first used."""
+    return redis.Redis.from_url(
+        url,
+        client_name=f"hedgerow-{role}",
+        protocol=2,
+        retry=Retry(NoBackoff(), 0),
+        socket_timeout=timeout_s,
+        socket_connect_timeout=timeout_s,
+    )
+
+
+def connect_async(
+    url: str, *, role: str, max_connections: int = 32, timeout_s: float = SOCKET_TIMEOUT_S
+) -> redis.asyncio.Redis:
+    """Return an asyncio client; with all connections in use a caller waits for one."""
+    pool = redis.asyncio.BlockingConnectionPool.from_url(
+        url,
+        client_name=f"hedgerow-{role}",
+        protocol=2,
+        retry=AsyncRetry(NoBackoff(), 0),
+        socket_timeout=timeout_s,
+        socket_connect_timeout=timeout_s,
+        max_connections=max_connections,
+        timeout=timeout_s,
+    )
+    return redis.asyncio.Redis.from_pool(pool)
+
+
+@contextmanager
+def store_errors() -> Iterator[None]:
+    """Turn Redis' own "not now" into StoreUnavailable; programming errors pass through."""
+    try:
+        yield
+    except (redis_errors.ConnectionError, redis_errors.TimeoutError) as error:
+        raise StoreUnavailable(
+            f"Redis does not answer ({error}): is the server running?"
+        ) from error
+    except (redis_errors.OutOfMemoryError, redis_errors.ExecAbortError) as error:
+        raise StoreUnavailable(
+            f"Redis refuses to write ({error}): give it more memory (maxmemory)"
+        ) from error
+    except redis_errors.ReadOnlyError as error:
+        raise StoreUnavailable(
+            "Redis is a read-only replica: give the primary's address"
+        ) from error

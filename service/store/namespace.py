@@ -1,0 +1,116 @@
+"""What is fixed when a namespace is created, and which partition a user belongs to."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import redis
+
+from core.online.model import Scale
+from service.errors import Misconfigured
+from service.settings import Settings
+from service.store.connection import store_errors
+from service.store.keys import NamespaceKeys
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """A namespace as it is stored."""
+
+    name: str
+    partitions: int
+    scale: Scale
+    seed: int
+    created: str
+
+
+def open_namespace(client: redis.Redis, settings: Settings) -> Namespace:
+    """Create the namespace or check that it is the one the settings describe."""
+    wanted = {
+        "partitions": str(settings.partitions),
+        "scale": settings.scale,
+        "seed": str(settings.seed),
+    }
+    key = NamespaceKeys(settings.namespace).settings
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    with store_errors(), client.pipeline(transaction=True) as pipe:
+        for name, value in (wanted | {"created": now}).items():
+            pipe.hsetnx(key, name, value)
+        pipe.hgetall(key)
+        answer = cast("dict[bytes, bytes]", pipe.execute()[-1])
+    stored = {name.decode(): value.decode() for name, value in answer.items()}
+    _check(settings.namespace, stored, wanted)
+    return namespace_of(settings.namespace, stored)
+
+
+def read_namespace(client: redis.Redis, name: str) -> Namespace | None:
+    """Return the namespace as it is stored, or None if there is none."""
+    with store_errors():
+        answer = cast("dict[bytes, bytes]", client.hgetall(NamespaceKeys(name).settings))
+    stored = {field.decode(): value.decode() for field, value in answer.items()}
+    return namespace_of(name, stored) if stored else None
+
+
+def copy_namespace(client: redis.Redis, source: Namespace, name: str) -> Namespace:
+    """Create ``name`` with what is fixed in ``source``; Misconfigured if it is there already."""
+    fixed: dict[Any, Any] = {
+        "partitions": str(source.partitions),
+        "scale": scale_text(source.scale),
+        "seed": str(source.seed),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    with store_errors():
+        if not client.hsetnx(NamespaceKeys(name).settings, "created", fixed["created"]):
+            raise Misconfigured(f"the namespace {name} is there already: choose a new name")
+        client.hset(NamespaceKeys(name).settings, mapping=fixed)
+    return Namespace(name, source.partitions, source.scale, source.seed, fixed["created"])
+
+
+def partition_of(user: str, partitions: int) -> int:
+    """Return the partition that holds everything of a user."""
+    if partitions == 1:
+        return 0
+    digest = hashlib.blake2b(user.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") % partitions
+
+
+def scale_of(text: str) -> Scale:
+    """Read LOW:HIGH.
+
+    >>> scale_of("-10:10")
+    Scale(low=-10.0, high=10.0)
+    """
+    low, _, high = text.partition(":")
+    return Scale(float(low), float(high))
+
+
+def scale_text(scale: Scale) -> str:
+    """Write LOW:HIGH such that ``scale_of`` gives the same scale."""
+    return f"{scale.low!r}:{scale.high!r}"
+
+
+def namespace_of(name: str, stored: dict[str, str]) -> Namespace:
+    """Read the stored hash."""
+    return Namespace(
+        name=name,
+        partitions=int(stored["partitions"]),
+        scale=scale_of(stored["scale"]),
+        seed=int(stored["seed"]),
+        created=stored["created"],
+    )
+
+
+def _check(name: str, stored: dict[str, str], wanted: dict[str, str]) -> None:
+    for setting, value in wanted.items():
+        same = (
+            scale_of(stored[setting]) == scale_of(value)
+            if setting == "scale"
+            else stored[setting] == value
+        )
+        if not same:
+            raise Misconfigured(
+                f"namespace {name} was created with {setting} = {stored[setting]}, the settings say {value}. "
+                f"Set HEDGEROW_{setting.upper()}={stored[setting]}, "
+                "or choose another HEDGEROW_NAMESPACE and import the ratings there."
+            )

@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.store.codec import (
+    HISTORY,
+    Entry,
+    decode,
+    encode,
+    read_history,
+    records,
+    sequences,
+)
+
+USER = st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)), min_size=1, max_size=40)
+
+
+def entry_of(users: list[str], rows: list[tuple[int, int, float, int, int, int]]) -> Entry:
+    columns = list(zip(*rows, strict=True)) or [()] * 6
+    return Entry(
+        users=tuple(users),
+        user_ix=np.array(columns[0], dtype=np.uint32),
+        item=np.array(columns[1], dtype=np.uint32),
+        value=np.array(columns[2], dtype=np.float32),
+        time_ms=np.array(columns[3], dtype=np.int64),
+        kind=np.array(columns[4], dtype=np.uint8),
+        flags=np.array(columns[5], dtype=np.uint8),
+        digests=b"d" * 16,
+        appended_ms=1_763_000_000_000,
+    )
+
+
+ROW = st.tuples(
+    st.just(0),
+    st.integers(0, 2**32 - 1),
+    st.floats(-10, 10, width=32),
+    st.integers(-(2**62), 2**62),
+    st.integers(0, 255),
+    st.integers(0, 3),
+)
+
+
+@settings(max_examples=50)
+@given(users=st.lists(USER, min_size=1, max_size=4, unique=True), rows=st.lists(ROW, max_size=5))
+def test_an_entry_comes_back_as_it_was_packed(users, rows):
+    entry = entry_of(users, rows)
+    back = decode(encode(entry))
+    assert back.users == entry.users
+    for name in ("user_ix", "item", "value", "time_ms", "kind", "flags"):
+        assert getattr(back, name).tolist() == getattr(entry, name).tolist()
+    assert (back.digests, back.appended_ms) == (entry.digests, entry.appended_ms)
+
+
+@pytest.mark.parametrize("cut", [0, 3, 20, 40, -1])
+def test_a_cut_entry_is_refused(cut):
+    packed = encode(entry_of(["ann", "bob"], [(1, 7, 4.5, 1, 0, 0)]))
+    with pytest.raises(ValueError, match=r"entry|buffer"):
+        decode(packed[:cut])
+
+
+def test_another_format_is_refused():
+    with pytest.raises(ValueError, match="not a log entry"):
+        decode(b"PK\x03\x04" + bytes(60))
+
+
+def test_history_records_are_24_bytes_and_keep_a_u48_sequence():
+    sequence = np.array([1, 2**32 + 5, 2**48 - 1], dtype=np.int64)
+    n = sequence.size
+    packed = records(
+        np.arange(n),
+        np.ones(n),
+        np.arange(n, dtype=np.int64),
+        sequence,
+        np.zeros(n, dtype=np.uint8),
+    )
+    assert HISTORY.itemsize == 24
+    assert sequences(read_history(packed.tobytes())).tolist() == sequence.tolist()
+
+
+def test_a_missing_history_is_empty():
+    assert read_history(None).size == 0
