@@ -1,0 +1,61 @@
+"""What one user, one item and one rating cost: memory of the server, bytes of its append-only file."""
+
+import threading
+
+import numpy as np
+import redis
+
+from bench import service
+from bench.data import Ratings
+from bench.ingest import ndjson, upload
+from bench.report import Figure
+from bench.store import KEYS, store
+
+SECTION = "Bytes"
+
+
+def _memory(connection: redis.Redis, key: str) -> float:
+    return float(connection.memory_usage(key, samples=0) or 0)
+
+
+def _append_only_bytes(server: service.Server) -> int:
+    folder = server.data_dir / "redis"
+    return sum(path.stat().st_size for path in folder.rglob("*.aof"))
+
+
+def figures(ratings: Ratings) -> list[Figure]:
+    """Measure what one user, item and rating cost in memory and on disk."""
+    n, users = len(ratings), len(np.unique(ratings.user))
+    items = len(np.unique(ratings.item))
+    with service.hedgerow() as server, store(server) as connection:
+        connection.config_set("auto-aof-rewrite-percentage", 0)  # else the file shrinks meanwhile
+        before = connection.info("memory")["used_memory"]
+        written = _append_only_bytes(server)
+        upload(server, ndjson(ratings), n)
+        grown = connection.info("memory")["used_memory"] - before
+        written = _append_only_bytes(server) - written
+        generation = int(connection.hget(KEYS.state, "generation") or 0)
+        rated = [ratings.user_ids[user] for user in np.unique(ratings.user)]
+        histories = sum(_memory(connection, KEYS.history(user)) for user in rated)
+        user_rows = sum(_memory(connection, KEYS.user_row(generation, user)) for user in rated)
+        item_rows = sum(
+            _memory(connection, KEYS.item_row(generation, item)) for item in range(items)
+        )
+        connection.bgrewriteaof()
+        _wait_for_rewrite(connection)
+        rewritten = _append_only_bytes(server)
+    note = f"{n} ratings, {users} users, {items} items"
+    return [
+        Figure(SECTION, "server memory for everything, per rating", grown / n, "bytes", note=note),
+        Figure(SECTION, "a user's online row", user_rows / users, "bytes"),
+        Figure(SECTION, "an item's online row", item_rows / items, "bytes"),
+        Figure(SECTION, "history, per rating", histories / n, "bytes", note="24 bytes of data"),
+        Figure(SECTION, "append-only file as written, per rating", written / n, "bytes"),
+        Figure(SECTION, "append-only file after a rewrite, per rating", rewritten / n, "bytes"),
+    ]
+
+
+def _wait_for_rewrite(connection: redis.Redis) -> None:
+    pause = threading.Event()
+    while connection.info("persistence")["aof_rewrite_in_progress"]:
+        pause.wait(0.05)
