@@ -28,7 +28,7 @@ class ServerReport:
 def inspect_server(client: redis.Redis) -> ServerReport:
     """Return what the server promises; Misconfigured when it is too old or may evict keys."""
     try:
-        info: Mapping[str, Any] = client.info("everything")
+        info: Mapping[str, Any] = client.info()
         appendfsync = _setting(client, "appendfsync")
         policy = _setting(client, "maxmemory-policy")
     except (redis_errors.ConnectionError, redis_errors.TimeoutError) as error:

@@ -1,0 +1,86 @@
+"""Logs: lines of JSON on stderr, or a readable form on a terminal. Every event name stands in ``EVENTS``.
+
+An event is a short past-tense name with fields, never a sentence: ``log.info("batch_applied", n=3)``.
+``request_id`` is bound by the api through contextvars; no user id at info level, no key or secret at all.
+"""
+
+import logging
+import sys
+from collections.abc import Sequence
+from typing import TextIO, cast
+
+import structlog
+from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
+
+EVENTS = {
+    "child_ended": "a child process ended by itself; it is started again after a pause",
+    "child_started": "the supervisor started a child process",
+    "client_disconnected": "a client went away in the middle of a body; its complete rows are kept",
+    "given_server_not_durable": "the given Redis may lose acknowledged events in a crash",
+    "learner_started": "a learner leads its partition and reads the log",
+    "learner_stopped": "a learner ended as it was told to",
+    "learner_superseded": "another learner took over the partition",
+    "library_message": "a library logged something",
+    "request_failed": "a request ended in an error that nobody foresaw; the answer has its id",
+    "service_stopped": "everything that `serve` started has ended",
+    "store_restarted": "the private server ended by itself and was started again",
+    "store_unavailable": "Redis did not answer",
+}
+"""Every name that is logged, and what it means."""
+
+
+def logger() -> FilteringBoundLogger:
+    """Return the logger; it takes the set-up of the moment when it is used."""
+    return cast("FilteringBoundLogger", structlog.get_logger())
+
+
+def set_up_logs(role: str, level: str, stream: TextIO | None = None) -> None:
+    """Send our events and the messages of libraries to ``stream`` (stderr), each line with the role."""
+    stream = stream or sys.stderr
+    number = logging.getLevelNamesMapping()[level.upper()]
+    shared = _shared(role)
+    final = _final(pretty=stream.isatty())
+    structlog.configure(
+        processors=[*shared, *final],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.WriteLoggerFactory(stream),
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*shared, _as_field],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *final],
+        )
+    )
+    logging.basicConfig(handlers=[handler], level=max(number, logging.WARNING), force=True)
+
+
+def _shared(role: str) -> list[Processor]:
+    def add_role(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+        event["role"] = role
+        return event
+
+    return [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+        add_role,
+    ]
+
+
+def _final(*, pretty: bool) -> Sequence[Processor]:
+    if pretty:
+        return [structlog.dev.ConsoleRenderer(timestamp_key="time")]
+    # no locals: they hold ids and keys
+    tracebacks = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+    return [
+        structlog.processors.ExceptionRenderer(tracebacks),
+        structlog.processors.JSONRenderer(),
+    ]
+
+
+def _as_field(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """A library's sentence is not an event's name."""
+    event["message"], event["event"] = event["event"], "library_message"
+    return event
