@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from core import evaluate
 from core.types import F64, I64
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
@@ -87,10 +88,7 @@ def from_columns(
     )
 
 
-def random_split(
-    ratings: Ratings, seed: int, test_fraction: float = 0.2
-) -> tuple[Ratings, Ratings]:
-    """Return (train, test): the split of `hedgerow eval online --order random --seed seed`."""
-    order = np.random.default_rng(seed).permutation(len(ratings))
-    n_test = round(test_fraction * len(ratings))
-    return ratings.rows(order[: len(order) - n_test]), ratings.rows(order[len(order) - n_test :])
+def random_split(ratings: Ratings, seed: int) -> tuple[Ratings, Ratings]:
+    """Return (train, test) of `hedgerow eval online --order random --seed seed`."""
+    split = evaluate.random_split(len(ratings), 0.2, seed)
+    return ratings.rows(split.train), ratings.rows(split.test)

@@ -9,9 +9,9 @@ import numpy as np
 from bench import rivals
 from bench.data import Ratings
 from bench.report import Figure
+from core.evaluate import OnlineRun
 from core.online.experts import DEFAULT, PAPER_SMALL, Expert, PassiveAggressive
 from core.online.model import OnlineConfig, OnlineModel, Scale
-from core.online.tables import Side
 from core.rng import id_hashes
 
 SECTION = "Kernels, one thread"
@@ -27,19 +27,14 @@ def config(ratings: Ratings, experts: tuple[Expert, ...], **options: object) -> 
 def learn_seconds(settings: OnlineConfig, ratings: Ratings) -> float:
     """Learn every rating once from fresh rows; return the seconds of the learning alone."""
     model = OnlineModel(settings)
-    users, items = (
-        model.user_table(len(ratings.user_ids)),
-        model.item_table(len(ratings.item_ids)),
-    )
-    users.rows[:] = model.start(Side.USER, id_hashes(ratings.user_ids))
-    items.rows[:] = model.start(Side.ITEM, id_hashes(ratings.item_ids))
+    run = OnlineRun(model, id_hashes(ratings.user_ids), id_hashes(ratings.item_ids))
     sequence = np.arange(1, len(ratings) + 1)
     started = time.perf_counter()
     for first in range(0, len(ratings), CHUNK):
         part = slice(first, first + CHUNK)
         model.learn(
-            users,
-            items,
+            run.users,
+            run.items,
             ratings.user[part],
             ratings.item[part],
             ratings.rating[part],

@@ -32,14 +32,13 @@ class Figure:
         return self.value >= self.bar if self.better == "higher" else self.value <= self.bar
 
 
-def within(
+def between(
     section: str, what: str, value: float, low: float, high: float, note: str = ""
-) -> list[Figure]:
-    """Return the two figures that say low <= value <= high."""
-    return [
-        Figure(section, what, value, bar=low, better="higher", note=note),
-        Figure(section, what, value, bar=high, better="lower", note=note),
-    ]
+) -> Figure:
+    """Return a figure that must lie in low .. high; its bar is the nearer edge."""
+    if value > (low + high) / 2:
+        return Figure(section, what, value, bar=high, note=note)
+    return Figure(section, what, value, bar=low, better="higher", note=note)
 
 
 def number(value: float) -> str:
