@@ -13,67 +13,117 @@ from core.types import F32, F64, I32, I64
 GAIN_BIAS, GAIN_FACTOR, DELTA_BIAS, DELTA_FACTOR, EPS, CAP, BIAS_DECAY, JOINT = range(8)
 REG, GROWTH = 8, 9
 
-
-@helper
-def _predict(u: F32, v: F32, first: int, rank: int, mean: float) -> float:
-    """Return mean + both biases + the factors' product."""
-    dot = np.float32(0.0)
-    for d in range(first + 1, first + 1 + rank):
-        dot += u[d] * v[d]
-    return float(mean + u[first] + v[first] + dot)
+BLOCK = 32
 
 
 @helper
-def _bias_step(row: F32, at: int, seen: int, delta: float, gain: float) -> float:
-    """Count the bias's constant partner and return the gain of its step."""
-    row[seen] += np.float32(1.0)
-    return float(gain / np.sqrt(delta + row[seen]))
+def _dot(users: F32, items: F32, u: int, v: int, first: int, rank: int) -> float:
+    """Return the product of both sides' factors.
+
+    Here and below: whole tables and unsigned numbers. A view of a row would cost a reference count, a signed number
+    the question whether it counts from the end; either keeps the loop from becoming vector instructions.
+    """
+    at = np.uint64(first + 1)
+    row_u, row_v = np.uint64(u), np.uint64(v)
+    total = np.float32(0.0)
+    for d in range(np.uint64(rank)):
+        total += users[row_u, at + d] * items[row_v, at + d]
+    return float(total)
 
 
 @helper
-def _step(u: F32, v: F32, first: int, rank: int, error: float, s: F64, gain: F32) -> None:
+def _gain_bias(rows: F32, row: int, seen: int, delta: float, a: float) -> float:
+    """Count the bias's partner, the constant 1, and return the gain of its step."""
+    rows[row, seen] += np.float32(1.0)
+    return float(a / np.sqrt(delta + rows[row, seen]))
+
+
+@helper
+def _gain(
+    rows: F32,
+    row: int,
+    partners: F32,
+    partner: int,
+    first: int,
+    rank: int,
+    settings: F64,
+    s: int,
+    gain: F32,
+    side: int,
+) -> float:
+    """Add x x to a row's accumulators, x the partner's factors, write the gain g and return g.x."""
+    delta = np.float32(settings[s, DELTA_FACTOR])
+    a = np.float32(settings[s, GAIN_FACTOR])
+    i, j, k = np.uint64(row), np.uint64(partner), np.uint64(side)
+    at = np.uint64(first + 1)
+    seen = np.uint64(first + 2 + rank)
+    total = np.float32(0.0)
+    for d in range(np.uint64(rank)):
+        x = partners[j, at + d]
+        squares = rows[i, seen + d] + x * x
+        g = a * x / np.sqrt(delta + squares)
+        rows[i, seen + d] = squares
+        gain[k, d] = g
+        total += g * x
+    return float(total)
+
+
+@helper
+def _move(
+    rows: F32,
+    row: int,
+    first: int,
+    rank: int,
+    tau: float,
+    decay: float,
+    gain_bias: float,
+    gain: F32,
+    side: int,
+) -> None:
+    """Make one side's step."""
+    rows[row, first] = (rows[row, first] + tau * gain_bias) / (1.0 + decay * gain_bias)
+    step = np.float32(tau)
+    i, k, at = np.uint64(row), np.uint64(side), np.uint64(first + 1)
+    for d in range(np.uint64(rank)):
+        rows[i, at + d] += step * gain[k, d]
+
+
+@helper
+def _step(
+    users: F32,
+    items: F32,
+    u: int,
+    v: int,
+    first: int,
+    rank: int,
+    error: float,
+    settings: F64,
+    s: int,
+    gain: F32,
+) -> None:
     """Learn one rating on both sides, each from the other's vector of before."""
-    loss = min(max(abs(error) - s[EPS], 0.0), s[CAP])
+    loss = min(max(abs(error) - settings[s, EPS], 0.0), settings[s, CAP])
     if loss <= 0.0:
         return
-    seen = first + 1 + rank
-    gain_u = _bias_step(u, first, seen, s[DELTA_BIAS], s[GAIN_BIAS])
-    gain_v = _bias_step(v, first, seen, s[DELTA_BIAS], s[GAIN_BIAS])
-    delta = np.float32(s[DELTA_FACTOR])
-    a = np.float32(s[GAIN_FACTOR])
-    sum_u = np.float32(0.0)
-    sum_v = np.float32(0.0)
-    for d in range(rank):
-        x = v[first + 1 + d]
-        y = u[first + 1 + d]
-        seen_u = u[seen + 1 + d] + x * x
-        seen_v = v[seen + 1 + d] + y * y
-        u[seen + 1 + d] = seen_u
-        v[seen + 1 + d] = seen_v
-        g = a * x / np.sqrt(delta + seen_u)
-        h = a * y / np.sqrt(delta + seen_v)
-        gain[0, d] = g
-        gain[1, d] = h
-        sum_u += g * x
-        sum_v += h * y
-    total_u = 1.0 + gain_u + sum_u
-    total_v = 1.0 + gain_v + sum_v
-    if s[JOINT] > 0.0:
+    total_u = 1.0 + _gain(users, u, items, v, first, rank, settings, s, gain, 0)
+    total_v = 1.0 + _gain(items, v, users, u, first, rank, settings, s, gain, 1)
+    a, delta = settings[s, GAIN_BIAS], settings[s, DELTA_BIAS]
+    bias_u = _gain_bias(users, u, first + 1 + rank, delta, a)
+    bias_v = _gain_bias(items, v, first + 1 + rank, delta, a)
+    total_u += bias_u
+    total_v += bias_v
+    if settings[s, JOINT] > 0.0:
         total_u = total_v = total_u + total_v - 1.0
     signed = loss if error > 0.0 else -loss
-    tau_u = np.float32(signed / total_u)
-    tau_v = np.float32(signed / total_v)
-    u[first] = (u[first] + tau_u * gain_u) / (1.0 + s[BIAS_DECAY] * gain_u)
-    v[first] = (v[first] + tau_v * gain_v) / (1.0 + s[BIAS_DECAY] * gain_v)
-    for d in range(rank):
-        u[first + 1 + d] += tau_u * gain[0, d]
-        v[first + 1 + d] += tau_v * gain[1, d]
+    decay = settings[s, BIAS_DECAY]
+    _move(users, u, first, rank, signed / total_u, decay, bias_u, gain, 0)
+    _move(items, v, first, rank, signed / total_v, decay, bias_v, gain, 1)
 
 
 @kernel
 def biased(
-    user_rows: F32,
-    item_rows: F32,
+    users: F32,
+    items: F32,
     user_ix: I64,
     item_ix: I64,
     rating: F64,
@@ -89,110 +139,120 @@ def biased(
     Equation   p = mu + b_u + b_i + u.v; H += x x; g = a x / sqrt(delta + H); tau = l / (1 + g_u.x_u + g_v.x_v);
                u += tau sgn(e) g; b = (b + tau sgn(e) g_b) / (1 + decay g_b)          [NN-APA, Alg. 1, eq. 7]
     Symbols    x partner's vector at time t, 1 for a bias · a = 2 C · l = min(max(|e| - eps, 0), cap), none: no change
-               gain (2, largest rank) f32 scratch · settings (m, 8) · predictions (n, m) f64, not clipped
+               users, items (capacity, width) f32 · gain (2, largest rank) f32 scratch · settings (m, 8) ·
+               predictions (n, m) f64, not clipped
     Cost       O(n sum(rank)); allocates nothing
     Differs    biases are coordinates with a step of their own, factors may be negative, the loss is capped;
                with JOINT = 0 each side has its own tau
     Reference  tests/core/reference_default.py::biased
     """
     for t in range(rating.size):
-        u = user_rows[user_ix[t]]
-        v = item_rows[item_ix[t]]
+        u, v = user_ix[t], item_ix[t]
         for s in range(first.size):
-            p = _predict(u, v, first[s], rank[s], mean[t])
+            at, k = first[s], rank[s]
+            p = mean[t] + users[u, at] + items[v, at] + _dot(users, items, u, v, at, k)
             predictions[t, s] = p
-            _step(u, v, first[s], rank[s], rating[t] - p, settings[s], gain)
+            _step(users, items, u, v, at, k, rating[t] - p, settings, s, gain)
 
 
 @kernel
 def biased_predict(
-    user_rows: F32, item_rows: F32, mean: float, first: I64, rank: I64, predictions: F64
+    users: F32, items: F32, mean: float, first: I64, rank: I64, predictions: F64
 ) -> None:
     """Predict n pairs of rows with m experts; nothing else changes.
 
     Equation   p = mu + b_u + b_i + u.v
-    Symbols    user_rows, item_rows (n, width) f32 · predictions (n, m) f64, not clipped
+    Symbols    users, items (n, width) f32 · predictions (n, m) f64, not clipped
     Reference  tests/core/reference_default.py::biased_predict
     """
-    for t in range(user_rows.shape[0]):
+    for t in range(users.shape[0]):
         for s in range(first.size):
-            predictions[t, s] = _predict(user_rows[t], item_rows[t], first[s], rank[s], mean)
+            at = first[s]
+            dot = _dot(users, items, t, t, at, rank[s])
+            predictions[t, s] = mean + users[t, at] + items[t, at] + dot
 
 
 @helper
 def _gather(
-    items: F32, ring_item: I32, ring_rating: F32, count: int, first: int, rank: int, gram: F32
-) -> None:
-    """Sum x x' and x y over the ring, oldest first, into the rows of ``gram``.
-
-    x = (factors, 1), y = rating - b_i; row rank + 1 holds the sums of x y. The mean is left to the caller.
-    """
-    size = ring_item.size
-    valid = min(count, size)
-    oldest = count - valid
-    one = rank
-    gram[: rank + 2, : rank + 1] = np.float32(0.0)
-    for t in range(oldest, count):
-        v = items[ring_item[t % size]]
-        y = ring_rating[t % size] - v[first]
-        for i in range(rank):
-            x = v[first + 1 + i]
-            for j in range(rank):
-                gram[i, j] += x * v[first + 1 + j]
-        for j in range(rank):
-            gram[one, j] += v[first + 1 + j]
-            gram[one + 1, j] += y * v[first + 1 + j]
-        gram[one + 1, rank] += y
-    gram[one, rank] = np.float32(valid)
-
-
-@helper
-def _cholesky_solve(gram: F32, size: int) -> None:
-    """Replace row ``size`` of ``gram`` (the right side) by the solution; rows 0..size-1 are the matrix."""
-    b = gram[size]
-    for i in range(size):
-        pivot = np.float32(1.0) / np.sqrt(gram[i, i])
-        for j in range(i, size + 1):
-            gram[j, i] *= pivot
-        for j in range(i + 1, size + 1):
-            factor = gram[j, i]
-            for c in range(i + 1, min(j + 1, size)):
-                gram[j, c] -= factor * gram[c, i]
-        gram[i, i] = pivot
-    for i in range(size - 1, -1, -1):
-        b[i] *= gram[i, i]
-        for j in range(i):
-            b[j] -= gram[i, j] * b[i]
-
-
-@helper
-def _solve_user(
-    u: F32,
     items: F32,
     ring_item: I32,
     ring_rating: F32,
+    user: int,
     count: int,
     first: int,
     rank: int,
     mean: float,
-    reg: float,
-    gram: F32,
-) -> None:
-    """Write the ridge solution over the ring into the user's bias and factors."""
-    _gather(items, ring_item, ring_rating, count, first, rank, gram)
-    for j in range(rank + 1):
-        gram[rank + 1, j] -= np.float32(mean) * gram[rank, j]
-        gram[j, j] += np.float32(reg)
-    _cholesky_solve(gram, rank + 1)
-    u[first] = gram[rank + 1, rank]
-    for d in range(rank):
-        u[first + 1 + d] = gram[rank + 1, d]
+    x: F32,
+) -> int:
+    """Write the user's ring, oldest first, into the columns of ``x``: factors, 1, rating left to explain.
+
+    Zeros up to the next multiple of BLOCK, whose number is returned: no remainder for the loops that follow.
+    """
+    size = ring_item.shape[1]
+    valid = min(count, size)
+    slot = (count - valid) % size
+    mu = np.float32(mean)
+    at = np.uint64(first + 1)
+    for t in range(valid):
+        v = np.uint64(ring_item[user, slot])
+        for d in range(np.uint64(rank)):
+            x[d, t] = items[v, at + d]
+        x[rank, t] = np.float32(1.0)
+        x[rank + 1, t] = ring_rating[user, slot] - mu - items[v, first]
+        slot = slot + 1 if slot + 1 < size else 0
+    padded = (valid + BLOCK - 1) // BLOCK * BLOCK
+    for d in range(rank + 2):
+        for t in range(valid, padded):
+            x[d, t] = np.float32(0.0)
+    return padded
+
+
+@helper
+def _products(x: F32, i: int, j: int, length: int, gram: F32) -> None:
+    """Write the four products of rows i, i + 1 with rows j, j + 1."""
+    a, c = np.uint64(i), np.uint64(j)
+    b, d = np.uint64(i + 1), np.uint64(j + 1)
+    ac = ad = bc = bd = np.float32(0.0)
+    for t in range(np.uint64(length)):
+        ac += x[a, t] * x[c, t]
+        ad += x[a, t] * x[d, t]
+        bc += x[b, t] * x[c, t]
+        bd += x[b, t] * x[d, t]
+    gram[i, j] = ac
+    gram[i, j + 1] = ad
+    gram[i + 1, j] = bc
+    gram[i + 1, j + 1] = bd
+
+
+@helper
+def _row_dot(gram: F32, i: int, j: int, length: int) -> np.float32:
+    """Return the product of the first ``length`` entries of two rows."""
+    a, b = np.uint64(i), np.uint64(j)
+    total = np.float32(0.0)
+    for c in range(np.uint64(length)):
+        total += gram[a, c] * gram[b, c]
+    return total
+
+
+@helper
+def _cholesky_solve(gram: F32, size: int, solution: F32) -> None:
+    """Solve for the right side in row ``size`` of ``gram``, whose lower triangle is overwritten."""
+    for i in range(size):
+        pivot = np.float32(1.0) / np.sqrt(gram[i, i] - _row_dot(gram, i, i, i))
+        gram[i, i] = pivot
+        for j in range(i + 1, size + 1):
+            gram[j, i] = (gram[j, i] - _row_dot(gram, i, j, i)) * pivot
+    for i in range(size - 1, -1, -1):
+        total = gram[size, i]
+        for j in range(i + 1, size):
+            total -= gram[j, i] * solution[j]
+        solution[i] = total * gram[i, i]
 
 
 @kernel
 def resolved(
-    user_rows: F32,
-    item_rows: F32,
+    users: F32,
+    items: F32,
     ring_item: I32,
     ring_rating: F32,
     ring_count: I64,
@@ -204,7 +264,9 @@ def resolved(
     rank: I64,
     settings: F64,
     gain: F32,
+    x: F32,
     gram: F32,
+    solution: F32,
     predictions: F64,
 ) -> None:
     """As ``biased``; the rating then enters the user's ring, and when the user's count has grown enough
@@ -213,38 +275,36 @@ def resolved(
     Equation   (lambda I + sum x x') w = sum x (r - mu - b_i), x = (factors of i, 1), w = (u, b_u);
                solved when seen >= next, next = growth seen + 1
     Symbols    ring_* as in UserTable · lambda = settings[:, 8], growth = settings[:, 9] · mu before the event
-               gram (largest rank + 2, largest rank + 1) f32 scratch
+               scratch, f32, r = largest rank: x (r + 3, ring, a multiple of BLOCK), gram (r + 3, r + 3), solution (r + 1,)
     Cost       O(rank) an event and O(ring rank^2 + rank^3) a solution: rank^2 / (growth - 1) amortised
     Differs    between two solutions the ordinary step; the ring is walked oldest first, wherever it starts,
                so that a ring filled anew from the history gives the same bits
     Reference  tests/core/reference_default.py::resolved
     """
     for t in range(rating.size):
-        user = user_ix[t]
-        u = user_rows[user]
-        v = item_rows[item_ix[t]]
-        slot = ring_count[user] % ring_item.shape[1]
-        ring_item[user, slot] = item_ix[t]
-        ring_rating[user, slot] = rating[t]
-        ring_count[user] += 1
+        u, v = user_ix[t], item_ix[t]
+        slot = ring_count[u] % ring_item.shape[1]
+        ring_item[u, slot] = v
+        ring_rating[u, slot] = rating[t]
+        ring_count[u] += 1
         for s in range(first.size):
-            p = _predict(u, v, first[s], rank[s], mean[t])
+            at, k = first[s], rank[s]
+            p = mean[t] + users[u, at] + items[v, at] + _dot(users, items, u, v, at, k)
             predictions[t, s] = p
-            _step(u, v, first[s], rank[s], rating[t] - p, settings[s], gain)
-            seen = first[s] + 2 * rank[s] + 2
-            u[seen] += np.float32(1.0)
-            v[seen] += np.float32(1.0)
-            if u[seen] >= u[seen + 1]:
-                u[seen + 1] = settings[s, GROWTH] * u[seen] + 1.0
-                _solve_user(
-                    u,
-                    item_rows,
-                    ring_item[user],
-                    ring_rating[user],
-                    ring_count[user],
-                    first[s],
-                    rank[s],
-                    mean[t],
-                    settings[s, REG],
-                    gram,
-                )
+            _step(users, items, u, v, at, k, rating[t] - p, settings, s, gain)
+            seen = at + 2 * k + 2
+            users[u, seen] += np.float32(1.0)
+            items[v, seen] += np.float32(1.0)
+            if users[u, seen] < users[u, seen + 1]:
+                continue
+            users[u, seen + 1] = settings[s, GROWTH] * users[u, seen] + 1.0
+            length = _gather(items, ring_item, ring_rating, u, ring_count[u], at, k, mean[t], x)
+            for i in range(0, k + 2, 2):
+                for j in range(0, i + 1, 2):
+                    _products(x, i, j, length, gram)
+            for d in range(k + 1):
+                gram[d, d] += np.float32(settings[s, REG])
+            _cholesky_solve(gram, k + 1, solution)
+            users[u, at] = solution[k]
+            for d in range(k):
+                users[u, at + 1 + d] = solution[d]

@@ -13,68 +13,79 @@ NOISE, CLIP_SIGMAS = range(2)
 
 
 @helper
-def _predict(u: F32, v: F32, first: int, rank: int, mean: float) -> float:
+def _predict(users: F32, items: F32, u: int, v: int, first: int, rank: int, mean: float) -> float:
     """Return mean + both biases + the factors' product."""
+    i, j, at = np.uint64(u), np.uint64(v), np.uint64(first + 1)
     dot = np.float32(0.0)
-    for d in range(first + 1, first + 1 + rank):
-        dot += u[d] * v[d]
-    return float(mean + u[first] + v[first] + dot)
+    for d in range(np.uint64(rank)):
+        dot += users[i, at + d] * items[j, at + d]
+    return float(mean + users[u, first] + items[v, first] + dot)
 
 
 @helper
-def _spread(row: F32, partner: F32, first: int, rank: int, px: F32) -> float:
-    """Write P x into ``px``, x = (1, partner's factors), and return x' P x."""
-    at = first + rank + 1
-    px[0] = row[at]
-    at += 1
-    for i in range(1, rank + 1):
-        x = partner[first + i]
-        px[0] += row[at] * x
-        total = row[at]
-        for j in range(1, i):
-            p = row[at + j]
-            total += p * partner[first + j]
-            px[j] += p * x
-        px[i] = total + row[at + i] * x
-        at += i + 1
-    variance = px[0]
-    for i in range(1, rank + 1):
-        variance += px[i] * partner[first + i]
+def _spread(
+    rows: F32, row: int, partners: F32, partner: int, first: int, rank: int, px: F32, side: int
+) -> float:
+    """Write P x, x = (1, partner's factors), into ``px[side]`` and return x' P x."""
+    r, q, k = np.uint64(row), np.uint64(partner), np.uint64(side)
+    x = np.uint64(first)
+    at = np.uint64(first + rank + 1)
+    one = np.uint64(1)
+    px[k, 0] = rows[r, at]
+    variance = rows[r, at]
+    for i in range(one, np.uint64(rank + 1)):
+        at += i
+        bias = rows[r, at]
+        factor = partners[q, x + i]
+        px[k, 0] += bias * factor
+        total = np.float32(0.0)
+        for j in range(one, i):
+            p = rows[r, at + j]
+            total += p * partners[q, x + j]
+            px[k, j] += p * factor
+        own = rows[r, at + i] * factor
+        px[k, i] = bias + total + own
+        variance += factor * (np.float32(2.0) * (bias + total) + own)
     return float(variance)
 
 
 @helper
-def _overlap(u: F32, v: F32, first: int, rank: int) -> float:
+def _overlap(users: F32, items: F32, u: int, v: int, first: int, rank: int) -> float:
     """Return the trace of the product of both sides' covariances of the factors."""
+    r, q = np.uint64(u), np.uint64(v)
+    at = np.uint64(first + rank + 1)
+    one = np.uint64(1)
     off = np.float32(0.0)
     diagonal = np.float32(0.0)
-    at = first + rank + 2
-    for i in range(1, rank + 1):
-        for j in range(1, i):
-            off += u[at + j] * v[at + j]
-        diagonal += u[at + i] * v[at + i]
-        at += i + 1
+    for i in range(one, np.uint64(rank + 1)):
+        at += i
+        for j in range(one, i):
+            off += users[r, at + j] * items[q, at + j]
+        diagonal += users[r, at + i] * items[q, at + i]
     return float(diagonal + np.float32(2.0) * off)
 
 
 @helper
-def _correct(row: F32, first: int, rank: int, px: F32, error: float, variance: float) -> None:
+def _correct(
+    rows: F32, row: int, first: int, rank: int, px: F32, side: int, error: float, variance: float
+) -> None:
     """Move the mean by P x e / S and shrink the covariance by P x x' P / S."""
     step = np.float32(error / variance)
     shrink = np.float32(1.0 / variance)
-    at = first + rank + 1
-    for i in range(rank + 1):
-        row[first + i] += px[i] * step
-        scaled = px[i] * shrink
-        for j in range(i + 1):
-            row[at + j] -= scaled * px[j]
-        at += i + 1
+    r, k, x = np.uint64(row), np.uint64(side), np.uint64(first)
+    at = np.uint64(first + rank + 1)
+    for i in range(np.uint64(rank + 1)):
+        at += i
+        rows[r, x + i] += px[k, i] * step
+        scaled = px[k, i] * shrink
+        for j in range(i + np.uint64(1)):
+            rows[r, at + j] -= scaled * px[k, j]
 
 
 @kernel
 def kalman(
-    user_rows: F32,
-    item_rows: F32,
+    users: F32,
+    items: F32,
     user_ix: I64,
     item_ix: I64,
     rating: F64,
@@ -82,45 +93,43 @@ def kalman(
     first: I64,
     rank: I64,
     settings: F64,
-    scratch: F32,
+    px: F32,
     predictions: F64,
 ) -> None:
     """Predict, then learn, n ratings with m experts; see the module docstring for the rows.
 
     Equation   p = mu + b_u + b_i + u.v; S = noise + x_u' P_u x_u + x_v' P_v x_v + tr(P_u P_v) (factors);
                m += P x e / S; P -= P x x' P / S; e clipped at clip_sigmas sqrt(S)
-    Symbols    x_u = (1, v), x_v = (1, u) at time t · scratch (2, largest rank + 1) f32 · settings (m, 2)
+    Symbols    x_u = (1, v), x_v = (1, u) at time t · px (2, largest rank + 1) f32 scratch · settings (m, 2) ·
                predictions (n, m) f64, not clipped
     Cost       O(n sum(rank^2)); allocates nothing
     Reference  tests/core/reference_default.py::kalman
     """
-    px_u = scratch[0]
-    px_v = scratch[1]
     for t in range(rating.size):
-        u = user_rows[user_ix[t]]
-        v = item_rows[item_ix[t]]
+        u, v = user_ix[t], item_ix[t]
         for s in range(first.size):
             at, k = first[s], rank[s]
-            p = _predict(u, v, at, k, mean[t])
+            p = _predict(users, items, u, v, at, k, mean[t])
             predictions[t, s] = p
-            variance = settings[s, NOISE] + _overlap(u, v, at, k)
-            variance += _spread(u, v, at, k, px_u) + _spread(v, u, at, k, px_v)
+            variance = settings[s, NOISE] + _overlap(users, items, u, v, at, k)
+            variance += _spread(users, u, items, v, at, k, px, 0)
+            variance += _spread(items, v, users, u, at, k, px, 1)
             bound = settings[s, CLIP_SIGMAS] * np.sqrt(variance)
             error = min(max(rating[t] - p, -bound), bound)
-            _correct(u, at, k, px_u, error, variance)
-            _correct(v, at, k, px_v, error, variance)
+            _correct(users, u, at, k, px, 0, error, variance)
+            _correct(items, v, at, k, px, 1, error, variance)
 
 
 @kernel
 def kalman_predict(
-    user_rows: F32, item_rows: F32, mean: float, first: I64, rank: I64, predictions: F64
+    users: F32, items: F32, mean: float, first: I64, rank: I64, predictions: F64
 ) -> None:
     """Predict n pairs of rows with m experts; nothing else changes.
 
     Equation   p = mu + b_u + b_i + u.v
-    Symbols    user_rows, item_rows (n, width) f32 · predictions (n, m) f64, not clipped
+    Symbols    users, items (n, width) f32 · predictions (n, m) f64, not clipped
     Reference  tests/core/reference_default.py::kalman_predict
     """
-    for t in range(user_rows.shape[0]):
+    for t in range(users.shape[0]):
         for s in range(first.size):
-            predictions[t, s] = _predict(user_rows[t], item_rows[t], first[s], rank[s], mean)
+            predictions[t, s] = _predict(users, items, t, t, first[s], rank[s], mean)

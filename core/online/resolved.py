@@ -11,7 +11,7 @@ from core.kernels import biased as kernels
 from core.online.biased import step_settings
 from core.online.experts import Resolved
 from core.online.group import COORDINATES
-from core.online.tables import Batch, ItemTable, Side, UserTable
+from core.online.tables import RECENT, Batch, ItemTable, Side, UserTable
 from core.rng import symmetric_noise
 from core.types import F32, F64, U64
 
@@ -33,7 +33,10 @@ class ResolvedGroup:
         )
         largest = int(self._rank.max())
         self._gain = np.zeros((2, largest), dtype=np.float32)
-        self._gram = np.zeros((largest + 2, largest + 1), dtype=np.float32)
+        self._scratch = tuple(
+            np.zeros(shape, dtype=np.float32)
+            for shape in ((largest + 3, RECENT + 32), (largest + 3, largest + 3), (largest + 1,))
+        )
 
     def start(self, side: Side, id_hashes: U64, first_column: int, rows: F32) -> None:
         rows[:, first_column : first_column + self.width] = 0.0
@@ -60,7 +63,7 @@ class ResolvedGroup:
             self._rank,
             self._settings,
             self._gain,
-            self._gram,
+            *self._scratch,
             predictions,
         )
 
