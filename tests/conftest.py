@@ -6,8 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.server import PrivateServer
+
+# the first call of a kernel may compile it, and our machines are shared: no deadlines
+settings.register_profile("hedgerow", deadline=None)
+settings.load_profile("hedgerow")
 
 
 @pytest.fixture
