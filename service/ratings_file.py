@@ -8,7 +8,7 @@ Every error names the file, the line and what to do.
 import csv
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -79,8 +79,8 @@ def read_chunks(path: Path, size: int = CHUNK) -> Iterator[RatingChunk]:
         raise BadRatingsFile(f"{path}: no ratings: give at least one row below the header")
 
 
-def read_ratings(path: Path) -> Ratings:
-    """Return all ratings of a file."""
+def read_ratings(path: Path, on_read: Callable[[float], None] = lambda read: None) -> Ratings:
+    """Return all ratings of a file; ``on_read`` hears how much of it has been read, 0..1."""
     users: dict[str, int] = {}
     items: dict[str, int] = {}
     parts = []
@@ -88,6 +88,7 @@ def read_ratings(path: Path) -> Ratings:
         user_ix = [users.setdefault(user, len(users)) for user in chunk.users]
         item_ix = [items.setdefault(item, len(items)) for item in chunk.items]
         parts.append((_i64(user_ix), _i64(item_ix), chunk.rating, chunk.timestamp_ms))
+        on_read(chunk.read)
     times = [part[3] for part in parts if part[3] is not None]
     return Ratings(
         list(users),
