@@ -1,0 +1,60 @@
+"""Whether the kernels have been compiled for this machine: a mark beside numba's cache, cheap to look for.
+
+Only a hint that saves time: numba itself decides what it compiles.
+"""
+
+import contextlib
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import sys
+from pathlib import Path
+
+
+def is_compiled() -> bool:
+    """Return whether these sources were compiled here, by this numba, on this kind of processor."""
+    return _mark().exists()
+
+
+def mark_compiled() -> None:
+    """Remember it; a place that cannot be written is no error."""
+    with contextlib.suppress(OSError):
+        cache_dir().mkdir(parents=True, exist_ok=True)
+        for old in cache_dir().glob("compiled-*"):
+            old.unlink()
+        _mark().touch()
+
+
+def cache_dir() -> Path:
+    """Return where numba keeps compiled code: NUMBA_CACHE_DIR, else beside the kernels."""
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    return Path(given) if given else core_dir() / "kernels" / "__pycache__"
+
+
+def core_dir() -> Path:
+    """Return where core's sources are, without importing them."""
+    spec = importlib.util.find_spec("core")
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError("core is not installed: run `make install`")
+    return Path(spec.origin).parent
+
+
+def _mark() -> Path:
+    digest = hashlib.sha256()
+    for part in (sys.version, importlib.metadata.version("numba"), _processor()):
+        digest.update(part.encode() + b"\0")
+    for source in sorted(core_dir().rglob("*.py")):
+        digest.update(source.read_bytes())
+    return cache_dir() / f"compiled-{digest.hexdigest()[:32]}"
+
+
+def _processor() -> str:
+    """Return the model and its features: compiled code of another one is of no use."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    wanted = ("model name", "flags", "Features", "CPU part")
+    return "\n".join(sorted({line for line in lines if line.startswith(wanted)}))

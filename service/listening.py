@@ -1,0 +1,51 @@
+"""Where the api listens: the socket, and the rule that keeps an open service to this machine."""
+
+import socket
+
+import redis
+
+from service.api.auth import is_loopback
+from service.errors import Misconfigured
+from service.settings import Settings
+from service.store.api_keys import read_ring
+
+BACKLOG = 2048
+
+
+def refuse_open_bind(settings: Settings, client: redis.Redis) -> None:
+    """Raise Misconfigured when others could reach a service that has no API key yet."""
+    if is_loopback(settings.host) or read_ring(client, settings.namespace):
+        return
+    raise Misconfigured(
+        f"refusing to listen on {settings.host} while there is no API key: anybody could write. "
+        "Make one first with `hedgerow keys create`, or listen on 127.0.0.1"
+    )
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket; the api processes share it, so none of them loses a connection."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind)
+    except OSError as error:
+        raise Misconfigured(f"cannot listen on {host}: {error.strerror or error}") from error
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise Misconfigured(
+            f"cannot listen on {host}:{port} ({error.strerror}); choose another with --port"
+        ) from error
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return where a listening socket is reached from this machine."""
+    host, port = listener.getsockname()[:2]
+    if host in {"0.0.0.0", "::"}:  # noqa: S104 - read, not bound
+        host = "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,225 @@
+"""`hedgerow serve`: starts, watches and stops the roles and the private server.
+
+Children are processes of the same command line with the same settings. One that ends is started again after
+a pause; one that keeps ending stops everything. Each holds the read end of a pipe, its lifeline: when we are
+killed the pipe closes and they end too.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Awaitable, Iterable
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+
+from service.compiled import is_compiled
+from service.errors import Misconfigured, StoreUnavailable
+from service.listening import listen, refuse_open_bind, url_of
+from service.settings import Settings, environment, without_hedgerow
+from service.store.connection import connect
+from service.store.embedded import EmbeddedServer
+from service.store.inspection import inspect_server
+from service.telemetry import logger
+
+ENDS_ALLOWED, WITHIN_S = 5, 30.0
+"""A child that ends so often in this time stops the service."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 4.0
+STOP_S = 15.0
+"""How long a child may take to end before it is killed."""
+SUPERSEDED = 75
+"""Exit code of a learner that another one replaced: it comes back as a standby, nothing is wrong."""
+REFUSED = 2
+"""Exit code of a process whose settings do not fit: starting it again would not help."""
+COMMAND = (sys.executable, "-P", "-m", "service.cli")
+"""Our own command line; -P because a folder named ``service`` may lie in the working directory."""
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+
+
+@dataclass
+class Child:
+    """One process that must run, and when it ended lately."""
+
+    name: str
+    arguments: list[str]
+    files: tuple[int, ...] = ()
+    ended: deque[float] = field(default_factory=lambda: deque(maxlen=ENDS_ALLOWED))
+
+    def ended_too_often(self, now: float) -> bool:
+        """Note an end; true when it was one too many."""
+        self.ended.append(now)
+        return len(self.ended) == ENDS_ALLOWED and now - self.ended[0] <= WITHIN_S
+
+    @property
+    def pause_s(self) -> float:
+        """How long to wait before the next start."""
+        return min(FIRST_PAUSE_S * 2.0 ** len(self.ended), LONGEST_PAUSE_S)
+
+
+def serve(settings: Settings, *, lifeline: int | None = None) -> None:
+    """Run the whole service until SIGTERM, SIGINT or the end of the pipe ``lifeline``."""
+    compile_kernels()
+    with ExitStack() as stack:
+        server = None
+        if settings.redis_url is None:
+            server = EmbeddedServer(settings.data_dir, settings.durability)
+            stack.enter_context(server)
+            settings = settings.model_copy(update={"redis_url": server.url})
+        check_store(settings)
+        listener = stack.enter_context(closing(listen(settings.host, settings.port)))
+        # the one line on stdout: programs that start us read the address from it
+        print(f"Hedgerow listens on {url_of(listener)}", flush=True)  # noqa: T201
+        asyncio.run(Supervisor(settings, server, listener).run(lifeline))
+    logger().info("service_stopped")
+
+
+def compile_kernels() -> None:
+    """Compile the kernels for this machine if that was not done yet, before several processes need them."""
+    if not is_compiled():
+        command = [*COMMAND, "doctor", "--compile"]
+        # our own program with fixed arguments; what it says goes to stderr
+        subprocess.run(  # noqa: S603
+            command,
+            check=True,
+            stdout=sys.stderr,
+            env=without_hedgerow(os.environ) | ONE_THREAD,
+        )
+
+
+def check_store(settings: Settings) -> None:
+    """Refuse a server that loses data by design and a public address without keys; warn where it may."""
+    with connect(str(settings.redis_url), role="supervisor") as client:
+        report = inspect_server(client)
+        refuse_open_bind(settings, client)
+    if report.warning and settings.durability == "fsync":
+        logger().warning("given_server_not_durable", reason=report.warning)
+
+
+class Supervisor:
+    """Keeps the children running; api processes stop first, then the learners, the server last."""
+
+    def __init__(
+        self, settings: Settings, server: EmbeddedServer | None, listener: socket.socket
+    ) -> None:
+        self._settings = settings
+        self._server = server
+        self._listener = listener
+        self._lifeline, self._our_end = os.pipe()
+
+    async def run(self, lifeline: int | None) -> None:
+        """Start everything, wait for the order to stop, end everything in stages."""
+        stop, stop_apis, stop_learners = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._stop_when_told(stop, lifeline)
+        learners = [self._task(child, stop_learners) for child in self._learners()]
+        apis = [self._task(child, stop_apis) for child in self._apis()]
+        store = asyncio.create_task(self._keep_store(stop_learners))
+        told = asyncio.create_task(stop.wait())
+        keepers = [store, *apis, *learners]
+        await asyncio.wait([told, *keepers], return_when=asyncio.FIRST_COMPLETED)
+        told.cancel()
+        stop_apis.set()
+        await asyncio.wait(apis)
+        stop_learners.set()
+        await asyncio.wait([store, *learners])
+        for fd in (self._lifeline, self._our_end):
+            os.close(fd)
+        for keeper in keepers:
+            keeper.result()
+
+    def _learners(self) -> Iterable[Child]:
+        for partition in range(self._settings.partitions):
+            yield Child(f"learner-{partition}", ["learner", "--partition", str(partition)])
+
+    def _apis(self) -> Iterable[Child]:
+        fd = self._listener.fileno()
+        for number in range(self._settings.api_processes):
+            yield Child(f"api-{number}", ["api", "--listen-fd", str(fd)], (fd,))
+
+    def _task(self, child: Child, stop: asyncio.Event) -> asyncio.Task[None]:
+        return asyncio.create_task(self._keep(child, stop))
+
+    @staticmethod
+    def _stop_when_told(stop: asyncio.Event, lifeline: int | None) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, stop.set)
+        if lifeline is not None:
+            loop.add_reader(lifeline, stop.set)
+
+    async def _keep(self, child: Child, stop: asyncio.Event) -> None:
+        while not stop.is_set():
+            process = await self._spawn(child)
+            if await happens(stop, process.wait()):
+                await end(process)
+                return
+            self._judge(child, await process.wait())
+            await happens(stop, asyncio.sleep(child.pause_s))
+
+    async def _spawn(self, child: Child) -> asyncio.subprocess.Process:
+        process = await asyncio.create_subprocess_exec(
+            *COMMAND,
+            *child.arguments,
+            "--lifeline",
+            str(self._lifeline),
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr,
+            env=without_hedgerow(os.environ) | ONE_THREAD | environment(self._settings),
+            pass_fds=(self._lifeline, *child.files),
+            # Ctrl-C in a terminal goes to the whole group, and the order of ending is ours
+            start_new_session=True,
+        )
+        logger().info("child_started", child=child.name, pid=process.pid)
+        return process
+
+    def _judge(self, child: Child, code: int) -> None:
+        """Raise Misconfigured when starting the child again makes no sense."""
+        logger().warning("child_ended", child=child.name, code=code)
+        if code == REFUSED:
+            raise Misconfigured(f"{child.name} cannot run; its message stands above")
+        if child.ended_too_often(asyncio.get_running_loop().time()) and code != SUPERSEDED:
+            raise Misconfigured(
+                f"{child.name} ended {ENDS_ALLOWED} times within {WITHIN_S:.0f} s (last exit code "
+                f"{code}); the lines above say why, and `hedgerow doctor` checks this machine"
+            )
+
+    async def _keep_store(self, stop: asyncio.Event) -> None:
+        if self._server is None:
+            await stop.wait()
+            return
+        deaths = Child("private server", [])
+        while not await happens(stop, asyncio.sleep(0.1)):
+            if self._server.alive:
+                continue
+            if deaths.ended_too_often(asyncio.get_running_loop().time()):
+                raise StoreUnavailable(
+                    f"the private server ended {ENDS_ALLOWED} times within {WITHIN_S:.0f} s; "
+                    f"see {self._settings.data_dir / 'server.log'}"
+                )
+            # quick, and it must be the main thread: the system ties the server to the thread
+            self._server.start()
+            logger().error("store_restarted", pid=self._server.pid)
+
+
+async def happens(event: asyncio.Event, other: Awaitable[object]) -> bool:
+    """Wait for the first of the two; true when ``event`` is set. The other one is cancelled then."""
+    waiting = asyncio.ensure_future(event.wait())
+    working = asyncio.ensure_future(other)
+    await asyncio.wait([waiting, working], return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    working.cancel()
+    return event.is_set()
+
+
+async def end(process: asyncio.subprocess.Process) -> None:
+    """SIGTERM, then SIGKILL for a process that does not listen."""
+    if process.returncode is not None:
+        return
+    process.terminate()
+    try:
+        await asyncio.wait_for(process.wait(), STOP_S)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
