@@ -48,6 +48,21 @@ def command_line(pid: int) -> str:
     return asked.stdout
 
 
+def follow_lifeline(fd: int | None) -> None:
+    """End this process in order when the other end of the pipe closes, that is when its owner is gone."""
+    if fd is not None:
+        threading.Thread(target=_wait_for_end, args=(fd,), name="lifeline", daemon=True).start()
+
+
+def _wait_for_end(fd: int) -> None:
+    while os.read(fd, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    # nobody is left to lose patience with us
+    threading.Event().wait(20.0)
+    os._exit(1)
+
+
 def end_with_parent() -> Callable[[], object] | None:
     """Return what makes a new process end when we are killed (Linux), None where nothing does.
 

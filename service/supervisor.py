@@ -59,8 +59,9 @@ class Child:
         return min(FIRST_PAUSE_S * 2.0 ** len(self.ended), LONGEST_PAUSE_S)
 
 
-def serve(settings: Settings, *, lifeline: int | None = None) -> None:
-    """Run the whole service until SIGTERM, SIGINT or the end of the pipe ``lifeline``."""
+def serve(settings: Settings) -> None:
+    """Run the whole service until SIGTERM or SIGINT."""
+    signal.signal(signal.SIGTERM, _interrupt)
     compile_kernels()
     with ExitStack() as stack:
         server = None
@@ -72,8 +73,13 @@ def serve(settings: Settings, *, lifeline: int | None = None) -> None:
         listener = stack.enter_context(closing(listen(settings.host, settings.port)))
         # the one line on stdout: programs that start us read the address from it
         print(f"Hedgerow listens on {url_of(listener)}", flush=True)  # noqa: T201
-        asyncio.run(Supervisor(settings, server, listener).run(lifeline))
+        asyncio.run(Supervisor(settings, server, listener).run())
     logger().info("service_stopped")
+
+
+def _interrupt(*_: object) -> None:
+    """Until the loop takes over, SIGTERM unwinds as Ctrl-C does: what was started is stopped."""
+    raise KeyboardInterrupt
 
 
 def compile_kernels() -> None:
@@ -109,10 +115,10 @@ class Supervisor:
         self._listener = listener
         self._lifeline, self._our_end = os.pipe()
 
-    async def run(self, lifeline: int | None) -> None:
+    async def run(self) -> None:
         """Start everything, wait for the order to stop, end everything in stages."""
         stop, stop_apis, stop_learners = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self._stop_when_told(stop, lifeline)
+        self._stop_when_told(stop)
         learners = [self._task(child, stop_learners) for child in self._learners()]
         apis = [self._task(child, stop_apis) for child in self._apis()]
         store = asyncio.create_task(self._keep_store(stop_learners))
@@ -142,12 +148,10 @@ class Supervisor:
         return asyncio.create_task(self._keep(child, stop))
 
     @staticmethod
-    def _stop_when_told(stop: asyncio.Event, lifeline: int | None) -> None:
+    def _stop_when_told(stop: asyncio.Event) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, stop.set)
-        if lifeline is not None:
-            loop.add_reader(lifeline, stop.set)
 
     async def _keep(self, child: Child, stop: asyncio.Event) -> None:
         while not stop.is_set():

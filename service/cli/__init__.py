@@ -1,1 +1,4 @@
-"""The command line: the only place that reads the environment and exits."""
+"""The command line: one module for each verb, imported only when its verb is used. Start at ``main.py``.
+
+Only this package reads the environment, prints and exits.
+"""

@@ -1,0 +1,61 @@
+"""`hedgerow api`: one uvicorn process with our app on a socket of our own."""
+
+import socket
+from functools import partial
+from typing import Annotated
+
+import typer
+import uvicorn
+
+from service.app import create_app
+from service.cli import options
+from service.listening import listen, refuse_open_bind
+from service.processes import follow_lifeline
+from service.runtime import api_runtime
+from service.settings import Settings, load_settings
+from service.store.connection import connect
+from service.store.namespace import open_namespace
+from service.telemetry import set_up_logs
+
+STOP_S = 10
+"""How long requests under way may take once we are told to stop."""
+
+app = options.verb()
+
+
+@app.command()
+def api(
+    host: options.Host = None,
+    port: options.Port = None,
+    listen_fd: Annotated[int | None, typer.Option(hidden=True)] = None,
+    lifeline: options.Lifeline = None,
+) -> None:
+    """Run one api process beside a given Redis (HEDGEROW_REDIS_URL)."""
+    settings = load_settings(host=host, port=port)
+    set_up_logs("api", settings.log_level)
+    follow_lifeline(lifeline)
+    url = options.given_redis(settings, "api")
+    with connect(url, role="api-start") as client:
+        # here, where a message can still be plain: inside the app it would be a traceback
+        open_namespace(client, settings)
+        refuse_open_bind(settings, client)
+    listener = (
+        listen(settings.host, settings.port)
+        if listen_fd is None
+        else socket.socket(fileno=listen_fd)
+    )
+    serve_app(settings, url, listener)
+
+
+def serve_app(settings: Settings, url: str, listener: socket.socket) -> None:
+    """Answer requests until SIGTERM or SIGINT."""
+    application = create_app(partial(api_runtime, settings, url), settings)
+    config = uvicorn.Config(
+        application,
+        access_log=False,
+        log_config=None,
+        lifespan="on",
+        server_header=False,
+        timeout_graceful_shutdown=STOP_S,
+    )
+    uvicorn.Server(config).run(sockets=[listener])

@@ -1,0 +1,76 @@
+"""`hedgerow`: the verbs, and how an error ends. A verb's module is imported when the verb is used.
+
+Exit codes: 0 done · 1 the command says that something is not well · 2 wrong usage, settings or store, with
+one line that says what to do · 75 a learner was replaced by another one.
+"""
+
+import importlib
+import sys
+from typing import Any
+
+import typer
+import typer.core
+import typer.main
+
+from core.errors import CoreError
+from service.errors import ServiceError
+
+COMMANDS = {
+    "serve": ("service.cli.serve", "Run the whole service on this machine."),
+    "api": ("service.cli.api", "Run one api process beside a given Redis."),
+    "learner": ("service.cli.learner", "Run the learner of one partition beside a given Redis."),
+    "demo": ("service.cli.demo", "Watch the service learn a sample world, or your ratings."),
+    "import": ("service.cli.import_file", "Send a file of ratings to a running service."),
+    "export": ("service.cli.export", "Write all histories as NDJSON or CSV."),
+    "eval": ("service.cli.evaluate:eval_app", "Measure models on a file of ratings."),
+    "bench": ("service.cli.bench", "Measure what the service reaches on this machine."),
+    "keys": ("service.cli.keys", "Create, list and revoke API keys."),
+    "rebuild": ("service.cli.rebuild", "Learn everything anew from the histories."),
+    "openapi": ("service.cli.openapi", "Print the OpenAPI document."),
+    "doctor": ("service.cli.doctor", "Check this machine, the settings and the store."),
+}
+"""Verb: (module with its typer app, what the list of verbs says)."""
+
+
+class Verbs(typer.core.TyperGroup):
+    """The group of all verbs, which imports only the one that is used."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for name, (_, says) in COMMANDS.items():
+            self.add_command(typer.core.TyperCommand(name, help=says))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Find the verb as usual, then put the real command in the place of its entry in the list."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, load(str(name)), rest
+
+
+def load(verb: str) -> Any:
+    """Import the module of a verb and return its command."""
+    module, _, attribute = COMMANDS[verb][0].partition(":")
+    return typer.main.get_command(getattr(importlib.import_module(module), attribute or "app"))
+
+
+app = typer.Typer(
+    cls=Verbs,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(epilog="Settings: HEDGEROW_* and hedgerow.toml, see docs/settings.md.")
+def hedgerow() -> None:
+    """A recommendation service that tunes itself: it learns from every rating within milliseconds."""
+
+
+def run() -> None:
+    """Run the command line; what is raised on purpose becomes one clear line."""
+    try:
+        app()
+    except (ServiceError, CoreError) as error:
+        sys.stderr.write(f"hedgerow: {error}\n")
+        sys.exit(2)

@@ -1,0 +1,48 @@
+"""Options and small things that several verbs share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from service.errors import Misconfigured
+from service.settings import API_KEY_NAME, Settings
+
+Host = Annotated[
+    str | None,
+    typer.Option(help="Address to listen on; other than loopback only once an API key exists."),
+]
+Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 asks the system for one.")]
+DataDir = Annotated[
+    Path | None, typer.Option(help="Where the private server keeps its files.", file_okay=False)
+]
+Lifeline = Annotated[int | None, typer.Option(hidden=True)]
+"""Read end of a pipe: when it closes, whoever started us is gone."""
+Url = Annotated[str, typer.Option(help="Where the service listens.")]
+Key = Annotated[
+    str | None, typer.Option(help="API key, if the service wants one.", envvar=API_KEY_NAME)
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")]
+
+LOCAL = "http://127.0.0.1:8000"
+
+
+def verb() -> typer.Typer:
+    """Return a typer app for one verb, or for one with verbs of its own."""
+    return typer.Typer(
+        add_completion=False,
+        no_args_is_help=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+
+def given_redis(settings: Settings, role: str) -> str:
+    """Return the url of the Redis that a role on its own needs."""
+    if settings.redis_url is None:
+        raise Misconfigured(
+            f"`hedgerow {role}` runs beside a Redis of yours: set HEDGEROW_REDIS_URL "
+            "(redis://host:6379/0); `hedgerow serve` brings its own"
+        )
+    return settings.redis_url

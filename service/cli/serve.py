@@ -1,0 +1,26 @@
+"""`hedgerow serve`."""
+
+from service import supervisor
+from service.cli import options
+from service.processes import follow_lifeline
+from service.settings import load_settings
+from service.telemetry import set_up_logs
+
+app = options.verb()
+
+
+@app.command()
+def serve(
+    host: options.Host = None,
+    port: options.Port = None,
+    data_dir: options.DataDir = None,
+    lifeline: options.Lifeline = None,
+) -> None:
+    """Run the whole service on this machine: api, learners and, unless a Redis is given, a private server.
+
+    It stops in order on Ctrl-C or SIGTERM. Everything that it stores is in the data directory.
+    """
+    settings = load_settings(host=host, port=port, data_dir=data_dir)
+    set_up_logs("supervisor", settings.log_level)
+    follow_lifeline(lifeline)
+    supervisor.serve(settings)
