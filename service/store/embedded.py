@@ -22,11 +22,13 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from service.errors import Misconfigured, StoreUnavailable
-from service.processes import end_process, end_stranger, end_with_parent
+from service.processes import command_line, end_process, end_stranger, end_with_parent
 from service.store.binary import find_server
 
 SOCKET_PATH_LIMIT = 100
 """Bytes; the system's own limit is 104 to 108, and a longer path fails without saying why."""
+RECORD = "server.json"
+"""In the data directory: process id and socket of the server that runs there."""
 FIRST_ANSWER_S = 20.0
 """How long a server may take until it answers at all; reading a long log afterwards may take longer."""
 STOP_S = 20.0
@@ -118,7 +120,7 @@ class EmbeddedServer:
 
     @property
     def _record(self) -> Path:
-        return self._data_dir / "server.json"
+        return self._data_dir / RECORD
 
     @property
     def _log(self) -> Path:
@@ -236,13 +238,25 @@ def wait_for_answer(socket: Path, *, ended: Callable[[], bool]) -> bool:
     return False
 
 
+def running_server(data_dir: Path) -> str | None:
+    """Return the url of the server that a `serve` in another process runs on this directory, if any."""
+    pid, socket = _read_record(data_dir.absolute() / RECORD)
+    return f"unix://{socket}" if socket and socket in command_line(pid) else None
+
+
 def stop_leftover(record: Path) -> None:
     """Stop the server that the record names, if it still runs and is the one we started."""
+    pid, socket = _read_record(record)
+    if socket:
+        end_stranger(pid, socket, STOP_S)
+        shutil.rmtree(Path(socket).parent, ignore_errors=True)
+    record.unlink(missing_ok=True)
+
+
+def _read_record(record: Path) -> tuple[int, str]:
+    """Return process id and socket, (0, "") when there is no readable record."""
     try:
         known = json.loads(record.read_text())
-        pid, socket = int(known["pid"]), Path(known["socket"])
+        return int(known["pid"]), str(known["socket"])
     except (OSError, ValueError, KeyError, TypeError):
-        return
-    end_stranger(pid, str(socket), STOP_S)
-    shutil.rmtree(socket.parent, ignore_errors=True)
-    record.unlink(missing_ok=True)
+        return 0, ""

@@ -1,0 +1,76 @@
+"""docs/settings.md, made from the settings themselves."""
+
+import json
+
+from service.settings import API_KEY_NAME, CONFIG_NAME, KINDS, PREFIX, Kind, Settings
+
+INTRODUCTION = f"""# Settings
+
+Made by `make docs` from `service/settings.py`; a test keeps it fresh.
+
+A setting comes from, in this order: a flag of the command line, the environment (`{PREFIX}PORT=8001`), the file
+`hedgerow.toml` in the working directory (`port = 8001`), its default. `{CONFIG_NAME}` names another file.
+A name that starts with `{PREFIX}` and is none of these stops the start. `hedgerow doctor` prints the settings in effect.
+`{API_KEY_NAME}` is not a setting of the service: it is the key that `hedgerow import` sends.
+"""
+
+KINDS_TEXT = f"""
+## Kinds of feedback
+
+A `rating` teaches the online experts. A `kind` never does: it has a weight and a sign for ranking, and says whether
+it hides the item. Kinds given in the settings are added to these, or change them:
+
+```toml
+[kinds.wish]
+code = 20       # stored in histories, 1..199; never give a used one to another kind
+weight = 1.5
+sign = 1
+hides = false
+```
+
+or in the environment `{PREFIX}KINDS__VIEW__WEIGHT=0.3`.
+"""
+
+
+def settings_reference() -> str:
+    """Return the whole page."""
+    rows = [
+        _row(f"`{name}`", f"`{PREFIX}{name.upper()}`", _default(name), field.description)
+        for name, field in Settings.model_fields.items()
+    ]
+    kinds = [
+        _row(f"`{name}`", *(f"{getattr(kind, field)}" for field in Kind.model_fields))
+        for name, kind in KINDS.items()
+    ]
+    meanings = [f"- `{name}`: {field.description}" for name, field in Kind.model_fields.items()]
+    return "\n".join(
+        [
+            INTRODUCTION,
+            *_table("name", "environment", "default", "meaning"),
+            *rows,
+            KINDS_TEXT,
+            *meanings,
+            "",
+            *_table("kind", *Kind.model_fields),
+            *kinds,
+        ]
+    )
+
+
+def _table(*names: str) -> list[str]:
+    return [_row(*names), "|" + " --- |" * len(names)]
+
+
+def _row(*cells: str | None) -> str:
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def _default(name: str) -> str:
+    if name == "kinds":
+        return "see below"
+    default = Settings.model_fields[name].default
+    return (
+        "none"
+        if default is None
+        else f"`{default if isinstance(default, str) else json.dumps(default, default=str)}`"
+    )

@@ -1,0 +1,71 @@
+"""The composition root: settings become connected objects, and are closed again in the end."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+import redis.asyncio
+
+from core.online.model import OnlineModel
+from service.errors import NotReady
+from service.ingest import Appender
+from service.online import online_model
+from service.settings import Settings
+from service.store.api_keys import ApiKeys
+from service.store.changes import ChangeFollower
+from service.store.connection import connect, connect_async
+from service.store.inspection import ServerReport, inspect_server
+from service.store.log import LogAppender
+from service.store.namespace import Namespace, open_namespace
+from service.store.numbers import ItemNumbers
+
+
+@dataclass(frozen=True)
+class ApiRuntime:
+    """What the routes work with."""
+
+    settings: Settings
+    namespace: Namespace
+    server: ServerReport
+    model: OnlineModel
+    redis: redis.asyncio.Redis
+    appender: Appender
+    numbers: ItemNumbers
+    keys: ApiKeys
+    changes: ChangeFollower
+
+
+@asynccontextmanager
+async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRuntime]:
+    """Open everything that an api process needs; Misconfigured or StoreUnavailable say what is missing."""
+    with connect(redis_url, role="api-start") as client:
+        server = inspect_server(client)
+        namespace = open_namespace(client, settings)
+    async with AsyncExitStack() as stack:
+        connection = await stack.enter_async_context(connect_async(redis_url, role="api"))
+        # of its own: it waits in XREAD all the time
+        feed = await stack.enter_async_context(connect_async(redis_url, role="api-changes"))
+        changes = ChangeFollower(feed, namespace.name, namespace.partitions)
+        changes.start()
+        stack.push_async_callback(changes.close)
+        log = LogAppender(connection, namespace, max_bytes=settings.log_max_bytes)
+        appender = Appender(log, namespace.partitions)
+        stack.push_async_callback(appender.close)
+        yield ApiRuntime(
+            settings=settings,
+            namespace=namespace,
+            server=server,
+            model=online_model(settings, namespace),
+            redis=connection,
+            appender=appender,
+            numbers=ItemNumbers(connection, namespace.name, settings.max_items),
+            keys=ApiKeys(connection, namespace.name),
+            changes=changes,
+        )
+
+
+@asynccontextmanager
+async def no_runtime() -> AsyncIterator[ApiRuntime]:
+    """For applications that only describe themselves (``hedgerow openapi``)."""
+    raise NotReady("this application only describes itself; it has no store")
+    yield
