@@ -1,0 +1,117 @@
+"""Who may do what: one table of roles for all routes, and the gate that looks callers up.
+
+While the store holds no key and the service listens on loopback, everything is open. A key's role and its
+revocation are re-read from the store every second, so a revoked key works for at most two seconds more.
+"""
+
+import asyncio
+import ipaddress
+import time
+from typing import Literal, Protocol
+
+from starlette.types import Scope
+
+from service.errors import Forbidden, Unauthorised
+from service.store.api_keys import KeyRing, Role
+
+Need = Role | Literal["open"]
+
+ROLES: dict[tuple[str, str], Need] = {
+    ("GET", "/healthz"): "open",
+    ("GET", "/readyz"): "open",
+    ("POST", "/v1/ratings"): "write",
+    ("POST", "/v1/ratings/stream"): "write",
+    ("GET", "/v1/users/{user}/ratings"): "read",
+    ("DELETE", "/v1/users/{user}/ratings/{item}"): "write",
+    ("GET", "/v1/users/{user}/predictions/{item}"): "read",
+    ("POST", "/v1/predictions"): "read",
+    ("GET", "/v1/experts"): "read",
+    ("GET", "/v1/experts/history"): "read",
+    ("GET", "/v1/topics"): "read",
+    ("GET", "/v1/items"): "read",
+    ("POST", "/v1/items"): "write",
+    ("GET", "/v1/items/{item}"): "read",
+    ("PUT", "/v1/items/{item}"): "write",
+    ("PATCH", "/v1/items/{item}"): "write",
+    ("DELETE", "/v1/items/{item}"): "write",
+    ("GET", "/v1/users"): "read",
+    ("GET", "/v1/users/{user}"): "read",
+    ("PUT", "/v1/users/{user}"): "write",
+    ("PATCH", "/v1/users/{user}"): "write",
+    ("DELETE", "/v1/users/{user}"): "write",
+    ("GET", "/v1/stats"): "read",
+    ("GET", "/v1/admin/keys"): "admin",
+    ("POST", "/v1/admin/keys"): "admin",
+    ("DELETE", "/v1/admin/keys/{key}"): "admin",
+}
+"""The least role that each route needs; a route that is not here cannot be built."""
+
+_RANK: dict[Need, int] = {"open": 0, "read": 1, "write": 2, "admin": 3}
+_FRESH_S = 1.0
+
+
+class KeySource(Protocol):
+    """Where the gate reads the keys."""
+
+    async def ring(self) -> KeyRing:
+        """Return all keys as they are now."""
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach ``host``."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class Gate:
+    """Lets a request through or raises Unauthorised or Forbidden."""
+
+    def __init__(self, keys: KeySource, host: str) -> None:
+        self._keys = keys
+        self._loopback = is_loopback(host)
+        self._ring = KeyRing({})
+        self._read_at = float("-inf")
+        self._reading = asyncio.Lock()
+        self._ranks: dict[bytes, int] = {}
+
+    async def check(self, scope: Scope, need: Need) -> None:
+        """Raise unless the caller's role is at least ``need``."""
+        if need == "open":
+            return
+        if time.monotonic() - self._read_at > _FRESH_S:
+            await self._refresh()
+        if self._loopback and not self._ring:
+            return
+        rank = self._rank(scope)
+        if rank == 0:
+            raise Unauthorised("send a valid API key: `Authorization: Bearer hr_...`")
+        if rank < _RANK[need]:
+            raise Forbidden(f"this route needs a key with the role `{need}`")
+
+    def _rank(self, scope: Scope) -> int:
+        for name, value in scope["headers"]:
+            if name == b"authorization":
+                rank = self._ranks.get(value)
+                return self._look_up(value) if rank is None else rank
+        return 0
+
+    def _look_up(self, header: bytes) -> int:
+        scheme, _, secret = header.partition(b" ")
+        role = self._ring.authenticate(secret.strip()) if scheme.lower() == b"bearer" else None
+        if role is None:
+            return 0
+        self._ranks[header] = _RANK[role]
+        return _RANK[role]
+
+    async def _refresh(self) -> None:
+        async with self._reading:
+            if time.monotonic() - self._read_at <= _FRESH_S:
+                return
+            asked = time.monotonic()
+            self._ring = await self._keys.ring()
+            self._ranks.clear()
+            self._read_at = asked

@@ -1,0 +1,84 @@
+"""Cutting a body of any length into blocks of whole lines, with bounded memory."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from starlette.types import Message, Receive
+
+LINGER_S = 0.02
+"""How long complete lines wait for more of them before they are handed on."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole lines, each ended by a newline but perhaps the last one of the body."""
+
+    first: int
+    """Number of its first line, from 0."""
+    text: bytes
+    n: int
+    """How many lines it holds."""
+    too_long: bool = False
+    """The block stands for one line beyond the bound; its text is left out."""
+
+
+class Lines:
+    """The blocks of one body; afterwards ``cut`` says whether the client left before its end."""
+
+    def __init__(self, receive: Receive, *, block_bytes: int, max_line_bytes: int) -> None:
+        self._receive = receive
+        self._block_bytes = block_bytes
+        self._max_line = max_line_bytes
+        self._first = 0
+        self._rest = b""
+        self._skipping = False
+        self.cut = False
+
+    async def blocks(self) -> AsyncIterator[Block]:
+        """Yield the lines in order, as soon as enough came or nothing more came for a moment."""
+        parts: list[bytes] = []
+        size, more = 0, True
+        pending: asyncio.Task[Message] | None = None
+        try:
+            while more:
+                pending = pending or asyncio.ensure_future(self._receive())
+                done, _ = await asyncio.wait({pending}, timeout=LINGER_S if parts else None)
+                if done:
+                    message, pending = pending.result(), None
+                    self.cut = message["type"] == "http.disconnect"
+                    more = bool(message.get("more_body"))
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                if not done or not more or size >= self._block_bytes:
+                    for block in self._cut(b"".join(parts), last=not more and not self.cut):
+                        yield block
+                    parts, size = [], 0
+        finally:
+            if pending is not None:
+                pending.cancel()
+
+    def _cut(self, text: bytes, *, last: bool) -> list[Block]:
+        blocks = []
+        if self._skipping:
+            _, newline, text = text.partition(b"\n")
+            if not newline and not last:
+                return []
+            self._skipping = False
+            blocks.append(self._long_line())
+        text = self._rest + text
+        end = len(text) if last else text.rfind(b"\n") + 1
+        self._rest = text[end:]
+        if end:
+            lines = text[:end]
+            n = lines.count(b"\n") + (not lines.endswith(b"\n"))
+            blocks.append(Block(self._first, lines, n))
+            self._first += n
+        if len(self._rest) > self._max_line:
+            # forget what came of it: the line is refused whatever follows
+            self._rest, self._skipping = b"", True
+        return blocks
+
+    def _long_line(self) -> Block:
+        self._first += 1
+        return Block(self._first - 1, b"", 1, too_long=True)

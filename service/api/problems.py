@@ -1,0 +1,123 @@
+"""Errors as RFC 9457 problems: one shape, one table of codes. Nothing of a request is echoed but field names."""
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from service.errors import ServiceError
+
+MEDIA_TYPE = "application/problem+json"
+
+CODES: dict[str, tuple[int, str]] = {
+    "malformed_body": (400, "the body is not what its content type says"),
+    "unauthorised": (401, "no API key, or one that is unknown or revoked"),
+    "forbidden": (403, "the key's role is not enough for this route"),
+    "not_found": (404, "no such path, user, item, rating or key"),
+    "method_not_allowed": (405, "the path exists, this method does not"),
+    "version_conflict": (409, "the document changed meanwhile: read it and try again"),
+    "too_large": (413, "body, line, array or document beyond its bound"),
+    "unsupported_media_type": (415, "the content type is not the one that the route reads"),
+    "invalid_request": (422, "a parameter or a field is unknown, missing or of the wrong type"),
+    "invalid_id": (422, "an id is empty, too long, not UTF-8 or holds control characters"),
+    "invalid_event": (422, "a row of feedback cannot be accepted"),
+    "malformed_json": (422, "the body is not JSON"),
+    "out_of_scale": (422, "the rating lies outside the scale, or is not a finite number"),
+    "unknown_kind": (422, "the kind of feedback is not in the table of the settings"),
+    "nothing_accepted": (422, "no row of the request was accepted; see `rejected`"),
+    "item_limit": (422, "the namespace has given out all its item numbers"),
+    "line_too_long": (422, "a line of an NDJSON body beyond its bound"),
+    "invalid_cursor": (422, "the cursor belongs to another list or was changed"),
+    "invalid_sequence": (422, "the sequence is not one that an answer held"),
+    "invalid_document": (422, "a document of the catalogue cannot be accepted"),
+    "internal": (500, "a bug: tell us the request id"),
+    "backlogged": (503, "the log is full: try again"),
+    "not_ready": (503, "starting, or not learned yet: try again"),
+    "sequence_not_reached": (503, "min_sequence has not been learned in time: try again"),
+    "store_unavailable": (503, "Redis does not answer: try again"),
+}
+"""Every code that an answer or a rejected row can carry: its status as a whole answer, its meaning."""
+
+_CODE_OF_STATUS = {
+    400: "malformed_body",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "too_large",
+    415: "unsupported_media_type",
+}
+_DETAIL_OF_STATUS = {
+    404: "no such path: see /docs for all of them",
+    405: "this method is not offered here: see the Allow header",
+}
+"""Where the framework says less than we can."""
+
+
+def problem(
+    request_id: str,
+    status: int,
+    code: str,
+    detail: str,
+    *,
+    retry_after: int | None = None,
+    headers: Mapping[str, str] | None = None,
+    **more: Any,
+) -> Response:
+    """Return the answer for one problem; ``more`` are its extension members."""
+    body: dict[str, Any] = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "code": code,
+        "detail": detail,
+        "request_id": request_id,
+    }
+    out = dict(headers or {})
+    if retry_after is not None:
+        body["retry_after"] = retry_after
+        out["retry-after"] = str(retry_after)
+    # ASCII only: a field name may hold a lone surrogate, which UTF-8 cannot
+    return Response(json.dumps(body | more), status, out, media_type=MEDIA_TYPE)
+
+
+def of_service_error(request_id: str, error: ServiceError, **more: Any) -> Response:
+    """Return the answer for an error that was raised on purpose."""
+    headers = {"www-authenticate": "Bearer"} if error.status == HTTPStatus.UNAUTHORIZED else None
+    return problem(
+        request_id,
+        error.status,
+        error.code,
+        error.detail,
+        retry_after=error.retry_after_s,
+        headers=headers,
+        **more,
+    )
+
+
+async def answer_service_error(request: Request, error: ServiceError) -> Response:
+    return of_service_error(request.scope["request_id"], error)
+
+
+async def answer_http_exception(request: Request, error: HTTPException) -> Response:
+    """The framework's own errors: unknown paths and methods, unreadable bodies."""
+    code = _CODE_OF_STATUS.get(error.status_code, "invalid_request")
+    detail = _DETAIL_OF_STATUS.get(error.status_code, error.detail)
+    return problem(
+        request.scope["request_id"], error.status_code, code, detail, headers=error.headers
+    )
+
+
+async def answer_validation_error(request: Request, error: RequestValidationError) -> Response:
+    """Parameters and documents that do not fit their schema: each fault with its place."""
+    faults = [
+        {"field": ".".join(map(str, fault["loc"])), "detail": fault["msg"]}
+        for fault in error.errors()
+    ]
+    detail = "; ".join(f"{fault['field']}: {fault['detail']}" for fault in faults[:3])
+    malformed = any(fault["type"] == "json_invalid" for fault in error.errors())
+    code = "malformed_json" if malformed else "invalid_request"
+    return problem(request.scope["request_id"], 422, code, detail, errors=faults)

@@ -1,0 +1,70 @@
+"""The rules for the ids that applications choose, and the tokens for places in the order of events.
+
+An id has 1 to 256 code points, no control characters and no lone surrogates; it is compared byte for byte in
+UTF-8. In a path it is percent-encoded: ``/`` is ``%2F``, ``+`` stands for itself.
+"""
+
+import re
+from collections.abc import Mapping
+from urllib.parse import unquote_to_bytes
+
+from service.errors import InvalidId, ServiceError
+
+MAX_ID_LENGTH = 256
+
+_ID = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,256}")
+_BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+_TOKEN = re.compile(r"\d{1,3}:\d{1,15}(,\d{1,3}:\d{1,15}){0,255}")
+
+is_id = _ID.fullmatch
+"""Truthy for a well-formed id."""
+
+
+def id_fault(name: str, text: str) -> str:
+    """Say what is wrong with an id that is not well-formed; ``name`` is the field it stands in."""
+    if not text:
+        return f"`{name}` is empty: an id has 1 to {MAX_ID_LENGTH} characters"
+    if len(text) > MAX_ID_LENGTH:
+        return f"`{name}` has {len(text)} characters: an id has at most {MAX_ID_LENGTH}"
+    return f"`{name}` holds a control character or a lone surrogate: remove it"
+
+
+def path_id(name: str, segment: str) -> str:
+    """Return the id that a raw path segment stands for; InvalidId if it stands for none."""
+    raw = segment.encode("latin-1")
+    if _BROKEN_ESCAPE.search(raw):
+        raise InvalidId(f"`{name}` in the path has a % without two hex digits: write % as %25")
+    try:
+        text = unquote_to_bytes(raw).decode()
+    except UnicodeDecodeError:
+        raise InvalidId(f"`{name}` in the path is not UTF-8 once percent-decoded") from None
+    if not is_id(text):
+        raise InvalidId(id_fault(name, text))
+    return text
+
+
+def sequence_token(sequences: Mapping[int, int]) -> str:
+    """Return the opaque string for {partition: sequence}.
+
+    >>> sequence_token({1: 7, 0: 123})
+    '0:123,1:7'
+    """
+    return ",".join(f"{partition}:{sequences[partition]}" for partition in sorted(sequences))
+
+
+def parse_sequence_token(token: str) -> dict[int, int]:
+    """Return {partition: sequence} of a token that ``sequence_token`` made.
+
+    >>> parse_sequence_token("0:123,1:7")
+    {0: 123, 1: 7}
+    """
+    if not _TOKEN.fullmatch(token):
+        raise InvalidSequence("hand back a `sequence` or `seen_through` exactly as it was given")
+    pairs = (part.split(":") for part in token.split(","))
+    return {int(partition): int(sequence) for partition, sequence in pairs}
+
+
+class InvalidSequence(ServiceError):
+    """A token that no answer ever held."""
+
+    status, code = 422, "invalid_sequence"

@@ -1,0 +1,160 @@
+"""Group commit: rows that wait in the same turn of the loop, or behind an append, become one log entry.
+
+One lane for each partition keeps at most one append in flight; a request gets one future and no task.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from service.errors import ServiceError
+from service.store.codec import Entry, encode
+
+MAX_ENTRY_ROWS = 16_384
+"""Rows of one entry: more wait for the next."""
+
+_UNFORESEEN = ServiceError("the append failed unforeseen: see the service's log")
+
+
+class Row(NamedTuple):
+    """One checked event; ``digest`` is empty or 16 bytes, as ``flags`` say."""
+
+    user: str
+    item: int
+    value: float
+    time_ms: int
+    kind: int
+    flags: int
+    digest: bytes
+
+
+class Log(Protocol):
+    """Where entries go: see ``store/log.py``."""
+
+    async def append(self, partition: int, packed: bytes, n: int) -> int:
+        """Append and return the sequence of the last event."""
+
+
+@dataclass(frozen=True)
+class _Rows:
+    rows: Sequence[Row]
+    done: asyncio.Future[int]
+
+
+@dataclass(frozen=True)
+class _Packed:
+    packed: bytes
+    n: int
+    done: asyncio.Future[int]
+
+
+class Appender:
+    """Appends rows to the log; every future gives the sequence of the last of its rows."""
+
+    def __init__(self, log: Log, partitions: int) -> None:
+        self._lanes = [_Lane(log, partition) for partition in range(partitions)]
+
+    def submit(self, partition: int, rows: Sequence[Row]) -> asyncio.Future[int]:
+        """Queue rows that may share an entry with others; they get adjacent sequences."""
+        done = asyncio.get_running_loop().create_future()
+        self._lanes[partition].put(_Rows(rows, done))
+        return done
+
+    def submit_entry(self, partition: int, packed: bytes, n: int) -> asyncio.Future[int]:
+        """Queue an encoded entry that stays on its own: a large block of an upload."""
+        done = asyncio.get_running_loop().create_future()
+        self._lanes[partition].put(_Packed(packed, n, done))
+        return done
+
+    async def close(self) -> None:
+        """Wait until everything that was submitted is answered."""
+        for lane in self._lanes:
+            if lane.task is not None:
+                await lane.task
+
+
+class _Lane:
+    def __init__(self, log: Log, partition: int) -> None:
+        self._log = log
+        self._partition = partition
+        self._waiting: deque[_Rows | _Packed] = deque()
+        self.task: asyncio.Task[None] | None = None
+
+    def put(self, work: _Rows | _Packed) -> None:
+        self._waiting.append(work)
+        if self.task is None:
+            # the task starts when this turn of the loop is over: who else submits in it shares the entry
+            self.task = asyncio.get_running_loop().create_task(self._drain())
+
+    async def _drain(self) -> None:
+        try:
+            while self._waiting:
+                await self._append_next()
+        finally:
+            self.task = None
+            # empty unless something unforeseen ended the loop: nobody must wait for ever
+            _fail([(work.done, 0) for work in self._waiting], _UNFORESEEN)
+            self._waiting.clear()
+
+    async def _append_next(self) -> None:
+        work = self._waiting.popleft()
+        if isinstance(work, _Packed):
+            await self._append(work.packed, work.n, [(work.done, work.n)])
+            return
+        rows, answers = list(work.rows), [(work.done, len(work.rows))]
+        while len(rows) < MAX_ENTRY_ROWS and self._waiting:
+            following = self._waiting[0]
+            if isinstance(following, _Packed):
+                break
+            rows += following.rows
+            answers.append((following.done, len(rows)))
+            self._waiting.popleft()
+        await self._append(encode(entry_of(rows)), len(rows), answers)
+
+    async def _append(
+        self, packed: bytes, n: int, answers: list[tuple[asyncio.Future[int], int]]
+    ) -> None:
+        try:
+            last = await self._log.append(self._partition, packed, n)
+        except ServiceError as error:
+            _fail(answers, error)
+            return
+        except BaseException:
+            _fail(answers, _UNFORESEEN)
+            raise
+        for done, end in answers:
+            if not done.done():
+                done.set_result(last - n + end)
+
+
+def _fail(answers: list[tuple[asyncio.Future[int], int]], error: ServiceError) -> None:
+    for done, _ in answers:
+        if not done.done():
+            done.set_exception(error)
+
+
+def entry_of(rows: Sequence[Row]) -> Entry:
+    """Return rows as the columns of one entry, stamped with the time now."""
+    users, items, values, times, kinds, flags, digests = zip(*rows, strict=True)
+    index = {user: ix for ix, user in enumerate(dict.fromkeys(users))}
+    return Entry(
+        users=tuple(index),
+        user_ix=np.array([index[user] for user in users], dtype=np.uint32),
+        item=np.array(items, dtype=np.uint32),
+        value=np.array(values, dtype=np.float32),
+        time_ms=np.array(times, dtype=np.int64),
+        kind=np.array(kinds, dtype=np.uint8),
+        flags=np.array(flags, dtype=np.uint8),
+        digests=b"".join(digests),
+        appended_ms=now_ms(),
+    )
+
+
+def now_ms() -> int:
+    """Return the wall clock: UTC in ms."""
+    return time.time_ns() // 1_000_000

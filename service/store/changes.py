@@ -1,0 +1,124 @@
+"""Following the change feed: how far each partition has been learned, and the predictions somebody waits for.
+
+One blocking read for each partition and api process. Reading the feed never changes anything.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Iterable
+from typing import Any, cast
+
+import numpy as np
+import redis.asyncio
+
+from service.errors import StoreUnavailable
+from service.store.connection import store_errors
+from service.store.keys import PartitionKeys
+
+AWAITED = np.dtype(
+    [("sequence", "<i8"), ("rating", "<f4"), ("low", "<f4"), ("high", "<f4"), ("status", "u1")]
+)
+"""One record of field ``p``; status 0: predicted, then learned; others have no prediction."""
+
+BLOCK_MS = 2_000
+KEPT_ANSWERS = 20_000
+"""Predictions that a process keeps for those who wait for them."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 1.0
+
+Prediction = tuple[float, float, float]
+"""rating, low, high."""
+
+
+class ChangeFollower:
+    """Follows the feeds of all partitions while it is open."""
+
+    def __init__(self, client: redis.asyncio.Redis, namespace: str, partitions: int) -> None:
+        self._feeds = [
+            _Feed(client, PartitionKeys(namespace, partition)) for partition in range(partitions)
+        ]
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Begin to follow."""
+        self._tasks = [asyncio.create_task(feed.follow()) for feed in self._feeds]
+
+    async def close(self) -> None:
+        """Stop following."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def watermark(self, partition: int) -> int:
+        """Return the sequence up to which the partition is known to be learned."""
+        return self._feeds[partition].watermark
+
+    async def reached(self, partition: int, sequence: int) -> None:
+        """Wait until the partition is learned up to ``sequence``."""
+        await self._feeds[partition].reached(sequence)
+
+    def answers(self, partition: int, sequences: Iterable[int]) -> list[Prediction | None]:
+        """Return what was predicted for awaited events before they were learned."""
+        found = self._feeds[partition].answers
+        return [found.get(sequence) for sequence in sequences]
+
+
+class _Feed:
+    def __init__(self, client: redis.asyncio.Redis, keys: PartitionKeys) -> None:
+        self._client = client
+        self._keys = keys
+        self.watermark = 0
+        self.answers: OrderedDict[int, Prediction] = OrderedDict()
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+
+    async def reached(self, sequence: int) -> None:
+        if self.watermark >= sequence:
+            return
+        done = asyncio.get_running_loop().create_future()
+        self._waiting.append((sequence, done))
+        await done
+
+    async def follow(self) -> None:
+        pause = FIRST_PAUSE_S
+        while True:
+            try:
+                # the state first: a feed that was lost or trimmed must not hide how far we are
+                self._advance(await self._learned())
+                while await self._read():
+                    pause = FIRST_PAUSE_S
+            except StoreUnavailable:
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE_S)
+
+    async def _learned(self) -> int:
+        with store_errors():
+            answer = await cast(
+                "Awaitable[bytes | None]", self._client.hget(self._keys.state, "watermark")
+            )
+        return int(answer or 0)
+
+    async def _read(self) -> bool:
+        after = f"{self.watermark}-0"
+        with store_errors():
+            answer: Any = await self._client.xread({self._keys.changes: after}, block=BLOCK_MS)
+        for name, fields in answer[0][1] if answer else ():
+            if b"p" in fields:
+                self._keep(np.frombuffer(fields[b"p"], AWAITED))
+            self._advance(int(name.partition(b"-")[0]))
+        return bool(answer)
+
+    def _keep(self, records: np.ndarray[Any, Any]) -> None:
+        for sequence, rating, low, high, status in records.tolist():
+            if status == 0:
+                self.answers[sequence] = (rating, low, high)
+        while len(self.answers) > KEPT_ANSWERS:
+            self.answers.popitem(last=False)
+
+    def _advance(self, watermark: int) -> None:
+        self.watermark = max(self.watermark, watermark)
+        still = []
+        for sequence, done in self._waiting:
+            if sequence > self.watermark:
+                still.append((sequence, done))
+            elif not done.done():
+                done.set_result(None)
+        self._waiting = [entry for entry in still if not entry[1].done()]
