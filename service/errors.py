@@ -10,6 +10,7 @@ ServiceError (status, code, retry_after_s)
 ├── Backlogged 503            the log is full: try again
 ├── NotReady 503              not learned yet, or the service is starting
 ├── StoreUnavailable 503      Redis does not answer
+├── Superseded                another learner took over (this process stops)
 └── Misconfigured             settings, store or namespace do not fit (the process does not start)
 """
 
@@ -66,6 +67,12 @@ class NotReady(ServiceError):
 
 class StoreUnavailable(ServiceError):
     status, code, retry_after_s = 503, "store_unavailable", 1
+
+
+class Superseded(ServiceError):
+    """Raised in a learner whose partition another one learns now: it ends and may start again as a standby."""
+
+    status, code = 500, "superseded"
 
 
 class Misconfigured(ServiceError):

@@ -1,0 +1,74 @@
+"""Who learns a partition now. Only for liveness: that two learners never mix is the epoch's work."""
+
+import os
+import secrets
+import socket
+import time
+from typing import cast
+
+import redis
+
+from service.store.connection import store_errors
+
+# KEYS  lease.  ARGV  token it must hold, its new token, ms to live (0 deletes it).
+_EXCHANGE = """
+if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
+if ARGV[3] == '0' then redis.call('DEL', KEYS[1])
+else redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
+return 1
+"""
+
+
+class Lease:
+    """A lease on one key; its token is ``host:process:random``."""
+
+    def __init__(self, client: redis.Redis, key: str, lease_ms: int) -> None:
+        self._client, self._key, self._lease_ms = client, key, lease_ms
+        self._token = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self._renew_at = 0.0
+
+    def acquire(self) -> bool:
+        """Try to take it: it is free, or its holder was a process of this machine that has ended."""
+        with store_errors():
+            holder = cast("bytes | None", self._client.get(self._key))
+        if holder is not None and not _has_ended(holder.decode()):
+            return False
+        return self._exchange((holder or b"").decode(), self._lease_ms)
+
+    def seize(self) -> None:
+        """Take it whoever holds it."""
+        with store_errors():
+            self._client.set(self._key, self._token, px=self._lease_ms)
+
+    def keep(self) -> bool:
+        """Renew it when a third of its life has passed; False when another holds it."""
+        if time.monotonic() < self._renew_at:
+            return True
+        # an expired lease that nobody took is taken again
+        return self._exchange(self._token, self._lease_ms) or self.acquire()
+
+    def release(self) -> None:
+        """Give it up, if it is ours."""
+        self._exchange(self._token, 0)
+
+    def _exchange(self, held: str, lease_ms: int) -> bool:
+        with store_errors():
+            done = self._client.eval(_EXCHANGE, 1, self._key, held, self._token, lease_ms)
+        if done:
+            self._renew_at = time.monotonic() + self._lease_ms / 3000
+        return bool(done)
+
+
+def _has_ended(token: str) -> bool:
+    """Whether the token names a process of this machine that is no more."""
+    host, _, rest = token.partition(":")
+    process = rest.partition(":")[0]
+    if host != socket.gethostname() or not process.isdigit():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False

@@ -1,0 +1,361 @@
+"""What a learner writes: everything of a partition that comes from its log, in one transaction a batch.
+
+A commit names the epoch and the watermark it follows; Redis applies it only while ``state`` holds these two.
+Readers are in ``profiles``.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any, cast
+
+import numpy as np
+import redis
+from redis import exceptions as redis_errors
+
+from core.types import F32
+from service.errors import Misconfigured, Superseded
+from service.store.connection import store_errors
+from service.store.keys import PartitionKeys
+from service.store.state import PartitionState
+from service.store.transaction import PackedTransaction, Transaction, argument, packed, row_head
+
+CHANGES_KEPT = 4_096
+"""Commits that the change feed keeps, about."""
+CHANGES_LISTED = 1_000
+"""A commit that touches more users or items than this says "all" in the feed."""
+EXPERT_HISTORY_KEPT = 10_000
+IMPRESSIONS_KEPT = 10_000
+SLICE = 1_000
+"""Keys of one command when rows are loaded or removed: bounds how long other clients wait."""
+
+_APPEND, _IMPRESS = (
+    resources.files("service.store").joinpath(name).read_text()
+    for name in ("append_histories.lua", "add_impressions.lua")
+)
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """A user's history written anew, after a deletion or a compaction."""
+
+    user: str
+    history: bytes
+    trimmed: bytes
+
+
+@dataclass
+class Commit:
+    """Everything that one batch changes; the user's heads and keys are made by the writer."""
+
+    follows: int
+    watermark: int
+    user_heads: Sequence[bytes] = ()
+    user_rows: F32 = field(default_factory=lambda: np.empty((0, 0), dtype=np.float32))
+    item_heads: Sequence[bytes] = ()
+    item_rows: F32 = field(default_factory=lambda: np.empty((0, 0), dtype=np.float32))
+    new_items: Sequence[int] = ()
+    """Items whose row is written for the first time."""
+    new_users: Sequence[str] = ()
+    history_keys: Sequence[bytes] = ()
+    history_records: Sequence[memoryview] = ()
+    """What is appended to the history of the same position."""
+    rewritten: Sequence[Rewritten] = ()
+    removed_users: Sequence[str] = ()
+    deleted_items: Mapping[int, int] = field(default_factory=dict)
+    impressions: Sequence[tuple[str, bytes]] = ()
+    removed_impressions: Sequence[bytes] = ()
+    arrays: Mapping[str, bytes] = field(default_factory=dict)
+    chunks: Sequence[bytes] = ()
+    obsolete_chunks: int = 0
+    counters: Mapping[str, int] = field(default_factory=dict)
+    log_bytes: int = 0
+    """Bytes of the entries that are done."""
+    touched_users: Sequence[str] | None = ()
+    touched_items: bytes | None = b""
+    """u32 numbers; None for either means: more than the feed lists."""
+    answers: bytes = b""
+    expert_history: bytes | None = None
+
+
+class ProfileWriter:
+    """The one writer of a partition's profiles. Sends nothing twice without asking what became of it."""
+
+    def __init__(self, client: redis.Redis, keys: PartitionKeys, row_bytes: int) -> None:
+        self._client, self._keys, self._row_bytes = client, keys, row_bytes
+        self._connection: Any = None
+        self._standing: int | None = None
+        """The watermark that ``state`` held when the watch on it began; None: no watch."""
+        self.state = PartitionState()
+
+    # --- becoming and staying the writer ----------------------------------------------------------
+
+    def take_over(self, fingerprint: bytes, machine: str) -> PartitionState:
+        """Raise the epoch, so that every earlier writer is refused; Misconfigured for other rows."""
+        pipe: Any
+        with store_errors(), self._client.pipeline() as pipe:
+            while True:
+                try:
+                    pipe.watch(self._keys.state)
+                    state = PartitionState.of(
+                        cast("dict[bytes, bytes]", pipe.hgetall(self._keys.state))
+                    )
+                    self._check(state, fingerprint, has_users=bool(pipe.exists(self._keys.users)))
+                    pipe.multi()
+                    fields: dict[Any, Any] = {"epoch": state.epoch + 1, "machine": machine}
+                    if not state.epoch:
+                        fields |= {
+                            "watermark": 0,
+                            "generation": 0,
+                            "fingerprint": fingerprint.hex(),
+                        }
+                    pipe.hset(self._keys.state, mapping=fields)
+                    pipe.hgetall(self._keys.state)
+                    answer = pipe.execute()[-1]
+                except redis_errors.WatchError:
+                    continue
+                self.state = PartitionState.of(answer)
+                return self.state
+
+    def _check(self, state: PartitionState, fingerprint: bytes, *, has_users: bool) -> None:
+        if not state.epoch and has_users:
+            raise Misconfigured(
+                "the online state is gone, the histories are there: run `hedgerow rebuild`"
+            )
+        if state.epoch and state.fingerprint != fingerprint.hex():
+            raise Misconfigured(
+                "the stored rows belong to another set of experts: run `hedgerow rebuild` with these "
+                "settings, or set HEDGEROW_EXPERTS and HEDGEROW_AGGREGATOR back"
+            )
+
+    def close(self) -> None:
+        """Drop the connection."""
+        self._drop()
+
+    # --- reading what is needed to go on ----------------------------------------------------------
+
+    def arrays(self) -> dict[str, bytes]:
+        """Return the shared state of the online model."""
+        with store_errors():
+            answer = self._client.hgetall(self._keys.online(self.state.generation))
+        stored = cast("dict[bytes, bytes]", answer)
+        return {name.decode(): value for name, value in stored.items()}
+
+    def stored_items(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the numbers of the items that have a row."""
+        with store_errors():
+            bitmap = self._client.get(self._keys.item_rows(self.state.generation))
+        bits = np.unpackbits(np.frombuffer(cast("bytes | None", bitmap) or b"", dtype=np.uint8))
+        return np.flatnonzero(bits)
+
+    def item_rows(self, numbers: Sequence[int]) -> Iterator[list[bytes | None]]:
+        """Yield the rows of the items, a slice at a time."""
+        generation = self.state.generation
+        yield from self._rows([self._keys.item_row(generation, number) for number in numbers])
+
+    def user_rows(self, users: Sequence[str]) -> Iterator[list[bytes | None]]:
+        """Yield the rows of the users, a slice at a time."""
+        generation = self.state.generation
+        yield from self._rows([self._keys.user_row(generation, user) for user in users])
+
+    def _rows(self, keys: list[str]) -> Iterator[list[bytes | None]]:
+        for first in range(0, len(keys), SLICE):
+            with store_errors():
+                answer = self._client.mget(keys[first : first + SLICE])
+            yield cast("list[bytes | None]", answer)
+
+    def history_sizes(self, users: Sequence[str]) -> list[int]:
+        """Return the bytes of each user's history."""
+        with store_errors(), self._client.pipeline(transaction=False) as pipe:
+            for user in users:
+                pipe.strlen(self._keys.history(user))
+            return cast("list[int]", pipe.execute())
+
+    def history_tails(self, users: Sequence[str], n_bytes: int) -> list[bytes]:
+        """Return the last ``n_bytes`` of each user's history."""
+        with store_errors(), self._client.pipeline(transaction=False) as pipe:
+            for user in users:
+                pipe.getrange(self._keys.history(user), -n_bytes, -1)
+            return cast("list[bytes]", pipe.execute())
+
+    def history(self, user: str) -> tuple[bytes, bytes]:
+        """Return a user's whole history and the items trimmed from it."""
+        with store_errors():
+            answer = self._client.mget([self._keys.history(user), self._keys.trimmed(user)])
+        history, trimmed = cast("list[bytes | None]", answer)
+        return history or b"", trimmed or b""
+
+    def deleted_items(self) -> dict[int, int]:
+        """Return item number -> sequence of its deletion."""
+        with store_errors():
+            answer = cast("dict[bytes, bytes]", self._client.hgetall(self._keys.deleted_items))
+        return {int(number): int(sequence) for number, sequence in answer.items()}
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the stored chunks of the dedupe window, oldest first."""
+        first = 0
+        while True:
+            with store_errors():
+                answer = self._client.lrange(self._keys.dedupe, first, first + SLICE - 1)
+            yield from cast("list[bytes]", answer)
+            if len(cast("list[bytes]", answer)) < SLICE:
+                return
+            first += SLICE
+
+    def impressions_of(self, user: str) -> list[bytes]:
+        """Return the ids of the user's entries in the side stream."""
+        found: list[bytes] = []
+        first = "-"
+        while True:
+            with store_errors():
+                answer = self._client.xrange(self._keys.impressions, first, "+", count=SLICE)
+            entries = cast("list[tuple[bytes, dict[bytes, bytes]]]", answer)
+            found += [name for name, fields in entries if fields[b"u"] == user.encode()]
+            if len(entries) < SLICE:
+                return found
+            first = f"({entries[-1][0].decode()}"
+
+    # --- the commit -------------------------------------------------------------------------------
+
+    def user_head(self, user: str) -> bytes:
+        """Return what ``Commit.user_heads`` holds for a user."""
+        return row_head(self._keys.user_row(self.state.generation, user), self._row_bytes)
+
+    def item_head(self, number: int) -> bytes:
+        """Return what ``Commit.item_heads`` holds for an item."""
+        return row_head(self._keys.item_row(self.state.generation, number), self._row_bytes)
+
+    def history_key(self, user: str) -> bytes:
+        """Return what ``Commit.history_keys`` holds for a user."""
+        return argument(self._keys.history(user))
+
+    def commit(self, commit: Commit) -> None:
+        """Apply it, once, if nobody else wrote meanwhile; Superseded if somebody did.
+
+        StoreUnavailable: it may or may not have been applied; call again with the same commit.
+        """
+        transaction = self._pack(commit)
+        with store_errors():
+            try:
+                while self._stands_at() != commit.watermark:
+                    if self._standing != commit.follows:
+                        raise Superseded(f"the watermark is {self._standing}, not {commit.follows}")
+                    self._execute(transaction)
+            except BaseException:
+                self._drop()
+                raise
+
+    def _stands_at(self) -> int:
+        """Return the stored watermark; from here on a change of ``state`` stops the transaction."""
+        if self._standing is None:
+            if self._connection is None:
+                self._connection = self._client.connection_pool.get_connection()
+            for command in self._watch():
+                self._connection.send_packed_command([command])
+            self._read_standing()
+        return cast("int", self._standing)
+
+    def _watch(self) -> tuple[bytes, bytes]:
+        state = self._keys.state
+        return packed("WATCH", state), packed("HMGET", state, "epoch", "watermark")
+
+    def _read_standing(self) -> None:
+        self._connection.read_response()
+        epoch, watermark = self._connection.read_response()
+        if epoch is None or int(epoch) != self.state.epoch:
+            raise Superseded(
+                f"epoch {self.state.epoch} is over, {(epoch or b'none').decode()} has begun"
+            )
+        self._standing = int(watermark)
+
+    def _execute(self, transaction: PackedTransaction) -> None:
+        """Send it; the watch for the next commit travels with it and saves a round trip."""
+        self._standing = None
+        transaction.send(self._connection)
+        self._read_standing()
+
+    def _drop(self) -> None:
+        self._standing = None
+        if self._connection is not None:
+            self._connection.disconnect()
+            self._client.connection_pool.release(self._connection)
+            self._connection = None
+
+    def _pack(self, commit: Commit) -> PackedTransaction:
+        transaction = Transaction()
+        self._add_rows(transaction, commit)
+        self._add_histories(transaction, commit)
+        self._add_removals(transaction, commit)
+        self._add_feeds(transaction, commit)
+        keys = self._keys
+        if commit.chunks:
+            transaction.add("RPUSH", keys.dedupe, *commit.chunks)
+        if commit.obsolete_chunks:
+            transaction.add("LPOP", keys.dedupe, commit.obsolete_chunks)
+        if commit.log_bytes:
+            transaction.add("XTRIM", keys.log, "MINID", f"{commit.watermark + 1}-0")
+            transaction.add("DECRBY", keys.log_bytes, commit.log_bytes)
+        counters = [part for pair in commit.counters.items() for part in pair]
+        transaction.add("HSET", keys.state, "watermark", commit.watermark, *counters)
+        return transaction.finish(*self._watch())
+
+    def _add_rows(self, transaction: Transaction, commit: Commit) -> None:
+        keys, generation = self._keys, self.state.generation
+        if commit.user_heads:
+            transaction.set_rows(commit.user_heads, commit.user_rows)
+        if commit.item_heads:
+            transaction.set_rows(commit.item_heads, commit.item_rows)
+        if commit.new_items:
+            bits = [part for number in commit.new_items for part in ("SET", "u1", f"#{number}", 1)]
+            transaction.add("BITFIELD", keys.item_rows(generation), *bits)
+        if commit.arrays:
+            arrays = [part for pair in commit.arrays.items() for part in pair]
+            transaction.add("HSET", keys.online(generation), *arrays)
+
+    def _add_histories(self, transaction: Transaction, commit: Commit) -> None:
+        if commit.new_users:
+            scores = [part for user in commit.new_users for part in (0, user)]
+            transaction.add("ZADD", self._keys.users, *scores)
+        if commit.history_keys:
+            transaction.evaluate(_APPEND, commit.history_keys, commit.history_records)
+        for user in commit.rewritten:
+            for key, value in (
+                (self._keys.history(user.user), user.history),
+                (self._keys.trimmed(user.user), user.trimmed),
+            ):
+                if value:
+                    transaction.add("SET", key, value)
+                else:
+                    transaction.add("DEL", key)
+
+    def _add_removals(self, transaction: Transaction, commit: Commit) -> None:
+        keys, generation = self._keys, self.state.generation
+        for user in commit.removed_users:
+            row = keys.user_row(generation, user)
+            transaction.add("UNLINK", row, keys.history(user), keys.trimmed(user))
+            transaction.add("ZREM", keys.users, user)
+        if commit.deleted_items:
+            items = [part for pair in commit.deleted_items.items() for part in pair]
+            transaction.add("HSET", keys.deleted_items, *items)
+        if commit.removed_impressions:
+            transaction.add("XDEL", keys.impressions, *commit.removed_impressions)
+
+    def _add_feeds(self, transaction: Transaction, commit: Commit) -> None:
+        keys, name = self._keys, f"{commit.watermark}-0"
+        if commit.impressions:
+            pieces = [part for pair in commit.impressions for part in pair]
+            values = [commit.watermark, IMPRESSIONS_KEPT, *pieces]
+            transaction.evaluate(_IMPRESS, [argument(keys.impressions)], values)
+        if commit.expert_history is not None:
+            kept = ("MAXLEN", "~", EXPERT_HISTORY_KEPT)
+            transaction.add("XADD", keys.expert_history, *kept, name, "d", commit.expert_history)
+        kept = ("MAXLEN", "~", CHANGES_KEPT)
+        transaction.add("XADD", keys.changes, *kept, name, *self._change(commit))
+
+    def _change(self, commit: Commit) -> list[bytes | str | int]:
+        fields: list[bytes | str | int] = ["f", commit.follows, "e", self.state.epoch]
+        if commit.touched_users is None or commit.touched_items is None:
+            fields += ["a", 1]
+        else:
+            fields += ["u", "\n".join(commit.touched_users), "i", commit.touched_items]
+        return [*fields, "p", commit.answers] if commit.answers else fields

@@ -1,0 +1,41 @@
+"""The small hash that says how far a partition has learned, and who may write on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True)
+class PartitionState:
+    """A partition's ``state``; all zero before its first learner."""
+
+    epoch: int = 0
+    """Raised by every learner that takes over."""
+    watermark: int = 0
+    """Sequence of the last event that counts."""
+    generation: int = 0
+    """Raised by every rebuild."""
+    fingerprint: str = ""
+    """Of the set of experts that the rows belong to, in hex."""
+    machine: str = ""
+    """What the last learner ran on: replays give the same bits on the same one."""
+    learned: int = 0
+    """Ratings that taught the experts."""
+    duplicates: int = 0
+    """Events dropped because their id had come before."""
+    others: int = 0
+    """Events that are no ratings: they enter the history (impressions the side stream)."""
+    deletions: int = 0
+    trimmed_records: int = 0
+    """History records that went because of the bound."""
+    newest_ms: int = 0
+    """The api's clock when it appended the newest event that counts."""
+
+    @staticmethod
+    def of(stored: Mapping[bytes, bytes]) -> "PartitionState":
+        """Read the stored hash; what is missing is zero."""
+        values: dict[str, int | str] = {}
+        for item in fields(PartitionState):
+            text = stored.get(item.name.encode())
+            if text is not None:
+                values[item.name] = text.decode() if item.type in {"str", str} else int(text)
+        return PartitionState(**values)  # type: ignore[arg-type]  # each by its field's type

@@ -1,0 +1,109 @@
+"""MULTI ... EXEC packed by hand: redis-py would spend more time on a thousand rows than learning them takes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from core.types import F32, U8
+
+Argument = bytes | memoryview | str | int
+"""What a command is made of; a memoryview is one of bytes."""
+
+
+class Transaction:
+    """Commands in the order they were added."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes | memoryview] = [packed("MULTI")]
+        self._commands = 0
+
+    def add(self, *arguments: Argument) -> None:
+        """Add one command."""
+        self._parts.append(packed(*arguments))
+        self._commands += 1
+
+    def set_rows(self, heads: Sequence[bytes], rows: F32) -> None:
+        """Add one MSET of rows (n, width); ``heads`` are made by ``row_head``."""
+        n = len(heads)
+        framed = _framed(rows)
+        flat, size = framed.reshape(-1).data, framed.shape[1]
+        pieces: list[Any] = [b""] * (2 * n)
+        pieces[0::2] = heads
+        pieces[1::2] = [flat[at : at + size] for at in range(0, n * size, size)]
+        self._parts += [b"*%d\r\n$4\r\nMSET\r\n" % (2 * n + 1), *pieces]
+        self._commands += 1
+
+    def evaluate(self, script: str, keys: Sequence[bytes], values: Sequence[Argument]) -> None:
+        """Add one EVAL; ``keys`` are already packed by ``argument``.
+
+        Never EVALSHA: an unknown script would fail alone while the rest of the transaction is applied.
+        """
+        self._parts += [
+            b"*%d\r\n" % (3 + len(keys) + len(values)),
+            argument("EVAL"),
+            argument(script),
+            argument(len(keys)),
+            *keys,
+            *map(argument, values),
+        ]
+        self._commands += 1
+
+    def finish(self, *following: bytes) -> "PackedTransaction":
+        """Return it ready to send, with commands (made by ``packed``) to send right behind it."""
+        parts = [*self._parts, packed("EXEC"), *following]
+        return PackedTransaction(b"".join(parts), self._commands)
+
+
+class PackedTransaction:
+    """A transaction as it goes over the wire; sending it again is up to the caller."""
+
+    def __init__(self, data: bytes, commands: int) -> None:
+        self._data, self._commands = data, commands
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def send(self, connection: Any) -> list[Any] | None:
+        """Send it and return EXEC's answers, None when a watched key had changed.
+
+        The answers to ``following`` commands are left to read. Raises what any command answered as an error.
+        """
+        connection.send_packed_command([self._data])
+        for _ in range(self._commands + 1):
+            connection.read_response()
+        answers: list[Any] | None = connection.read_response()
+        for answer in answers or ():
+            if isinstance(answer, Exception):
+                raise answer
+        return answers
+
+
+def packed(*arguments: Argument) -> bytes:
+    """Pack one command."""
+    return b"".join([b"*%d\r\n" % len(arguments), *map(argument, arguments)])
+
+
+def argument(value: Argument) -> bytes:
+    r"""Pack one argument of a command.
+
+    >>> argument("GET"), argument(17)
+    (b'$3\r\nGET\r\n', b'$2\r\n17\r\n')
+    """
+    data = value.encode() if isinstance(value, str) else value
+    data = b"%d" % data if isinstance(data, int) else data
+    return b"".join((b"$%d\r\n" % len(data), data, b"\r\n"))
+
+
+def row_head(key: str, row_bytes: int) -> bytes:
+    """Pack the key of a row and announce the row that follows."""
+    return b"%b$%d\r\n" % (argument(key), row_bytes)
+
+
+def _framed(rows: F32) -> U8:
+    """Return the bytes of each row followed by CR LF."""
+    n, width = rows.shape
+    framed = np.empty((n, 4 * width + 2), dtype=np.uint8)
+    framed[:, :-2] = rows.view(np.uint8)
+    framed[:, -2:] = (13, 10)
+    return framed
