@@ -1,7 +1,5 @@
 """docs/settings.md, made from the settings themselves."""
 
-import json
-
 from service.settings import API_KEY_NAME, CONFIG_NAME, KINDS, PREFIX, Kind, Settings
 
 INTRODUCTION = f"""# Settings
@@ -39,10 +37,13 @@ def settings_reference() -> str:
         for name, field in Settings.model_fields.items()
     ]
     kinds = [
-        _row(f"`{name}`", *(f"{getattr(kind, field)}" for field in Kind.model_fields))
+        _row(f"`{name}`", *(str(getattr(kind, field)) for field in Kind.model_fields))
         for name, kind in KINDS.items()
     ]
-    meanings = [f"- `{name}`: {field.description}" for name, field in Kind.model_fields.items()]
+    meanings = [
+        f"- `{name}`: {str(field.description).replace('``', '`')}"
+        for name, field in Kind.model_fields.items()
+    ]
     return "\n".join(
         [
             INTRODUCTION,
@@ -62,15 +63,11 @@ def _table(*names: str) -> list[str]:
 
 
 def _row(*cells: str | None) -> str:
-    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+    return "| " + " | ".join(str(cell).replace("``", "`") for cell in cells) + " |"
 
 
 def _default(name: str) -> str:
     if name == "kinds":
         return "see below"
     default = Settings.model_fields[name].default
-    return (
-        "none"
-        if default is None
-        else f"`{default if isinstance(default, str) else json.dumps(default, default=str)}`"
-    )
+    return "none" if default is None else f"`{default}`"

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import redis
 import redis.exceptions as redis_errors
 
-from service.errors import Misconfigured, StoreUnavailable
+from service.errors import Misconfigured
 from service.store.binary import OLDEST
+from service.store.connection import store_errors
+from service.store.keys import PartitionKeys
 
 
 @dataclass(frozen=True)
@@ -25,17 +27,46 @@ class ServerReport:
         return self.warning is None
 
 
+@dataclass(frozen=True)
+class PartitionReport:
+    """How far the learner of a partition is behind its log; ``leader`` is None when nobody learns."""
+
+    partition: int
+    appended: int
+    learned: int
+    waiting_bytes: int
+    leader: str | None
+
+    @property
+    def behind(self) -> int:
+        """Events that are stored but not learned."""
+        return self.appended - self.learned
+
+
+def inspect_partition(client: redis.Redis, namespace: str, partition: int) -> PartitionReport:
+    """Return how one partition is doing."""
+    keys = PartitionKeys(namespace, partition)
+    with store_errors(), client.pipeline(transaction=False) as pipe:
+        pipe.mget(keys.sequence, keys.log_bytes, keys.lease)
+        pipe.hget(keys.state, "watermark")
+        (sequence, waiting, leader), watermark = cast(
+            "tuple[list[bytes | None], bytes | None]", pipe.execute()
+        )
+    return PartitionReport(
+        partition,
+        appended=int(sequence or 0),
+        learned=int(watermark or 0),
+        waiting_bytes=int(waiting or 0),
+        leader=None if leader is None else leader.decode(),
+    )
+
+
 def inspect_server(client: redis.Redis) -> ServerReport:
     """Return what the server promises; Misconfigured when it is too old or may evict keys."""
-    try:
+    with store_errors():
         info: Mapping[str, Any] = client.info()
         appendfsync = _setting(client, "appendfsync")
         policy = _setting(client, "maxmemory-policy")
-    except (redis_errors.ConnectionError, redis_errors.TimeoutError) as error:
-        raise StoreUnavailable(
-            f"the Redis server does not answer ({error}); "
-            "check HEDGEROW_REDIS_URL and that the server runs"
-        ) from error
     return judge(info, appendfsync=appendfsync, policy=policy)
 
 

@@ -1,0 +1,178 @@
+"""`hedgerow doctor`: what this machine, the settings and the store are like, and what is wrong with them."""
+
+import json
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import Annotated, Any
+from urllib.parse import urlsplit, urlunsplit
+
+import numba
+import numpy as np
+import typer
+from llvmlite import binding
+from numba.core import config as numba_config
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from service.cli import options
+from service.cli.reference import settings_reference
+from service.cli.store import open_store, say
+from service.cli.warmup import compile_all
+from service.compiled import cache_dir, is_compiled
+from service.errors import Misconfigured, ServiceError
+from service.settings import Settings, load_settings
+from service.store.connection import connect
+from service.store.inspection import (
+    PartitionReport,
+    ServerReport,
+    inspect_partition,
+    inspect_server,
+)
+from service.store.namespace import open_namespace, read_namespace
+from service.supervisor import ONE_THREAD
+
+app = options.verb()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report; ``wrong`` says what to do about it."""
+
+    topic: str
+    value: Any
+    wrong: str | None = None
+
+
+@app.command()
+def doctor(
+    compile_: Annotated[
+        bool, typer.Option("--compile", help="Compile all kernels for this machine and end.")
+    ] = False,
+    reference: Annotated[
+        bool, typer.Option("--settings-reference", help="Print docs/settings.md and end.")
+    ] = False,
+    data_dir: options.DataDir = None,
+    as_json: options.Json = False,
+) -> None:
+    """Check this machine, the settings and the store; the exit code is 1 if something is wrong."""
+    if reference:
+        typer.echo(settings_reference())
+        return
+    if compile_:
+        compile_kernels()
+        return
+    findings = list(examine(load_settings(data_dir=data_dir)))
+    if as_json:
+        typer.echo(json.dumps({one.topic: one.value for one in findings}, default=str))
+    else:
+        _show(findings)
+    wrong = [f"{one.topic}: {one.wrong}" for one in findings if one.wrong]
+    for line in wrong:
+        say(line)
+    raise typer.Exit(1 if wrong else 0)
+
+
+def compile_kernels() -> None:
+    """Compile all kernels, with a line for each group of them; nothing to do is said in one line."""
+    if is_compiled():
+        say(f"kernels are compiled already ({cache_dir()})")
+        return
+    console = Console(stderr=True)
+    with console.status("compiling the kernels for this machine, once: about a minute") as status:
+        for name, seconds in compile_all():
+            console.print(f"compiled for {name} in {seconds:.1f} s", highlight=False)
+            status.update("compiling the kernels for this machine")
+
+
+def examine(settings: Settings) -> Iterator[Finding]:
+    """Yield what is found, the machine first, the store last."""
+    yield Finding("settings", redacted(settings))
+    yield from _machine()
+    if settings.redis_url is None and not settings.data_dir.exists():
+        yield Finding("store", f"{settings.data_dir} is not there yet: `hedgerow serve` makes it")
+        return
+    try:
+        with open_store(settings) as url:
+            yield from _store(settings, url)
+    except ServiceError as error:
+        yield Finding("store", "not usable", str(error))
+
+
+def redacted(settings: Settings) -> dict[str, Any]:
+    """Return the effective settings without the password of the store."""
+    tree = settings.model_dump(mode="json")
+    if settings.redis_url is not None:
+        parts = urlsplit(settings.redis_url)
+        if parts.password is not None:
+            place = parts.netloc.rpartition("@")[2]
+            tree["redis_url"] = urlunsplit(parts._replace(netloc=f"{parts.username}:***@{place}"))
+    return tree
+
+
+def _machine() -> Iterator[Finding]:
+    yield Finding("hedgerow", version("hedgerow"))
+    yield Finding("python", platform.python_version())
+    yield Finding("processor", f"{os.cpu_count()} x {binding.get_host_cpu_name()}")
+    yield Finding("numba", f"{numba.__version__}, threading layer {numba_config.THREADING_LAYER}")
+    compiled = is_compiled()
+    yield Finding(
+        "kernels",
+        f"{'compiled' if compiled else 'not compiled'} ({cache_dir()})",
+        None
+        if compiled
+        else "run `hedgerow doctor --compile`, or wait a minute at the first start",
+    )
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    yield Finding("BLAS", f"{blas['name']} {blas['version']}")
+    yield Finding("BLAS threads", {name: os.environ.get(name, "not set") for name in ONE_THREAD})
+
+
+def _store(settings: Settings, url: str) -> Iterator[Finding]:
+    with connect(url, role="doctor") as client:
+        server = inspect_server(client)
+        yield Finding("server", f"{server.product} {server.version}")
+        yield Finding("durable", server.durable, _unless_wanted(settings, server))
+        namespace = read_namespace(client, settings.namespace)
+        if namespace is None:
+            yield Finding("namespace", f"{settings.namespace}: nothing stored yet")
+            return
+        try:
+            open_namespace(client, settings)
+            yield Finding("namespace", asdict(namespace))
+        except Misconfigured as error:
+            yield Finding("namespace", asdict(namespace), error.detail)
+        for partition in range(namespace.partitions):
+            yield _partition(inspect_partition(client, namespace.name, partition))
+
+
+def _unless_wanted(settings: Settings, server: ServerReport) -> str | None:
+    return None if settings.durability == "os" else server.warning
+
+
+def _partition(report: PartitionReport) -> Finding:
+    nobody = report.leader is None and report.behind > 0
+    return Finding(
+        f"partition {report.partition}",
+        asdict(report) | {"behind": report.behind},
+        "nobody learns: start `hedgerow serve` or `hedgerow learner`" if nobody else None,
+    )
+
+
+def _show(findings: list[Finding]) -> None:
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for one in findings:
+        mark = "[red]wrong[/]" if one.wrong else "[green]ok[/]"
+        table.add_row(mark, one.topic, escape(_text(one.value)))
+    Console().print(table)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        # the table of kinds is as long as everything else together: it is in the JSON form
+        lines = [f"{name} = {inner}" for name, inner in value.items() if name != "kinds"]
+        return "\n".join(lines)
+    return str(value)

@@ -1,0 +1,51 @@
+"""Compiles every kernel for this machine by learning a few made-up ratings with every kind of expert."""
+
+from collections.abc import Iterator
+from time import perf_counter
+
+import numpy as np
+
+from core.online.experts import DEFAULT, PAPER_SMALL, Expert, PassiveAggressive
+from core.online.model import OnlineConfig, OnlineModel
+from core.online.tables import Side
+from core.rng import id_hashes
+from service.compiled import mark_compiled
+
+EXACT: tuple[Expert, ...] = (
+    PassiveAggressive(metric="full", rank=3, step="exact"),
+    PassiveAggressive(metric="identity", rank=3, step="exact"),
+    PassiveAggressive(metric="sgd", rank=3),
+)
+
+RECIPES = {
+    "the default experts and the stack": OnlineConfig(experts=DEFAULT),
+    "the paper's experts and Hedge": OnlineConfig(experts=PAPER_SMALL, aggregator="hedge", rho=0.1),
+    "full matrices and exact steps": OnlineConfig(experts=EXACT, aggregator="boa"),
+    "exponentiated gradient": OnlineConfig(experts=PAPER_SMALL[:2], aggregator="eg"),
+    "equal weights": OnlineConfig(experts=PAPER_SMALL[:2], aggregator="uniform"),
+}
+"""Together they reach every kernel."""
+
+
+def compile_all() -> Iterator[tuple[str, float]]:
+    """Yield what was compiled and the seconds it took; seconds are small when numba's cache had it."""
+    for name, config in RECIPES.items():
+        started = perf_counter()
+        _learn_a_little(OnlineModel(config))
+        yield name, perf_counter() - started
+    mark_compiled()
+
+
+def _learn_a_little(model: OnlineModel) -> None:
+    # enough for the user's row to be solved anew
+    n = 40
+    ids = np.arange(n, dtype=np.int64) % 3
+    users, items = model.user_table(4), model.item_table(4)
+    users.rows[:3] = model.start(Side.USER, id_hashes("abc"))
+    items.rows[:3] = model.start(Side.ITEM, id_hashes("xyz"))
+    rating = (1 + ids).astype(np.float64)
+    sequence = np.arange(1, n + 1, dtype=np.int64)
+    model.learn(users, items, ids, ids[::-1].copy(), rating, sequence)
+    model.predict(users.rows[:1], items.rows[:1])
+    model.load({name: array.copy() for name, array in model.arrays().items()})
+    model.experts()
