@@ -26,7 +26,7 @@ def kernels():
                 yield pytest.param(function, id=f"{found.name}.{name}")
 
 
-@pytest.mark.parametrize("function", kernels())
+@pytest.mark.parametrize("function", list(kernels()))
 def test_a_kernel_names_its_equation_and_its_twin(function):
     text = inspect.getdoc(function) or ""
     assert re.search(r"^Equation +\S", text, re.MULTILINE), "the docstring needs a line Equation"
