@@ -13,7 +13,6 @@ import numba
 import numpy as np
 import typer
 from llvmlite import binding
-from numba.core import config as numba_config
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -117,7 +116,9 @@ def _machine() -> Iterator[Finding]:
     yield Finding("hedgerow", version("hedgerow"))
     yield Finding("python", platform.python_version())
     yield Finding("processor", f"{os.cpu_count()} x {binding.get_host_cpu_name()}")
-    yield Finding("numba", f"{numba.__version__}, threading layer {numba_config.THREADING_LAYER}")
+    # set while numba is imported: mypy does not see it
+    layer = vars(numba.config)["THREADING_LAYER"]
+    yield Finding("numba", f"{numba.__version__}, threading layer {layer}")
     compiled = is_compiled()
     yield Finding(
         "kernels",
