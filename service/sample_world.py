@@ -30,9 +30,9 @@ FIRST_WORDS = (
 SHAPES = ("The {first} {noun}", "{first} {noun}", "A {first} {noun}", "The {noun} of {place}")
 PLACES = ("Amber Bay", "Old Mill", "Saltmoor", "Vell", "Ninefold", "Thornwick", "Low Water", "Esk")
 
-STRENGTH = 0.8
+STRENGTH = 1.0
 """Standard deviation of what a user's taste adds for an item of one genre, in stars."""
-NOISE = 0.7
+NOISE = 0.45
 """Standard deviation of what nobody can know."""
 START_MS = 1_767_225_600_000
 """1 January 2026: a fixed time, so that the same seed gives the same events."""
