@@ -44,11 +44,9 @@ def time_split(timestamp_ms: I64, test_fraction: float) -> Split:
 def _cut(order: I64, test_fraction: float) -> Split:
     if not 0.0 < test_fraction < 1.0:
         raise ConfigError(f"the test fraction must be between 0 and 1, not {test_fraction}")
-    n_train = round(order.size * (1.0 - test_fraction))
-    if not 0 < n_train < order.size:
-        raise ConfigError(
-            f"{order.size} ratings cannot be split into training and test part: give more ratings"
-        )
+    if order.size < 2:
+        raise ConfigError("one rating cannot be split into training and test part: give more")
+    n_train = min(max(round(order.size * (1.0 - test_fraction)), 1), order.size - 1)
     return Split(order[:n_train], order[n_train:])
 
 

@@ -69,22 +69,30 @@ class _Row(msgspec.Struct):
     timestamp: float | str | None = None
 
 
-def read_chunks(path: Path, size: int = CHUNK) -> Iterator[RatingChunk]:
+def read_chunks(path: Path, size: int = CHUNK, *, rated: bool = True) -> Iterator[RatingChunk]:
     """Yield the ratings of a file in its order, ``size`` at a time; at least one or BadRatingsFile."""
     rows = 0
-    for chunk in _Reader(path, size).chunks():
+    for chunk in _Reader(path, size, rated).chunks():
         rows += len(chunk.users)
         yield chunk
     if rows == 0:
         raise BadRatingsFile(f"{path}: no ratings: give at least one row below the header")
 
 
-def read_ratings(path: Path, on_read: Callable[[float], None] = lambda read: None) -> Ratings:
-    """Return all ratings of a file; ``on_read`` hears how much of it has been read, 0..1."""
+def read_ratings(
+    path: Path,
+    on_read: Callable[[float], None] = lambda read: None,
+    *,
+    rated: bool = True,
+) -> Ratings:
+    """Return all ratings of a file; ``on_read`` hears how much of it has been read, 0..1.
+
+    A CSV may lack the ratings unless ``rated``: then all are 1.
+    """
     users: dict[str, int] = {}
     items: dict[str, int] = {}
     parts = []
-    for chunk in read_chunks(path):
+    for chunk in read_chunks(path, rated=rated):
         user_ix = [users.setdefault(user, len(users)) for user in chunk.users]
         item_ix = [items.setdefault(item, len(items)) for item in chunk.items]
         parts.append((_i64(user_ix), _i64(item_ix), chunk.rating, chunk.timestamp_ms))
@@ -107,18 +115,18 @@ def _i64(values: list[int]) -> I64:
 class _Reader:
     """One pass over one file."""
 
-    def __init__(self, path: Path, size: int) -> None:
-        self._path, self._size = path, size
+    def __init__(self, path: Path, size: int, rated: bool) -> None:
+        self._path, self._size, self._rated = path, size, rated
         self._line = 0
 
     def chunks(self) -> Iterator[RatingChunk]:
         try:
             with self._path.open("rb") as raw:
                 yield from self._decoded(raw, max(self._path.stat().st_size, 1))
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise BadRatingsFile(self._says("the gzip data is cut off or damaged")) from error
         except OSError as error:
             raise BadRatingsFile(self._says(error.strerror or str(error))) from error
-        except (EOFError, zlib.error) as error:
-            raise BadRatingsFile(self._says("the gzip data is cut off or damaged")) from error
 
     def _decoded(self, raw: BinaryIO, total: int) -> Iterator[RatingChunk]:
         packed = raw.read(2) == b"\x1f\x8b"
@@ -149,19 +157,24 @@ class _Reader:
 
     def _csv_chunks(self, first: str, lines: Iterator[str]) -> Iterator["_Columns"]:
         header = [name.strip() for name in next(csv.reader([first]), [])]
-        wanted = [self._column(header, name) for name in ("user", "item", "rating")]
-        if "timestamp" in header:
-            wanted.append(header.index("timestamp"))
+        needed = ["user", "item", "rating"] if self._rated else ["user", "item"]
+        wanted = {name: self._column(header, name) for name in needed}
+        wanted |= {name: header.index(name) for name in ("rating", "timestamp") if name in header}
         reader = csv.reader(lines)
         while rows := self._csv_rows(reader, len(header)):
-            columns = [[row[column] for _, row in rows] for column in wanted]
-            yield self._columns([line for line, _ in rows], *columns)
+            named = {name: [row[column] for _, row in rows] for name, column in wanted.items()}
+            ratings = named.get("rating", ["1"] * len(rows))
+            numbers = [line for line, _ in rows]
+            yield self._columns(
+                numbers, named["user"], named["item"], ratings, named.get("timestamp")
+            )
 
     def _column(self, header: list[str], name: str) -> int:
         if name not in header:
             raise BadRatingsFile(
                 f"{self._path}, line 1: no column {name!r} among {', '.join(header) or 'none'}: "
-                "the first line must name user,item,rating and may name timestamp"
+                f"the first line must name user,item{',rating' if self._rated else ''} "
+                "and may name timestamp"
             )
         return header.index(name)
 

@@ -33,6 +33,19 @@ LOWEST, HIGHEST = 1.0, 5.0
 """The inside scale."""
 
 
+def check(expert: PassiveAggressive) -> None:
+    """Raise ConfigError for a recipe that cannot learn."""
+    for name, value, allowed, bound in (
+        ("rank", expert.rank, expert.rank >= 1, "at least 1"),
+        ("c", expert.c, 0.0 < expert.c < np.inf, "above 0 and finite"),
+        ("eps", expert.eps, 0.0 <= expert.eps < np.inf, "at least 0 and finite"),
+        ("delta", expert.delta, 0.0 < expert.delta < np.inf, "above 0 and finite"),
+        ("cap", expert.cap, expert.cap > 0.0, "above 0"),
+    ):
+        if not allowed:
+            raise ConfigError(f"{name} of an expert must be {bound}, not {value}")
+
+
 def accumulator_count(expert: PassiveAggressive) -> int:
     """Return how many floats of a row the metric needs beside the factors."""
     counts = {"diag": expert.rank, "full": expert.rank * (expert.rank + 1) // 2}
@@ -70,6 +83,8 @@ class _NonNegativeGroup:
         rho: float | None,
         clip: bool,
     ) -> None:
+        for expert in experts:
+            check(expert)
         self._experts = tuple(experts)
         self._table = expert_table(experts, first_number, seed)
         self._first_number, self._seed = first_number, seed
@@ -163,8 +178,6 @@ class FullMatrixGroup(_NonNegativeGroup):
     ) -> None:
         if rho is not None:
             raise ConfigError("the full matrix has no sampled updates (rho): use metric='diag'")
-        if not all(expert.delta > 0.0 for expert in experts):
-            raise ConfigError("the full matrix needs delta > 0: H alone has no inverse at first")
         widest = max(expert.rank for expert in experts)
         if widest > full_matrix.NODES:
             raise ConfigError(f"the full matrix goes up to rank {full_matrix.NODES}, not {widest}")

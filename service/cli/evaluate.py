@@ -90,7 +90,7 @@ def online(
     scale: Annotated[str | None, typer.Option(help="LOW:HIGH; taken from the data")] = None,
     order: Annotated[Order, typer.Option(help="time learns the earlier ratings")] = "random",
     test_fraction: Annotated[float, typer.Option(help="The part that is only predicted")] = 0.2,
-    seed: Annotated[int, typer.Option(help="Of the split and of the start")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the split and of the start")] = 0,
     rank: Annotated[int, typer.Option(min=1, max=1000, help="Of a single model")] = 10,
     c: Annotated[float | None, typer.Option(help="Aggressiveness of a single model")] = None,
     eps: Annotated[float | None, typer.Option(help="Errors up to this do not teach")] = None,

@@ -30,6 +30,11 @@ def test_a_split_without_a_part_is_refused(n, fraction):
         evaluate.random_split(n, fraction, seed=0)
 
 
+def test_both_parts_have_a_rating_at_least():
+    assert evaluate.random_split(2, 0.2, seed=0).test.size == 1
+    assert evaluate.random_split(2, 0.9, seed=0).train.size == 1
+
+
 def test_coverage_is_counted_in_classes_of_user_and_item_events():
     rating = np.array([1.0, 2.0, 3.0])
     low, high = np.array([1.0, 2.5, 0.0]), np.array([1.0, 3.0, 9.0])

@@ -55,10 +55,18 @@ def test_a_start_depends_on_seed_side_id_and_number_of_the_expert():
     ("expert", "rho", "says"),
     [
         (PassiveAggressive("full"), 0.1, "rho"),
-        (PassiveAggressive("full", delta=0.0), None, "delta"),
         (PassiveAggressive("full", rank=65), None, "rank 64"),
     ],
 )
 def test_the_full_matrix_refuses_what_it_cannot_do(expert, rho, says):
     with pytest.raises(ConfigError, match=says):
         group(expert, kind=FullMatrixGroup, rho=rho)
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [{"rank": 0}, {"c": 0.0}, {"c": float("nan")}, {"eps": -0.1}, {"delta": 0.0}, {"cap": 0.0}],
+)
+def test_a_recipe_that_cannot_learn_is_refused(recipe):
+    with pytest.raises(ConfigError, match=next(iter(recipe))):
+        group(PassiveAggressive(**recipe))
