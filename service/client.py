@@ -1,0 +1,147 @@
+"""A small client of the running service, for the verbs that talk to it over HTTP."""
+
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx
+import msgspec
+
+from service.errors import NotReady, ServiceError, StoreUnavailable
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0
+PATIENCE_S = 60.0
+"""How long a request that may be repeated is repeated while the service is away or busy."""
+NDJSON = {"content-type": "application/x-ndjson"}
+
+
+class Refused(ServiceError):
+    """The service answered with a problem that repeating the request would not solve."""
+
+
+@dataclass
+class Receipt:
+    """What became of the lines of one upload, or of several added up."""
+
+    accepted: int = 0
+    rejected_total: int = 0
+    rejected: list[dict[str, Any]] = field(default_factory=list)
+    sequence: str = ""
+
+
+class ServiceClient:
+    """Speaks to one service; safe to use from several threads."""
+
+    def __init__(self, url: str, key: str | None = None, *, patience_s: float = PATIENCE_S) -> None:
+        self.url = url.rstrip("/")
+        self._patience_s = patience_s
+        self._http = httpx.Client(
+            base_url=self.url,
+            headers={"authorization": f"Bearer {key}"} if key else {},
+            timeout=httpx.Timeout(120.0, connect=5.0),
+        )
+        self._closed = threading.Event()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections; a request that is waiting to be repeated gives up."""
+        self._closed.set()
+        self._http.close()
+
+    def get(self, path: str, **parameters: Any) -> Any:
+        """Return the answer of a GET."""
+        return self._send("GET", path, params=parameters).json()
+
+    def post(self, path: str, body: Any, **parameters: Any) -> Any:
+        """Return the answer of a POST; it may be sent more than once."""
+        packed = msgspec.json.encode(body)
+        headers = {"content-type": "application/json"}
+        return self._send("POST", path, content=packed, headers=headers, params=parameters).json()
+
+    def upload(self, path: str, lines: bytes, idempotency_key: str | None = None) -> Receipt:
+        """Send NDJSON; with a key a repeat after a broken connection counts once."""
+        headers = dict(NDJSON)
+        if idempotency_key is not None:
+            headers["idempotency-key"] = idempotency_key
+        answer = self._send("POST", path, content=lines, headers=headers, refusals=False)
+        body = answer.json()
+        if answer.is_error and body.get("code") != "nothing_accepted":
+            raise _refused(answer)
+        return Receipt(
+            body.get("accepted", 0),
+            body.get("rejected_total", len(body.get("rejected", []))),
+            body.get("rejected", []),
+            body.get("sequence", ""),
+        )
+
+    def wait_until_ready(self, deadline_s: float = 120.0) -> None:
+        """Return when /readyz says so; NotReady after the deadline."""
+        pause = threading.Event()
+        said = "nothing"
+        for _ in range(int(deadline_s / 0.1)):
+            with suppress(httpx.TransportError):
+                answer = self._http.get("/readyz")
+                if answer.is_success:
+                    return
+                said = answer.text
+            pause.wait(0.1)
+        raise NotReady(f"{self.url} was not ready after {deadline_s:.0f} s; it says: {said}")
+
+    def _send(
+        self, method: str, path: str, *, refusals: bool = True, **request: Any
+    ) -> httpx.Response:
+        """Send until there is an answer that is not "try again"; Refused for a 4xx."""
+        problem = ""
+        for pause_s in pauses(self._patience_s):
+            try:
+                answer = self._http.request(method, path, **request)
+            except httpx.TransportError as error:
+                problem = f"{type(error).__name__}: {error}"
+            else:
+                if answer.status_code < 500:
+                    if answer.is_error and refusals:
+                        raise _refused(answer)
+                    return answer
+                problem = _detail(answer)
+            if self._closed.wait(pause_s):
+                break
+        raise StoreUnavailable(f"no answer from {self.url} ({problem}); is the service running?")
+
+
+def pauses(patience_s: float) -> Iterator[float]:
+    """Yield growing pauses until they add up to ``patience_s``."""
+    pause_s, waited_s = FIRST_PAUSE_S, 0.0
+    while waited_s <= patience_s:
+        yield min(pause_s, LONGEST_PAUSE_S)
+        waited_s += min(pause_s, LONGEST_PAUSE_S)
+        pause_s *= 2.0
+
+
+def segment(identifier: str) -> str:
+    """Return an id as one segment of a path."""
+    return quote(identifier, safe="")
+
+
+def ndjson(rows: Iterable[Any]) -> bytes:
+    """Return rows as lines of JSON."""
+    return msgspec.json.Encoder().encode_lines(rows)
+
+
+def _refused(answer: httpx.Response) -> Refused:
+    return Refused(f"{answer.request.method} {answer.request.url.path}: {_detail(answer)}")
+
+
+def _detail(answer: httpx.Response) -> str:
+    with suppress(ValueError):
+        body = answer.json()
+        if isinstance(body, dict) and "detail" in body:
+            return f"{answer.status_code} {body['detail']}"
+    return f"{answer.status_code} {answer.text[:200]}"
