@@ -1,0 +1,193 @@
+"""What was read from the log and is not learned yet: the events of some entries as columns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from core.types import F32, I64, U8
+from service.dedupe import DedupeWindow, chunk_of
+from service.errors import Misconfigured
+from service.store.codec import (
+    DELETE_RATING,
+    DIGEST_BYTES,
+    HAS_DIGEST,
+    HISTORY,
+    Entry,
+    decode,
+)
+
+LOOK_AHEAD = 65_536
+"""Most events of a batch."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One entry's events in the backlog: ``first .. end``."""
+
+    first: int
+    end: int
+    packed_bytes: int
+    appended_ms: int
+
+
+class Backlog:
+    """n events in their order; ``at`` is the first that is not learned. All arrays (n,)."""
+
+    def __init__(
+        self, entries: Sequence[tuple[int, bytes]], watermark: int, window: DedupeWindow
+    ) -> None:
+        index: dict[str, int] = {}
+        columns: list[tuple[Any, ...]] = []
+        self.parts: list[Part] = []
+        self.at = first = 0
+        for last, packed in entries:
+            entry = _decode(last, packed)
+            skip = max(0, watermark + len(entry) - last)
+            watermark = _follow(watermark, last, len(entry))
+            columns.append(_columns(entry, last, skip, index, window))
+            end = first + len(entry) - skip
+            self.parts.append(Part(first, end, len(packed), entry.appended_ms))
+            first = end
+        self.users = list(index)
+        self.user_ix: I64
+        self.item: I64
+        self.value: F32
+        self.time_ms: I64
+        self.kind: U8
+        self.flags: U8
+        self.sequence: I64
+        self.repeated: U8
+        self.digests: U8
+        (
+            self.user_ix,
+            self.item,
+            self.value,
+            self.time_ms,
+            self.kind,
+            self.flags,
+            self.sequence,
+            self.repeated,
+            self.digests,
+        ) = (np.concatenate(column) for column in zip(*columns, strict=True))
+        self._digest_ends: I64 = np.cumsum(self.flags & HAS_DIGEST, dtype=np.int64)
+        self._barriers: I64 = np.flatnonzero((self.kind >= DELETE_RATING) & (self.repeated == 0))
+        self._user_seen: I64 = np.zeros(len(self.users), dtype=np.int64)
+        self._item_seen: I64 = np.zeros(int(self.item.max(initial=0)) + 1, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.sequence)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all of it is learned."""
+        return self.at == len(self)
+
+    def batch_end(self, *, row_bytes: int, max_bytes: int, max_users: int, max_events: int) -> int:
+        """Return where the next batch ends: before the next deletion, or when a commit would be too big.
+
+        A deletion is a batch of its own.
+        """
+        end = min(len(self), self.at + max(1, min(max_events, LOOK_AHEAD)))
+        following = self._barriers[np.searchsorted(self._barriers, self.at) :]
+        if following.size:
+            if following[0] == self.at:
+                return self.at + 1
+            end = min(end, int(following[0]))
+        new_user = _first_of_each(self.user_ix[self.at : end], self._user_seen)
+        new_item = _first_of_each(self.item[self.at : end], self._item_seen)
+        rows = np.cumsum(new_user, dtype=np.int64) + np.cumsum(new_item, dtype=np.int64)
+        size = rows * row_bytes + np.arange(1, len(rows) + 1) * HISTORY.itemsize
+        fits = (size <= max_bytes) & (np.cumsum(new_user) <= max_users)
+        # both grow, so the ones that fit come first
+        return self.at + max(1, int(np.count_nonzero(fits)))
+
+    def distinct_users(self, end: int) -> I64:
+        """Return the user numbers of the batch in the order they come first."""
+        own = self.user_ix[self.at : end]
+        distinct: I64 = own[_first_of_each(own, self._user_seen)]
+        return distinct
+
+    def chunks(self, end: int) -> list[bytes]:
+        """Return the new digests of the batch, a chunk for each entry that has some."""
+        before = int(self._digest_ends[self.at - 1]) if self.at else 0
+        if self._digest_ends[end - 1] == before:
+            return []
+        return [
+            chunk
+            for part in self._parts(end)
+            if (chunk := self._chunk(part, max(part.first, self.at), min(part.end, end)))
+        ]
+
+    def done_bytes(self, end: int) -> int:
+        """Return the bytes of the entries that end inside the batch: the log no longer needs them."""
+        return sum(part.packed_bytes for part in self._parts(end) if part.end <= end)
+
+    def newest_ms(self, end: int) -> int:
+        """Return when the last event of the batch was appended."""
+        return max((part.appended_ms for part in self._parts(end)), default=0)
+
+    def _parts(self, end: int) -> list[Part]:
+        return [part for part in self.parts if part.first < end and part.end > self.at]
+
+    def _chunk(self, part: Part, first: int, end: int) -> bytes | None:
+        has = np.flatnonzero(self.flags[first:end] & HAS_DIGEST) + first
+        if not has.size:
+            return None
+        new = has[self.repeated[has] == 0]
+        return chunk_of(part.appended_ms, self.digests[self._digest_ends[new] - 1].tobytes())
+
+
+def _decode(last: int, packed: bytes) -> Entry:
+    try:
+        return decode(packed)
+    except ValueError as error:
+        raise Misconfigured(
+            f"log entry {last} cannot be read ({error}): was it written by another version of Hedgerow?"
+        ) from error
+
+
+def _follow(watermark: int, last: int, n: int) -> int:
+    """Return the new watermark; events may be known already but none may be missing."""
+    if last - n > watermark:
+        raise Misconfigured(
+            f"the log lacks events {watermark + 1} to {last - n}: restore the store from its last backup"
+        )
+    return last
+
+
+def _columns(
+    entry: Entry, last: int, skip: int, index: dict[str, int], window: DedupeWindow
+) -> tuple[Any, ...]:
+    """Return an entry's columns without its first ``skip`` events; users by their place in ``index``."""
+    n = len(entry)
+    place = [index.setdefault(user, len(index)) for user in entry.users]
+    user_ix = np.array(place, dtype=np.int64)[entry.user_ix[skip:]]
+    flags = entry.flags[skip:]
+    digests = np.frombuffer(entry.digests, dtype=np.uint8).reshape(-1, DIGEST_BYTES)
+    skipped = int(np.count_nonzero(entry.flags[:skip] & HAS_DIGEST))
+    repeated = np.zeros(n - skip, dtype=np.uint8)
+    if len(digests) > skipped:
+        has = np.flatnonzero(flags & HAS_DIGEST)
+        repeated[has] = window.repeats(digests[skipped:].tobytes(), entry.appended_ms)
+    return (
+        user_ix,
+        entry.item[skip:].astype(np.int64),
+        entry.value[skip:],
+        entry.time_ms[skip:],
+        entry.kind[skip:],
+        flags,
+        np.arange(last - n + 1 + skip, last + 1, dtype=np.int64),
+        repeated,
+        digests[skipped:],
+    )
+
+
+def _first_of_each(values: I64, scratch: I64) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Mark the first of equal values; ``scratch`` has a place for every value and keeps nothing."""
+    order = np.arange(len(values))
+    # of equal indices the last assignment stands: backwards, that is the first
+    scratch[values[::-1]] = order[::-1]
+    first: np.ndarray[Any, np.dtype[np.bool_]] = scratch[values] == order
+    return first

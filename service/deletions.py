@@ -1,0 +1,52 @@
+"""Deletions, in their place in the order: what was acknowledged before one cannot come back after it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from service.histories import without_pair
+from service.rows import ItemRows, UserRows
+from service.store.codec import DELETE_ITEM, DELETE_RATING, read_history
+from service.store.profile_writer import Commit, ProfileWriter, Rewritten
+
+
+class Deletions:
+    """Turns one deletion into what its commit writes. What the experts learned before, they keep."""
+
+    def __init__(
+        self, writer: ProfileWriter, items: ItemRows, users: UserRows, deleted: dict[int, int]
+    ) -> None:
+        self._writer, self._items, self._users = writer, items, users
+        self._deleted = deleted
+
+    def carry_out(self, kind: int, user: str, item: int, commit: Commit) -> Sequence[str]:
+        """Put it into the commit; returns the users whose rows must be read anew after it."""
+        if kind == DELETE_RATING:
+            return self._rating(user, item, commit)
+        if kind == DELETE_ITEM:
+            return self._item(item, commit)
+        return self._user(user, commit)
+
+    def _rating(self, user: str, item: int, commit: Commit) -> Sequence[str]:
+        history, trimmed = self._writer.history(user)
+        seen = np.frombuffer(trimmed, dtype="<u4")
+        kept = without_pair(read_history(history), item).tobytes()
+        commit.rewritten = [Rewritten(user, kept, seen[seen != item].tobytes())]
+        commit.touched_users = [user]
+        return [user]
+
+    def _user(self, user: str, commit: Commit) -> Sequence[str]:
+        commit.removed_users = commit.touched_users = [user]
+        commit.removed_impressions = self._writer.impressions_of(user)
+        return [user]
+
+    def _item(self, item: int, commit: Commit) -> Sequence[str]:
+        self._deleted[item] = commit.watermark
+        commit.deleted_items = {item: commit.watermark}
+        commit.touched_items = np.array([item], dtype="<u4").tobytes()
+        if self._items.is_here(item):
+            self._items.start_over(item)
+            commit.item_heads = [self._items.heads[item]]
+            commit.item_rows = self._items.table.rows[[item]]
+        # their rings hold ratings that no longer count
+        return self._users.with_recent(item)

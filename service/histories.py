@@ -1,0 +1,78 @@
+"""What a history means: pure functions on records, see ``codec.HISTORY``.
+
+The learner, rebuild and readers must agree on every one of them; none looks at a clock.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.online.tables import RECENT
+from service.settings import Kind
+from service.store.codec import RATING, sequences
+
+Records = NDArray[Any]
+Numbers = NDArray[np.uint32]
+
+
+def live(history: Records, deleted: Mapping[int, int]) -> Records:
+    """Leave out what was recorded before its item was deleted; ``deleted``: item -> sequence."""
+    if not deleted or not history.size:
+        return history
+    gone = np.isin(history["item"], np.fromiter(deleted, dtype=np.uint32, count=len(deleted)))
+    for position in np.flatnonzero(gone):
+        record = history[position : position + 1]
+        gone[position] = sequences(record)[0] <= deleted[int(record["item"][0])]
+    kept: Records = history[~gone]
+    return kept
+
+
+def recent_ratings(history: Records, deleted: Mapping[int, int]) -> Records:
+    """Return the ratings that the ring of the user's row holds, oldest first."""
+    ratings: Records = history[history["kind"] == RATING]
+    return live(ratings, deleted)[-RECENT:]
+
+
+def without_pair(history: Records, item: int) -> Records:
+    """Return the history without one item."""
+    kept: Records = history[history["item"] != item]
+    return kept
+
+
+def compact(history: Records, kinds: Mapping[str, Kind], limit: int) -> tuple[Records, Numbers]:
+    """Shorten a history of more than ``limit`` records by an eighth of it at least.
+
+    Superseded records of a pair go first, then the oldest of the weakest kind. Returns what is left, in
+    order, and the items that no record names any more.
+    """
+    target = limit - limit // 8
+    strength = _strength(history, kinds)
+    kept = history[_counting(history, strength)]
+    if len(kept) > target:
+        # lexsort: last key first, so by strength and within it by age
+        weakest = np.lexsort((np.arange(len(kept)), _strength(kept, kinds)))
+        kept = kept[np.sort(weakest[len(kept) - target :])]
+    return kept, np.setdiff1d(history["item"], kept["item"])
+
+
+def _strength(history: Records, kinds: Mapping[str, Kind]) -> NDArray[np.float64]:
+    """Return how much each record counts as evidence; ratings count most."""
+    by_code = np.zeros(256)
+    by_code[[kind.code for kind in kinds.values()]] = [kind.weight for kind in kinds.values()]
+    by_code[RATING] = np.inf
+    strength: NDArray[np.float64] = by_code[history["kind"]]
+    return strength
+
+
+def _counting(history: Records, strength: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Mark, of each pair, the latest rating and the latest of the strongest other kind."""
+    is_rating = history["kind"] == RATING
+    order = np.lexsort((np.arange(len(history)), strength, is_rating, history["item"]))
+    item, rating = history["item"][order], is_rating[order]
+    last = np.ones(len(history), dtype=bool)
+    last[:-1] = (item[1:] != item[:-1]) | (rating[1:] != rating[:-1])
+    marked = np.zeros(len(history), dtype=bool)
+    marked[order[last]] = True
+    return marked

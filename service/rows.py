@@ -1,0 +1,248 @@
+"""The rows in the learner's memory: every item's, and those of the users met most recently.
+
+Rows that are not here are read from the store or are start rows; either way the same bits.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from core.errors import StateMismatch
+from core.online.model import OnlineModel
+from core.online.tables import FINGERPRINT_COLUMNS, RECENT, Side
+from core.rng import id_hashes
+from core.types import F32, F64, I64
+from service.histories import Records, recent_ratings
+from service.store.codec import HISTORY, read_history
+from service.store.numbers import item_ids
+from service.store.profile_writer import ProfileWriter
+
+ID_RUN = 256
+"""Unknown items that lie closer together than this are looked up by one range of ids."""
+
+
+class UserRows:
+    """User rows by slot; when there is no room the users met longest ago make some.
+
+    A batch first calls ``take`` with all its users: at most ``capacity`` of them.
+    """
+
+    def __init__(
+        self,
+        model: OnlineModel,
+        writer: ProfileWriter,
+        capacity: int,
+        deleted: Mapping[int, int],
+    ) -> None:
+        self._model, self._writer, self._deleted = model, writer, deleted
+        self.capacity = capacity
+        self.table = model.user_table(capacity)
+        self.records: I64 = np.zeros(capacity, dtype=np.int64)
+        """Records in each user's history."""
+        self.names: list[str] = [""] * capacity
+        self.heads: list[bytes] = [b""] * capacity
+        self.history_keys: list[bytes] = [b""] * capacity
+        self._slots: dict[str, int] = {}
+        self._free = list(range(capacity - 1, -1, -1))
+        self._met: I64 = np.zeros(capacity, dtype=np.int64)
+        self._clock = 0
+
+    def take(self, users: Sequence[str]) -> I64:
+        """Return the slot of each of some distinct users, reading those that are not here."""
+        self._clock += 1
+        find = self._slots.get
+        slots = np.array([find(user, -1) for user in users], dtype=np.int64)
+        missing = np.flatnonzero(slots < 0)
+        self._met[slots[slots >= 0]] = self._clock
+        if missing.size:
+            slots[missing] = self._read([users[position] for position in missing.tolist()])
+        return slots
+
+    def forget(self, users: Sequence[str]) -> None:
+        """Drop users whose stored rows or histories changed behind this memory."""
+        for user in users:
+            slot = self._slots.pop(user, None)
+            if slot is not None:
+                self._free.append(slot)
+
+    def with_recent(self, item: int) -> list[str]:
+        """Return the users here whose ring holds the item."""
+        slots = np.fromiter(self._slots.values(), dtype=np.int64, count=len(self._slots))
+        valid = np.arange(self.table.recent_item.shape[1]) < self.table.recent_count[slots, None]
+        found = ((self.table.recent_item[slots] == item) & valid).any(axis=1)
+        return [self.names[slot] for slot in slots[found]]
+
+    def _read(self, users: list[str]) -> I64:
+        # everything is read before anything here changes: the store may stop answering at any time
+        stored = [row for part in self._writer.user_rows(users) for row in part]
+        sizes = self._writer.history_sizes(users)
+        rings = self._rings(users, sizes)
+        if len(self._free) < len(users):
+            self._make_room(len(users))
+        slots = np.array([self._free.pop() for _ in users], dtype=np.int64)
+        self.table.rows[slots] = rows_of(self._model, Side.USER, users, stored)
+        self.records[slots] = np.array(sizes, dtype=np.int64) // HISTORY.itemsize
+        self.table.recent_count[slots] = 0
+        self._met[slots] = self._clock
+        for slot, user in zip(slots.tolist(), users, strict=True):
+            self._slots[user] = slot
+            self.names[slot] = user
+            self.heads[slot] = self._writer.user_head(user)
+            self.history_keys[slot] = self._writer.history_key(user)
+            if user in rings:
+                self._fill_ring(slot, rings[user])
+        return slots
+
+    def _make_room(self, wanted: int) -> None:
+        """Forget at least an eighth at once: the search for the oldest costs as much as many reads."""
+        slots = np.fromiter(self._slots.values(), dtype=np.int64, count=len(self._slots))
+        old = slots[self._met[slots] < self._clock]
+        leaving = max(wanted - len(self._free), self.capacity // 8)
+        if leaving < old.size:
+            old = old[np.argpartition(self._met[old], leaving)[:leaving]]
+        self.forget([self.names[slot] for slot in old.tolist()])
+
+    def _rings(self, users: list[str], sizes: list[int]) -> dict[str, Records]:
+        """Read the latest ratings of those who have any."""
+        if not self._model.needs_recent:
+            return {}
+        known = [(user, size) for user, size in zip(users, sizes, strict=True) if size]
+        tails = self._writer.history_tails([user for user, _ in known], RECENT * HISTORY.itemsize)
+        return {
+            user: self._recent(user, tail, size)
+            for (user, size), tail in zip(known, tails, strict=True)
+        }
+
+    def _recent(self, user: str, tail: bytes, size: int) -> Records:
+        recent = recent_ratings(read_history(tail), self._deleted)
+        if len(recent) < RECENT and size > len(tail):
+            whole, _ = self._writer.history(user)
+            recent = recent_ratings(read_history(whole), self._deleted)
+        return recent
+
+    def _fill_ring(self, slot: int, recent: Records) -> None:
+        n = len(recent)
+        rating = self._model.config.scale.inside(recent["value"].astype(np.float64))
+        self.table.recent_item[slot, :n] = recent["item"]
+        self.table.recent_rating[slot, :n] = rating
+        self.table.recent_count[slot] = n
+
+
+class ItemRows:
+    """All item rows, indexed by item number."""
+
+    def __init__(
+        self, model: OnlineModel, writer: ProfileWriter, client: Any, namespace: str
+    ) -> None:
+        self._model, self._writer = model, writer
+        self._client, self._namespace = client, namespace
+        self.table = model.item_table(0)
+        self.heads: list[bytes] = []
+        self.here = np.zeros(0, dtype=bool)
+        """Whose row is in the table."""
+        self.stored = np.zeros(0, dtype=bool)
+        """Whose row has been committed at least once."""
+
+    def load(self) -> None:
+        """Read every stored row."""
+        numbers = self._writer.stored_items()
+        if not numbers.size:
+            return
+        self._grow(int(numbers[-1]) + 1)
+        at = 0
+        for part in self._writer.item_rows(numbers.tolist()):
+            own = numbers[at : at + len(part)]
+            self._place(own, self._rows(own, part))
+            at += len(part)
+        self.stored[numbers] = True
+
+    def take(self, numbers: I64) -> None:
+        """See to it that the rows of these items are in the table."""
+        self._grow(int(numbers.max(initial=-1)) + 1)
+        missing = numbers[~self.here[numbers]]
+        if missing.size:
+            self._place(missing, self._rows(missing, [None] * missing.size))
+
+    def is_here(self, number: int) -> bool:
+        """Whether the item has a row: it was rated at least once."""
+        return number < len(self.here) and bool(self.here[number])
+
+    def start_over(self, number: int) -> None:
+        """Give the item its start row again."""
+        own = np.array([number], dtype=np.int64)
+        self._place(own, self._rows(own, [None]))
+
+    def ids(self, numbers: I64) -> list[str]:
+        """Return the ids of some distinct item numbers."""
+        order = np.sort(numbers)
+        found: dict[int, str] = {}
+        for run in np.split(order, np.flatnonzero(np.diff(order) > ID_RUN) + 1):
+            if run.size:
+                first, last = int(run[0]), int(run[-1])
+                names = item_ids(self._client, self._namespace, first, last)
+                found.update(zip(range(first, last + 1), names, strict=False))
+        missing = [number for number in order.tolist() if number not in found]
+        if missing:
+            raise StateMismatch(
+                f"the log names item number {missing[0]}, which was never given out"
+            )
+        return [found[number] for number in numbers.tolist()]
+
+    def _rows(self, numbers: I64, stored: Sequence[bytes | None]) -> F32:
+        unknown = [i for i, row in enumerate(stored) if row is None]
+        names = iter(self.ids(numbers[unknown]) if unknown else ())
+        ids = [next(names) if row is None else "" for row in stored]
+        return rows_of(self._model, Side.ITEM, ids, stored)
+
+    def _place(self, numbers: I64, rows: F32) -> None:
+        self.table.rows[numbers] = rows
+        for number in numbers.tolist():
+            self.heads[number] = self.heads[number] or self._writer.item_head(number)
+        self.here[numbers] = True
+
+    def _grow(self, size: int) -> None:
+        if size <= len(self.here):
+            return
+        capacity = max(1024, size, 2 * len(self.here))
+        old = len(self.here)
+        table = self._model.item_table(capacity)
+        table.rows[:old] = self.table.rows
+        self.table = table
+        self.heads += [b""] * (capacity - old)
+        self.here = np.concatenate([self.here, np.zeros(capacity - old, dtype=bool)])
+        self.stored = np.concatenate([self.stored, np.zeros(capacity - old, dtype=bool)])
+
+
+def rows_of(
+    model: OnlineModel, side: Side, ids: Sequence[str], stored: Sequence[bytes | None]
+) -> F32:
+    """Return stored rows (n, width), start rows where there is none; StateMismatch for a foreign row."""
+    rows = np.empty((len(stored), model.width), dtype=np.float32)
+    new = [i for i, row in enumerate(stored) if row is None]
+    rows[new] = model.start(side, id_hashes(ids[i] for i in new))
+    known = [i for i, row in enumerate(stored) if row is not None]
+    joined = b"".join([row for row in stored if row is not None])
+    if len(joined) != len(known) * model.width * 4:
+        raise StateMismatch("a stored row has another width: run `hedgerow rebuild`")
+    read = np.frombuffer(joined, dtype=np.float32).reshape(len(known), model.width)
+    fingerprints = read[:, :FINGERPRINT_COLUMNS].tobytes()
+    if fingerprints != model.fingerprint * len(known):
+        raise StateMismatch(
+            "a stored row belongs to another set of experts: run `hedgerow rebuild`"
+        )
+    rows[known] = read
+    return rows
+
+
+def restore(model: OnlineModel, stored: Mapping[str, bytes]) -> None:
+    """Load the model's shared state as it was committed; nothing stored is the start."""
+    if not stored:
+        return
+    like = model.arrays()
+    model.load({name: _array(data, like.get(name)) for name, data in stored.items()})
+
+
+def _array(data: bytes, like: F64 | None) -> F64:
+    flat = np.frombuffer(data, dtype=np.float64)
+    return flat.reshape(like.shape) if like is not None and like.size == flat.size else flat

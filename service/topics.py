@@ -1,0 +1,63 @@
+"""The topics: the items that weigh most in each component of the non-negative expert. Derived, for people."""
+
+import json
+import time
+from typing import Any
+
+import numpy as np
+
+from core.online.model import OnlineModel
+from core.online.tables import COUNT
+from service.rows import ItemRows
+from service.store.connection import store_errors
+
+PERIOD_S = 5.0
+SHOWN = 20
+"""Items of a component."""
+LEAST_COUNT = 5
+"""Ratings an item needs to be shown: before that its factors are mostly the start."""
+CHEAP = 50_000
+"""Up to so many items the topics are found while events wait, too."""
+
+
+class Topics:
+    """Writes the topics at most every five seconds, if anything changed."""
+
+    def __init__(self, model: OnlineModel, items: ItemRows, client: Any, key: str) -> None:
+        self._columns = model.topic_columns()
+        self._items, self._client, self._key = items, client, key
+        self._noted = self._published = 0
+        self._due = 0.0
+
+    def note(self, watermark: int) -> None:
+        """Remember that something was learned."""
+        self._noted = watermark
+
+    def publish(self, *, idle: bool) -> None:
+        """Write them if it is time, and cheap or nothing else to do."""
+        if self._columns is None or self._noted == self._published:
+            return
+        if time.monotonic() < self._due or not (idle or len(self._items.here) <= CHEAP):
+            return
+        document = json.dumps({"sequence": self._noted, "topics": self._topics(self._columns)})
+        with store_errors():
+            self._client.set(self._key, document)
+        self._published, self._due = self._noted, time.monotonic() + PERIOD_S
+
+    def _topics(self, columns: slice) -> list[list[dict[str, Any]]]:
+        rows = self._items.table.rows
+        known = np.flatnonzero(self._items.here & (rows[:, COUNT] >= LEAST_COUNT))
+        factors = rows[known, columns]
+        # ties by item number, so that the same state gives the same topics
+        best = np.argsort(-factors, axis=0, kind="stable")[:SHOWN].T
+        names = self._names(known[np.unique(best)])
+        return [
+            [
+                {"item": names[int(known[i])], "strength": round(float(factors[i, component]), 4)}
+                for i in order.tolist()
+            ]
+            for component, order in enumerate(best)
+        ]
+
+    def _names(self, numbers: np.ndarray[Any, np.dtype[np.int64]]) -> dict[int, str]:
+        return dict(zip(numbers.tolist(), self._items.ids(numbers), strict=True))

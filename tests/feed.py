@@ -1,0 +1,104 @@
+"""Events for tests: gives item numbers and appends entries as the api does, and looks at what was learned."""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from service.store.codec import AWAITED, HAS_DIGEST, Entry, encode, read_history, sequences
+from service.store.keys import NamespaceKeys, PartitionKeys
+from service.store.log import _SCRIPT, RECEIPT_S
+
+NOW_MS = 1_763_000_000_000
+
+
+@dataclass
+class Event:
+    user: str
+    item: str
+    value: float = 3.0
+    kind: int = 0
+    event_id: str | None = None
+    awaited: bool = False
+    time_ms: int = NOW_MS
+
+
+class Feed:
+    """Appends to one partition of a namespace."""
+
+    def __init__(self, client, namespace: str, partition: int = 0, process: str = "feed") -> None:
+        self.client, self.namespace, self.process = client, namespace, process
+        self.keys = PartitionKeys(namespace, partition)
+        self.numbers: dict[str, int] = {}
+        self.counter = 0
+
+    def number(self, item: str) -> int:
+        if item not in self.numbers:
+            keys = NamespaceKeys(self.namespace)
+            number = self.client.rpush(keys.item_ids, item) - 1
+            self.client.hset(keys.item_numbers, item, number)
+            self.numbers[item] = number
+        return self.numbers[item]
+
+    def entry(self, events: list[Event], appended_ms: int = NOW_MS) -> Entry:
+        users = list(dict.fromkeys(event.user for event in events))
+        flags = [HAS_DIGEST * (e.event_id is not None) | AWAITED * e.awaited for e in events]
+        return Entry(
+            users=tuple(users),
+            user_ix=np.array([users.index(e.user) for e in events], dtype=np.uint32),
+            item=np.array([self.number(e.item) for e in events], dtype=np.uint32),
+            value=np.array([e.value for e in events], dtype=np.float32),
+            time_ms=np.array([e.time_ms for e in events], dtype=np.int64),
+            kind=np.array([e.kind for e in events], dtype=np.uint8),
+            flags=np.array(flags, dtype=np.uint8),
+            digests=b"".join(digest(e) for e in events if e.event_id is not None),
+            appended_ms=appended_ms,
+        )
+
+    def append(self, events: list[Event], appended_ms: int = NOW_MS) -> int:
+        """Append one entry; returns the sequence of its last event."""
+        return self.append_packed(encode(self.entry(events, appended_ms)), len(events))
+
+    def append_packed(self, packed: bytes, n: int, max_bytes: int = 1 << 30) -> int:
+        self.counter += 1
+        keys = self.keys
+        names = (keys.sequence, keys.log, keys.log_bytes, keys.append_receipt(self.process))
+        return self.client.eval(_SCRIPT, 4, *names, n, packed, self.counter, max_bytes, RECEIPT_S)
+
+    def history(self, user: str) -> list[tuple[int, str, float]]:
+        """(sequence, item, value) of each record."""
+        history = read_history(self.client.get(self.keys.history(user)))
+        names = {number: item for item, number in self.numbers.items()}
+        rows = zip(sequences(history).tolist(), history["item"], history["value"], strict=True)
+        return [(sequence, names[int(item)], float(value)) for sequence, item, value in rows]
+
+    def online_state(self) -> dict[bytes, object]:
+        """Every row and array of the current generation by the end of its key: to compare whole states."""
+        generation = int(self.client.hget(self.keys.state, "generation") or 0)
+        prefix = self.keys.online(generation).partition("online:")[0]
+        kinds = (f"user:{generation}:", f"item:{generation}:", f"items:{generation}")
+        found: dict[bytes, object] = {}
+        for key in self.client.scan_iter(match=_escaped(prefix) + "*", count=1000):
+            rest = key.decode()[len(prefix) :]
+            if rest.startswith(kinds):
+                kind, _, name = rest.partition(f":{generation}")
+                found[f"{kind}{name}".encode()] = self.client.get(key)
+        return found | {b"online": self.client.hgetall(self.keys.online(generation))}
+
+
+def digest(event: Event) -> bytes:
+    text = f"{event.user}\0{event.event_id}"
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+def _escaped(prefix: str) -> str:
+    return "".join(f"\\{c}" if c in "{}[]*?" else c for c in prefix)
+
+
+def some_ratings(n: int, *, users: int = 20, items: int = 30, seed: int = 1) -> list[Event]:
+    """n ratings of a little world with tastes."""
+    rng = np.random.default_rng(seed)
+    taste, genre = rng.normal(size=(users, 3)), rng.normal(size=(items, 3))
+    user, item = rng.integers(users, size=n), rng.integers(items, size=n)
+    value = np.clip(np.round(3 + (taste[user] * genre[item]).sum(1)), 1, 5)
+    return [Event(f"u{a}", f"i{b}", float(c)) for a, b, c in zip(user, item, value, strict=True)]
