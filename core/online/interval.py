@@ -12,7 +12,7 @@ class Intervals:
     def __init__(self, low: float, high: float) -> None:
         self._low, self._high = low, high
         self._histogram = np.zeros((kernels.BUCKETS + 1, kernels.BINS))
-        self._weight = np.ones(1)
+        self._weight = np.ones(kernels.BUCKETS + 1)
         self._bounds = np.zeros((kernels.BUCKETS, 3))
         self._bounds[:, 0], self._bounds[:, 1] = -1.5, 1.5
         # a bucket is an array of its own: a commit of one event writes two of them, not all
