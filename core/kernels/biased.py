@@ -204,7 +204,7 @@ def _gather(
     for d in range(rank + 2):
         for t in range(valid, padded):
             x[d, t] = np.float32(0.0)
-    return padded
+    return int(padded)
 
 
 @helper

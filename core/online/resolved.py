@@ -33,10 +33,10 @@ class ResolvedGroup:
         )
         largest = int(self._rank.max())
         self._gain = np.zeros((2, largest), dtype=np.float32)
-        self._scratch = tuple(
-            np.zeros(shape, dtype=np.float32)
-            for shape in ((largest + 3, RECENT + 32), (largest + 3, largest + 3), (largest + 1,))
-        )
+        # one cache line more than the ring: rows that lie a power of two apart push each other out
+        self._x = np.zeros((largest + 3, RECENT + 32), dtype=np.float32)
+        self._gram = np.zeros((largest + 3, largest + 3), dtype=np.float32)
+        self._solution = np.zeros(largest + 1, dtype=np.float32)
 
     def start(self, side: Side, id_hashes: U64, first_column: int, rows: F32) -> None:
         rows[:, first_column : first_column + self.width] = 0.0
@@ -63,7 +63,9 @@ class ResolvedGroup:
             self._rank,
             self._settings,
             self._gain,
-            *self._scratch,
+            self._x,
+            self._gram,
+            self._solution,
             predictions,
         )
 
