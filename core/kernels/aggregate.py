@@ -36,30 +36,30 @@ def running_mean(rating: F64, total: F64, mean: F64) -> None:
 
 
 @helper
-def _context(u: F32, v: F32, clipped: F64, out: F64) -> None:
+def _context(users: F32, items: F32, u: int, v: int, clipped: F64, t: int, out: F64) -> None:
     """Write the experts' plain mean, both counts and both averages of residuals."""
     base = 0.0
-    for e in range(clipped.size):
-        base += clipped[e]
-    out[BASE] = base / clipped.size
-    out[USER_COUNT] = u[COUNT]
-    out[ITEM_COUNT] = v[COUNT]
-    out[USER_RESIDUAL] = u[RESIDUAL_SUM] / (u[RESIDUAL_WEIGHT] + RESIDUAL_PRIOR)
-    out[ITEM_RESIDUAL] = v[RESIDUAL_SUM] / (v[RESIDUAL_WEIGHT] + RESIDUAL_PRIOR)
+    for e in range(clipped.shape[1]):
+        base += clipped[t, e]
+    out[t, BASE] = base / clipped.shape[1]
+    out[t, USER_COUNT] = users[u, COUNT]
+    out[t, ITEM_COUNT] = items[v, COUNT]
+    out[t, USER_RESIDUAL] = users[u, RESIDUAL_SUM] / (users[u, RESIDUAL_WEIGHT] + RESIDUAL_PRIOR)
+    out[t, ITEM_RESIDUAL] = items[v, RESIDUAL_SUM] / (items[v, RESIDUAL_WEIGHT] + RESIDUAL_PRIOR)
 
 
 @helper
-def _count(row: F32, residual: float, keep: float) -> None:
+def _count(rows: F32, row: int, residual: float, keep: float) -> None:
     """Put one residual into a row's decayed average and count the event."""
-    row[COUNT] += np.float32(1.0)
-    row[RESIDUAL_SUM] = keep * row[RESIDUAL_SUM] + residual
-    row[RESIDUAL_WEIGHT] = keep * row[RESIDUAL_WEIGHT] + 1.0
+    rows[row, COUNT] += np.float32(1.0)
+    rows[row, RESIDUAL_SUM] = keep * rows[row, RESIDUAL_SUM] + residual
+    rows[row, RESIDUAL_WEIGHT] = keep * rows[row, RESIDUAL_WEIGHT] + 1.0
 
 
 @kernel
 def context(
-    user_rows: F32,
-    item_rows: F32,
+    users: F32,
+    items: F32,
     user_ix: I64,
     item_ix: I64,
     rating: F64,
@@ -68,45 +68,46 @@ def context(
 ) -> None:
     """Write what is known of each pair before its event, then count the event in both rows.
 
-    Equation   base = mean_e p_e; residual average = s / (m + 3), s = keep s + r, m = keep m + 1, r = clip(y - base, +-1.5)
+    Equation   base = mean_e p_e; average of residuals = s / (m + 3), s = keep s + r, m = keep m + 1,
+               r = clip(y - base, +-1.5)
     Symbols    keep .8 user, .95 item · clipped (n, m) f64 predictions · out (n, 5): BASE .. ITEM_RESIDUAL
     Reference  tests/core/reference_default.py::context
     """
     for t in range(rating.size):
-        u = user_rows[user_ix[t]]
-        v = item_rows[item_ix[t]]
-        _context(u, v, clipped[t], out[t])
+        u, v = user_ix[t], item_ix[t]
+        _context(users, items, u, v, clipped, t, out)
         residual = min(max(rating[t] - out[t, BASE], -RESIDUAL_CAP), RESIDUAL_CAP)
-        _count(u, residual, KEEP_USER)
-        _count(v, residual, KEEP_ITEM)
+        _count(users, u, residual, KEEP_USER)
+        _count(items, v, residual, KEEP_ITEM)
 
 
 @kernel
-def context_predict(user_rows: F32, item_rows: F32, clipped: F64, out: F64) -> None:
+def context_predict(users: F32, items: F32, clipped: F64, out: F64) -> None:
     """Write what is known of n pairs of rows; nothing else changes.
 
     Equation   as ``context`` without its counting
-    Symbols    user_rows, item_rows (n, width) f32 · clipped (n, m) · out (n, 5)
+    Symbols    users, items (n, width) f32 · clipped (n, m) · out (n, 5)
     Reference  tests/core/reference_default.py::context_predict
     """
-    for t in range(user_rows.shape[0]):
-        _context(user_rows[t], item_rows[t], clipped[t], out[t])
+    for t in range(users.shape[0]):
+        _context(users, items, t, t, clipped, t, out)
 
 
 @helper
-def _features(clipped: F64, known: F64, x: F64) -> None:
+def _features(clipped: F64, known: F64, t: int, x: F64) -> None:
     """Write the deviations from the plain mean and the seven features."""
-    m = clipped.size
-    z = known[BASE] - 3.0
+    m = clipped.shape[1]
+    base = known[t, BASE]
+    z = base - 3.0
     for e in range(m):
-        x[e] = clipped[e] - known[BASE]
+        x[e] = clipped[t, e] - base
     x[m] = 1.0
     x[m + 1] = z
-    x[m + 2] = np.log1p(known[USER_COUNT]) / 3.0 - 1.0
-    x[m + 3] = np.log1p(known[ITEM_COUNT]) / 4.0 - 1.0
+    x[m + 2] = np.log1p(known[t, USER_COUNT]) / 3.0 - 1.0
+    x[m + 3] = np.log1p(known[t, ITEM_COUNT]) / 4.0 - 1.0
     x[m + 4] = z * z
-    x[m + 5] = known[USER_RESIDUAL]
-    x[m + 6] = known[ITEM_RESIDUAL]
+    x[m + 5] = known[t, USER_RESIDUAL]
+    x[m + 6] = known[t, ITEM_RESIDUAL]
 
 
 @helper
@@ -115,10 +116,12 @@ def _bounded(value: float, low: float, high: float) -> float:
 
 
 @helper
-def _dot(a: F64, b: F64) -> float:
+def _row_dot(rows: F64, row: int, x: F64) -> float:
+    """Return rows[row].x: no view of the row, an unsigned number, so that the loop becomes vectors."""
+    r = np.uint64(row)
     total = 0.0
-    for d in range(a.size):
-        total += a[d] * b[d]
+    for d in range(x.size):
+        total += rows[r, d] * x[d]
     return float(total)
 
 
@@ -129,7 +132,8 @@ def stack(
     rating: F64,
     covariance: F64,
     weight: F64,
-    scratch: F64,
+    x: F64,
+    g: F64,
     low: float,
     high: float,
     out: F64,
@@ -138,25 +142,25 @@ def stack(
 
     Equation   g = A x; D = 1 / (1 + x.g); w += g D clip(y - base - w.x, +-1); w2 += g D (y - base - w2.x);
                A -= D g g'; A_ff += 1e-7 (.1 - A_ff)
-    Symbols    x (d,) = deviations (m), 1, z, log(1+n_u)/3-1, log(1+n_i)/4-1, z^2, both residual averages; z = base - 3
-               covariance A (d, d) · weight (2, d): median-like w, mean w2 · known as ``context`` writes it
-               out (n, 2) = base + (w.x, w2.x), clipped to low..high · scratch (2, d)
-    Cost       O(n d^2); allocates nothing. A stays symmetric: it loses h h' with h = sqrt(D) g
+    Symbols    x (d,) = deviations (m), 1, z, log(1+n_u)/3-1, log(1+n_i)/4-1, z^2, both averages of residuals;
+               z = base - 3 · covariance A (d, d) · weight (2, d): median-like w, mean w2 · known from ``context`` ·
+               out (n, 2) = base + (w.x, w2.x), clipped to low..high · x, g scratch
+    Cost       O(n d^2); allocates nothing
+    Differs    A loses h h', h = sqrt(D) g: both triangles change by the same bits and A stays symmetric
     Reference  tests/core/reference_default.py::stack
     """
-    x = scratch[0]
-    g = scratch[1]
     d = x.size
     for t in range(rating.size):
-        _features(clipped[t], known[t], x)
-        base = known[t, BASE]
-        median = base + _dot(weight[0], x)
-        mean = base + _dot(weight[1], x)
+        _features(clipped, known, t, x)
+        median = known[t, BASE] + _row_dot(weight, 0, x)
+        mean = known[t, BASE] + _row_dot(weight, 1, x)
         out[t, 0] = _bounded(median, low, high)
         out[t, 1] = _bounded(mean, low, high)
+        spread = 0.0
         for i in range(d):
-            g[i] = _dot(covariance[i], x)
-        gain = 1.0 / (1.0 + _dot(g, x))
+            g[i] = _row_dot(covariance, i, x)
+            spread += g[i] * x[i]
+        gain = 1.0 / (1.0 + spread)
         step = gain * _bounded(rating[t] - median, -MEDIAN_CAP, MEDIAN_CAP)
         step_mean = gain * (rating[t] - mean)
         root = np.sqrt(gain)
@@ -165,14 +169,15 @@ def stack(
             weight[1, i] += step_mean * g[i]
             g[i] *= root
         for i in range(d):
+            h = g[i]
             for j in range(d):
-                covariance[i, j] -= g[i] * g[j]
+                covariance[i, j] -= h * g[j]
             covariance[i, i] += FORGET * (PRIOR - covariance[i, i])
 
 
 @kernel
 def stack_predict(
-    clipped: F64, known: F64, weight: F64, scratch: F64, low: float, high: float, out: F64
+    clipped: F64, known: F64, weight: F64, x: F64, low: float, high: float, out: F64
 ) -> None:
     """Both outputs of the stack for n pairs; nothing else changes.
 
@@ -180,11 +185,19 @@ def stack_predict(
     Symbols    as in ``stack``
     Reference  tests/core/reference_default.py::stack_predict
     """
-    x = scratch[0]
     for t in range(clipped.shape[0]):
-        _features(clipped[t], known[t], x)
+        _features(clipped, known, t, x)
         for o in range(2):
-            out[t, o] = _bounded(known[t, BASE] + _dot(weight[o], x), low, high)
+            out[t, o] = _bounded(known[t, BASE] + _row_dot(weight, o, x), low, high)
+
+
+@helper
+def _mixture(weight: F64, clipped: F64, t: int) -> float:
+    """Return the weighted sum of the predictions of one event."""
+    total = 0.0
+    for e in range(weight.size):
+        total += weight[e] * clipped[t, e]
+    return float(total)
 
 
 @helper
@@ -231,7 +244,7 @@ def hedge(
     for t in range(rating.size):
         if out.size > 0:
             _softmax(log_weight, scratch)
-            out[t] = _dot(scratch, clipped[t])
+            out[t] = _mixture(scratch, clipped, t)
         for e in range(log_weight.size):
             lost = abs(clipped[t, e] - rating[t]) / 4.0
             log_weight[e] += log_beta * lost
@@ -267,7 +280,7 @@ def exponentiated_gradient(
         for e in range(m):
             scratch[e] = eta * regret[e]
         _softmax(scratch, scratch)
-        out[t] = _dot(scratch, clipped[t])
+        out[t] = _mixture(scratch, clipped, t)
         slope = _slope(out[t], rating[t])
         largest = 0.0
         for e in range(m):
@@ -315,7 +328,7 @@ def boa(
             out[t] = clipped[t, 0]
             continue
         _boa_weights(regret, spread, scratch)
-        out[t] = _dot(scratch, clipped[t])
+        out[t] = _mixture(scratch, clipped, t)
         slope = _slope(out[t], rating[t])
         for e in range(m):
             r = slope * (out[t] - clipped[t, e])

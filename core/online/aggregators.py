@@ -65,7 +65,7 @@ class Stack:
     def __init__(self, size: int, low: float, high: float) -> None:
         self._size, self._low, self._high = size, low, high
         features = size + kernels.FEATURES
-        self._scratch = np.zeros((2, features))
+        self._x, self._g = np.zeros(features), np.zeros(features)
         self.state = {
             "covariance": kernels.PRIOR * np.eye(features),
             "weight": np.zeros((2, features)),
@@ -74,11 +74,11 @@ class Stack:
     def learn(self, clipped: F64, known: F64, rating: F64, mixture: F64, out: F64) -> None:
         covariance, weight = self.state["covariance"], self.state["weight"]
         bounds = self._low, self._high
-        kernels.stack(clipped, known, rating, covariance, weight, self._scratch, *bounds, out)
+        kernels.stack(clipped, known, rating, covariance, weight, self._x, self._g, *bounds, out)
 
     def predict(self, clipped: F64, known: F64, out: F64) -> None:
         weight, bounds = self.state["weight"], (self._low, self._high)
-        kernels.stack_predict(clipped, known, weight, self._scratch, *bounds, out)
+        kernels.stack_predict(clipped, known, weight, self._x, *bounds, out)
 
     def parts(self) -> F64:
         weight = self.state["weight"][0, : self._size]
