@@ -8,6 +8,7 @@ import numpy as np
 
 from core import evaluate
 from core.types import F64, I64
+from service.sample_world import SampleWorld
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 FILES = {
@@ -86,6 +87,15 @@ def from_columns(
         tuple(map(str, user_ids.tolist())),
         tuple(map(str, item_ids.tolist())),
     )
+
+
+def sample_world(n: int = 1_000_000) -> Ratings:
+    """Return ratings of a made-up world about as large as ML-1M."""
+    world = SampleWorld(seed=0, n_users=6_000, n_items=3_700)
+    made = world.ratings(n)
+    items = tuple(item.id for item in world.items)
+    users = tuple(world.users)
+    return Ratings("sample world", 1.0, 5.0, made.user_ix, made.item_ix, made.rating, users, items)
 
 
 def random_split(ratings: Ratings, seed: int) -> tuple[Ratings, Ratings]:

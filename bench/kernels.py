@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
@@ -13,6 +14,7 @@ from core.evaluate import OnlineRun
 from core.online.experts import DEFAULT, PAPER_SMALL, Expert, PassiveAggressive
 from core.online.model import OnlineConfig, OnlineModel, Scale
 from core.rng import id_hashes
+from service.cli.evaluation import PAPER_RHO
 
 SECTION = "Kernels, one thread"
 CHUNK = 1 << 16
@@ -62,8 +64,9 @@ def figures(ratings: Ratings, *, quick: bool) -> list[Figure]:
     """Measure everything of this section on ``ratings`` in their order."""
     n = len(ratings)
     default = config(ratings, DEFAULT)
-    paper = config(ratings, PAPER_SMALL, aggregator="hedge", rho=0.1)
-    paper_all = config(ratings, PAPER_SMALL, aggregator="hedge")
+    # as `eval online --experts paper`
+    paper = config(ratings, PAPER_SMALL, aggregator="hedge", rho=PAPER_RHO, share=0.0)
+    paper_all = replace(paper, rho=None)
     full = config(ratings, (PassiveAggressive(metric="full", rank=10, c=0.05),), aggregator="hedge")
     compiling = ratings.rows(np.arange(min(n, 1000)))
     for settings in (default, paper, full):
@@ -83,7 +86,7 @@ def figures(ratings: Ratings, *, quick: bool) -> list[Figure]:
         return Figure(SECTION, what, n / seconds / 1e6, "M ratings/s", bar, "higher")
 
     return [
-        rate("15 paper experts, Hedge, sampled updates (rho 0.1)", sampled, bar=0.8),
+        rate("15 paper experts, Hedge, sampled updates (NN-APA(m))", sampled, bar=0.8),
         rate("15 paper experts, Hedge, every expert learns", all_learn),
         rate("default set with stack and intervals", ours),
         rate("river BiasedMF, rank 10", river),
