@@ -1,0 +1,166 @@
+"""What `hedgerow demo` shows: the error falling, the experts' parts moving, predictions changing."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+BARS = " ▁▂▃▄▅▆▇█"
+POINTS = 60
+"""Points of the curve."""
+WIDTH = 30
+"""Characters of the longest bar."""
+RECENT = 200
+"""Ratings of the moving average."""
+
+
+@dataclass(frozen=True)
+class Expert:
+    """One expert's part in what is served, and its error of late."""
+
+    name: str
+    part: float
+    recent_loss: float
+
+
+@dataclass
+class Sample:
+    """A pair whose prediction is watched."""
+
+    user: str
+    item: str
+    title: str
+    rating: float | None = None
+    before: float | None = None
+    low: float = 0.0
+    high: float = 0.0
+
+    def update(self, rating: float, low: float, high: float) -> None:
+        """Take a new prediction."""
+        if self.rating is not None and abs(rating - self.rating) >= 0.005:
+            self.before = self.rating
+        self.rating, self.low, self.high = rating, low, high
+
+    @property
+    def arrow(self) -> str:
+        """Where it went when it last changed."""
+        if self.before is None or self.rating is None:
+            return " "
+        return "↗" if self.rating > self.before else "↘"
+
+
+@dataclass
+class Progress:
+    """All that is known of a demo under way."""
+
+    url: str
+    learned: int = 0
+    rate: float = 0.0
+    experts: list[Expert] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+    curve: list[float] = field(default_factory=list)
+    _recent: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
+    _every: int = 20
+    _first_error: float | None = None
+
+    def add_error(self, error: float) -> None:
+        """Note the error of one prediction that was made before its rating was learned."""
+        self.learned += 1
+        self._recent.append(error)
+        if self.learned == RECENT:
+            self._first_error = self.error
+        if self.learned % self._every == 0:
+            self.curve.append(self.error)
+        if len(self.curve) == 2 * POINTS:
+            # the whole history stays in sight: half the points, twice as far apart
+            self.curve = self.curve[1::2]
+            self._every *= 2
+
+    @property
+    def error(self) -> float:
+        """Mean absolute error of the last ratings."""
+        return sum(self._recent) / len(self._recent) if self._recent else float("nan")
+
+    @property
+    def first_error(self) -> float | None:
+        """The same of the first ratings, None while there are too few."""
+        return self._first_error
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Return values as a curve of small bars.
+
+    >>> sparkline([0.0, 0.5, 1.0])
+    '▁▅█'
+    """
+    if not values:
+        return ""
+    low, high = min(values), max(values)
+    span = (high - low) or 1.0
+    return "".join(BARS[1 + round((value - low) / span * 7)] for value in values)
+
+
+def plain_line(progress: Progress) -> str:
+    """Return the state in one line, for a log."""
+    best = max(progress.experts, key=lambda one: one.part, default=None)
+    parts = [f"{progress.learned} ratings", f"error {progress.error:.3f}"]
+    if best is not None:
+        parts.append(f"largest part {best.name} {best.part:.2f}")
+    parts += [
+        f"{sample.user}/{sample.item} {sample.rating:.2f}"
+        for sample in progress.samples
+        if sample.rating is not None
+    ]
+    return " · ".join(parts)
+
+
+def screen(progress: Progress) -> RenderableType:
+    """Return everything for a terminal."""
+    return Group(
+        Panel(_curve(progress), title="how wrong predictions are, in stars", title_align="left"),
+        Panel(_experts(progress.experts), title="the experts' parts", title_align="left"),
+        Panel(_samples(progress.samples), title="what some users would rate", title_align="left"),
+        Text(f"{progress.url}/docs shows the API · Ctrl-C ends the demo", style="dim"),
+    )
+
+
+def _curve(progress: Progress) -> RenderableType:
+    points = progress.curve[-POINTS:] if len(progress.curve) <= POINTS else _thinned(progress.curve)
+    first = progress.first_error
+    text = f"{progress.learned:,} ratings, {progress.rate:.0f}/s"
+    if first is not None:
+        text += (
+            f" · mean error of the last {RECENT}: {progress.error:.3f} (of the first: {first:.3f})"
+        )
+    return Group(Text(sparkline(points), style="green"), Text(text))
+
+
+def _thinned(values: Sequence[float]) -> list[float]:
+    return [values[round(n * (len(values) - 1) / (POINTS - 1))] for n in range(POINTS)]
+
+
+def _experts(experts: Sequence[Expert]) -> RenderableType:
+    table = Table.grid(padding=(0, 2))
+    largest = max((abs(one.part) for one in experts), default=1.0) or 1.0
+    for one in experts:
+        bar = "█" * round(abs(one.part) / largest * WIDTH)
+        style = "cyan" if one.part >= 0 else "red"
+        error = f"error {4.0 * one.recent_loss:.3f}"
+        table.add_row(one.name, Text(bar, style=style), f"{one.part:+.2f}", Text(error, "dim"))
+    return table
+
+
+def _samples(samples: Sequence[Sample]) -> RenderableType:
+    table = Table.grid(padding=(0, 2))
+    for sample in samples:
+        rating = "..." if sample.rating is None else f"{sample.rating:.2f} {sample.arrow}"
+        interval = "" if sample.rating is None else f"{sample.low:.1f} to {sample.high:.1f}"
+        table.add_row(
+            escape(sample.user), escape(sample.title), Text(rating, "bold"), Text(interval, "dim")
+        )
+    return table
