@@ -23,7 +23,6 @@ from service.backlog import Backlog
 from service.dedupe import DedupeWindow
 from service.deletions import Deletions
 from service.errors import StoreUnavailable, Superseded
-from service.histories import Numbers, compact
 from service.online import online_model
 from service.rows import ItemRows, UserRows, restore
 from service.settings import Settings
@@ -39,6 +38,7 @@ from service.store.codec import (
     records,
 )
 from service.store.connection import connect
+from service.store.histories import Numbers, compact
 from service.store.keys import PartitionKeys
 from service.store.lease import Lease
 from service.store.log import LogReader

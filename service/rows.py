@@ -13,8 +13,8 @@ from core.online.model import OnlineModel
 from core.online.tables import FINGERPRINT_COLUMNS, RECENT, Side
 from core.rng import id_hashes
 from core.types import F32, F64, I64
-from service.histories import Records, recent_ratings
 from service.store.codec import HISTORY, read_history
+from service.store.histories import Records, recent_ratings
 from service.store.numbers import item_ids
 from service.store.profile_writer import ProfileWriter
 

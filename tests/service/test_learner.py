@@ -4,7 +4,7 @@ from service.learner import Learner
 from service.settings import Settings
 from service.store.connection import connect
 from service.store.namespace import open_namespace
-from tests.feed import Event, Feed, some_ratings
+from tests.feed import Event, Feed
 
 
 @pytest.fixture
