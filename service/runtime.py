@@ -10,14 +10,17 @@ from core.online.model import OnlineModel
 from service.errors import NotReady
 from service.ingest import Appender
 from service.online import online_model
+from service.serving import Serving
 from service.settings import Settings
 from service.store.api_keys import ApiKeys
+from service.store.catalogue import Catalogue
 from service.store.changes import ChangeFollower
 from service.store.connection import connect, connect_async
 from service.store.inspection import ServerReport, inspect_server
 from service.store.log import LogAppender
 from service.store.namespace import Namespace, open_namespace
 from service.store.numbers import ItemNumbers
+from service.store.profiles import ProfileReader
 
 
 @dataclass(frozen=True)
@@ -31,8 +34,11 @@ class ApiRuntime:
     redis: redis.asyncio.Redis
     appender: Appender
     numbers: ItemNumbers
+    profiles: ProfileReader
+    catalogue: Catalogue
     keys: ApiKeys
     changes: ChangeFollower
+    serving: Serving
 
 
 @asynccontextmanager
@@ -51,16 +57,22 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
         log = LogAppender(connection, namespace, max_bytes=settings.log_max_bytes)
         appender = Appender(log, namespace.partitions)
         stack.push_async_callback(appender.close)
+        model = online_model(settings, namespace)
+        numbers = ItemNumbers(connection, namespace.name, settings.max_items)
+        profiles = ProfileReader(connection, namespace, model)
         yield ApiRuntime(
             settings=settings,
             namespace=namespace,
             server=server,
-            model=online_model(settings, namespace),
+            model=model,
             redis=connection,
             appender=appender,
-            numbers=ItemNumbers(connection, namespace.name, settings.max_items),
+            numbers=numbers,
+            profiles=profiles,
+            catalogue=Catalogue(connection, namespace.name),
             keys=ApiKeys(connection, namespace.name),
             changes=changes,
+            serving=Serving(namespace, model, numbers, profiles),
         )
 
 
