@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -94,6 +95,18 @@ class ServiceClient:
                 said = answer.text
             pause.wait(0.1)
         raise NotReady(f"{self.url} was not ready after {deadline_s:.0f} s; it says: {said}")
+
+    def wait_until_learned(self, sequence: str, deadline_s: float = 300.0) -> None:
+        """Return when everything up to ``sequence`` is learned; NotReady after the deadline."""
+        path, started = "/v1/users/nobody/predictions/nothing", monotonic()
+        while monotonic() - started < deadline_s and not self._closed.is_set():
+            # the service itself waits, about a second, before it says that it is not there yet
+            answer = self._http.get(path, params={"min_sequence": sequence})
+            if answer.is_success:
+                return
+            if answer.status_code != 503:
+                raise _refused(answer)
+        raise NotReady(f"the service has not learned up to {sequence} within {deadline_s:.0f} s")
 
     def _send(
         self, method: str, path: str, *, refusals: bool = True, **request: Any
