@@ -3,13 +3,13 @@
 Measures and nothing else; reading files and clocks belong to the callers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from core.errors import ConfigError
-from core.online.model import OnlineModel
+from core.online.model import OnlineModel, Predicted
 from core.online.tables import ItemTable, Side, UserTable
 from core.types import F64, I64, U64
 
@@ -70,7 +70,7 @@ def rmse(predicted: F64, rating: F64) -> float:
 
 @dataclass(frozen=True)
 class Outputs:
-    """What a model said about n ratings; native scale. parts (n, experts), the others (n,)."""
+    """What a model said about n ratings; native scale. parts (n, experts) or (n, 0), the others (n,)."""
 
     rating: F64
     mean: F64
@@ -128,37 +128,42 @@ class OnlineRun:
         item_ix: I64,
         rating: F64,
         on_chunk: Callable[[int], None] = lambda done: None,
+        *,
+        with_parts: bool = False,
     ) -> Outputs:
         """Predict, then learn, each rating in its order; return the predictions."""
-        said = []
-        for first in range(0, rating.size, LEARN_CHUNK):
-            part = slice(first, first + LEARN_CHUNK)
-            n = rating[part].size
-            sequence = np.arange(self._sequence + 1, self._sequence + n + 1, dtype=np.int64)
-            self._sequence += n
-            said.append(
-                self.model.learn(
-                    self.users, self.items, user_ix[part], item_ix[part], rating[part], sequence
-                )
+        said = self._outputs(rating.size, with_parts=with_parts)
+        for part in _parts(rating.size, LEARN_CHUNK):
+            sequence = np.arange(self._sequence, self._sequence + part.stop - part.start)
+            self._sequence += part.stop - part.start
+            learned = self.model.learn(
+                self.users, self.items, user_ix[part], item_ix[part], rating[part], sequence + 1
             )
-            on_chunk(first + n)
-        return _joined([Outputs(s.rating, s.mean, s.low, s.high, s.parts) for s in said])
+            _put(said, part, learned)
+            on_chunk(part.stop)
+        return said
 
     def predict(self, user_ix: I64, item_ix: I64) -> Outputs:
         """Predict n pairs; nothing changes."""
-        said = []
-        for first in range(0, user_ix.size, PREDICT_CHUNK):
-            part = slice(first, first + PREDICT_CHUNK)
+        said = self._outputs(user_ix.size, with_parts=True)
+        for part in _parts(user_ix.size, PREDICT_CHUNK):
             users, items = self.users.rows[user_ix[part]], self.items.rows[item_ix[part]]
-            said.append(self.model.predict(users, items))
-        return _joined([Outputs(s.rating, s.mean, s.low, s.high, s.parts) for s in said])
+            _put(said, part, self.model.predict(users, items))
+        return said
+
+    def _outputs(self, n: int, *, with_parts: bool) -> Outputs:
+        experts = len(self.model.names) if with_parts else 0
+        rating, mean, low, high = np.empty((4, n))
+        return Outputs(rating, mean, low, high, np.empty((n, experts)))
 
 
-def _joined(parts: list[Outputs]) -> Outputs:
-    return Outputs(
-        np.concatenate([part.rating for part in parts]),
-        np.concatenate([part.mean for part in parts]),
-        np.concatenate([part.low for part in parts]),
-        np.concatenate([part.high for part in parts]),
-        np.concatenate([part.parts for part in parts]),
-    )
+def _parts(n: int, size: int) -> Iterator[slice]:
+    for first in range(0, n, size):
+        yield slice(first, min(first + size, n))
+
+
+def _put(outputs: Outputs, part: slice, said: Predicted) -> None:
+    outputs.rating[part], outputs.mean[part] = said.rating, said.mean
+    outputs.low[part], outputs.high[part] = said.low, said.high
+    if outputs.parts.shape[1]:
+        outputs.parts[part] = said.parts

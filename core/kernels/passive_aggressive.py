@@ -49,29 +49,50 @@ def _mix(value: np.uint64) -> np.uint64:
 
 
 @helper
-def _dot(x: F32, y: F32) -> np.float32:
+def _dot(user: F32, item: F32, first: int, rank: int) -> float:
     total = np.float32(0.0)
-    for j in range(x.shape[0]):
-        total += x[j] * y[j]
-    return total
+    f = np.uint64(first)
+    for j in range(np.uint64(rank)):
+        total += user[f + j] * item[f + j]
+    return float(total)
+
+
+# Rows with offsets, and both sides in one loop: slices of ten floats cost more than their arithmetic.
+# Unsigned offsets: numba need not ask whether they count from the end, and the loops become vector code.
 
 
 @helper
-def _directions(x: F32, accumulator: F32, expert: Expert, out: F32) -> np.float64:
-    """Write G^-1 x into ``out``, the gradient's square already in H; return q = x' G^-1 x."""
+def _directions(
+    user: F32, item: F32, f: np.uint64, h: np.uint64, expert: Expert, scratch: F32
+) -> tuple[float, float]:
+    """Write G^-1 x of both sides into ``scratch``, having learned their gradients; return both x' G^-1 x."""
+    rank = np.uint64(expert["rank"])
     delta = np.float32(expert["delta"])
-    q = np.float32(0.0)
+    user_q = np.float32(0.0)
+    item_q = np.float32(0.0)
     if expert["metric"] == DIAGONAL:
-        for j in range(x.shape[0]):
-            h = accumulator[j] + x[j] * x[j]
-            accumulator[j] = h
-            out[j] = x[j] / np.sqrt(delta + h)
-            q += x[j] * out[j]
+        for j in range(rank):
+            u = user[f + j]
+            v = item[f + j]
+            user_h = user[h + j] + v * v
+            item_h = item[h + j] + u * u
+            user[h + j] = user_h
+            item[h + j] = item_h
+            user_direction = v / np.sqrt(delta + user_h)
+            item_direction = u / np.sqrt(delta + item_h)
+            scratch[0, j] = user_direction
+            scratch[1, j] = item_direction
+            user_q += v * user_direction
+            item_q += u * item_direction
     else:
-        for j in range(x.shape[0]):
-            out[j] = x[j]
-            q += x[j] * x[j]
-    return np.float64(q)
+        for j in range(rank):
+            u = user[f + j]
+            v = item[f + j]
+            scratch[0, j] = v
+            scratch[1, j] = u
+            user_q += v * v
+            item_q += u * u
+    return float(user_q), float(item_q)
 
 
 @helper
@@ -110,38 +131,41 @@ def _exact_step_size(u: F32, x: F32, direction: F32, excess: float, slack: float
 
 
 @helper
-def _move(u: F32, step: float, direction: F32) -> None:
-    width = np.float32(step)
-    for j in range(u.shape[0]):
-        u[j] = max(u[j] + width * direction[j], np.float32(0.0))
+def _exact_step_sizes(
+    user: F32, item: F32, f: np.uint64, expert: Expert, loss: float, scratch: F32
+) -> tuple[float, float]:
+    """Of both sides, for a prediction that was too high."""
+    rank = expert["rank"]
+    slack = 0.5 / expert["c"] if expert["rule"] == PA2 else 0.0
+    most = expert["c"] if expert["rule"] == PA1 else np.inf
+    u = user[f : f + rank]
+    v = item[f : f + rank]
+    user_theta = _exact_step_size(u, v, scratch[0, :rank], loss, slack)
+    item_theta = _exact_step_size(v, u, scratch[1, :rank], loss, slack)
+    return min(most, user_theta), min(most, item_theta)
 
 
 @helper
 def _update(
-    expert: Expert, error: float, loss: float, u_row: F32, v_row: F32, scratch: F32
+    user: F32, item: F32, first: int, expert: Expert, error: float, loss: float, scratch: F32
 ) -> None:
-    """Both sides step from the vectors at time t; ``u_row``, ``v_row`` begin at the group's column."""
-    rank = expert["rank"]
-    f = expert["factors"]
-    h = expert["accumulators"]
-    u = u_row[f : f + rank]
-    v = v_row[f : f + rank]
-    u_direction = scratch[0, :rank]
-    v_direction = scratch[1, :rank]
-    u_q = _directions(v, u_row[h : h + rank], expert, u_direction)
-    v_q = _directions(u, v_row[h : h + rank], expert, v_direction)
-    u_tau = _step_size(expert["rule"], expert["c"], loss, u_q)
-    v_tau = _step_size(expert["rule"], expert["c"], loss, v_q)
+    """Both sides step from the vectors at time t."""
+    f = np.uint64(first + expert["factors"])
+    h = np.uint64(first + expert["accumulators"])
+    user_q, item_q = _directions(user, item, f, h, expert, scratch)
+    user_tau = _step_size(expert["rule"], expert["c"], loss, user_q)
+    item_tau = _step_size(expert["rule"], expert["c"], loss, item_q)
     if error < 0.0:
         if expert["exact"]:
-            slack = 0.5 / expert["c"] if expert["rule"] == PA2 else 0.0
-            most = expert["c"] if expert["rule"] == PA1 else np.inf
-            u_tau = min(most, _exact_step_size(u, v, u_direction, loss, slack))
-            v_tau = min(most, _exact_step_size(v, u, v_direction, loss, slack))
-        u_tau = -u_tau
-        v_tau = -v_tau
-    _move(u, u_tau, u_direction)
-    _move(v, v_tau, v_direction)
+            user_tau, item_tau = _exact_step_sizes(user, item, f, expert, loss, scratch)
+        user_tau = -user_tau
+        item_tau = -item_tau
+    user_step = np.float32(user_tau)
+    item_step = np.float32(item_tau)
+    zero = np.float32(0.0)
+    for j in range(np.uint64(expert["rank"])):
+        user[f + j] = max(user[f + j] + user_step * scratch[0, j], zero)
+        item[f + j] = max(item[f + j] + item_step * scratch[1, j], zero)
 
 
 @helper
@@ -186,13 +210,12 @@ def passive_aggressive(
     Reference  tests/core/reference.py::passive_aggressive
     """
     for n in range(user_ix.shape[0]):
-        u_row = users[user_ix[n], first_column:]
-        v_row = items[item_ix[n], first_column:]
+        user = users[user_ix[n]]
+        item = items[item_ix[n]]
         counter = _mix(np.uint64(sequence[n]))
         for s in range(experts.shape[0]):
-            f = experts[s]["factors"]
-            k = experts[s]["rank"]
-            predictions[n, s] = _dot(u_row[f : f + k], v_row[f : f + k])
+            first = first_column + experts[s]["factors"]
+            predictions[n, s] = _dot(user, item, first, experts[s]["rank"])
         for s in range(experts.shape[0]):
             expert = experts[s]
             error = rating[n] - predictions[n, s]
@@ -202,7 +225,7 @@ def passive_aggressive(
             if rho < 1.0 and not _drawn(counter, expert["key"], log_weights[s], rho):
                 continue
             updates[s] += 1.0
-            _update(expert, error, loss, u_row, v_row, scratch)
+            _update(user, item, first_column, expert, error, loss, scratch)
         if rho < 1.0:
             top = -np.inf
             for s in range(experts.shape[0]):
@@ -223,9 +246,8 @@ def passive_aggressive_predict(
     Reference  tests/core/reference.py::passive_aggressive_predict
     """
     for n in range(user_rows.shape[0]):
-        u_row = user_rows[n, first_column:]
-        v_row = item_rows[n, first_column:]
+        user = user_rows[n]
+        item = item_rows[n]
         for s in range(experts.shape[0]):
-            f = experts[s]["factors"]
-            k = experts[s]["rank"]
-            predictions[n, s] = _dot(u_row[f : f + k], v_row[f : f + k])
+            first = first_column + experts[s]["factors"]
+            predictions[n, s] = _dot(user, item, first, experts[s]["rank"])

@@ -59,7 +59,7 @@ def test_a_run_in_chunks_is_the_same_as_in_one_piece(monkeypatch):
         monkeypatch.setattr(evaluate, "LEARN_CHUNK", size)
         monkeypatch.setattr(evaluate, "PREDICT_CHUNK", size)
         run = OnlineRun(OnlineModel(config), id_hashes("abcde"), id_hashes("vwxyz"))
-        online = run.learn(user_ix, item_ix, rating, heard.append)
+        online = run.learn(user_ix, item_ix, rating, heard.append, with_parts=True)
         outputs.append((online, run.predict(user_ix, item_ix)))
     for one, other in zip(*outputs, strict=True):
         for name, values in vars(one).items():
