@@ -206,12 +206,14 @@ def _softmax(score: F64, weight: F64) -> None:
     top = score[0]
     for e in range(1, score.size):
         top = max(top, score[e])
-    total = 0.0
     for e in range(score.size):
         weight[e] = np.exp(score[e] - top)
-        total += weight[e]
+    total = 0.0  # in a loop that only reads: see _dot in biased.py
     for e in range(score.size):
-        weight[e] /= total
+        total += weight[e]
+    scale = 1.0 / total
+    for e in range(score.size):
+        weight[e] *= scale
 
 
 @helper
@@ -236,10 +238,11 @@ def hedge(
     """Hedge with fixed share; also keeps every expert's losses.
 
     Equation   out = sum_e w_e p_e; then w_e = w_e beta^(l_e), normalised; w_e = (1 - share) w_e + share / m
+               [NN-APA, Alg. 2; Herbster and Warmuth 1998]
     Symbols    l_e = |p_e - y| / 4 · log_weight (m,) · loss (2, m): sum of losses, sum decayed by .999 ·
                out (n,), or (0,) when only the weights are wanted · scratch (m,)
     Cost       O(n m); without share the weights are normalised only where they are read
-    Reference  tests/core/reference_default.py::hedge          [NN-APA, Alg. 2; Herbster and Warmuth 1998]
+    Reference  tests/core/reference_default.py::hedge
     """
     for t in range(rating.size):
         if out.size > 0:

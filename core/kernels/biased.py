@@ -20,8 +20,10 @@ BLOCK = 32
 def _dot(users: F32, items: F32, u: int, v: int, first: int, rank: int) -> float:
     """Return the product of both sides' factors.
 
-    Here and below: whole tables and unsigned numbers. A view of a row would cost a reference count, a signed number
-    the question whether it counts from the end; either keeps the loop from becoming vector instructions.
+    Here and below: whole tables and unsigned numbers. A view of a row would cost a reference count, a signed
+    number the question whether it counts from the end; either keeps the loop from becoming vector instructions.
+    And no loop both adds up and writes: where it writes, the compiler asks at run time whether arrays lie close
+    together, and the order of the additions would depend on the answer.
     """
     at = np.uint64(first + 1)
     row_u, row_v = np.uint64(u), np.uint64(v)
@@ -57,14 +59,14 @@ def _gain(
     i, j, k = np.uint64(row), np.uint64(partner), np.uint64(side)
     at = np.uint64(first + 1)
     seen = np.uint64(first + 2 + rank)
-    total = np.float32(0.0)
     for d in range(np.uint64(rank)):
         x = partners[j, at + d]
         squares = rows[i, seen + d] + x * x
-        g = a * x / np.sqrt(delta + squares)
         rows[i, seen + d] = squares
-        gain[k, d] = g
-        total += g * x
+        gain[k, d] = a * x / np.sqrt(delta + squares)
+    total = np.float32(0.0)
+    for d in range(np.uint64(rank)):
+        total += gain[k, d] * partners[j, at + d]
     return float(total)
 
 

@@ -64,8 +64,9 @@ def _add(histogram: F64, weight: F64, row: int, b: int, growth: float) -> None:
     histogram[row, b] += weight[row]
     weight[row] *= growth
     if weight[row] > LIMIT:
+        scale = 1.0 / weight[row]
         for c in range(BINS):
-            histogram[row, c] /= weight[row]
+            histogram[row, c] *= scale
         weight[row] = 1.0
 
 

@@ -40,9 +40,9 @@ def _spread(
         px[k, 0] += bias * factor
         total = np.float32(0.0)
         for j in range(one, i):
-            p = rows[r, at + j]
-            total += p * partners[q, x + j]
-            px[k, j] += p * factor
+            total += rows[r, at + j] * partners[q, x + j]
+        for j in range(one, i):
+            px[k, j] += rows[r, at + j] * factor
         own = rows[r, at + i] * factor
         px[k, i] = bias + total + own
         variance += factor * (np.float32(2.0) * (bias + total) + own)
