@@ -1,6 +1,6 @@
 """Single experts by name, and what the paper's protocol tries when a parameter is not given.
 
-Owns default parameters and grids; who learns with them decides (``service/cli/evaluate.py``).
+Owns default parameters and grids; the caller learns with them and decides.
 """
 
 from dataclasses import replace
