@@ -73,7 +73,10 @@ def _parse_scale(text: str | None) -> Scale | None:
 @eval_app.command("online")
 def online(
     ratings: Annotated[
-        Path, typer.Argument(help="CSV or NDJSON, also gzip: user,item,rating[,timestamp]")
+        Path,
+        typer.Argument(
+            metavar="RATINGS", help="CSV or NDJSON, also gzip: user,item,rating[,timestamp]"
+        ),
     ],
     model: Annotated[
         Model, typer.Option(help="A set of experts (-m learned, -u equal weights) or a single one")
