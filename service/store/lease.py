@@ -24,7 +24,7 @@ class Lease:
 
     def __init__(self, client: redis.Redis, key: str, lease_ms: int) -> None:
         self._client, self._key, self._lease_ms = client, key, lease_ms
-        self._token = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self.token = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._renew_at = 0.0
 
     def acquire(self) -> bool:
@@ -38,22 +38,22 @@ class Lease:
     def seize(self) -> None:
         """Take it whoever holds it."""
         with store_errors():
-            self._client.set(self._key, self._token, px=self._lease_ms)
+            self._client.set(self._key, self.token, px=self._lease_ms)
 
     def keep(self) -> bool:
         """Renew it when a third of its life has passed; False when another holds it."""
         if time.monotonic() < self._renew_at:
             return True
         # an expired lease that nobody took is taken again
-        return self._exchange(self._token, self._lease_ms) or self.acquire()
+        return self._exchange(self.token, self._lease_ms) or self.acquire()
 
     def release(self) -> None:
         """Give it up, if it is ours."""
-        self._exchange(self._token, 0)
+        self._exchange(self.token, 0)
 
     def _exchange(self, held: str, lease_ms: int) -> bool:
         with store_errors():
-            done = self._client.eval(_EXCHANGE, 1, self._key, held, self._token, lease_ms)
+            done = self._client.eval(_EXCHANGE, 1, self._key, held, self.token, lease_ms)
         if done:
             self._renew_at = time.monotonic() + self._lease_ms / 3000
         return bool(done)

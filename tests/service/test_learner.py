@@ -141,9 +141,10 @@ def test_awaited_events_are_answered_in_the_change_feed(learner_of, feed):
     answers = np.frombuffer(change[b"p"], AWAITED_ANSWER)
     assert answers["sequence"].tolist() == [1, 3, 4, 5]
     assert answers["status"].tolist() == [LEARNED, DUPLICATE, NOT_A_RATING, LEARNED]
-    assert answers["rating"][0] == pytest.approx(3, abs=0.2)  # nothing was known
-    assert answers["rating"][3] > answers["rating"][0]
-    assert answers["low"][3] < answers["rating"][3] < answers["high"][3]
+    predicted = answers[answers["status"] == LEARNED]
+    assert predicted["rating"][0] == pytest.approx(3, abs=0.2)  # nothing was known
+    assert (predicted["low"] <= predicted["rating"]).all()
+    assert (predicted["rating"] <= predicted["high"]).all()
 
 
 def test_the_change_feed_names_what_was_touched(learner_of, feed):

@@ -1,0 +1,185 @@
+import threading
+
+import numpy as np
+import pytest
+
+from service.errors import StoreUnavailable, Superseded
+from service.store.connection import connect
+from service.store.keys import PartitionKeys
+from service.store.lease import Lease
+from service.store.profile_writer import Commit, ProfileWriter
+from service.store.transaction import Transaction
+from tests.proxy import LossyProxy
+from tests.server import wait_until
+
+FINGERPRINT = b"experts1"
+
+
+@pytest.fixture
+def client(redis_url):
+    with connect(redis_url, role="test") as client:
+        yield client
+
+
+@pytest.fixture
+def keys(namespace):
+    return PartitionKeys(namespace, 0)
+
+
+@pytest.fixture
+def proxy(redis_url, tmp_path_factory):
+    path = tmp_path_factory.mktemp("p") / "s"
+    proxy = LossyProxy(redis_url.removeprefix("unix://"), path)
+    yield proxy
+    proxy.close()
+
+
+def commit_of(writer, follows, watermark):
+    return Commit(
+        follows=follows,
+        watermark=watermark,
+        history_keys=[writer.history_key("ann")],
+        history_records=[memoryview(b"r" * 24)],
+        new_users=["ann"],
+    )
+
+
+def test_rows_of_one_commit_arrive_as_they_were(client, keys):
+    writer = ProfileWriter(client, keys, row_bytes=12)
+    writer.take_over(FINGERPRINT, "m")
+    rows = np.arange(6, dtype=np.float32).reshape(2, 3)
+    heads = [writer.user_head("ann"), writer.user_head("b\r\n/é")]
+    writer.commit(Commit(0, 2, user_heads=heads, user_rows=rows, item_heads=[writer.item_head(7)],
+                         item_rows=rows[1:], new_items=[7], arrays={"mean": b"abcd"}))  # fmt: skip
+    assert list(writer.user_rows(["ann", "b\r\n/é", "eve"])) == [
+        [rows[0].tobytes(), rows[1].tobytes(), None]
+    ]
+    assert list(writer.item_rows([7])) == [[rows[1].tobytes()]]
+    assert writer.stored_items().tolist() == [7]
+    assert writer.arrays() == {"mean": b"abcd"}
+    writer.close()
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+def test_a_commit_whose_reply_is_lost_happens_once(proxy, client, keys, hangs):
+    with connect(proxy.url, role="test", timeout_s=0.3) as lossy:
+        writer = ProfileWriter(lossy, keys, row_bytes=12)
+        writer.take_over(FINGERPRINT, "m")
+        writer.commit(commit_of(writer, 0, 1))
+        proxy.hangs, proxy.loses = hangs, lambda request: b"EXEC" in request
+        commit = commit_of(writer, 1, 2)
+        with pytest.raises(StoreUnavailable):
+            writer.commit(commit)
+        proxy.loses = lambda _: False
+        writer.commit(commit)
+        writer.commit(commit_of(writer, 2, 3))
+        assert proxy.lost == 1
+        assert client.strlen(keys.history("ann")) == 3 * 24
+        assert client.xlen(keys.changes) == 3
+        writer.close()
+
+
+def test_a_commit_that_never_arrived_is_sent_again(private_server, keys):
+    with connect(private_server.url, role="test") as client:
+        writer = ProfileWriter(client, keys, row_bytes=12)
+        writer.take_over(FINGERPRINT, "m")
+        writer.commit(commit_of(writer, 0, 1))
+        commit = commit_of(writer, 1, 2)
+        private_server.kill()
+        with pytest.raises(StoreUnavailable):
+            writer.commit(commit)
+        private_server.start()
+        writer.commit(commit)
+        assert client.strlen(keys.history("ann")) == 2 * 24
+        writer.close()
+
+
+def test_a_writer_is_refused_when_another_took_over(client, keys):
+    first = ProfileWriter(client, keys, row_bytes=12)
+    second = ProfileWriter(client, keys, row_bytes=12)
+    first.take_over(FINGERPRINT, "m")
+    first.commit(commit_of(first, 0, 1))
+    assert second.take_over(FINGERPRINT, "m").epoch == 2
+    with pytest.raises(Superseded, match="epoch 1 is over"):
+        first.commit(commit_of(first, 1, 2))
+    second.commit(commit_of(second, 1, 2))
+    assert client.strlen(keys.history("ann")) == 2 * 24
+    first.close()
+    second.close()
+
+
+def test_a_commit_must_follow_the_watermark(client, keys):
+    writer = ProfileWriter(client, keys, row_bytes=12)
+    writer.take_over(FINGERPRINT, "m")
+    with pytest.raises(Superseded, match="watermark is 0, not 5"):
+        writer.commit(commit_of(writer, 5, 6))
+    assert client.exists(keys.history("ann")) == 0
+
+
+def test_an_error_inside_a_transaction_is_not_swallowed(client, keys):
+    writer = ProfileWriter(client, keys, row_bytes=12)
+    writer.take_over(FINGERPRINT, "m")
+    client.set(keys.changes, "no stream")
+    with pytest.raises(Exception, match="WRONGTYPE"):
+        writer.commit(commit_of(writer, 0, 1))
+
+
+def test_racing_writers_leave_one_line_of_commits(client, keys):
+    def fight() -> None:
+        writer = ProfileWriter(client, keys, row_bytes=12)
+        state = writer.take_over(FINGERPRINT, "m")
+        try:
+            for n in range(state.watermark, state.watermark + 30):
+                writer.commit(commit_of(writer, n, n + 1))
+        except Superseded:
+            pass
+        finally:
+            writer.close()
+
+    threads = [threading.Thread(target=fight) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    watermark = int(client.hget(keys.state, "watermark"))
+    feed = client.xrange(keys.changes)
+    assert [fields[b"f"] for _, fields in feed] == [b"%d" % n for n in range(watermark)]
+    epochs = [int(fields[b"e"]) for _, fields in feed]
+    assert epochs == sorted(epochs)
+    assert client.strlen(keys.history("ann")) == 24 * watermark
+
+
+def test_a_transaction_packs_as_redis_expects(client, namespace):
+    transaction = Transaction()
+    transaction.add("SET", f"{namespace}:k", b"\r\n\x00")
+    transaction.add("GET", f"{namespace}:k")
+    connection = client.connection_pool.get_connection()
+    assert transaction.finish().send(connection) == [b"OK", b"\r\n\x00"]
+    client.connection_pool.release(connection)
+
+
+def test_a_lease_is_held_by_one_and_passes_on(client, keys):
+    first, second = (Lease(client, keys.lease, 60_000) for _ in range(2))
+    assert first.acquire()
+    assert first.keep()
+    assert not second.acquire()
+    first.release()
+    assert second.acquire()
+    first.release()  # not its own any more
+    assert not first.acquire()
+
+
+def test_the_lease_of_a_process_that_ended_is_free_at_once(client, keys):
+    lease = Lease(client, keys.lease, 60_000)
+    host = lease.token.partition(":")[0]
+    client.set(keys.lease, f"{host}:{2**22 + 1}:x")  # beyond the largest process id
+    assert lease.acquire()
+    client.set(keys.lease, "elsewhere:1:x")
+    assert not Lease(client, keys.lease, 60_000).acquire()
+
+
+def test_a_seized_lease_is_lost_to_its_holder(client, keys):
+    first, second = Lease(client, keys.lease, 300), Lease(client, keys.lease, 60_000)
+    assert first.acquire()
+    second.seize()
+    wait_until(lambda: not first.keep())
