@@ -1,0 +1,90 @@
+"""`hedgerow export`: the histories, written as they are read."""
+
+import asyncio
+import csv
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, BinaryIO, Literal
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn
+
+from service.cli import options
+from service.cli.store import open_store, say
+from service.export import export as histories
+from service.feedback_file import Line
+from service.settings import Settings, load_settings
+
+Format = Literal["ndjson", "csv"]
+Write = Callable[[BinaryIO, Sequence[Line]], None]
+
+app = options.verb()
+
+
+@app.command()
+def export(
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write; standard output if none.")
+    ] = None,
+    form: Annotated[
+        Format, typer.Option("--format", help="CSV holds ratings only, NDJSON every event.")
+    ] = "ndjson",
+    data_dir: options.DataDir = None,
+) -> None:
+    """Write the histories of all users; `hedgerow import` of them makes the same histories.
+
+    The store is read, not the service: HEDGEROW_REDIS_URL, or the data directory of a `hedgerow serve`,
+    whether it runs or not.
+    """
+    settings = load_settings(data_dir=data_dir)
+    target = output.open("wb") if output is not None else nullcontext(sys.stdout.buffer)
+    with open_store(settings) as url, target as out:
+        users, events = asyncio.run(_write(settings, url, out, form))
+    say(f"{events:,} events of {users:,} users")
+
+
+async def _write(settings: Settings, url: str, out: BinaryIO, form: Format) -> tuple[int, int]:
+    users = events = left_out = 0
+    write: Write = _write_ndjson if form == "ndjson" else _write_csv
+    if form == "csv":
+        out.write(b"user,item,rating,timestamp\n")
+    with _progress() as progress:
+        task = progress.add_task("", total=None, said="")
+        async for lines in histories(settings, url):
+            kept = [line for line in lines if form == "ndjson" or line.rating is not None]
+            write(out, kept)
+            users, events = users + 1, events + len(kept)
+            left_out += len(lines) - len(kept)
+            progress.update(task, said=f"{events:,} events of {users:,} users")
+    if left_out:
+        say(f"{left_out:,} events that are no ratings were left out: --format ndjson has them")
+    return users, events
+
+
+def _write_ndjson(out: BinaryIO, lines: Sequence[Line]) -> None:
+    out.write(msgspec.json.Encoder().encode_lines(lines))
+
+
+def _write_csv(out: BinaryIO, lines: Sequence[Line]) -> None:
+    rows = csv.writer(_Text(out), lineterminator="\n")
+    rows.writerows((line.user, line.item, line.rating, line.timestamp) for line in lines)
+
+
+class _Text:
+    """What csv writes to: text in, UTF-8 out, the file below stays open."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+
+    def write(self, text: str) -> int:
+        return self._out.write(text.encode())
+
+
+def _progress() -> Progress:
+    return Progress(
+        SpinnerColumn(), TextColumn("{task.fields[said]}"), console=Console(stderr=True)
+    )
