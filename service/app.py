@@ -1,31 +1,72 @@
 """The HTTP application: routes, their edge, and the runtime that its lifespan opens."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import version
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
-from service.api import ratings
+from service.api import (
+    bulk,
+    catalogue,
+    experts,
+    histories,
+    keys,
+    operations,
+    predictions,
+    ratings,
+)
 from service.api.auth import Gate
 from service.api.documentation import document
 from service.api.edge import Edge
 from service.api.intake import Intake
-from service.api.problems import (
-    answer_http_exception,
-    answer_service_error,
-    answer_validation_error,
-)
-from service.api.routing import Route
+from service.api.problems import answer, unforeseen
+from service.api.routing import RawRoute
 from service.errors import ServiceError
 from service.runtime import ApiRuntime
 from service.settings import Settings
 
 OpenRuntime = Callable[[], AbstractAsyncContextManager[ApiRuntime]]
 
-ROUTERS = (ratings.router,)
+ROUTERS = (
+    ratings.router,
+    histories.router,
+    predictions.router,
+    experts.router,
+    catalogue.router,
+    bulk.router,
+    operations.router,
+    keys.router,
+)
+"""In the order of the OpenAPI document."""
+
+
+class Application(FastAPI):
+    """FastAPI behind our edge, which is outside of all of the framework's layers."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._edge: Edge | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await super().__call__(scope, receive, send)
+            return
+        if self._edge is None:
+            self._edge = Edge(super().__call__, self._express())
+        scope["app"] = self
+        await self._edge(scope, receive, send)
+
+    def _express(self) -> dict[tuple[str, str], Any]:
+        raw = (route for route in self.routes if isinstance(route, RawRoute))
+        return {(m, route.path): route.handle for route in raw for m in route.methods or ()}
 
 
 def create_app(open_runtime: OpenRuntime, settings: Settings) -> FastAPI:
@@ -37,9 +78,11 @@ def create_app(open_runtime: OpenRuntime, settings: Settings) -> FastAPI:
             app.state.runtime = runtime
             app.state.gate = Gate(runtime.keys, settings.host)
             app.state.intake = Intake(runtime)
+            warming = asyncio.create_task(runtime.serving.warm_up())
             yield
+            await warming
 
-    app = FastAPI(
+    app = Application(
         title="Hedgerow",
         version=version("hedgerow"),
         summary="Ratings in, learned within milliseconds, predictions out.",
@@ -50,12 +93,14 @@ def create_app(open_runtime: OpenRuntime, settings: Settings) -> FastAPI:
     )
     app.state.settings = settings
     app.router.redirect_slashes = False
-    app.router.route_class = Route
-    app.add_middleware(Edge)
-    app.add_exception_handler(ServiceError, answer_service_error)
-    app.add_exception_handler(HTTPException, answer_http_exception)
-    app.add_exception_handler(RequestValidationError, answer_validation_error)
+    for error in (ServiceError, HTTPException, RequestValidationError, Exception):
+        app.add_exception_handler(error, _answer)
     for router in ROUTERS:
         app.router.routes.extend(router.routes)
     document(app)
     return app
+
+
+async def _answer(request: Request, error: Exception) -> Response:
+    request_id = request.scope["request_id"]
+    return answer(request_id, error) or unforeseen(request_id)

@@ -126,6 +126,8 @@ class Settings(BaseSettings):
     """Longest line of an NDJSON stream."""
     wait_timeout_ms: Annotated[int, Field(ge=1)] = 2_000
     """How long ``?wait=learned`` waits before it answers 202."""
+    min_sequence_wait_ms: Annotated[int, Field(ge=1)] = 1_000
+    """How long ``?min_sequence=`` waits before it answers 503."""
     lease_ms: Annotated[int, Field(ge=100)] = 5_000
     """How long a silent learner keeps others waiting."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

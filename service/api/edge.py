@@ -1,54 +1,60 @@
-"""The outermost layer: the raw path, the request id, and the last resort for what nobody foresaw.
+"""The outermost layer: the raw path, the request id, and every error as a problem.
 
-Pure ASGI, because every request pays for it.
+Pure ASGI, because every request pays for it. Routes without parameters that need no framework (the writes of
+feedback) are called from here at once; the framework's own layers cost more than accepting a rating.
 """
 
 import itertools
 import secrets
+from collections.abc import Mapping
 from urllib.parse import quote
 
 import structlog
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api.problems import problem
+from service.api.problems import answer, unforeseen
 
 log = structlog.get_logger()
 
 
 class Edge:
-    """Wraps the whole application."""
+    """Wraps an application; ``express`` maps (method, path) to what is called directly."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, express: Mapping[tuple[str, str], ASGIApp]) -> None:
         self._app = app
+        self._express = express
         self._prefix = secrets.token_hex(4)
         self._numbers = itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         # routes match on the raw path, so that %2F belongs to the id
         raw = scope.get("raw_path")
-        scope["path"] = raw.decode("latin-1") if raw else quote(scope["path"])
+        path = scope["path"] = raw.decode("latin-1") if raw else quote(scope["path"])
         request_id = scope["request_id"] = f"{self._prefix}-{next(self._numbers):x}"
         header = (b"x-request-id", request_id.encode())
-        started = False
+        started = ended = False
 
         async def send_with_id(message: Message) -> None:
-            nonlocal started
+            nonlocal started, ended
             if message["type"] == "http.response.start":
                 started = True
                 message["headers"] = [*message.get("headers", ()), header]
+            else:
+                ended = not message.get("more_body")
             await send(message)
 
+        app = self._express.get((scope["method"], path), self._app)
         try:
-            await self._app(scope, receive, send_with_id)
+            await app(scope, receive, send_with_id)
         except ClientDisconnect:
             log.debug("client_disconnected", request_id=request_id)
-        except Exception:
-            log.exception("request_failed", request_id=request_id)
-            if started:
-                raise
-            detail = "something unforeseen happened; the service's log knows it by the request id"
-            await problem(request_id, 500, "internal", detail)(scope, receive, send_with_id)
+        except Exception as error:
+            response = answer(request_id, error)
+            if response is None:
+                log.exception("request_failed", request_id=request_id)
+                response = unforeseen(request_id)
+            if not started:
+                await response(scope, receive, send_with_id)
+            elif not ended:
+                raise  # the server cuts the connection: the client must not take half an answer for a whole

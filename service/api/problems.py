@@ -7,7 +7,6 @@ from typing import Any
 
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import Response
 
 from service.errors import ServiceError
@@ -98,20 +97,31 @@ def of_service_error(request_id: str, error: ServiceError, **more: Any) -> Respo
     )
 
 
-async def answer_service_error(request: Request, error: ServiceError) -> Response:
-    return of_service_error(request.scope["request_id"], error)
+def answer(request_id: str, error: Exception) -> Response | None:
+    """Return the answer for an error of ours or of the framework; None for one that nobody foresaw."""
+    if isinstance(error, ServiceError):
+        return of_service_error(request_id, error)
+    if isinstance(error, RequestValidationError):
+        return _of_validation_error(request_id, error)
+    if isinstance(error, HTTPException):
+        return _of_http_exception(request_id, error)
+    return None
 
 
-async def answer_http_exception(request: Request, error: HTTPException) -> Response:
+def unforeseen(request_id: str) -> Response:
+    """Return the answer for a bug."""
+    detail = "something unforeseen happened; the service's log knows it by the request id"
+    return problem(request_id, 500, "internal", detail)
+
+
+def _of_http_exception(request_id: str, error: HTTPException) -> Response:
     """The framework's own errors: unknown paths and methods, unreadable bodies."""
     code = _CODE_OF_STATUS.get(error.status_code, "invalid_request")
     detail = _DETAIL_OF_STATUS.get(error.status_code, error.detail)
-    return problem(
-        request.scope["request_id"], error.status_code, code, detail, headers=error.headers
-    )
+    return problem(request_id, error.status_code, code, detail, headers=error.headers)
 
 
-async def answer_validation_error(request: Request, error: RequestValidationError) -> Response:
+def _of_validation_error(request_id: str, error: RequestValidationError) -> Response:
     """Parameters and documents that do not fit their schema: each fault with its place."""
     faults = [
         {"field": ".".join(map(str, fault["loc"])), "detail": fault["msg"]}
@@ -120,4 +130,4 @@ async def answer_validation_error(request: Request, error: RequestValidationErro
     detail = "; ".join(f"{fault['field']}: {fault['detail']}" for fault in faults[:3])
     malformed = any(fault["type"] == "json_invalid" for fault in error.errors())
     code = "malformed_json" if malformed else "invalid_request"
-    return problem(request.scope["request_id"], 422, code, detail, errors=faults)
+    return problem(request_id, 422, code, detail, errors=faults)

@@ -12,13 +12,9 @@ import numpy as np
 import redis.asyncio
 
 from service.errors import StoreUnavailable
+from service.store.codec import AWAITED_ANSWER, LEARNED
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
-
-AWAITED = np.dtype(
-    [("sequence", "<i8"), ("rating", "<f4"), ("low", "<f4"), ("high", "<f4"), ("status", "u1")]
-)
-"""One record of field ``p``; status 0: predicted, then learned; others have no prediction."""
 
 BLOCK_MS = 2_000
 KEPT_ANSWERS = 20_000
@@ -102,13 +98,13 @@ class _Feed:
             answer: Any = await self._client.xread({self._keys.changes: after}, block=BLOCK_MS)
         for name, fields in answer[0][1] if answer else ():
             if b"p" in fields:
-                self._keep(np.frombuffer(fields[b"p"], AWAITED))
+                self._keep(np.frombuffer(fields[b"p"], AWAITED_ANSWER))
             self._advance(int(name.partition(b"-")[0]))
         return bool(answer)
 
     def _keep(self, records: np.ndarray[Any, Any]) -> None:
         for sequence, rating, low, high, status in records.tolist():
-            if status == 0:
+            if status == LEARNED:
                 self.answers[sequence] = (rating, low, high)
         while len(self.answers) > KEPT_ANSWERS:
             self.answers.popitem(last=False)

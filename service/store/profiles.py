@@ -66,7 +66,13 @@ class ProfileReader:
 
         The arrays are shared between answers: read them, never write.
         """
-        partition = partition_of(user, self._namespace.partitions)
+        return await self._rows(partition_of(user, self._namespace.partitions), user, items)
+
+    async def shared(self, partition: int) -> RowsAnswer:
+        """Return the shared state of a partition alone."""
+        return await self._rows(partition, "", ())
+
+    async def _rows(self, partition: int, user: str, items: Sequence[int | None]) -> RowsAnswer:
         with_arrays = False
         for _ in range(ATTEMPTS):
             known = self._known[partition]

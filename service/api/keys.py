@@ -1,0 +1,50 @@
+"""API keys: made, listed and revoked by an admin."""
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Path
+from starlette.responses import Response
+
+from service.api.documentation import problems
+from service.api.routing import Route, Runtime
+from service.api.schemas import CreatedKey, Key, NewKey, Page
+from service.store.api_keys import ApiKey
+
+router = APIRouter(route_class=Route, tags=["admin"])
+
+NewKeyInput = Annotated[
+    NewKey, Body(openapi_examples={"shop": {"value": {"role": "write", "name": "the shop"}}})
+]
+KeyId = Annotated[str, Path(pattern=r"^[0-9a-f]{12}$", description="The key's id, not its secret.")]
+
+
+@router.post(
+    "/v1/admin/keys", status_code=201, summary="Make an API key", responses=problems(413, 422)
+)
+async def post_key(runtime: Runtime, body: NewKeyInput, response: Response) -> CreatedKey:
+    """The secret is in this answer and nowhere else: it is stored hashed.
+
+    Once there is a key, every request but `/healthz` and `/readyz` needs one.
+    """
+    response.headers["cache-control"] = "no-store"
+    key, secret = await runtime.keys.create(body.role, body.name)
+    return CreatedKey(**_shown(key), secret=secret)
+
+
+@router.get("/v1/admin/keys", summary="List API keys")
+async def list_keys(runtime: Runtime) -> Page[Key]:
+    """All keys, revoked ones too, without their secrets."""
+    ring = await runtime.keys.ring()
+    keys = sorted(ring.keys.values(), key=lambda key: (key.created, key.id))
+    return Page(items=[Key(**_shown(key)) for key in keys], next_cursor=None)
+
+
+@router.delete("/v1/admin/keys/{key}", summary="Revoke an API key", responses=problems(404, 422))
+async def delete_key(runtime: Runtime, key: KeyId) -> Key:
+    """The key stops working within two seconds in every process. It stays in the list."""
+    return Key(**_shown(await runtime.keys.revoke(key)))
+
+
+def _shown(key: ApiKey) -> dict[str, Any]:
+    return {name: value for name, value in asdict(key).items() if name != "hash"}

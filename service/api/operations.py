@@ -1,0 +1,111 @@
+"""For operators: is it alive, is it ready, how is it doing."""
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from core.meaning import NEGATIVE_TO, POSITIVE_FROM, RATING_WEIGHT
+from core.online.model import Scale
+from service.api.documentation import problems
+from service.api.problems import problem
+from service.api.routing import Route, Runtime
+from service.api.schemas import Health, KindMeaning, PartitionStats, RatingMeaning, Ready, Stats
+from service.errors import StoreUnavailable
+from service.ids import sequence_token
+from service.ingest import now_ms
+from service.runtime import ApiRuntime
+from service.store.namespace import scale_text
+from service.store.progress import answers, partition_progress
+
+router = APIRouter(route_class=Route, tags=["operations"])
+
+
+@router.get("/healthz", summary="Is the process alive?")
+async def get_health() -> Health:
+    """Yes, if it answers at all."""
+    return Health(status="ok")
+
+
+@router.get("/readyz", summary="Can it serve?", response_model=Ready, responses=problems(503))
+async def get_ready(request: Request, runtime: Runtime) -> Ready | Response:
+    """Ready once the store answers, the namespace is open and the kernels are compiled.
+
+    503 names what is `missing`. `durable` false: the store may lose acknowledged events in a crash.
+    """
+    missing = [] if runtime.serving.warm else ["kernels"]
+    try:
+        await answers(runtime.redis)
+    except StoreUnavailable:
+        missing.append("store")
+    if missing:
+        detail = f"not ready yet, missing: {', '.join(missing)}"
+        request_id = request.scope["request_id"]
+        return problem(request_id, 503, "not_ready", detail, retry_after=1, missing=missing)
+    return Ready(
+        status="ready",
+        namespace=runtime.namespace.name,
+        durable=runtime.server.durable,
+        warning=runtime.server.warning,
+    )
+
+
+@router.get("/v1/stats", summary="How is it doing?", responses=problems(503))
+async def get_stats(runtime: Runtime) -> Stats:
+    """Counters, lag, memory by family of keys, and what each kind of event means."""
+    namespace = runtime.namespace
+    partitions = [await _partition(runtime, p) for p in range(namespace.partitions)]
+    return Stats(
+        namespace=namespace.name,
+        created=namespace.created,
+        scale=scale_text(namespace.scale),
+        durable=runtime.server.durable,
+        warning=runtime.server.warning,
+        store=f"{runtime.server.product} {runtime.server.version}",
+        model_version=runtime.serving.version,
+        items=await runtime.numbers.count(),
+        partitions=partitions,
+        memory=_summed([partition.memory for partition in partitions]),
+        rating=_rating(namespace.scale),
+        kinds=[
+            KindMeaning(name=name, **kind.model_dump())
+            for name, kind in runtime.settings.kinds.items()
+        ],
+        seen_through=sequence_token({p.partition: p.learned_through for p in partitions}),
+    )
+
+
+async def _partition(runtime: ApiRuntime, partition: int) -> PartitionStats:
+    progress = await partition_progress(runtime.redis, runtime.namespace.name, partition)
+    state = await runtime.profiles.state(partition)
+    behind = max(progress.appended - state.watermark, 0)
+    return PartitionStats(
+        partition=partition,
+        appended=progress.appended,
+        learned_through=state.watermark,
+        lag_events=behind,
+        lag_ms=max(now_ms() - state.newest_ms, 0) if behind else 0,
+        log_bytes=progress.waiting_bytes,
+        learner=progress.leader,
+        epoch=state.epoch,
+        generation=state.generation,
+        ratings=state.learned,
+        duplicates=state.duplicates,
+        other_events=state.others,
+        deletions=state.deletions,
+        trimmed_records=state.trimmed_records,
+        memory=await runtime.profiles.memory_by_family(partition),
+    )
+
+
+def _rating(scale: Scale) -> RatingMeaning:
+    span = scale.high - scale.low
+    return RatingMeaning(
+        positive_from=scale.low + POSITIVE_FROM * span,
+        negative_to=scale.low + NEGATIVE_TO * span,
+        weight=RATING_WEIGHT,
+        hides=True,
+    )
+
+
+def _summed(memories: list[dict[str, int]]) -> dict[str, int]:
+    return {family: sum(memory[family] for memory in memories) for family in memories[0]}

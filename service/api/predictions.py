@@ -1,0 +1,110 @@
+"""What a user would rate an item."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from service.api.documentation import problems
+from service.api.routing import ItemId, Route, Runtime, UserId
+from service.api.schemas import ExpertPart, Pairs, Prediction, Predictions
+from service.errors import NotReady
+from service.ids import parse_sequence_token, sequence_token
+from service.runtime import ApiRuntime
+from service.store.namespace import partition_of
+
+router = APIRouter(route_class=Route, tags=["predictions"])
+
+MAX_READS = 16
+"""Users of one batch that are read at a time."""
+
+MinSequence = Annotated[
+    str | None,
+    Query(
+        max_length=4_096,
+        description="Answer only once this `sequence` is learned: so you read your own writes.",
+    ),
+]
+
+
+@router.get(
+    "/v1/users/{user:id}/predictions/{item:id}",
+    summary="Predict a rating",
+    responses=problems(422, 503),
+)
+async def get_prediction(
+    runtime: Runtime, user: UserId, item: ItemId, min_sequence: MinSequence = None
+) -> Prediction:
+    """The rating that this user would give this item, with the part of each expert.
+
+    An unknown user or item is no error: the interval is wide then. Nothing is stored by asking.
+    """
+    await reached(runtime, min_sequence, [user])
+    [prediction] = await _predictions(runtime, user, [item])
+    return prediction
+
+
+@router.post("/v1/predictions", summary="Predict many ratings", responses=problems(413, 422, 503))
+async def post_predictions(
+    runtime: Runtime, body: Pairs, min_sequence: MinSequence = None
+) -> Predictions:
+    """Up to 1 000 pairs at once, answered in their order."""
+    items: dict[str, dict[str, None]] = {}
+    for pair in body.pairs:
+        items.setdefault(pair.user, {})[pair.item] = None
+    await reached(runtime, min_sequence, items)
+    turn = asyncio.Semaphore(MAX_READS)
+
+    async def of_user(user: str) -> list[Prediction]:
+        async with turn:
+            return await _predictions(runtime, user, list(items[user]))
+
+    answers = await asyncio.gather(*map(of_user, items))
+    found = {(one.user, one.item): one for several in answers for one in several}
+    return Predictions(predictions=[found[pair.user, pair.item] for pair in body.pairs])
+
+
+async def reached(runtime: ApiRuntime, token: str | None, users: Iterable[str]) -> None:
+    """Wait until the users' partitions are learned as far as ``token`` says."""
+    if token is None:
+        return
+    wanted = parse_sequence_token(token)
+    partitions = runtime.namespace.partitions
+    concerned = {partition_of(user, partitions) for user in users} & wanted.keys()
+    try:
+        async with asyncio.timeout(runtime.settings.min_sequence_wait_ms / 1000):
+            for partition in concerned:
+                await runtime.changes.reached(partition, wanted[partition])
+    except TimeoutError:
+        raise NotReady(
+            "min_sequence is not learned yet: ask again, or leave it out for an answer as of now",
+            code="sequence_not_reached",
+        ) from None
+
+
+async def _predictions(runtime: ApiRuntime, user: str, items: Sequence[str]) -> list[Prediction]:
+    serving = runtime.serving
+    made = await serving.predict(user, items)
+    predicted, seen = made.predicted, sequence_token({made.partition: made.watermark})
+    weights = predicted.weights.tolist()
+    columns = (predicted.rating, predicted.low, predicted.high, predicted.parts)
+    rows = zip(items, *(column.tolist() for column in columns), strict=True)
+    return [
+        Prediction(
+            user=user,
+            item=item,
+            rating=rating,
+            low=low,
+            high=high,
+            experts=[
+                ExpertPart(name=name, rating=part, weight=weight)
+                for name, part, weight in zip(serving.names, parts, weights, strict=True)
+            ],
+            model_version=serving.version,
+            strategy="online",
+            trained_through=seen,
+            seen_through=seen,
+        )
+        for item, rating, low, high, parts in rows
+    ]

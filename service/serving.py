@@ -1,0 +1,103 @@
+"""Predictions from the rows as they are now; reading never changes state.
+
+A user or an item without a row gets the one it would start from.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.online.model import ExpertReport, OnlineModel, Predicted
+from core.online.tables import Side
+from core.rng import id_hashes
+from core.types import F32, F64
+from service.store.namespace import Namespace, partition_of
+from service.store.numbers import ItemNumbers
+from service.store.profiles import ProfileReader
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """n predictions for one user, with all that the partition had learned up to ``watermark``."""
+
+    predicted: Predicted
+    partition: int
+    watermark: int
+
+
+@dataclass(frozen=True)
+class ExpertsReport:
+    """How the experts of a partition are doing, up to ``watermark``."""
+
+    experts: list[ExpertReport]
+    watermark: int
+
+
+class Serving:
+    """Answers with the online model of an api process."""
+
+    def __init__(
+        self,
+        namespace: Namespace,
+        model: OnlineModel,
+        numbers: ItemNumbers,
+        profiles: ProfileReader,
+    ) -> None:
+        self._partitions = namespace.partitions
+        self._model = model
+        self._numbers = numbers
+        self._profiles = profiles
+        self._warm = asyncio.Event()
+        self._loaded: dict[str, F64] | None = None
+        self.names = model.names
+        self.aggregator = model.config.aggregator
+        self.version = f"online-{model.fingerprint.hex()}"
+        """Changes when the set of experts or their arithmetic does."""
+
+    @property
+    def warm(self) -> bool:
+        """Whether the kernels are compiled."""
+        return self._warm.is_set()
+
+    async def warm_up(self) -> None:
+        """Compile the kernels, or load them from numba's cache, beside the event loop."""
+        await asyncio.to_thread(self._predict_once)
+        self._warm.set()
+
+    def _predict_once(self) -> None:
+        hashes = id_hashes(["warm-up"])
+        self._model.predict(
+            self._model.start(Side.USER, hashes), self._model.start(Side.ITEM, hashes)
+        )
+
+    async def predict(self, user: str, items: Sequence[str]) -> Predictions:
+        """Predict what the user would rate each item."""
+        await self._warm.wait()
+        numbers = await self._numbers.lookup(items)
+        read = await self._profiles.rows(user, numbers)
+        # from here on nothing is awaited: the model holds the state of this very read
+        self._load(read.arrays)
+        user_row = read.user_row
+        if user_row is None:
+            [user_row] = self._model.start(Side.USER, id_hashes([user]))
+        user_rows = np.broadcast_to(user_row, (len(items), user_row.size))
+        predicted = self._model.predict(user_rows, self._item_rows(items, read.item_rows))
+        return Predictions(predicted, partition_of(user, self._partitions), read.watermark)
+
+    async def experts(self, partition: int) -> ExpertsReport:
+        """Return how the experts of a partition are doing."""
+        read = await self._profiles.shared(partition)
+        self._load(read.arrays)
+        return ExpertsReport(self._model.experts(), read.watermark)
+
+    def _load(self, arrays: dict[str, F64]) -> None:
+        if arrays is not self._loaded:
+            self._model.load(arrays)
+            self._loaded = arrays
+
+    def _item_rows(self, items: Sequence[str], rows: Sequence[F32 | None]) -> F32:
+        missing = [i for i, row in enumerate(rows) if row is None]
+        starts = iter(self._model.start(Side.ITEM, id_hashes(items[i] for i in missing)))
+        return np.array([next(starts) if row is None else row for row in rows])
