@@ -3,7 +3,11 @@
 CoreError
 ├── ConfigError      a setting outside its bounds, or settings that do not go together
 ├── ShapeError       arrays whose shapes or types do not fit one another
-└── StateMismatch    rows or state of another set of experts
+├── StateMismatch    rows or state of another set of experts
+├── DataError        values that no model can learn from
+├── NotFitted        a model was asked before it was fitted
+├── Diverged         a fit left the finite numbers
+└── SnapshotFormat   arrays or manifest of a snapshot are not what they say
 """
 
 
@@ -21,3 +25,19 @@ class ShapeError(CoreError):
 
 class StateMismatch(CoreError):
     """Rows or state were written by another set of experts."""
+
+
+class DataError(CoreError):
+    """Values that no model can learn from: NaN, negative weights, numbers out of range."""
+
+
+class NotFitted(CoreError):
+    """A model was asked before it was fitted."""
+
+
+class Diverged(CoreError):
+    """A fit left the finite numbers."""
+
+
+class SnapshotFormat(CoreError):
+    """The arrays or the manifest of a snapshot are not what they say."""

@@ -20,7 +20,15 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 def helper(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a piece that the kernels of the same file inline."""
-    compiled = numba.njit(nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy", inline="never")(
-        function
-    )
+    compiled = numba.njit(
+        nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy", inline="never"
+    )(function)
+    return cast("Callable[P, R]", compiled)
+
+
+def parallel_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a loop over ``numba.prange``: for the trainer and the command line, never for the api."""
+    compiled = numba.njit(
+        nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy", parallel=True
+    )(function)
     return cast("Callable[P, R]", compiled)

@@ -2,3 +2,13 @@
 
 Only this package reads the environment, prints and exits.
 """
+
+import os
+
+# Before numpy is imported: our kernels are the parallel part, and BLAS threads beside them stall both.
+for _name, _value in (
+    ("OMP_NUM_THREADS", "1"),
+    ("OPENBLAS_NUM_THREADS", "1"),
+    ("OMP_WAIT_POLICY", "PASSIVE"),
+):
+    os.environ.setdefault(_name, _value)

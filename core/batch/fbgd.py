@@ -1,0 +1,238 @@
+"""fBGD matrix factorisation on all pairs: every epoch changes all users, then all items, by the exact batch gradient.
+
+The default optimiser takes two preconditioned conjugate-gradient steps on each row's own quadratic. It works in the
+basis of the eigenvectors of the shared Gram matrix: the objective does not change, and the Gram matrix is diagonal.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from core.batch.ranker import Ranker
+from core.batch.row_objective import ONE, PARTS, RowObjective
+from core.batch.weighting import mean_count, negative_weights, scaled_reg
+from core.errors import ConfigError, DataError, Diverged, NotFitted
+from core.interactions import Interactions, as_interactions, chunks
+from core.kernels import fbgd
+from core.types import F32, F64, I64
+
+EXACT = 0.0
+"""Tolerance of the training steps: their number is the limit."""
+
+
+@dataclass(frozen=True)
+class FbgdConfig:
+    """Settings of one fit; ``core.batch.search`` finds them."""
+
+    factors: int = 64
+    alpha0: float = 500.0
+    """Weight of all unlabelled pairs of a user together."""
+    rho: float = 0.0
+    """How much more an unlabelled pair of a frequent item weighs."""
+    reg: float = 5.0
+    nu_user: float = 0.5
+    nu_item: float = 0.5
+    """Regularisation of a row is reg (count / mean count)^nu."""
+    epochs: int = 8
+    steps: int = 2
+    """Conjugate-gradient steps on a row in an epoch."""
+    negative_target: float = 0.0
+    start: float = 0.1
+    """Standard deviation of the first item factors, times sqrt(factors)."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("factors", "epochs", "steps"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}")
+        for name in ("alpha0", "reg", "start"):
+            if not 0.0 < getattr(self, name) < np.inf:
+                raise ConfigError(f"{name} must be above 0 and finite, not {getattr(self, name)}")
+        for name in ("rho", "nu_user", "nu_item"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise ConfigError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
+        if not np.isfinite(self.negative_target):
+            raise ConfigError(f"negative_target must be finite, not {self.negative_target}")
+
+
+OnEpoch = Callable[["Fbgd", int], bool]
+"""Hears the model after each epoch, counted from 1; True ends the fit."""
+
+
+class Fbgd(Ranker):
+    """Matrix factorisation; ``losses`` holds the loss before each half epoch."""
+
+    def __init__(self, config: FbgdConfig) -> None:
+        self.config = config
+        self.objective: RowObjective | None = None
+        self.losses: list[float] = []
+        self.epochs = 0
+
+    def fit(
+        self,
+        user_items: Any,
+        *,
+        previous: RowObjective | None = None,
+        on_epoch: OnEpoch = lambda model, epoch: False,
+    ) -> Self:
+        """Learn; ``previous`` is a model of the same factors whose items are the first of these."""
+        sides = _Sides(self.config, _checked(as_interactions(user_items)), previous)
+        self.losses = sides.losses
+        for epoch in range(1, self.config.epochs + 1):
+            sides.epoch(solve_users=previous is None or epoch > 1)
+            self.objective = sides.exported()
+            self._item_factors = self.objective.item_factors
+            self.epochs = epoch
+            if on_epoch(self, epoch):
+                break
+        return self
+
+    def user_vectors(self, user_items: Any) -> F32:
+        """Return the exact minimiser of each user's row, whatever was fitted."""
+        return self.fitted.vectors(self._known(user_items))
+
+    @property
+    def fitted(self) -> RowObjective:
+        """Return the users' objective of the fitted model."""
+        if self.objective is None:
+            raise NotFitted("the model has not been fitted: call fit first")
+        return self.objective
+
+
+def _checked(pairs: Interactions) -> Interactions:
+    if len(pairs) == 0:
+        raise DataError("there are no pairs to learn from: give at least one")
+    return pairs
+
+
+class _Sides:
+    """Both sides of a fit; between epochs their basis is the one in which Q'diag(a)Q is diagonal."""
+
+    def __init__(
+        self, config: FbgdConfig, pairs: Interactions, previous: RowObjective | None
+    ) -> None:
+        self.config = config
+        self.pairs, self.columns = pairs, pairs.by_item()
+        self.user_cut = chunks(pairs.ptr, PARTS)
+        self.item_cut = chunks(self.columns.ptr, PARTS)
+        user_counts, item_counts = pairs.user_counts, self.columns.user_counts
+        self.negative = negative_weights(item_counts, config.alpha0, config.rho)
+        self.mean_user_count = mean_count(user_counts)
+        self.user_reg = scaled_reg(user_counts, config.reg, config.nu_user, self.mean_user_count)
+        self.item_reg = scaled_reg(item_counts, config.reg, config.nu_item, mean_count(item_counts))
+        self.constant = _constant(pairs, self.negative, config.negative_target)
+        self.losses: list[float] = []
+        if previous is None:
+            self._start()
+        else:
+            self._continue(previous)
+
+    def _start(self) -> None:
+        rng = np.random.default_rng(self.config.seed)
+        g = self.config.factors
+        self.users = np.zeros((self.pairs.n_users, g), np.float32)
+        self.items = rng.standard_normal((self.pairs.n_items, g), np.float32)
+        self.items *= np.float32(self.config.start / np.sqrt(g))
+        self._face_users()
+
+    def _continue(self, previous: RowObjective) -> None:
+        """Take the items as they were, new ones at 0, and the users that follow from them."""
+        known, g = previous.item_factors.shape
+        if g != self.config.factors or known > self.pairs.n_items:
+            raise ConfigError(
+                f"the previous model has {g} factors and {known} items, the new one "
+                f"{self.config.factors} and {self.pairs.n_items}: keep factors and item numbers"
+            )
+        self.items = np.zeros((self.pairs.n_items, g), np.float32)
+        self.items[:known] = previous.item_factors
+        self.users = np.zeros((self.pairs.n_users, g), np.float32)
+        self._face_users()
+        self.users = self.exported().vectors(self.pairs)
+
+    def _turn(self, gram: F64) -> F32:
+        """Rotate both sides to the eigenvectors of ``gram``; return its diagonal there."""
+        values, basis = np.linalg.eigh(gram)
+        turn = np.ascontiguousarray(basis, np.float32)
+        fbgd.rotate(self.user_cut, self.users, turn)
+        fbgd.rotate(self.item_cut, self.items, turn)
+        diagonal: F32 = np.maximum(values, 0.0).astype(np.float32)
+        return diagonal
+
+    def _face_users(self) -> None:
+        self.gram = self._turn(gram(self.items, self.negative, self.item_cut))
+        self.item_sum: F32 = (self.items.T @ self.negative).astype(np.float32)
+
+    def epoch(self, *, solve_users: bool = True) -> None:
+        """Change the users, then the items."""
+        if solve_users:
+            penalty = _penalty(self.item_reg, self.items)
+            self._solve(self.pairs, self.user_cut, self.user_reg, penalty, of_items=False)
+        self.gram = self._turn(gram(self.users, ONE, self.user_cut))
+        self.item_sum = self.users.sum(0, dtype=np.float64).astype(np.float32)
+        penalty = _penalty(self.user_reg, self.users)
+        self._solve(self.columns, self.item_cut, self.item_reg, penalty, of_items=True)
+        self._face_users()
+        if not np.isfinite(self.gram).all():
+            raise Diverged("the factors left the finite numbers: raise reg or lower alpha0")
+
+    def _solve(
+        self, pairs: Interactions, cut: I64, reg: F32, penalty: float, *, of_items: bool
+    ) -> None:
+        fixed, rows = (self.users, self.items) if of_items else (self.items, self.users)
+        loss = np.empty(cut.size - 1)
+        fbgd.solve_rows(
+            cut,
+            pairs.ptr,
+            pairs.item_ix,
+            ONE if pairs.weight is None else pairs.weight,
+            ONE if pairs.target is None else pairs.target,
+            self.negative,
+            np.float32(self.config.negative_target),
+            of_items,
+            self.gram,
+            self.item_sum * np.float32(self.config.negative_target),
+            reg,
+            fixed,
+            rows,
+            self.config.steps,
+            EXACT,
+            loss,
+        )
+        self.losses.append(self.constant + float(loss.sum()) + penalty)
+
+    def exported(self) -> RowObjective:
+        """Return the users' objective; its arrays are copies."""
+        config = self.config
+        return RowObjective(
+            self.items.copy(),
+            self.gram.copy(),
+            self.item_sum.copy(),
+            self.negative,
+            config.negative_target,
+            config.reg,
+            config.nu_user,
+            self.mean_user_count,
+        )
+
+
+def gram(factors: F32, weight: F32, cut: I64) -> F64:
+    """Return sum of weight q q' over all rows, (g, g)."""
+    parts = np.empty((cut.size - 1, factors.shape[1], factors.shape[1]), np.float32)
+    fbgd.gram_parts(cut, factors, weight, parts)
+    whole: F64 = parts.sum(0, dtype=np.float64)
+    return whole
+
+
+def _penalty(reg: F32, rows: F32) -> float:
+    return float(np.dot(reg, np.einsum("ij,ij->i", rows, rows)))
+
+
+def _constant(pairs: Interactions, negative: F32, below: float) -> float:
+    """Return the part of the loss that no factor changes."""
+    weight = 1.0 if pairs.weight is None else pairs.weight.astype(np.float64)
+    target = 1.0 if pairs.target is None else pairs.target.astype(np.float64)
+    observed = np.sum(weight * target**2 * np.ones(len(pairs)))
+    unlabelled = pairs.n_users * float(negative.sum()) - float(negative[pairs.item_ix].sum())
+    return float(observed) + below**2 * unlabelled

@@ -1,0 +1,24 @@
+"""Popularity: everybody gets the items that most users have. The rival of every other model."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from core.batch.ranker import Ranker
+from core.interactions import as_interactions
+from core.types import F32
+
+
+class Popular(Ranker):
+    """The score of an item is the number of users who have it with a target above 0."""
+
+    def fit(self, user_items: Any) -> Self:
+        """Count."""
+        pairs = as_interactions(user_items)
+        liked = pairs if pairs.target is None else pairs.keep(pairs.target > 0)
+        self._item_factors = liked.item_counts.astype(np.float32)[:, None]
+        return self
+
+    def user_vectors(self, user_items: Any) -> F32:
+        """Return 1 for everybody."""
+        return np.ones((self._known(user_items).n_users, 1), np.float32)

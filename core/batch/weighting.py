@@ -1,0 +1,38 @@
+"""Weights of the unlabelled pairs and how regularisation grows with a row's number of pairs."""
+
+import numpy as np
+
+from core.types import F32, I64
+
+
+def negative_weights(item_counts: I64, alpha0: float, rho: float) -> F32:
+    """Return the weight a_y of an unlabelled pair, by item; all sum to ``alpha0``.
+
+    Equation   a_y = alpha0 (e^z_y - 1)^rho / sum of the same over all items, z_y the item's share of the pairs   [fBGD, eq. 22]
+
+    >>> negative_weights(np.array([3, 1]), alpha0=8.0, rho=0.0)
+    array([4., 4.], dtype=float32)
+    """
+    share = item_counts / max(int(item_counts.sum()), 1)
+    raw = np.expm1(share) ** rho
+    total = float(raw.sum())
+    if total <= 0.0:
+        return np.full(item_counts.size, alpha0 / max(item_counts.size, 1), np.float32)
+    weights: F32 = (alpha0 * raw / total).astype(np.float32)
+    return weights
+
+
+def scaled_reg(counts: I64, reg: float, nu: float, mean_count: float) -> F32:
+    """Return the regularisation of each row: reg (count / mean count)^nu; a row without pairs counts as one pair.
+
+    >>> scaled_reg(np.array([1, 4]), 2.0, 0.5, mean_count=1.0)
+    array([2., 4.], dtype=float32)
+    """
+    scaled: F32 = (reg * (np.maximum(counts, 1) / mean_count) ** nu).astype(np.float32)
+    return scaled
+
+
+def mean_count(counts: I64) -> float:
+    """Return the mean number of pairs of rows that have any; 1 if none has."""
+    used = counts[counts > 0]
+    return float(used.mean()) if used.size else 1.0

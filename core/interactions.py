@@ -1,0 +1,247 @@
+"""Observed pairs of user and item as the batch models read them, and how to split them.
+
+Rows are users in CSR form, items sorted within a row, each pair once. A pair has a weight and a target: 1 and 1
+unless given; a negative is a pair with target 0. Pairs that are not here are the unlabelled ones.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from core.errors import ConfigError, DataError, ShapeError
+from core.types import F32, I32, I64
+
+
+@dataclass(frozen=True)
+class Interactions:
+    """n observed pairs of ``n_users`` and ``n_items``; row u is ``item_ix[ptr[u]:ptr[u + 1]]``."""
+
+    n_items: int
+    ptr: I64
+    """(n_users + 1,)"""
+    item_ix: I32
+    """(n,), rising within a row."""
+    weight: F32 | None = None
+    """(n,), above 0; None: all 1."""
+    target: F32 | None = None
+    """(n,); None: all 1."""
+    time: I64 | None = None
+    """(n,), in ms."""
+
+    @property
+    def n_users(self) -> int:
+        return self.ptr.size - 1
+
+    def __len__(self) -> int:
+        return self.item_ix.size
+
+    @property
+    def user_ix(self) -> I32:
+        """Return the row of each pair, (n,)."""
+        return np.repeat(np.arange(self.n_users, dtype=np.int32), self.user_counts)
+
+    @property
+    def user_counts(self) -> I64:
+        """Return how many pairs each user has."""
+        return np.diff(self.ptr)
+
+    @property
+    def item_counts(self) -> I64:
+        """Return how many pairs each item has."""
+        return np.bincount(self.item_ix, minlength=self.n_items)
+
+    def keep(self, chosen: "np.typing.NDArray[np.bool_]") -> "Interactions":
+        """Return the chosen pairs; users and items keep their numbers."""
+        before = np.concatenate([[0], np.cumsum(chosen, dtype=np.int64)])
+        return Interactions(
+            self.n_items,
+            before[self.ptr],
+            self.item_ix[chosen],
+            None if self.weight is None else self.weight[chosen],
+            None if self.target is None else self.target[chosen],
+            None if self.time is None else self.time[chosen],
+        )
+
+    def rows(self, users: I64) -> "Interactions":
+        """Return the rows of these users, in this order."""
+        counts = self.user_counts[users]
+        ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        at = np.repeat(self.ptr[users] - ptr[:-1], counts) + np.arange(ptr[-1])
+        return Interactions(
+            self.n_items,
+            ptr,
+            self.item_ix[at],
+            None if self.weight is None else self.weight[at],
+            None if self.target is None else self.target[at],
+            None if self.time is None else self.time[at],
+        )
+
+    def by_item(self) -> "Interactions":
+        """Return the transpose: rows are items, ``item_ix`` holds users. Times are left out."""
+        order = np.argsort(self.item_ix, kind="stable")
+        ptr = np.concatenate([[0], np.cumsum(self.item_counts)]).astype(np.int64)
+        return Interactions(
+            self.n_users,
+            ptr,
+            self.user_ix[order],
+            None if self.weight is None else self.weight[order],
+            None if self.target is None else self.target[order],
+        )
+
+
+def from_pairs(
+    user_ix: I64 | I32,
+    item_ix: I64 | I32,
+    *,
+    n_users: int | None = None,
+    n_items: int | None = None,
+    weight: Any = None,
+    target: Any = None,
+    time: Any = None,
+) -> Interactions:
+    """Return the pairs as Interactions; of several rows of one pair the last one counts.
+
+    >>> from_pairs(np.array([1, 0, 1]), np.array([2, 0, 2])).item_ix
+    array([0, 2], dtype=int32)
+    """
+    users, items = np.asarray(user_ix, np.int64), np.asarray(item_ix, np.int64)
+    if users.shape != items.shape or users.ndim != 1:
+        raise ShapeError(f"one item for each user: got {users.shape} users and {items.shape} items")
+    n_users = _bound("user", users, n_users)
+    n_items = _bound("item", items, n_items)
+    key = users * max(n_items, 1) + items
+    # reversed, so that the first occurrence np.unique reports is the last row of the pair
+    _, first = np.unique(key[::-1], return_index=True)
+    kept = key.size - 1 - first
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(users[kept], minlength=n_users))])
+    return Interactions(
+        n_items,
+        ptr.astype(np.int64),
+        items[kept].astype(np.int32),
+        _values("weight", weight, kept, lowest=0.0),
+        _values("target", target, kept, lowest=-np.inf),
+        None if time is None else np.asarray(time, np.int64)[kept],
+    )
+
+
+def _bound(name: str, ix: I64, given: int | None) -> int:
+    highest = int(ix.max(initial=-1))
+    if int(ix.min(initial=0)) < 0 or (given is not None and highest >= given):
+        raise DataError(f"{name} numbers must be in 0 .. {given or 'n'} - 1: got {highest}")
+    return highest + 1 if given is None else given
+
+
+def _values(name: str, values: Any, kept: I64, lowest: float) -> F32 | None:
+    if values is None:
+        return None
+    wanted = np.asarray(values, np.float32)[kept]
+    if not np.isfinite(wanted).all():
+        raise DataError(f"a {name} is NaN or infinite: mend or remove the pair")
+    if not (wanted > lowest).all():
+        raise DataError(f"a {name} is not above {lowest:g}: remove the pair or give it target 0")
+    return None if (wanted == 1.0).all() else wanted
+
+
+def as_interactions(user_items: Any) -> Interactions:
+    """Accept Interactions or a sparse matrix of weights, as users of ``implicit`` have it.
+
+    A negative value says dislike: a pair of that weight whose target is 0. Stored zeros are no pairs.
+    """
+    if isinstance(user_items, Interactions):
+        return user_items
+    given: Any = user_items
+    if not sparse.issparse(given) or given.ndim != 2:
+        raise ShapeError("give Interactions or a scipy.sparse matrix, one row for each user")
+    pairs: Any = sparse.coo_array(given)
+    pairs.sum_duplicates()
+    value = pairs.data.astype(np.float64)
+    known = value != 0
+    return from_pairs(
+        pairs.row[known],
+        pairs.col[known],
+        n_users=int(pairs.shape[0]),
+        n_items=int(pairs.shape[1]),
+        weight=np.abs(value[known]),
+        target=(value[known] > 0).astype(np.float32),
+    )
+
+
+# --- splits: (training part, held-out part) ---------------------------------------------------------
+
+
+def random_split(
+    pairs: Interactions, fraction: float, rng: np.random.Generator
+) -> tuple[Interactions, Interactions]:
+    """Hold out about ``fraction`` of all pairs, whoever's they are."""
+    _check_fraction(fraction)
+    n_held = round(len(pairs) * fraction)
+    held = np.zeros(len(pairs), np.bool_)
+    held[rng.permutation(len(pairs))[:n_held]] = True
+    return _cut(pairs, held)
+
+
+def split_within_users(
+    pairs: Interactions, fraction: float, rng: np.random.Generator
+) -> tuple[Interactions, Interactions]:
+    """Hold out about ``fraction`` of each user's pairs, rounded at random, never all of them."""
+    _check_fraction(fraction)
+    counts = pairs.user_counts
+    wanted = np.minimum(
+        np.floor(counts * fraction + rng.random(counts.size)).astype(np.int64),
+        np.maximum(counts - 1, 0),
+    )
+    # rank of each pair in a random order of its row
+    order = np.lexsort((rng.random(len(pairs)), pairs.user_ix))
+    rank = np.empty(len(pairs), np.int64)
+    rank[order] = np.arange(len(pairs)) - np.repeat(pairs.ptr[:-1], counts)
+    return _cut(pairs, rank < np.repeat(wanted, counts))
+
+
+def leave_last_out(pairs: Interactions, n: int = 1) -> tuple[Interactions, Interactions]:
+    """Hold out each user's ``n`` newest pairs, if one remains; equal times keep the item order."""
+    counts = pairs.user_counts
+    order = np.lexsort((_times(pairs), pairs.user_ix))
+    rank = np.empty(len(pairs), np.int64)
+    rank[order] = np.arange(len(pairs)) - np.repeat(pairs.ptr[:-1], counts)
+    size = np.repeat(counts, counts)
+    return _cut(pairs, (rank >= size - n) & (size > n))
+
+
+def time_split(pairs: Interactions, fraction: float) -> tuple[Interactions, Interactions]:
+    """Hold out the newest ``fraction`` of all pairs; pairs of one moment stay together."""
+    _check_fraction(fraction)
+    times = _times(pairs)
+    cut = np.sort(times)[max(len(pairs) - 1 - round(len(pairs) * fraction), 0)]
+    return _cut(pairs, times > cut)
+
+
+def _times(pairs: Interactions) -> I64:
+    if pairs.time is None:
+        raise ConfigError("this split needs times: give them, or split at random")
+    return pairs.time
+
+
+def _check_fraction(fraction: float) -> None:
+    if not 0.0 < fraction < 1.0:
+        raise ConfigError(f"the held-out fraction must be between 0 and 1, not {fraction}")
+
+
+def _cut(
+    pairs: Interactions, held: "np.typing.NDArray[np.bool_]"
+) -> tuple[Interactions, Interactions]:
+    return pairs.keep(~held), pairs.keep(held)
+
+
+def chunks(ptr: I64, n: int) -> I64:
+    """Return n + 1 row numbers that cut the rows into n parts of like many pairs and rows.
+
+    The parts depend on the data alone, so that results do not depend on the number of threads.
+
+    >>> chunks(np.array([0, 9, 10, 11, 12]), 2)
+    array([0, 1, 4])
+    """
+    rows = np.arange(ptr.size, dtype=np.int64)
+    effort = ptr + rows
+    return np.searchsorted(effort, np.linspace(0, effort[-1], n + 1)).astype(np.int64)

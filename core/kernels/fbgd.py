@@ -1,0 +1,210 @@
+"""The parts of full-batch gradient descent whose work grows with the positives or with rows x factors^2.
+
+One side of the factorisation is ``rows`` (being changed), the other ``fixed``. Both are in the basis in which the
+shared Gram matrix is diagonal, so its product with a row costs O(g). ``cut`` names the parts that threads take:
+it depends on the data alone and every row is summed in its own order, so threads never change a result.
+"""
+
+import numpy as np
+from numba import prange
+
+from core.kernels.jit import helper, parallel_kernel
+from core.types import F32, F64, I32, I64
+
+
+@helper
+def _dot(a: F32, b: F32) -> np.float32:
+    """Return a . b in single precision; the order of the sum is the compiler's."""
+    total = np.float32(0.0)
+    for d in range(a.size):
+        total += a[d] * b[d]
+    return total
+
+
+@helper
+def _add(scale: np.float32, a: F32, out: F32) -> None:
+    for d in range(out.size):
+        out[d] += scale * a[d]
+
+
+@parallel_kernel
+def solve_rows(
+    cut: I64,
+    ptr: I64,
+    other_ix: I32,
+    weight: F32,
+    target: F32,
+    negative: F32,
+    below: np.float32,
+    of_items: bool,
+    gram: F32,
+    linear: F32,
+    reg: F32,
+    fixed: F32,
+    rows: F32,
+    steps: int,
+    tolerance: float,
+    loss: F64,
+) -> None:
+    """Take at most ``steps`` preconditioned conjugate-gradient steps on every row's own quadratic.
+
+    Equation   min_p  z p'Sp - 2 r- z s.p + sum_y (w - a)(p.q_y)^2 - 2 (w r+ - a r-) p.q_y + lambda |p|^2    [fBGD, eq. 2 and 7]
+    Symbols    gram: the diagonal of S · linear r- s (g,), below r- · weight w, target r+ (pairs,) or (1,) for all · reg lambda (rows,)
+               negative a by item; the rows are items if ``of_items`` (then a is the row's and z = a), else users (z = 1)
+               fixed q (others, g), rows p (rows, g) changed in place · loss (parts,): the minimised sum before the steps
+    Cost       O((pairs + rows) g) a step; allocates 4 g in each part
+    Differs    preconditioned by z S + lambda; a row stops early at residual <= tolerance x right-hand side (in that metric)
+    Reference  tests/core/reference_batch.py::solve_rows
+    """
+    g = rows.shape[1]
+    for part in prange(cut.size - 1):
+        residual = np.empty(g, np.float32)
+        scaled = np.empty(g, np.float32)
+        way = np.empty(g, np.float32)
+        image = np.empty(g, np.float32)
+        total = 0.0
+        for x in range(cut[part], cut[part + 1]):
+            p = rows[x]
+            z = negative[x] if of_items else np.float32(1.0)
+            for d in range(g):
+                residual[d] = z * linear[d] - (z * gram[d] + reg[x]) * p[d]
+                image[d] = z * linear[d]
+                total += p[d] * ((z * gram[d] + reg[x]) * p[d] - np.float32(2.0) * z * linear[d])
+            for k in range(ptr[x], ptr[x + 1]):
+                q = fixed[other_ix[k]]
+                a = negative[x] if of_items else negative[other_ix[k]]
+                w = weight[k] if weight.size > 1 else weight[0]
+                b = w * (target[k] if target.size > 1 else target[0]) - a * below
+                score = _dot(p, q)
+                c = w - a
+                _add(b - c * score, q, residual)
+                _add(b, q, image)
+                total += score * (c * score - np.float32(2.0) * b)
+            # the right-hand side's size decides when a row is solved
+            bound = 0.0
+            rho = 0.0
+            for d in range(g):
+                scale = z * gram[d] + reg[x] + np.float32(1e-20)
+                bound += image[d] * image[d] / scale
+                scaled[d] = residual[d] / scale
+                way[d] = scaled[d]
+                rho += residual[d] * scaled[d]
+            bound *= tolerance * tolerance
+            for _ in range(steps):
+                if rho <= bound:
+                    break
+                for d in range(g):
+                    image[d] = (z * gram[d] + reg[x]) * way[d]
+                for k in range(ptr[x], ptr[x + 1]):
+                    q = fixed[other_ix[k]]
+                    a = negative[x] if of_items else negative[other_ix[k]]
+                    w = weight[k] if weight.size > 1 else weight[0]
+                    _add((w - a) * _dot(way, q), q, image)
+                curvature = _dot(way, image)
+                if not curvature > 0.0:
+                    break
+                length = np.float32(rho / curvature)
+                _add(length, way, p)
+                _add(-length, image, residual)
+                before = rho
+                rho = 0.0
+                for d in range(g):
+                    scaled[d] = residual[d] / (z * gram[d] + reg[x] + np.float32(1e-20))
+                    rho += residual[d] * scaled[d]
+                turn = np.float32(rho / before)
+                for d in range(g):
+                    way[d] = scaled[d] + turn * way[d]
+        loss[part] = total
+
+
+@parallel_kernel
+def gradient(
+    cut: I64,
+    ptr: I64,
+    other_ix: I32,
+    weight: F32,
+    target: F32,
+    negative: F32,
+    below: np.float32,
+    of_items: bool,
+    gram: F32,
+    linear: F32,
+    fixed: F32,
+    rows: F32,
+    out: F32,
+    loss: F64,
+) -> None:
+    """Write the gradient of the loss by every row; ``gram`` is a full matrix here.
+
+    Equation   G_P = 2 [P S - r- 1 s + E Q]     G_Q = 2 [diag(a)(Q S - r- 1 s) + E' P]        [fBGD, eq. 16 and 17]
+               E = (w - a) p.q - (w r+ - a r-) on the observed pairs
+    Symbols    gram S (g, g) · the others as in ``solve_rows`` · out (rows, g) · loss (parts,)
+    Cost       O(pairs g + rows g^2)
+    Reference  tests/core/reference_batch.py::gradient
+    """
+    g = rows.shape[1]
+    for part in prange(cut.size - 1):
+        first = cut[part]
+        last = cut[part + 1]
+        total = 0.0
+        if last > first:
+            shared = np.dot(rows[first:last], gram)
+        else:
+            shared = np.empty((0, g), np.float32)
+        for x in range(first, last):
+            p = rows[x]
+            z = negative[x] if of_items else np.float32(1.0)
+            for d in range(g):
+                out[x, d] = z * (shared[x - first, d] - linear[d])
+                total += z * p[d] * (shared[x - first, d] - np.float32(2.0) * linear[d])
+            for k in range(ptr[x], ptr[x + 1]):
+                q = fixed[other_ix[k]]
+                a = negative[x] if of_items else negative[other_ix[k]]
+                w = weight[k] if weight.size > 1 else weight[0]
+                b = w * (target[k] if target.size > 1 else target[0]) - a * below
+                score = _dot(p, q)
+                c = w - a
+                _add(c * score - b, q, out[x])
+                total += score * (c * score - np.float32(2.0) * b)
+            for d in range(g):
+                out[x, d] *= np.float32(2.0)
+        loss[part] = total
+
+
+@parallel_kernel
+def gram_parts(cut: I64, factors: F32, weight: F32, out: F32) -> None:
+    """Write the Gram matrix of each part of the rows; their sum is the Gram matrix.
+
+    Equation   S = sum over rows of a q q'                                                    [fBGD, eq. 10]
+    Symbols    factors q (rows, g) · weight a (rows,) or (1,) for all · out (parts, g, g)
+    Cost       O(rows g^2)
+    Reference  tests/core/reference_batch.py::gram_parts
+    """
+    for part in prange(cut.size - 1):
+        first = cut[part]
+        last = cut[part + 1]
+        if last > first:
+            block = factors[first:last].copy()
+            for x in range(first, last):
+                a = weight[x] if weight.size > 1 else weight[0]
+                for d in range(factors.shape[1]):
+                    block[x - first, d] *= a
+            out[part] = np.dot(block.T, factors[first:last])
+        else:
+            out[part] = np.float32(0.0)
+
+
+@parallel_kernel
+def rotate(cut: I64, factors: F32, basis: F32) -> None:
+    """Multiply every row by ``basis``, in place.
+
+    Equation   q := V' q
+    Symbols    factors q (rows, g) · basis V (g, g)
+    Cost       O(rows g^2)
+    Reference  tests/core/reference_batch.py::rotate
+    """
+    for part in prange(cut.size - 1):
+        first = cut[part]
+        last = cut[part + 1]
+        if last > first:
+            factors[first:last] = np.dot(factors[first:last], basis)

@@ -1,0 +1,72 @@
+"""How good ranked lists are: recall, ndcg, reciprocal rank and precision, user by user.
+
+Users without a held-out item are left out by the caller; a held-out item that the model cannot name is a miss.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.errors import ShapeError
+from core.interactions import Interactions
+from core.types import F64, I32, I64
+
+
+@dataclass(frozen=True)
+class Hits:
+    """``hit`` (n, depth): whether the item at that place is held out; ``wanted`` (n,) held-out items, above 0."""
+
+    hit: "np.typing.NDArray[np.bool_]"
+    wanted: I64
+
+
+def hits(ranked: I32, held: Interactions) -> Hits:
+    """Compare n ranked lists, (n, depth) item numbers or -1, with n rows of held-out items."""
+    if ranked.shape[0] != held.n_users:
+        raise ShapeError(f"{ranked.shape[0]} lists for {held.n_users} users")
+    wanted = held.user_counts
+    if (wanted == 0).any():
+        raise ShapeError("a user has no held-out item: leave such users out")
+    width = max(held.n_items, int(ranked.max(initial=-1)) + 1)
+    # rows rise and items rise within a row, hence the keys are sorted
+    keys = held.user_ix.astype(np.int64) * width + held.item_ix
+    asked = np.arange(ranked.shape[0])[:, None] * width + ranked
+    at = np.minimum(np.searchsorted(keys, asked), keys.size - 1)
+    return Hits((keys[at] == asked) & (ranked >= 0), wanted)
+
+
+def recall(found: Hits, k: int) -> F64:
+    """Return hits among the first k / held-out items."""
+    share: F64 = found.hit[:, :k].sum(1) / found.wanted
+    return share
+
+
+def precision(found: Hits, k: int) -> F64:
+    """Return hits among the first k / k."""
+    share: F64 = found.hit[:, :k].sum(1) / k
+    return share
+
+
+def ndcg(found: Hits, k: int) -> F64:
+    """Return the discounted gain over that of the best list of min(k, held-out items) hits."""
+    discount = 1.0 / np.log2(np.arange(2, k + 2))
+    best = np.cumsum(discount)[np.minimum(found.wanted, k) - 1]
+    hit = found.hit[:, :k]
+    gain: F64 = hit @ discount[: hit.shape[1]] / best
+    return gain
+
+
+def reciprocal_rank(found: Hits, k: int) -> F64:
+    """Return 1 / place of the first hit, 0 if none is among the first k."""
+    hit = found.hit[:, :k]
+    first: I64 = hit.argmax(1)
+    return np.where(hit.any(1), 1.0 / (first + 1.0), 0.0)
+
+
+def means(found: Hits, ks: tuple[int, ...]) -> dict[str, float]:
+    """Return the means over users of recall and ndcg at each k, mrr@10 and precision@5."""
+    named: dict[str, F64] = {}
+    for k in ks:
+        named |= {f"recall@{k}": recall(found, k), f"ndcg@{k}": ndcg(found, k)}
+    named |= {"mrr@10": reciprocal_rank(found, 10), "precision@5": precision(found, 5)}
+    return {name: float(values.mean()) for name, values in named.items()}
