@@ -1,0 +1,192 @@
+"""Minimise a smooth convex function from its gradient and its Hessian-vector products.
+
+``trust_region_newton`` is the method of Lin, Weng and Keerthi (2008); ``gradient_descent`` steps along the
+negative gradient to the exact minimum of the line. Neither knows what it minimises.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating[Any]]
+
+# when a step is accepted and how the radius follows it
+ACCEPT, FAIR, GOOD = 1e-4, 0.25, 0.75
+SHRINK, MODEST, GROW = 0.25, 0.5, 4.0
+CG_TOLERANCE = 0.1
+STALLED = 1e-12
+LINE_STEPS = 50
+
+
+class Line(Protocol):
+    """The function along a direction from a point."""
+
+    def value(self, step: float) -> float: ...
+
+    def slopes(self, step: float) -> tuple[float, float]:
+        """Return the first and the second derivative by the step."""
+        ...
+
+
+class Point(Protocol):
+    """The function at one place; the costly parts are worked out when asked for."""
+
+    @property
+    def value(self) -> float: ...
+
+    def gradient(self) -> Floats: ...
+
+    def hessian_product(self, direction: Floats) -> Floats: ...
+
+    def line(self, direction: Floats) -> Line: ...
+
+
+class Objective(Protocol):
+    """A smooth convex function of an array."""
+
+    def at(self, place: Floats) -> Point: ...
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Where a minimiser stopped, and why that is near enough."""
+
+    place: Floats
+    value: float
+    gradient_norm: float
+    steps: int
+    products: int
+    """Hessian-vector products."""
+
+
+def trust_region_newton(
+    objective: Objective,
+    start: Floats,
+    *,
+    steps: int = 100,
+    cg_steps: int = 100,
+    tolerance: float = 1e-4,
+) -> Minimum:
+    """Take Newton steps inside a trusted radius until the gradient has fallen by ``tolerance``.
+
+    A refused step shrinks the radius and does not count; conjugate gradients solve each step.
+    """
+    place, point = start, objective.at(start)
+    gradient = point.gradient()
+    norm = first_norm = _norm(gradient)
+    radius, taken, products = norm, 0, 0
+    while taken < steps and norm > tolerance * first_norm:
+        step, residual, used = _inner(point, gradient, radius, cg_steps)
+        products += used
+        length, downhill = _norm(step), _dot(gradient, step)
+        trial = objective.at(place + step)
+        predicted = -0.5 * (downhill - _dot(step, residual))
+        actual = point.value - trial.value
+        if taken == 0:
+            radius = min(radius, length)
+        radius = _radius(radius, length, actual, predicted, downhill)
+        if actual > ACCEPT * predicted:
+            place, point, taken = place + step, trial, taken + 1
+            gradient = point.gradient()
+            norm = _norm(gradient)
+        if max(abs(actual), abs(predicted)) <= STALLED * abs(point.value) or predicted <= 0.0:
+            break
+    return Minimum(place, point.value, norm, taken, products)
+
+
+def _radius(
+    radius: float, length: float, actual: float, predicted: float, downhill: float
+) -> float:
+    """Return the next radius: the better the quadratic model foresaw the change, the larger."""
+    excess = -actual - downhill
+    scale = GROW if excess <= 0.0 else max(SHRINK, -0.5 * downhill / excess)
+    if actual < ACCEPT * predicted:
+        return min(max(scale, SHRINK) * length, MODEST * radius)
+    if actual < FAIR * predicted:
+        return max(SHRINK * radius, min(scale * length, MODEST * radius))
+    if actual < GOOD * predicted:
+        return max(SHRINK * radius, min(scale * length, GROW * radius))
+    return max(radius, min(scale * length, GROW * radius))
+
+
+def _inner(
+    point: Point, gradient: Floats, radius: float, cg_steps: int
+) -> tuple[Floats, Floats, int]:
+    """Solve H s = -g by conjugate gradients inside the radius; return s, the residual -g - H s, products."""
+    step = np.zeros_like(gradient)
+    residual = -gradient
+    direction = residual.copy()
+    square = _dot(residual, residual)
+    enough = (CG_TOLERANCE**2) * square
+    for used in range(cg_steps):
+        if square <= enough:
+            return step, residual, used
+        image = point.hessian_product(direction)
+        curvature = _dot(direction, image)
+        if curvature <= 0.0:  # only by rounding: the function is convex
+            return step, residual, used + 1
+        alpha = square / curvature
+        if _norm(step + alpha * direction) > radius:
+            alpha = _to_boundary(step, direction, radius)
+            return step + alpha * direction, residual - alpha * image, used + 1
+        step = step + alpha * direction
+        residual = residual - alpha * image
+        previous, square = square, _dot(residual, residual)
+        direction = residual + (square / previous) * direction
+    return step, residual, cg_steps
+
+
+def _to_boundary(step: Floats, direction: Floats, radius: float) -> float:
+    """Return t >= 0 with ||step + t direction|| = radius."""
+    cross, square = _dot(step, direction), _dot(direction, direction)
+    room = radius * radius - _dot(step, step)
+    root = np.sqrt(cross * cross + square * room)
+    return float(room / (cross + root) if cross >= 0.0 else (root - cross) / square)
+
+
+def gradient_descent(
+    objective: Objective, start: Floats, *, steps: int = 100, tolerance: float = 1e-4
+) -> Minimum:
+    """Step down the gradient, each time to the minimum of the line."""
+    place, point = start, objective.at(start)
+    gradient = point.gradient()
+    norm = first_norm = _norm(gradient)
+    taken = 0
+    while taken < steps and norm > tolerance * first_norm:
+        length = exact_step(point.line(-gradient))
+        if length == 0.0:
+            break
+        place = place - length * gradient
+        point = objective.at(place)
+        gradient = point.gradient()
+        norm = _norm(gradient)
+        taken += 1
+    return Minimum(place, point.value, norm, taken, 0)
+
+
+def exact_step(line: Line) -> float:
+    """Return the step that minimises a convex line: Newton's method kept inside a bracket."""
+    slope, curvature = line.slopes(0.0)
+    if slope >= 0.0 or curvature <= 0.0:
+        return 0.0
+    first_slope, low, high = slope, 0.0, np.inf
+    step = -slope / curvature
+    for _ in range(LINE_STEPS):
+        slope, curvature = line.slopes(step)
+        if abs(slope) <= 1e-6 * abs(first_slope):
+            break
+        low, high = (step, high) if slope < 0.0 else (low, step)
+        newton = step - slope / curvature if curvature > 0.0 else np.inf
+        outside = 2.0 * step if high == np.inf else 0.5 * (low + high)
+        step = newton if low < newton < high else outside
+    return float(step)
+
+
+def _dot(left: Floats, right: Floats) -> float:
+    return float(np.vdot(left, right))
+
+
+def _norm(values: Floats) -> float:
+    return float(np.sqrt(np.vdot(values, values)))
