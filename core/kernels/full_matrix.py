@@ -95,6 +95,8 @@ def _quadrature(delta: float, largest: float, node: F64, weight: F64) -> int:
     one term with the same first two coefficients.
     """
     reach = 0.5 * np.log(largest / delta) + 2.0 * MARGIN
+    if not reach < STEP * NODES:  # beyond the bound, or not a number
+        reach = STEP * NODES
     # a whole number of vectors, the two tails included
     count = min(4 * int(np.ceil((reach / STEP + 3.0) / 4.0)), NODES)
     inner = count - 2
