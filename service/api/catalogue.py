@@ -55,7 +55,7 @@ Patch = Annotated[
 # --- items --------------------------------------------------------------------------------------------
 
 
-@router.get("/v1/items", tags=["items"], summary="List items", responses=problems(422))
+@router.get("/v1/items", tags=["items"], summary="List items")
 async def list_items(runtime: Runtime, limit: Limit = 100, cursor: Cursor = None) -> Page[Item]:
     """Every item that has a document or feedback, oldest first; deleted ones are left out.
 
@@ -71,9 +71,7 @@ async def list_items(runtime: Runtime, limit: Limit = 100, cursor: Cursor = None
     )
 
 
-@router.get(
-    "/v1/items/{item:id}", tags=["items"], summary="Read an item", responses=problems(404, 422)
-)
+@router.get("/v1/items/{item:id}", tags=["items"], summary="Read an item", responses=problems(404))
 async def get_item(runtime: Runtime, item: ItemId, response: Response) -> Item:
     """The item's document; version 0 if it is known from feedback alone."""
     number = await _number(runtime, item)
@@ -87,7 +85,7 @@ async def get_item(runtime: Runtime, item: ItemId, response: Response) -> Item:
     "/v1/items/{item:id}",
     tags=["items"],
     summary="Write an item",
-    responses=problems(409, 413, 422),
+    responses=problems(400, 409, 413),
 )
 async def put_item(
     runtime: Runtime, item: ItemId, body: ItemInput, response: Response, if_match: IfMatch = None
@@ -103,7 +101,7 @@ async def put_item(
     "/v1/items/{item:id}",
     tags=["items"],
     summary="Change an item",
-    responses=problems(404, 409, 413, 422),
+    responses=problems(400, 404, 409, 413),
 )
 async def patch_item(
     runtime: Runtime, item: ItemId, patch: Patch, response: Response, if_match: IfMatch = None
@@ -120,10 +118,7 @@ async def patch_item(
 
 
 @router.delete(
-    "/v1/items/{item:id}",
-    tags=["items"],
-    summary="Delete an item",
-    responses=SAFE | problems(404, 422),
+    "/v1/items/{item:id}", tags=["items"], summary="Delete an item", responses=SAFE | problems(404)
 )
 async def delete_item(runtime: Runtime, item: ItemId, response: Response) -> Receipt:
     """Forget the item: its document, what was learned of it, its part in every history.
@@ -149,7 +144,7 @@ def _unknown_item(item: str) -> NotFound:
 # --- users --------------------------------------------------------------------------------------------
 
 
-@router.get("/v1/users", tags=["users"], summary="List users", responses=problems(422))
+@router.get("/v1/users", tags=["users"], summary="List users")
 async def list_users(runtime: Runtime, limit: Limit = 100, cursor: Cursor = None) -> Page[User]:
     """Every user that has a document or learned feedback, in the order of the ids' bytes."""
     after = None if cursor is None else read_cursor("users", cursor)
@@ -165,16 +160,14 @@ async def list_users(runtime: Runtime, limit: Limit = 100, cursor: Cursor = None
     )
 
 
-@router.get(
-    "/v1/users/{user:id}", tags=["users"], summary="Read a user", responses=problems(404, 422)
-)
+@router.get("/v1/users/{user:id}", tags=["users"], summary="Read a user", responses=problems(404))
 async def get_user(runtime: Runtime, user: UserId, response: Response) -> User:
     """The user's document; version 0 if they are known from feedback alone."""
     return _user(user, await _known_user(runtime, user), response)
 
 
 @router.put(
-    "/v1/users/{user:id}", tags=["users"], summary="Write a user", responses=problems(409, 413, 422)
+    "/v1/users/{user:id}", tags=["users"], summary="Write a user", responses=problems(400, 409, 413)
 )
 async def put_user(
     runtime: Runtime, user: UserId, body: UserInput, response: Response, if_match: IfMatch = None
@@ -189,7 +182,7 @@ async def put_user(
     "/v1/users/{user:id}",
     tags=["users"],
     summary="Change a user",
-    responses=problems(404, 409, 413, 422),
+    responses=problems(400, 404, 409, 413),
 )
 async def patch_user(
     runtime: Runtime, user: UserId, patch: Patch, response: Response, if_match: IfMatch = None
@@ -202,12 +195,7 @@ async def patch_user(
     return _user(user, document, response)
 
 
-@router.delete(
-    "/v1/users/{user:id}",
-    tags=["users"],
-    summary="Delete a user",
-    responses=SAFE | problems(422),
-)
+@router.delete("/v1/users/{user:id}", tags=["users"], summary="Delete a user", responses=SAFE)
 async def delete_user(runtime: Runtime, user: UserId, response: Response) -> Receipt:
     """Delete everything of a user: document, history, what was learned. The answer is the receipt.
 

@@ -9,10 +9,12 @@ from typing import Any
 import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from pydantic.json_schema import models_json_schema
 
 from service.api.auth import ROLES
 from service.api.feedback import Feedback, Written
 from service.api.problems import CODES, MEDIA_TYPE
+from service.api.schemas import BulkWritten, ItemLine
 from service.api.upload import Uploaded
 
 FEEDBACK_EXAMPLE = {
@@ -127,8 +129,14 @@ def _document(app: FastAPI) -> Json:
     _, schemas = msgspec.json.schema_components(
         [Feedback, Written, Uploaded], ref_template="#/components/schemas/{name}"
     )
+    _, lines = models_json_schema(
+        [(ItemLine, "validation"), (BulkWritten, "serialization")],
+        ref_template="#/components/schemas/{model}",
+    )
     components = out.setdefault("components", {})
-    components.setdefault("schemas", {}).update(schemas, Problem=PROBLEM_SCHEMA)
+    components.setdefault("schemas", {}).update(lines["$defs"], **schemas, Problem=PROBLEM_SCHEMA)
+    for framework in ("HTTPValidationError", "ValidationError"):
+        components["schemas"].pop(framework, None)
     components["securitySchemes"] = {
         "key": {"type": "http", "scheme": "bearer", "bearerFormat": "hr_<id>_<secret>"}
     }
@@ -139,8 +147,13 @@ def _document(app: FastAPI) -> Json:
 
 
 def _complete(operation: Json, need: str) -> None:
+    """Add what holds for every route: the role it needs, and the problems that any request can meet."""
     operation.pop("x-streams", None)
     operation["x-role"] = need
+    common = [422, 500]
     if need != "open":
         operation["security"] = [{"key": []}]
-    operation["responses"] = dict(sorted(operation["responses"].items()))
+        common += [401, 403, 503]
+    responses = operation["responses"]
+    responses |= {str(status): one for status, one in problems(*common).items()}
+    operation["responses"] = dict(sorted(responses.items()))

@@ -20,7 +20,7 @@ Partition = Annotated[
 Points = Annotated[int, Query(ge=1, le=10_000, description="Most points, the newest ones.")]
 
 
-@router.get("/v1/experts", summary="Compare the experts", responses=problems(404, 422))
+@router.get("/v1/experts", summary="Compare the experts", responses=problems(404))
 async def get_experts(runtime: Runtime, partition: Partition = 0) -> Experts:
     """Weights, losses, and each expert's regret to the best one in hindsight."""
     _check(runtime, partition)
@@ -34,7 +34,7 @@ async def get_experts(runtime: Runtime, partition: Partition = 0) -> Experts:
     )
 
 
-@router.get("/v1/experts/history", summary="Plot the experts", responses=problems(404, 422))
+@router.get("/v1/experts/history", summary="Plot the experts", responses=problems(404))
 async def get_expert_history(
     runtime: Runtime, partition: Partition = 0, limit: Points = 1_000
 ) -> ExpertHistory:
@@ -46,7 +46,7 @@ async def get_expert_history(
     return ExpertHistory(partition=partition, points=points)
 
 
-@router.get("/v1/topics", summary="Show the topics", responses=problems(404, 422))
+@router.get("/v1/topics", summary="Show the topics", responses=problems(404))
 async def get_topics(runtime: Runtime, partition: Partition = 0) -> Topics:
     """The items that weigh most in each component of the non-negative expert: tastes it has found.
 

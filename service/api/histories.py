@@ -27,7 +27,7 @@ Cursor = Annotated[
 ]
 
 
-@router.get("/v1/users/{user:id}/ratings", summary="Read a user's history", responses=problems(422))
+@router.get("/v1/users/{user:id}/ratings", summary="Read a user's history")
 async def get_history(
     runtime: Runtime, user: UserId, limit: Limit = 100, cursor: Cursor = None
 ) -> Page[Event]:
@@ -47,7 +47,7 @@ async def get_history(
 @router.delete(
     "/v1/users/{user:id}/ratings/{item:id}",
     summary="Delete a rating",
-    responses=SAFE | problems(404, 422),
+    responses=SAFE | problems(404),
 )
 async def delete_rating(
     runtime: Runtime, user: UserId, item: ItemId, response: Response

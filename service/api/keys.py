@@ -20,7 +20,7 @@ KeyId = Annotated[str, Path(pattern=r"^[0-9a-f]{12}$", description="The key's id
 
 
 @router.post(
-    "/v1/admin/keys", status_code=201, summary="Make an API key", responses=problems(413, 422)
+    "/v1/admin/keys", status_code=201, summary="Make an API key", responses=problems(400, 413)
 )
 async def post_key(runtime: Runtime, body: NewKeyInput, response: Response) -> CreatedKey:
     """The secret is in this answer and nowhere else: it is stored hashed.
@@ -40,7 +40,7 @@ async def list_keys(runtime: Runtime) -> Page[Key]:
     return Page(items=[Key(**_shown(key)) for key in keys], next_cursor=None)
 
 
-@router.delete("/v1/admin/keys/{key}", summary="Revoke an API key", responses=problems(404, 422))
+@router.delete("/v1/admin/keys/{key}", summary="Revoke an API key", responses=problems(404))
 async def delete_key(runtime: Runtime, key: KeyId) -> Key:
     """The key stops working within two seconds in every process. It stays in the list."""
     return Key(**_shown(await runtime.keys.revoke(key)))

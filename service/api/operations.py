@@ -6,7 +6,6 @@ from starlette.responses import Response
 
 from core.meaning import NEGATIVE_TO, POSITIVE_FROM, RATING_WEIGHT
 from core.online.model import Scale
-from service.api.documentation import problems
 from service.api.problems import problem
 from service.api.routing import Route, Runtime
 from service.api.schemas import Health, KindMeaning, PartitionStats, RatingMeaning, Ready, Stats
@@ -26,7 +25,7 @@ async def get_health() -> Health:
     return Health(status="ok")
 
 
-@router.get("/readyz", summary="Can it serve?", response_model=Ready, responses=problems(503))
+@router.get("/readyz", summary="Can it serve?", response_model=Ready)
 async def get_ready(request: Request, runtime: Runtime) -> Ready | Response:
     """Ready once the store answers, the namespace is open and the kernels are compiled.
 
@@ -49,7 +48,7 @@ async def get_ready(request: Request, runtime: Runtime) -> Ready | Response:
     )
 
 
-@router.get("/v1/stats", summary="How is it doing?", responses=problems(503))
+@router.get("/v1/stats", summary="How is it doing?")
 async def get_stats(runtime: Runtime) -> Stats:
     """Counters, lag, memory by family of keys, and what each kind of event means."""
     namespace = runtime.namespace

@@ -31,7 +31,6 @@ MinSequence = Annotated[
 @router.get(
     "/v1/users/{user:id}/predictions/{item:id}",
     summary="Predict a rating",
-    responses=problems(422, 503),
 )
 async def get_prediction(
     runtime: Runtime, user: UserId, item: ItemId, min_sequence: MinSequence = None
@@ -45,7 +44,7 @@ async def get_prediction(
     return prediction
 
 
-@router.post("/v1/predictions", summary="Predict many ratings", responses=problems(413, 422, 503))
+@router.post("/v1/predictions", summary="Predict many ratings", responses=problems(400, 413))
 async def post_predictions(
     runtime: Runtime, body: Pairs, min_sequence: MinSequence = None
 ) -> Predictions:

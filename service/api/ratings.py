@@ -71,7 +71,7 @@ _WAIT = parameter(
         ),
         "responses": answers(
             {202: "Written", 200: "Written"},
-            (400, 401, 403, 413, 415, 422, 503),
+            (413, 415),
             {202: "The rows are safe.", 200: "They have also been learned (`?wait=learned`)."},
         ),
     },
@@ -102,9 +102,7 @@ async def post_ratings(request: Request) -> Response:
         "x-streams": True,
         "parameters": [_IDEMPOTENCY],
         "requestBody": ndjson_body("Feedback", FEEDBACK_EXAMPLE),
-        "responses": answers(
-            {202: "Uploaded"}, (401, 403, 415, 422, 503), {202: "The good rows are safe."}
-        ),
+        "responses": answers({202: "Uploaded"}, (415,), {202: "The good rows are safe."}),
     },
 )
 async def post_stream(request: Request) -> Response:

@@ -91,8 +91,9 @@ class Upload:
     async def _take(self, block: Block) -> None:
         self._summary.lines += block.n
         indexes, events = self._decode(block)
-        numbers = await self._intake.numbers.give([event.item for event in events])
-        if not all(event.item in numbers for event in events):
+        items = dict.fromkeys([event.item for event in events])
+        numbers = await self._intake.numbers.give(items)
+        if len(numbers) < len(items):
             indexes, events = self._numbered(indexes, events, numbers)
         entries = self._entries(indexes, events, numbers) if events else []
         await self._appended()
@@ -248,7 +249,7 @@ def entry(
     return Entry(
         users=tuple(index),
         user_ix=np.fromiter(map(index.__getitem__, users), np.uint32, n),
-        item=np.fromiter((numbers[event.item] for event in events), np.uint32, n),
+        item=np.fromiter([numbers[event.item] for event in events], np.uint32, n),
         value=_values(events),
         time_ms=_times(events, now),
         kind=_kinds(rules, events),
