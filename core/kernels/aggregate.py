@@ -244,11 +244,12 @@ def hedge(
     Cost       O(n m); without share the weights are normalised only where they are read
     Reference  tests/core/reference_default.py::hedge
     """
+    m = log_weight.size
     for t in range(rating.size):
         if out.size > 0:
             _softmax(log_weight, scratch)
             out[t] = _mixture(scratch, clipped, t)
-        for e in range(log_weight.size):
+        for e in range(m):
             lost = abs(clipped[t, e] - rating[t]) / 4.0
             log_weight[e] += log_beta * lost
             loss[0, e] += lost
@@ -256,7 +257,7 @@ def hedge(
         if share > 0.0:
             _softmax(log_weight, scratch)
             _share_out(scratch, share)
-            for e in range(log_weight.size):
+            for e in range(m):
                 log_weight[e] = np.log(scratch[e])
 
 

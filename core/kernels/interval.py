@@ -1,6 +1,6 @@
 """Central 80 % intervals from the residuals of predictions made before learning.
 
-Residuals fall into decayed histograms, one for each bucket of (events of the user, events of the item) and one for all.
+Residuals fall into decayed histograms, one for each bucket of (events of the user, events of the item).
 """
 
 from core.kernels.jit import helper, kernel
@@ -13,12 +13,13 @@ BINS, WIDTH, REACH = 81, 0.1, 4.0
 CLASSES = 4
 BUCKETS = CLASSES * CLASSES
 LOW, HIGH = 0.1, 0.9
-GROWTH, SHARED_GROWTH = 1.0003, 1.0001
+GROWTH = 1.0003
 """Newer residuals weigh more: the same as decaying all others, but only one bin changes. A bucket forgets by its
 own events: a rare one would otherwise hold too few."""
 LIMIT = 1e9
 PSEUDO = 40.0
 REFRESH = 64
+TINY = 1e-300
 
 
 @helper
@@ -33,41 +34,43 @@ def _bucket(known: F64, t: int) -> int:
 
 
 @helper
-def _quantile(histogram: F64, bucket: int, prior: float, target: float) -> float:
-    """Return where the bucket's histogram + prior times the shared one first holds ``target``."""
+def _mix(histogram: F64, weight: F64, bucket: int, mixed: F64) -> float:
+    """Write the bucket's histogram with PSEUDO events of all buckets' put to it; return the sum."""
+    mixed[:] = 0.0
+    for k in range(BUCKETS):
+        scale = 1.0 / weight[k]
+        for b in range(BINS):
+            mixed[b] += scale * histogram[k, b]
+    everything = 0.0
+    own = 0.0
+    for b in range(BINS):
+        everything += mixed[b]
+        own += histogram[bucket, b]
+    pseudo = PSEUDO / everything
+    scale = 1.0 / weight[bucket]
+    for b in range(BINS):
+        mixed[b] = scale * histogram[bucket, b] + pseudo * mixed[b]
+    return float(scale * own + PSEUDO)
+
+
+@helper
+def _quantile(mixed: F64, target: float) -> float:
+    """Return the residual up to which the histogram holds ``target``."""
     below = 0.0
     for b in range(BINS):
-        here = histogram[bucket, b] + prior * histogram[BUCKETS, b]
-        if here > 0.0 and below + here >= target:
-            return float(WIDTH * (b - 0.5 + (target - below) / here) - REACH)
-        below += here
+        if below + mixed[b] >= target:
+            return float(WIDTH * (b - 0.5 + (target - below) / max(mixed[b], TINY)) - REACH)
+        below += mixed[b]
     return REACH
 
 
 @helper
-def _refresh(histogram: F64, weight: F64, bucket: int, bounds: F64) -> None:
-    """Compute the bucket's two quantiles anew."""
-    own = 0.0
-    shared = 0.0
+def _scale_back(histogram: F64, weight: F64, bucket: int) -> None:
+    """Measure a bucket in units of its newest residual: nothing but the numbers' size changes."""
+    scale = 1.0 / weight[bucket]
     for b in range(BINS):
-        own += histogram[bucket, b]
-        shared += histogram[BUCKETS, b]
-    pseudo = PSEUDO * weight[bucket]
-    mass = own + pseudo
-    bounds[bucket, 0] = _quantile(histogram, bucket, pseudo / shared, LOW * mass)
-    bounds[bucket, 1] = _quantile(histogram, bucket, pseudo / shared, HIGH * mass)
-
-
-@helper
-def _add(histogram: F64, weight: F64, row: int, b: int, growth: float) -> None:
-    """Count one residual; weights that have grown large are scaled back, which changes nothing else."""
-    histogram[row, b] += weight[row]
-    weight[row] *= growth
-    if weight[row] > LIMIT:
-        scale = 1.0 / weight[row]
-        for c in range(BINS):
-            histogram[row, c] *= scale
-        weight[row] = 1.0
+        histogram[bucket, b] *= scale
+    weight[bucket] = 1.0
 
 
 @kernel
@@ -78,32 +81,35 @@ def interval(
     histogram: F64,
     weight: F64,
     bounds: F64,
+    mixed: F64,
     low: float,
     high: float,
     out: F64,
 ) -> None:
     """Write the interval around each prediction, then count its residual.
 
-    Equation   out = center + quantiles .1 and .9 of (the bucket's histogram + 40 events of the shared one)
-    Symbols    known from ``core.kernels.aggregate.context`` · histogram (buckets + 1, bins), the last is the shared one ·
-               weight (buckets + 1,) of the next residual, grows by 1.0003, shared 1.0001 ·
-               bounds (buckets, 3): both quantiles, and residuals to go until they are computed anew ·
-               out (n, 2), clipped to low..high
-    Cost       O(n), and O(bins) every 64 residuals of a bucket
+    Equation   out = center + quantiles .1 and .9 of (the bucket's histogram + 40 events of all buckets')
+    Symbols    known from ``core.kernels.aggregate.context`` · histogram (buckets, bins) · weight (buckets,) of the
+               next residual, grows by 1.0003 · bounds (buckets, 3): both quantiles, and residuals to go until they
+               are computed anew · mixed (bins,) scratch · out (n, 2), clipped to low..high
+    Cost       O(n), and O(buckets bins) every 64 residuals of a bucket
     Reference  tests/core/reference_default.py::interval
     """
     for t in range(rating.size):
-        bucket = _bucket(known, t)
-        out[t, 0] = min(max(center[t] + bounds[bucket, 0], low), high)
-        out[t, 1] = min(max(center[t] + bounds[bucket, 1], low), high)
+        k = _bucket(known, t)
+        out[t, 0] = min(max(center[t] + bounds[k, 0], low), high)
+        out[t, 1] = min(max(center[t] + bounds[k, 1], low), high)
         residual = min(max(rating[t] - center[t], -REACH), REACH)
-        b = int((residual + REACH) / WIDTH + 0.5)
-        _add(histogram, weight, bucket, b, GROWTH)
-        _add(histogram, weight, BUCKETS, b, SHARED_GROWTH)
-        bounds[bucket, 2] -= 1.0
-        if bounds[bucket, 2] <= 0.0:
-            bounds[bucket, 2] = REFRESH
-            _refresh(histogram, weight, bucket, bounds)
+        histogram[k, int((residual + REACH) / WIDTH + 0.5)] += weight[k]
+        weight[k] *= GROWTH
+        bounds[k, 2] -= 1.0
+        if bounds[k, 2] <= 0.0:
+            mass = _mix(histogram, weight, k, mixed)
+            bounds[k, 0] = _quantile(mixed, LOW * mass)
+            bounds[k, 1] = _quantile(mixed, HIGH * mass)
+            bounds[k, 2] = REFRESH
+        if weight[k] > LIMIT:
+            _scale_back(histogram, weight, k)
 
 
 @kernel

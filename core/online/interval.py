@@ -11,11 +11,12 @@ class Intervals:
 
     def __init__(self, low: float, high: float) -> None:
         self._low, self._high = low, high
-        self._histogram = np.zeros((kernels.BUCKETS + 1, kernels.BINS))
-        self._weight = np.ones(kernels.BUCKETS + 1)
+        self._histogram = np.zeros((kernels.BUCKETS, kernels.BINS))
+        self._weight = np.ones(kernels.BUCKETS)
+        self._mixed = np.zeros(kernels.BINS)
         self._bounds = np.zeros((kernels.BUCKETS, 3))
         self._bounds[:, 0], self._bounds[:, 1] = -1.5, 1.5
-        # a bucket is an array of its own: a commit of one event writes two of them, not all
+        # a bucket is an array of its own: a commit of one event writes one of them
         self.state: dict[str, F64] = {
             f"histogram.{bucket}": row for bucket, row in enumerate(self._histogram)
         } | {"weight": self._weight, "bounds": self._bounds}
@@ -30,6 +31,7 @@ class Intervals:
             self._histogram,
             self._weight,
             self._bounds,
+            self._mixed,
             self._low,
             self._high,
             out,
