@@ -42,6 +42,13 @@ class ServiceProcess:
         return self._settings.data_dir / "serve.log"
 
     @property
+    def pid(self) -> int:
+        """Process id of the supervisor."""
+        if self._process is None:
+            raise NotReady("the service is not running")
+        return self._process.pid
+
+    @property
     def alive(self) -> bool:
         """Whether it still runs."""
         return self._process is not None and self._process.poll() is None

@@ -187,7 +187,7 @@ class Demo:
 
 def sample_world(seed: int) -> World:
     """Return the world of our own, small enough that learning shows within a minute."""
-    world = SampleWorld(seed, n_users=120, n_items=240)
+    world = SampleWorld(seed, n_users=60, n_items=150)
     ratings = (
         {"user": event.user, "item": event.item, "rating": event.rating} for event in world.events()
     )

@@ -85,6 +85,6 @@ class _Text:
 
 
 def _progress() -> Progress:
-    return Progress(
-        SpinnerColumn(), TextColumn("{task.fields[said]}"), console=Console(stderr=True)
-    )
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.fields[said]}"))
+    return Progress(*columns, console=console, disable=not console.is_terminal)

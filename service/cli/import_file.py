@@ -125,12 +125,14 @@ def part_key(index: int, part: Part) -> str:
 
 
 def _progress() -> Progress:
+    console = Console(stderr=True)
     return Progress(
         BarColumn(),
         TaskProgressColumn(),
         TextColumn("{task.fields[rows]}"),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=console,
+        disable=not console.is_terminal,
     )
 
 

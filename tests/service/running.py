@@ -1,0 +1,34 @@
+"""A whole service for tests: on a port that the system chose, in a directory of its own."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from service.processes import command_line
+from service.service_process import ServiceProcess
+from service.settings import Settings
+
+
+def service(directory: Path, **settings: Any) -> ServiceProcess:
+    """Return a service that starts when it is entered; ``settings`` are Settings' fields."""
+    return ServiceProcess(Settings(port=0, data_dir=directory / "data", **settings))
+
+
+def started(running: ServiceProcess) -> dict[str, list[int]]:
+    """Return the process ids under which each child was started so far, the newest last."""
+    pids: dict[str, list[int]] = {}
+    for line in running.log.read_text().splitlines():
+        if line.startswith("{") and (event := json.loads(line))["event"] == "child_started":
+            pids.setdefault(event["child"], []).append(event["pid"])
+    return pids
+
+
+def store_pid(running: ServiceProcess) -> int:
+    """Return the process id of the private server."""
+    record = running.log.parent / "server.json"
+    return int(json.loads(record.read_text())["pid"])
+
+
+def is_gone(pid: int) -> bool:
+    """Whether no process of this id is left (one that nobody waited for counts as gone)."""
+    return command_line(pid) == ""

@@ -1,0 +1,136 @@
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+import redis
+
+from service import supervisor
+from service.errors import Misconfigured
+from service.listening import listen, url_of
+from service.service_process import ServiceProcess
+from service.settings import Settings
+from service.supervisor import COMMAND, ENDS_ALLOWED, Child, Supervisor
+from tests.server import PrivateServer, wait_until
+from tests.service.running import is_gone, service, started, store_pid
+
+RATING = {"user": "ada", "item": "a", "rating": 4}
+
+
+def everything(running: ServiceProcess) -> list[int]:
+    """The supervisor first."""
+    return [running.pid, store_pid(running), *(pids[-1] for pids in started(running).values())]
+
+
+def test_the_whole_service_answers_and_leaves_no_process_behind(tmp_path: Path) -> None:
+    with service(tmp_path, api_processes=2) as running:
+        with running.client() as client:
+            client.wait_until_ready()
+            assert client.post("/v1/ratings", [RATING], wait="learned")["accepted"] == 1
+        pids = everything(running)
+        assert set(started(running)) == {"learner-0", "api-0", "api-1"}
+    assert all(is_gone(pid) for pid in pids)
+    assert "service_stopped" in running.log.read_text()
+    assert not (tmp_path / "data" / "server.json").exists()
+
+
+@pytest.mark.parametrize("name", ["learner-0", "api-0", "store"])
+def test_what_is_killed_comes_back_and_nothing_is_lost(tmp_path: Path, name: str) -> None:
+    with service(tmp_path) as running, running.client() as client:
+        client.wait_until_ready()
+        client.post("/v1/ratings", [RATING], wait="learned")
+        pid = store_pid(running) if name == "store" else started(running)[name][-1]
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: is_gone(pid))
+        sequence = client.post("/v1/ratings", RATING | {"item": "b"})["sequence"]
+        client.wait_until_learned(sequence, 20.0)
+        history = client.get("/v1/users/ada/ratings")["items"]
+        assert sorted(event["item"] for event in history) == ["a", "b"]
+
+
+def test_when_the_supervisor_is_killed_everything_ends(tmp_path: Path) -> None:
+    with service(tmp_path) as running:
+        with running.client() as client:
+            client.wait_until_ready()
+        pids = everything(running)
+        os.kill(running.pid, signal.SIGKILL)
+        for pid in pids[1:]:
+            wait_until(partial(is_gone, pid))
+
+
+def test_a_child_that_keeps_ending_stops_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "COMMAND", (sys.executable, "-c", "raise SystemExit(3)"))
+    monkeypatch.setattr(supervisor, "FIRST_PAUSE_S", 0.001)
+    said = pytest.raises(Misconfigured, match=f"ended {ENDS_ALLOWED} times.*exit code 3")
+    with closing(listen("127.0.0.1", 0)) as listener, said:
+        asyncio.run(Supervisor(Settings(), None, listener).run())
+
+
+def test_a_child_whose_settings_do_not_fit_is_not_started_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(supervisor, "COMMAND", (sys.executable, "-c", "raise SystemExit(2)"))
+    said = pytest.raises(Misconfigured, match="cannot run")
+    with closing(listen("127.0.0.1", 0)) as listener, said:
+        asyncio.run(Supervisor(Settings(), None, listener).run())
+
+
+def test_a_learner_that_is_replaced_over_and_over_is_no_failure() -> None:
+    child = Child("learner-0", [])
+    assert [child.ended_too_often(second) for second in (0, 8, 16, 24, 32, 33)] == [
+        False,
+        False,
+        False,
+        False,
+        False,
+        True,
+    ]
+    assert child.pause_s <= supervisor.LONGEST_PAUSE_S
+
+
+def refusal(*arguments: str, **environment: str) -> str:
+    """What `hedgerow serve` says when it does not start."""
+    done = subprocess.run(
+        [*COMMAND, "serve", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | environment,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_a_public_address_is_refused_while_there_is_no_key(tmp_path: Path) -> None:
+    everywhere = "0.0.0.0"  # noqa: S104 - refused before anything listens
+    said = refusal("--host", everywhere, "--port", "0", "--data-dir", str(tmp_path))
+    assert "hedgerow keys create" in said
+
+
+def test_a_port_in_use_is_said_with_the_way_out(tmp_path: Path) -> None:
+    with closing(listen("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert "--port" in refusal("--port", port, "--data-dir", str(tmp_path))
+
+
+def test_an_unknown_setting_stops_the_start(tmp_path: Path) -> None:
+    said = refusal("--data-dir", str(tmp_path), HEDGEROW_PARTITION="2")
+    assert "did you mean HEDGEROW_PARTITIONS?" in said
+
+
+def test_a_given_server_that_may_evict_is_refused(private_server: PrivateServer) -> None:
+    with redis.Redis.from_url(private_server.url) as client:
+        client.config_set("maxmemory-policy", "allkeys-lru")
+    assert "noeviction" in refusal(HEDGEROW_REDIS_URL=private_server.url)
+
+
+def test_where_a_socket_listens_is_said_as_an_address() -> None:
+    with closing(listen("127.0.0.1", 0)) as listener:
+        assert url_of(listener) == f"http://127.0.0.1:{listener.getsockname()[1]}"
