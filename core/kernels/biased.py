@@ -34,63 +34,6 @@ def _dot(users: F32, items: F32, u: int, v: int, first: int, rank: int) -> float
 
 
 @helper
-def _gain_bias(rows: F32, row: int, seen: int, delta: float, a: float) -> float:
-    """Count the bias's partner, the constant 1, and return the gain of its step."""
-    rows[row, seen] += np.float32(1.0)
-    return float(a / np.sqrt(delta + rows[row, seen]))
-
-
-@helper
-def _gain(
-    rows: F32,
-    row: int,
-    partners: F32,
-    partner: int,
-    first: int,
-    rank: int,
-    settings: F64,
-    s: int,
-    gain: F32,
-    side: int,
-) -> float:
-    """Add x x to a row's accumulators, x the partner's factors, write the gain g and return g.x."""
-    delta = np.float32(settings[s, DELTA_FACTOR])
-    a = np.float32(settings[s, GAIN_FACTOR])
-    i, j, k = np.uint64(row), np.uint64(partner), np.uint64(side)
-    at = np.uint64(first + 1)
-    seen = np.uint64(first + 2 + rank)
-    for d in range(np.uint64(rank)):
-        x = partners[j, at + d]
-        squares = rows[i, seen + d] + x * x
-        rows[i, seen + d] = squares
-        gain[k, d] = a * x / np.sqrt(delta + squares)
-    total = np.float32(0.0)
-    for d in range(np.uint64(rank)):
-        total += gain[k, d] * partners[j, at + d]
-    return float(total)
-
-
-@helper
-def _move(
-    rows: F32,
-    row: int,
-    first: int,
-    rank: int,
-    tau: float,
-    decay: float,
-    gain_bias: float,
-    gain: F32,
-    side: int,
-) -> None:
-    """Make one side's step."""
-    rows[row, first] = (rows[row, first] + tau * gain_bias) / (1.0 + decay * gain_bias)
-    step = np.float32(tau)
-    i, k, at = np.uint64(row), np.uint64(side), np.uint64(first + 1)
-    for d in range(np.uint64(rank)):
-        rows[i, at + d] += step * gain[k, d]
-
-
-@helper
 def _step(
     users: F32,
     items: F32,
@@ -107,19 +50,38 @@ def _step(
     loss = min(max(abs(error) - settings[s, EPS], 0.0), settings[s, CAP])
     if loss <= 0.0:
         return
-    total_u = 1.0 + _gain(users, u, items, v, first, rank, settings, s, gain, 0)
-    total_v = 1.0 + _gain(items, v, users, u, first, rank, settings, s, gain, 1)
-    a, delta = settings[s, GAIN_BIAS], settings[s, DELTA_BIAS]
-    bias_u = _gain_bias(users, u, first + 1 + rank, delta, a)
-    bias_v = _gain_bias(items, v, first + 1 + rank, delta, a)
-    total_u += bias_u
-    total_v += bias_v
+    i, j = np.uint64(u), np.uint64(v)
+    at, bias_at = np.uint64(first + 1), np.uint64(first + 1 + rank)
+    squares = bias_at + np.uint64(1)
+    n = np.uint64(rank)
+    a, delta = np.float32(settings[s, GAIN_FACTOR]), np.float32(settings[s, DELTA_FACTOR])
+    for d in range(n):
+        x, y = items[j, at + d], users[i, at + d]
+        users[i, squares + d] += x * x
+        items[j, squares + d] += y * y
+        gain[0, d] = a * x / np.sqrt(delta + users[i, squares + d])
+        gain[1, d] = a * y / np.sqrt(delta + items[j, squares + d])
+    sum_u = sum_v = np.float32(0.0)
+    for d in range(n):
+        sum_u += gain[0, d] * items[j, at + d]
+        sum_v += gain[1, d] * users[i, at + d]
+    users[i, bias_at] += np.float32(1.0)
+    items[j, bias_at] += np.float32(1.0)
+    gain_u = settings[s, GAIN_BIAS] / np.sqrt(settings[s, DELTA_BIAS] + users[i, bias_at])
+    gain_v = settings[s, GAIN_BIAS] / np.sqrt(settings[s, DELTA_BIAS] + items[j, bias_at])
+    total_u = 1.0 + gain_u + sum_u
+    total_v = 1.0 + gain_v + sum_v
     if settings[s, JOINT] > 0.0:
         total_u = total_v = total_u + total_v - 1.0
     signed = loss if error > 0.0 else -loss
+    tau_u, tau_v = signed / total_u, signed / total_v
     decay = settings[s, BIAS_DECAY]
-    _move(users, u, first, rank, signed / total_u, decay, bias_u, gain, 0)
-    _move(items, v, first, rank, signed / total_v, decay, bias_v, gain, 1)
+    users[u, first] = (users[u, first] + tau_u * gain_u) / (1.0 + decay * gain_u)
+    items[v, first] = (items[v, first] + tau_v * gain_v) / (1.0 + decay * gain_v)
+    step_u, step_v = np.float32(tau_u), np.float32(tau_v)
+    for d in range(n):
+        users[i, at + d] += step_u * gain[0, d]
+        items[j, at + d] += step_v * gain[1, d]
 
 
 @kernel

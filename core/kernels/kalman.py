@@ -23,63 +23,64 @@ def _predict(users: F32, items: F32, u: int, v: int, first: int, rank: int, mean
 
 
 @helper
-def _spread(
-    rows: F32, row: int, partners: F32, partner: int, first: int, rank: int, px: F32, side: int
-) -> float:
-    """Write P x, x = (1, partner's factors), into ``px[side]`` and return x' P x."""
-    r, q, k = np.uint64(row), np.uint64(partner), np.uint64(side)
-    x = np.uint64(first)
+def _spread(users: F32, items: F32, u: int, v: int, first: int, rank: int, work: F32) -> float:
+    """Write x_u, x_v, P_u x_u, P_v x_v into the rows of ``work``; return S without the noise.
+
+    No loop both adds up and writes: see _dot in biased.py.
+    """
+    i, j, at = np.uint64(u), np.uint64(v), np.uint64(first)
+    for d in range(np.uint64(rank + 1)):
+        work[0, d] = items[j, at + d]
+        work[1, d] = users[i, at + d]
+    work[0, 0] = work[1, 0] = np.float32(1.0)
     at = np.uint64(first + rank + 1)
-    one = np.uint64(1)
-    px[k, 0] = rows[r, at]
-    variance = rows[r, at]
-    for i in range(one, np.uint64(rank + 1)):
-        at += i
-        bias = rows[r, at]
-        factor = partners[q, x + i]
-        px[k, 0] += bias * factor
-        total = np.float32(0.0)
-        for j in range(one, i):
-            total += rows[r, at + j] * partners[q, x + j]
-        for j in range(one, i):
-            px[k, j] += rows[r, at + j] * factor
-        own = rows[r, at + i] * factor
-        px[k, i] = bias + total + own
-        variance += factor * (np.float32(2.0) * (bias + total) + own)
+    variance = np.float32(0.0)
+    for r in range(np.uint64(rank + 1)):
+        at += r  # row r of the triangle: columns at .. at + r
+        x, y = work[0, r], work[1, r]
+        sum_u = sum_v = overlap = np.float32(0.0)
+        for c in range(r):
+            sum_u += users[i, at + c] * work[0, c]
+            sum_v += items[j, at + c] * work[1, c]
+            overlap += users[i, at + c] * items[j, at + c]
+        for c in range(r):
+            work[2, c] += users[i, at + c] * x
+            work[3, c] += items[j, at + c] * y
+        own_u, own_v = users[i, at + r] * x, items[j, at + r] * y
+        work[2, r] = sum_u + own_u
+        work[3, r] = sum_v + own_v
+        variance += x * (sum_u + sum_u + own_u) + y * (sum_v + sum_v + own_v)
+        if r > 0:  # the trace is that of the factors: without the column of the bias
+            overlap -= users[i, at] * items[j, at]
+            variance += overlap + overlap + users[i, at + r] * items[j, at + r]
     return float(variance)
 
 
 @helper
-def _overlap(users: F32, items: F32, u: int, v: int, first: int, rank: int) -> float:
-    """Return the trace of the product of both sides' covariances of the factors."""
-    r, q = np.uint64(u), np.uint64(v)
-    at = np.uint64(first + rank + 1)
-    one = np.uint64(1)
-    off = np.float32(0.0)
-    diagonal = np.float32(0.0)
-    for i in range(one, np.uint64(rank + 1)):
-        at += i
-        for j in range(one, i):
-            off += users[r, at + j] * items[q, at + j]
-        diagonal += users[r, at + i] * items[q, at + i]
-    return float(diagonal + np.float32(2.0) * off)
-
-
-@helper
 def _correct(
-    rows: F32, row: int, first: int, rank: int, px: F32, side: int, error: float, variance: float
+    users: F32,
+    items: F32,
+    u: int,
+    v: int,
+    first: int,
+    rank: int,
+    work: F32,
+    error: float,
+    variance: float,
 ) -> None:
-    """Move the mean by P x e / S and shrink the covariance by P x x' P / S."""
-    step = np.float32(error / variance)
-    shrink = np.float32(1.0 / variance)
-    r, k, x = np.uint64(row), np.uint64(side), np.uint64(first)
+    """Move both means by P x e / S and shrink both covariances by P x x' P / S."""
+    i, j = np.uint64(u), np.uint64(v)
+    step, shrink = np.float32(error / variance), np.float32(1.0 / variance)
+    mean = np.uint64(first)
     at = np.uint64(first + rank + 1)
-    for i in range(np.uint64(rank + 1)):
-        at += i
-        rows[r, x + i] += px[k, i] * step
-        scaled = px[k, i] * shrink
-        for j in range(i + np.uint64(1)):
-            rows[r, at + j] -= scaled * px[k, j]
+    for r in range(np.uint64(rank + 1)):
+        at += r
+        users[i, mean + r] += work[2, r] * step
+        items[j, mean + r] += work[3, r] * step
+        scaled_u, scaled_v = work[2, r] * shrink, work[3, r] * shrink
+        for c in range(r + np.uint64(1)):
+            users[i, at + c] -= scaled_u * work[2, c]
+            items[j, at + c] -= scaled_v * work[3, c]
 
 
 @kernel
@@ -93,14 +94,14 @@ def kalman(
     first: I64,
     rank: I64,
     settings: F64,
-    px: F32,
+    work: F32,
     predictions: F64,
 ) -> None:
     """Predict, then learn, n ratings with m experts; see the module docstring for the rows.
 
     Equation   p = mu + b_u + b_i + u.v; S = noise + x_u' P_u x_u + x_v' P_v x_v + tr(P_u P_v) (factors);
                m += P x e / S; P -= P x x' P / S; e clipped at clip_sigmas sqrt(S)
-    Symbols    x_u = (1, v), x_v = (1, u) at time t · px (2, largest rank + 1) f32 scratch · settings (m, 2) ·
+    Symbols    x_u = (1, v), x_v = (1, u) at time t · work (4, largest rank + 1) f32 scratch · settings (m, 2) ·
                predictions (n, m) f64, not clipped
     Cost       O(n sum(rank^2)); allocates nothing
     Reference  tests/core/reference_default.py::kalman
@@ -111,13 +112,10 @@ def kalman(
             at, k = first[s], rank[s]
             p = _predict(users, items, u, v, at, k, mean[t])
             predictions[t, s] = p
-            variance = settings[s, NOISE] + _overlap(users, items, u, v, at, k)
-            variance += _spread(users, u, items, v, at, k, px, 0)
-            variance += _spread(items, v, users, u, at, k, px, 1)
+            variance = settings[s, NOISE] + _spread(users, items, u, v, at, k, work)
             bound = settings[s, CLIP_SIGMAS] * np.sqrt(variance)
             error = min(max(rating[t] - p, -bound), bound)
-            _correct(users, u, at, k, px, 0, error, variance)
-            _correct(items, v, at, k, px, 1, error, variance)
+            _correct(users, items, u, v, at, k, work, error, variance)
 
 
 @kernel

@@ -26,7 +26,7 @@ class KalmanGroup:
         self.width = int(widths.sum())
         self._offset = np.cumsum(widths) - widths
         self._settings = np.array([[e.noise_variance, e.clip_sigmas] for e in experts])
-        self._scratch = np.zeros((2, int(sizes.max())), dtype=np.float32)
+        self._work = np.zeros((4, int(sizes.max())), dtype=np.float32)
 
     def start(self, side: Side, id_hashes: U64, first_column: int, rows: F32) -> None:
         rows[:, first_column : first_column + self.width] = 0.0
@@ -53,7 +53,7 @@ class KalmanGroup:
             self._offset + first_column,
             self._rank,
             self._settings,
-            self._scratch,
+            self._work,
             predictions,
         )
 
