@@ -8,16 +8,22 @@ from service.rows import ItemRows, UserRows
 from service.store.codec import DELETE_ITEM, DELETE_RATING, read_history
 from service.store.histories import without_pair
 from service.store.profile_writer import Commit, ProfileWriter, Rewritten
+from service.store.row_store import RowStore
 
 
 class Deletions:
     """Turns one deletion into what its commit writes. What the experts learned before, they keep."""
 
     def __init__(
-        self, writer: ProfileWriter, items: ItemRows, users: UserRows, deleted: dict[int, int]
+        self,
+        writer: ProfileWriter,
+        store: RowStore,
+        items: ItemRows,
+        users: UserRows,
+        deleted: dict[int, int],
     ) -> None:
-        self._writer, self._items, self._users = writer, items, users
-        self._deleted = deleted
+        self._writer, self._store, self._deleted = writer, store, deleted
+        self._items, self._users = items, users
 
     def carry_out(self, kind: int, user: str, item: int, commit: Commit) -> Sequence[str]:
         """Put it into the commit; returns the users whose rows must be read anew after it."""
@@ -28,7 +34,7 @@ class Deletions:
         return self._user(user, commit)
 
     def _rating(self, user: str, item: int, commit: Commit) -> Sequence[str]:
-        history, trimmed = self._writer.history(user)
+        history, trimmed = self._store.history(user)
         seen = np.frombuffer(trimmed, dtype="<u4")
         kept = without_pair(read_history(history), item).tobytes()
         commit.rewritten = [Rewritten(user, kept, seen[seen != item].tobytes())]

@@ -100,16 +100,17 @@ class Learner:
             for name in ("learned", "duplicates", "others", "deletions", "trimmed_records")
         }
         self._deleted = self._writer.deleted_items()
-        self._saved = self._writer.arrays()
+        self._rows = rows = self._writer.rows()
+        self._saved = rows.arrays()
         restore(self.model, self._saved)
-        self._items = ItemRows(self.model, self._writer, client, namespace.name)
+        self._items = ItemRows(self.model, rows, client, namespace.name)
         self._items.load()
-        self._users = UserRows(self.model, self._writer, settings.users_in_memory, self._deleted)
+        self._users = UserRows(self.model, rows, settings.users_in_memory, self._deleted)
         self._window = DedupeWindow(
             settings.dedupe_window, int(settings.dedupe_max_age_h * 3_600_000)
         )
         self._window.load(self._writer.chunks())
-        self._deletions = Deletions(self._writer, self._items, self._users, self._deleted)
+        self._deletions = Deletions(self._writer, rows, self._items, self._users, self._deleted)
         self._topics = Topics(self.model, self._items, client, keys.topics)
         impression = settings.kinds.get("impression")
         self._impression = impression.code if impression else NO_KIND
@@ -305,7 +306,7 @@ class Learner:
         return [rewritten.user for rewritten in commit.rewritten]
 
     def _compacted(self, user: str, new: bytes) -> Rewritten:
-        stored, trimmed = self._writer.history(user)
+        stored, trimmed = self._rows.history(user)
         history = read_history(stored + new)
         kept, gone = compact(history, self._settings.kinds, self._settings.history_limit)
         self._counters["trimmed_records"] += len(history) - len(kept)

@@ -16,7 +16,7 @@ from core.types import F32, F64, I64
 from service.store.codec import HISTORY, read_history
 from service.store.histories import Records, recent_ratings
 from service.store.numbers import item_ids
-from service.store.profile_writer import ProfileWriter
+from service.store.row_store import RowStore
 
 ID_RUN = 256
 """Unknown items that lie closer together than this are looked up by one range of ids."""
@@ -31,11 +31,11 @@ class UserRows:
     def __init__(
         self,
         model: OnlineModel,
-        writer: ProfileWriter,
+        store: RowStore,
         capacity: int,
         deleted: Mapping[int, int],
     ) -> None:
-        self._model, self._writer, self._deleted = model, writer, deleted
+        self._model, self._store, self._deleted = model, store, deleted
         self.capacity = capacity
         self.table = model.user_table(capacity)
         self.records: I64 = np.zeros(capacity, dtype=np.int64)
@@ -75,8 +75,8 @@ class UserRows:
 
     def _read(self, users: list[str]) -> I64:
         # everything is read before anything here changes: the store may stop answering at any time
-        stored = [row for part in self._writer.user_rows(users) for row in part]
-        sizes = self._writer.history_sizes(users)
+        stored = [row for part in self._store.user_rows(users) for row in part]
+        sizes = self._store.history_sizes(users)
         rings = self._rings(users, sizes)
         if len(self._free) < len(users):
             self._make_room(len(users))
@@ -88,8 +88,8 @@ class UserRows:
         for slot, user in zip(slots.tolist(), users, strict=True):
             self._slots[user] = slot
             self.names[slot] = user
-            self.heads[slot] = self._writer.user_head(user)
-            self.history_keys[slot] = self._writer.history_key(user)
+            self.heads[slot] = self._store.user_head(user)
+            self.history_keys[slot] = self._store.history_key(user)
             if user in rings:
                 self._fill_ring(slot, rings[user])
         return slots
@@ -108,7 +108,7 @@ class UserRows:
         if not self._model.needs_recent:
             return {}
         known = [(user, size) for user, size in zip(users, sizes, strict=True) if size]
-        tails = self._writer.history_tails([user for user, _ in known], RECENT * HISTORY.itemsize)
+        tails = self._store.history_tails([user for user, _ in known], RECENT * HISTORY.itemsize)
         return {
             user: self._recent(user, tail, size)
             for (user, size), tail in zip(known, tails, strict=True)
@@ -117,7 +117,7 @@ class UserRows:
     def _recent(self, user: str, tail: bytes, size: int) -> Records:
         recent = recent_ratings(read_history(tail), self._deleted)
         if len(recent) < RECENT and size > len(tail):
-            whole, _ = self._writer.history(user)
+            whole, _ = self._store.history(user)
             recent = recent_ratings(read_history(whole), self._deleted)
         return recent
 
@@ -132,10 +132,8 @@ class UserRows:
 class ItemRows:
     """All item rows, indexed by item number."""
 
-    def __init__(
-        self, model: OnlineModel, writer: ProfileWriter, client: Any, namespace: str
-    ) -> None:
-        self._model, self._writer = model, writer
+    def __init__(self, model: OnlineModel, store: RowStore, client: Any, namespace: str) -> None:
+        self._model, self._store = model, store
         self._client, self._namespace = client, namespace
         self.table = model.item_table(0)
         self.heads: list[bytes] = []
@@ -146,12 +144,12 @@ class ItemRows:
 
     def load(self) -> None:
         """Read every stored row."""
-        numbers = self._writer.stored_items()
+        numbers = self._store.stored_items()
         if not numbers.size:
             return
         self._grow(int(numbers[-1]) + 1)
         at = 0
-        for part in self._writer.item_rows(numbers.tolist()):
+        for part in self._store.item_rows(numbers.tolist()):
             own = numbers[at : at + len(part)]
             self._place(own, self._rows(own, part))
             at += len(part)
@@ -198,7 +196,7 @@ class ItemRows:
     def _place(self, numbers: I64, rows: F32) -> None:
         self.table.rows[numbers] = rows
         for number in numbers.tolist():
-            self.heads[number] = self.heads[number] or self._writer.item_head(number)
+            self.heads[number] = self.heads[number] or self._store.item_head(number)
         self.here[numbers] = True
 
     def _grow(self, size: int) -> None:

@@ -17,8 +17,9 @@ from core.types import F32
 from service.errors import Misconfigured, Superseded
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
+from service.store.row_store import SLICE, RowStore
 from service.store.state import PartitionState
-from service.store.transaction import PackedTransaction, Transaction, argument, packed, row_head
+from service.store.transaction import PackedTransaction, Transaction, argument, packed
 
 CHANGES_KEPT = 4_096
 """Commits that the change feed keeps, about."""
@@ -26,8 +27,6 @@ CHANGES_LISTED = 1_000
 """A commit that touches more users or items than this says "all" in the feed."""
 EXPERT_HISTORY_KEPT = 10_000
 IMPRESSIONS_KEPT = 10_000
-SLICE = 1_000
-"""Keys of one command when rows are loaded or removed: bounds how long other clients wait."""
 
 _APPEND, _IMPRESS = (
     resources.files("service.store").joinpath(name).read_text()
@@ -46,7 +45,7 @@ class Rewritten:
 
 @dataclass
 class Commit:
-    """Everything that one batch changes; the user's heads and keys are made by the writer."""
+    """Everything that one batch changes; heads and history keys are made by ``RowStore``."""
 
     follows: int
     watermark: int
@@ -134,56 +133,9 @@ class ProfileWriter:
 
     # --- reading what is needed to go on ----------------------------------------------------------
 
-    def arrays(self) -> dict[str, bytes]:
-        """Return the shared state of the online model."""
-        with store_errors():
-            answer = self._client.hgetall(self._keys.online(self.state.generation))
-        stored = cast("dict[bytes, bytes]", answer)
-        return {name.decode(): value for name, value in stored.items()}
-
-    def stored_items(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return the numbers of the items that have a row."""
-        with store_errors():
-            bitmap = self._client.get(self._keys.item_rows(self.state.generation))
-        bits = np.unpackbits(np.frombuffer(cast("bytes | None", bitmap) or b"", dtype=np.uint8))
-        return np.flatnonzero(bits)
-
-    def item_rows(self, numbers: Sequence[int]) -> Iterator[list[bytes | None]]:
-        """Yield the rows of the items, a slice at a time."""
-        generation = self.state.generation
-        yield from self._rows([self._keys.item_row(generation, number) for number in numbers])
-
-    def user_rows(self, users: Sequence[str]) -> Iterator[list[bytes | None]]:
-        """Yield the rows of the users, a slice at a time."""
-        generation = self.state.generation
-        yield from self._rows([self._keys.user_row(generation, user) for user in users])
-
-    def _rows(self, keys: list[str]) -> Iterator[list[bytes | None]]:
-        for first in range(0, len(keys), SLICE):
-            with store_errors():
-                answer = self._client.mget(keys[first : first + SLICE])
-            yield cast("list[bytes | None]", answer)
-
-    def history_sizes(self, users: Sequence[str]) -> list[int]:
-        """Return the bytes of each user's history."""
-        with store_errors(), self._client.pipeline(transaction=False) as pipe:
-            for user in users:
-                pipe.strlen(self._keys.history(user))
-            return cast("list[int]", pipe.execute())
-
-    def history_tails(self, users: Sequence[str], n_bytes: int) -> list[bytes]:
-        """Return the last ``n_bytes`` of each user's history."""
-        with store_errors(), self._client.pipeline(transaction=False) as pipe:
-            for user in users:
-                pipe.getrange(self._keys.history(user), -n_bytes, -1)
-            return cast("list[bytes]", pipe.execute())
-
-    def history(self, user: str) -> tuple[bytes, bytes]:
-        """Return a user's whole history and the items trimmed from it."""
-        with store_errors():
-            answer = self._client.mget([self._keys.history(user), self._keys.trimmed(user)])
-        history, trimmed = cast("list[bytes | None]", answer)
-        return history or b"", trimmed or b""
+    def rows(self) -> RowStore:
+        """Return the rows of the generation that this writer continues."""
+        return RowStore(self._client, self._keys, self.state.generation, self._row_bytes)
 
     def deleted_items(self) -> dict[int, int]:
         """Return item number -> sequence of its deletion."""
@@ -216,18 +168,6 @@ class ProfileWriter:
             first = f"({entries[-1][0].decode()}"
 
     # --- the commit -------------------------------------------------------------------------------
-
-    def user_head(self, user: str) -> bytes:
-        """Return what ``Commit.user_heads`` holds for a user."""
-        return row_head(self._keys.user_row(self.state.generation, user), self._row_bytes)
-
-    def item_head(self, number: int) -> bytes:
-        """Return what ``Commit.item_heads`` holds for an item."""
-        return row_head(self._keys.item_row(self.state.generation, number), self._row_bytes)
-
-    def history_key(self, user: str) -> bytes:
-        """Return what ``Commit.history_keys`` holds for a user."""
-        return argument(self._keys.history(user))
 
     def commit(self, commit: Commit) -> None:
         """Apply it, once, if nobody else wrote meanwhile; Superseded if somebody did.

@@ -38,7 +38,7 @@ def commit_of(writer, follows, watermark):
     return Commit(
         follows=follows,
         watermark=watermark,
-        history_keys=[writer.history_key("ann")],
+        history_keys=[writer.rows().history_key("ann")],
         history_records=[memoryview(b"r" * 24)],
         new_users=["ann"],
     )
@@ -48,15 +48,15 @@ def test_rows_of_one_commit_arrive_as_they_were(client, keys):
     writer = ProfileWriter(client, keys, row_bytes=12)
     writer.take_over(FINGERPRINT, "m")
     rows = np.arange(6, dtype=np.float32).reshape(2, 3)
-    heads = [writer.user_head("ann"), writer.user_head("b\r\n/é")]
-    writer.commit(Commit(0, 2, user_heads=heads, user_rows=rows, item_heads=[writer.item_head(7)],
+    heads = [writer.rows().user_head("ann"), writer.rows().user_head("b\r\n/é")]
+    writer.commit(Commit(0, 2, user_heads=heads, user_rows=rows, item_heads=[writer.rows().item_head(7)],
                          item_rows=rows[1:], new_items=[7], arrays={"mean": b"abcd"}))  # fmt: skip
-    assert list(writer.user_rows(["ann", "b\r\n/é", "eve"])) == [
+    assert list(writer.rows().user_rows(["ann", "b\r\n/é", "eve"])) == [
         [rows[0].tobytes(), rows[1].tobytes(), None]
     ]
-    assert list(writer.item_rows([7])) == [[rows[1].tobytes()]]
-    assert writer.stored_items().tolist() == [7]
-    assert writer.arrays() == {"mean": b"abcd"}
+    assert list(writer.rows().item_rows([7])) == [[rows[1].tobytes()]]
+    assert writer.rows().stored_items().tolist() == [7]
+    assert writer.rows().arrays() == {"mean": b"abcd"}
     writer.close()
 
 
