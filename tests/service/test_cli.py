@@ -1,0 +1,165 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.cli import openapi
+from service.cli.main import COMMANDS, load
+from service.service_process import ServiceProcess
+from service.supervisor import COMMAND
+from tests.server import wait_until
+from tests.service.running import is_gone, service
+
+
+def hedgerow(*arguments: str, given: str | None = None, **environment: str) -> Any:
+    """Run the command line; returns the finished process."""
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env=os.environ | environment,
+    )
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    with service(tmp_path_factory.mktemp("cli")) as whole:
+        with whole.client() as client:
+            client.wait_until_ready()
+        yield whole
+
+
+def test_help_lists_every_verb_and_imports_none_of_them() -> None:
+    code = "import sys; sys.argv = ['hedgerow', '--help']\n" + (
+        "from service.cli.main import run\n"
+        "try: run()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numba', 'numpy', 'redis', 'fastapi', 'pydantic'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    for verb, (_, meaning) in COMMANDS.items():
+        assert f"{verb} " in said.stdout
+        assert meaning.split()[0] in said.stdout
+
+
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_every_verb_has_a_help_of_its_own(verb: str) -> None:
+    assert load(verb).help
+
+
+def test_a_misspelt_verb_is_answered_with_the_nearest_one() -> None:
+    said = hedgerow("serv")
+    assert said.returncode == 2
+    assert "Did you mean 'serve'?" in said.stderr
+
+
+@pytest.mark.parametrize("role", ["api", "learner"])
+def test_a_role_of_its_own_needs_a_given_redis(role: str) -> None:
+    said = hedgerow(role)
+    assert said.returncode == 2
+    assert "HEDGEROW_REDIS_URL" in said.stderr
+    assert "Traceback" not in said.stderr
+
+
+def test_a_redis_that_does_not_answer_is_one_clear_line() -> None:
+    said = hedgerow("api", "--port", "0", HEDGEROW_REDIS_URL="unix:///nowhere/s")
+    assert said.returncode == 2
+    assert len(said.stderr.splitlines()) == 1
+    assert "does not answer" in said.stderr
+
+
+def test_keys_are_made_shown_once_listed_and_revoked(tmp_path: Path) -> None:
+    directory = ("--data-dir", str(tmp_path))
+    made = json.loads(
+        hedgerow("keys", "create", *directory, "--role", "write", "--name", "shop", "--json").stdout
+    )
+    assert made["key"].startswith(f"hr_{made['id']}_")
+    [listed] = json.loads(hedgerow("keys", "list", *directory, "--json").stdout)
+    assert (listed["id"], listed["role"], listed["name"]) == (made["id"], "write", "shop")
+    assert made["key"] not in json.dumps(listed)
+    assert hedgerow("keys", "revoke", made["id"], *directory).returncode == 0
+    [listed] = json.loads(hedgerow("keys", "list", *directory, "--json").stdout)
+    assert listed["revoked"]
+
+
+def test_a_key_that_is_not_there_cannot_be_revoked(running: ServiceProcess) -> None:
+    said = hedgerow("keys", "revoke", "nothing", "--data-dir", str(running.log.parent))
+    assert said.returncode == 2
+    assert "no key" in said.stderr
+
+
+def test_doctor_finds_a_running_service_well(running: ServiceProcess) -> None:
+    said = hedgerow("doctor", "--json", "--data-dir", str(running.log.parent))
+    report = json.loads(said.stdout)
+    assert report["durable"] is True
+    assert report["namespace"]["name"] == "main"
+    assert report["partition 0"]["leader"]
+
+
+def test_doctor_says_what_is_wrong_and_ends_with_1(running: ServiceProcess) -> None:
+    data_dir = str(running.log.parent)
+    said = hedgerow("doctor", "--data-dir", data_dir, HEDGEROW_SCALE="0:10")
+    assert said.returncode == 1
+    assert "HEDGEROW_SCALE=1:5" in said.stderr
+
+
+def test_doctor_hides_the_password_of_the_store() -> None:
+    url = "redis://me:geheim@127.0.0.1:1/0"
+    said = hedgerow("doctor", "--json", HEDGEROW_REDIS_URL=url)
+    assert said.returncode == 1
+    assert "geheim" not in said.stdout + said.stderr
+    assert json.loads(said.stdout)["settings"]["redis_url"] == "redis://me:***@127.0.0.1:1/0"
+
+
+def test_the_openapi_document_needs_no_redis_and_ignores_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain = openapi.document()
+    monkeypatch.setenv("HEDGEROW_MAX_ARRAY", "7")
+    assert openapi.document() == plain
+    assert json.loads(plain)["openapi"].startswith("3.")
+
+
+def test_the_demo_shows_learning_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    said = hedgerow("demo", "--seconds", "5", "--port", "0", "--rate", "100", TMPDIR=str(tmp_path))
+    assert said.returncode == 0, said.stderr
+    assert "curl http://127.0.0.1:" in said.stdout
+    assert "largest part" in said.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_demo_ends_on_sigterm_with_all_that_it_started(tmp_path: Path) -> None:
+    directory = tmp_path / "demo"
+    command = [*COMMAND, "demo", "--port", "0", "--data-dir", str(directory)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as demo:
+        wait_until(lambda: "learner_started" in text(directory / "serve.log"))
+        pids = [event["pid"] for event in events(directory / "serve.log") if "pid" in event]
+        demo.send_signal(signal.SIGTERM)
+        demo.communicate(timeout=60)
+    assert pids
+    assert all(is_gone(pid) for pid in pids)
+
+
+def test_a_small_bench_has_all_its_figures() -> None:
+    said = hedgerow("bench", "--ratings", "2000", "--requests", "20", "--json")
+    figures = json.loads(said.stdout)
+    assert figures["ratings"] == 2000
+    assert all(figures[name] > 0 for name in figures if name.endswith(("second", "ms")))
+
+
+def text(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+def events(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text(log).splitlines() if line.startswith("{")]
