@@ -1,0 +1,107 @@
+"""A batch: events of the backlog, sorted by what becomes of them, and the parts of a commit made from them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.online.model import Learned
+from core.types import I64
+from service.backlog import Backlog
+from service.store.codec import (
+    AWAITED,
+    AWAITED_ANSWER,
+    DUPLICATE,
+    HISTORY,
+    LEARNED,
+    NOT_A_RATING,
+    records,
+)
+
+IMPRESSIONS_A_RECORD = 64
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Events ``backlog.at .. end``; positions count from ``backlog.at``, users by their place in ``slots``."""
+
+    end: int
+    users: list[str]
+    slots: I64
+    """(k,) of the distinct users."""
+    user: I64
+    """(n,) place of each event's user."""
+    rating: I64
+    """Positions of the ratings to learn."""
+    history: I64
+    """Positions of the events that enter a history."""
+    impression: I64
+    """Positions of the impressions."""
+    full: tuple[bytes, bytes] | None
+    """Stored history and trimmed items of the user whose history the last event makes too long."""
+
+
+@dataclass(frozen=True)
+class HistoryRuns:
+    """New records, those of a user together: run i is ``starts[i] .. ends[i]`` of user ``user[i]``."""
+
+    records: NDArray[Any]
+    user: I64
+    starts: I64
+    ends: I64
+
+    def pieces(self) -> list[memoryview]:
+        """Return the bytes of each run."""
+        flat = self.records.view(np.uint8).data
+        first, last = self.starts * HISTORY.itemsize, self.ends * HISTORY.itemsize
+        return [flat[a:b] for a, b in zip(first.tolist(), last.tolist(), strict=True)]
+
+
+def history_runs(backlog: Backlog, batch: Batch, positions: I64) -> HistoryRuns:
+    """Return the records of some events of a batch, grouped by user, each user's in order."""
+    user = batch.user[positions]
+    # numpy sorts 16-bit numbers by radix
+    short = user.astype(np.uint16) if len(batch.slots) <= 1 << 16 else user
+    order = np.argsort(short, kind="stable")
+    at, user = positions[order] + backlog.at, user[order]
+    packed = records(
+        backlog.item[at],
+        backlog.value[at],
+        backlog.time_ms[at],
+        backlog.sequence[at],
+        backlog.kind[at],
+    )
+    starts = np.flatnonzero(np.diff(user, prepend=-1))
+    return HistoryRuns(packed, user[starts], starts, np.append(starts[1:], len(user)))
+
+
+def impressions(backlog: Backlog, batch: Batch) -> Iterator[tuple[str, bytes]]:
+    """Yield (user, records) for the side stream, a few records at a time: its bound counts entries."""
+    if not batch.impression.size:
+        return
+    runs = history_runs(backlog, batch, batch.impression)
+    step = IMPRESSIONS_A_RECORD * HISTORY.itemsize
+    for user, piece in zip(runs.user.tolist(), runs.pieces(), strict=True):
+        for first in range(0, len(piece), step):
+            yield batch.users[user], bytes(piece[first : first + step])
+
+
+def answers(backlog: Backlog, batch: Batch, learned: Learned | None) -> bytes:
+    """Return what the change feed tells those who wait for events of the batch."""
+    first = backlog.at
+    awaited = np.flatnonzero(backlog.flags[first : batch.end] & AWAITED)
+    if not awaited.size:
+        return b""
+    told = np.zeros(awaited.size, dtype=AWAITED_ANSWER)
+    told["sequence"] = backlog.sequence[first + awaited]
+    repeated = backlog.repeated[first + awaited] != 0
+    told["status"] = np.where(repeated, DUPLICATE, NOT_A_RATING)
+    if learned is not None:
+        place = np.minimum(np.searchsorted(batch.rating, awaited), batch.rating.size - 1)
+        own = batch.rating[place] == awaited
+        told["status"][own] = LEARNED
+        for name in ("rating", "low", "high"):
+            told[name][own] = getattr(learned, name)[place[own]]
+    return told.tobytes()

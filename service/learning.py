@@ -1,0 +1,81 @@
+"""Teaching the model some ratings: rows in memory, then what a commit needs of them. Learner and rebuild share it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from llvmlite import binding
+
+from core.online.model import Learned, OnlineModel
+from core.online.tables import Side
+from core.rng import id_hashes
+from core.types import F32, I64
+from service.rows import ItemRows, UserRows
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """n ratings in their order: all arrays (n,)."""
+
+    slot: I64
+    """Of the user, in ``UserRows``."""
+    item: I64
+    value: F32
+    sequence: I64
+
+
+@dataclass(frozen=True)
+class Touched:
+    """The rows that some ratings changed."""
+
+    slots: I64
+    items: I64
+    learned: Learned
+
+
+def learn_ratings(
+    model: OnlineModel, users: UserRows, items: ItemRows, ratings: Ratings
+) -> Touched:
+    """Learn them and say which rows changed."""
+    touched = distinct(ratings.item)
+    items.take(touched)
+    learned = model.learn(
+        users.table,
+        items.table,
+        ratings.slot,
+        ratings.item,
+        ratings.value.astype(np.float64),
+        ratings.sequence,
+    )
+    return Touched(distinct(ratings.slot), touched, learned)
+
+
+def distinct(numbers: I64) -> I64:
+    """Return the distinct numbers in order: by sorting a few, by counting many."""
+    return np.unique(numbers) if numbers.size < 1_000 else np.flatnonzero(np.bincount(numbers))
+
+
+def changed_arrays(model: OnlineModel, saved: dict[str, bytes]) -> dict[str, bytes]:
+    """Return the arrays that differ from ``saved``, and note them there."""
+    changed = {}
+    for name, array in model.arrays().items():
+        data = array.tobytes()
+        if saved.get(name) != data:
+            changed[name] = saved[name] = data
+    return changed
+
+
+def warm_up(model: OnlineModel) -> None:
+    """Learn one rating, so that the kernels are compiled before a lease runs or events wait."""
+    zero = np.zeros(1, dtype=np.int64)
+    users, items = model.user_table(1), model.item_table(1)
+    users.rows[:] = model.start(Side.USER, id_hashes(["a"]))
+    items.rows[:] = model.start(Side.ITEM, id_hashes(["a"]))
+    model.learn(users, items, zero, zero, np.full(1, model.config.scale.low), zero)
+
+
+def machine() -> str:
+    """Return what decides the bits besides the settings: the processor and the numeric libraries."""
+    processor: Callable[[], str] = binding.get_host_cpu_name
+    return f"{processor()} numpy-{np.__version__} numba-{numba.__version__}"
