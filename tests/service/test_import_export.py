@@ -1,0 +1,196 @@
+import gzip
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service import feedback_file
+from service.cli import import_file
+from service.client import Receipt, ServiceClient
+from service.errors import StoreUnavailable
+from service.feedback_file import read_parts
+from service.ratings_file import BadRatingsFile
+from service.sample_world import SampleWorld
+from service.service_process import ServiceProcess
+from service.supervisor import COMMAND
+from tests.service.running import service
+
+
+def hedgerow(*arguments: str, given: bytes | None = None) -> Any:
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        input=given,
+        capture_output=True,
+        check=False,
+        timeout=60,
+        env=os.environ,
+    )
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    with service(tmp_path_factory.mktemp("import")) as whole:
+        with whole.client() as client:
+            client.wait_until_ready()
+        yield whole
+
+
+def sent(running: ServiceProcess, file: Path | str, given: bytes | None = None) -> dict[str, Any]:
+    """Import a file, wait until it is learned, and return the summary."""
+    done = hedgerow("import", str(file), "--url", running.url, "--json", given=given)
+    summary: dict[str, Any] = json.loads(done.stdout)
+    assert done.returncode == (1 if summary["rejected_total"] else 0)
+    with running.client() as client:
+        client.wait_until_learned(summary["sequence"])
+    return summary
+
+
+def history(running: ServiceProcess, user: str) -> list[tuple[str, str, float | None]]:
+    with running.client() as client:
+        page = client.get(f"/v1/users/{user}/ratings")["items"]
+    return sorted((event["item"], event["kind"], event["rating"]) for event in page)
+
+
+def test_a_file_that_is_imported_twice_counts_once(running: ServiceProcess, tmp_path: Path) -> None:
+    file = tmp_path / "ratings.csv"
+    file.write_text("user,item,rating,timestamp\nann,a,4,1700000000\nann,b,2,1700000001\n")
+    assert sent(running, file)["accepted"] == 2
+    sent(running, file)
+    assert history(running, "ann") == [("a", "rating", 4.0), ("b", "rating", 2.0)]
+
+
+def test_bad_rows_are_named_by_their_line_and_the_good_ones_kept(
+    running: ServiceProcess, tmp_path: Path
+) -> None:
+    rows = [
+        '{"user": "bob", "item": "a", "rating": 5, "timestamp": 1700000000}',
+        "",
+        '{"user": "bob", "item": "b", "rating": 9}',
+        "not json",
+        '{"user": 7, "item": 8, "kind": "click", "more": 1}',
+    ]
+    file = tmp_path / "feedback.ndjson.gz"
+    file.write_bytes(gzip.compress("\n".join(rows).encode()))
+    summary = sent(running, file)
+    assert [(one["line"], one["code"]) for one in summary["rejected"]] == [
+        (3, "out_of_scale"),
+        (4, "unreadable"),
+    ]
+    assert (summary["accepted"], summary["rejected_total"]) == (2, 2)
+    assert history(running, "bob") == [("a", "rating", 5.0)]
+    assert history(running, "7") == [("8", "click", None)]
+
+
+def test_standard_input_is_read(running: ServiceProcess) -> None:
+    assert sent(running, "-", b"user,item,rating\ncy,a,3\n")["accepted"] == 1
+    assert history(running, "cy") == [("a", "rating", 3.0)]
+
+
+def test_an_import_of_the_export_makes_the_same_histories(
+    running: ServiceProcess, tmp_path: Path
+) -> None:
+    world = SampleWorld(n_users=150, n_items=40)
+    events = world.ratings(1_000)
+    lines = [
+        {"user": f"w/{u} ü", "item": f"i{i}", "rating": r + 0.1 * (r < 5), "timestamp": t / 1000}
+        for u, i, r, t in zip(
+            events.user_ix.tolist(),
+            events.item_ix.tolist(),
+            events.rating.tolist(),
+            events.timestamp_ms.tolist(),
+            strict=True,
+        )
+    ]
+    lines += [{"user": "w/0 ü", "item": "i1", "kind": "view", "timestamp": "2026-05-05T05:05:05Z"}]
+    file = tmp_path / "world.ndjson"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    sent(running, file)
+    first = tmp_path / "first.ndjson"
+    data_dir = str(running.log.parent)
+    assert hedgerow("export", "--data-dir", data_dir, "-o", str(first)).returncode == 0
+    with service(tmp_path, namespace="other") as other:
+        with other.client() as client:
+            client.wait_until_ready()
+        sent(other, first)
+        exported = [*COMMAND, "export", "--data-dir", str(other.log.parent)]
+        again = subprocess.run(
+            exported,
+            capture_output=True,
+            check=True,
+            env=os.environ | {"HEDGEROW_NAMESPACE": "other"},
+        )
+    assert again.stdout == first.read_bytes()
+    assert len(again.stdout.splitlines()) >= 1_001
+
+
+def test_a_csv_export_holds_ratings_and_says_what_it_left_out(running: ServiceProcess) -> None:
+    with running.client() as client:
+        client.post("/v1/ratings", {"user": 'd"d', "item": "a,b", "rating": 1}, wait="learned")
+        client.post("/v1/ratings", {"user": 'd"d', "item": "x", "kind": "view"}, wait="learned")
+    done = hedgerow("export", "--format", "csv", "--data-dir", str(running.log.parent))
+    assert done.stdout.startswith(b"user,item,rating,timestamp\n")
+    assert b'"d""d","a,b",1.0,2' in done.stdout
+    assert b"left out" in done.stderr
+
+
+def test_a_service_that_is_not_there_is_said_in_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "ratings.csv"
+    file.write_text("user,item,rating\na,b,3\n")
+    said = pytest.raises(StoreUnavailable, match="is the service running")
+    with ServiceClient("http://127.0.0.1:9", patience_s=0.0) as client, said:
+        import_file.send(client, file)
+
+
+def test_a_wrong_key_is_refused_and_a_right_one_taken(tmp_path: Path) -> None:
+    file = tmp_path / "ratings.csv"
+    file.write_text("user,item,rating\na,b,3\n")
+    with service(tmp_path) as closed:
+        made = hedgerow("keys", "create", "--data-dir", str(closed.log.parent), "--json")
+        key = json.loads(made.stdout)["key"]
+        with closed.client(key=key) as client:
+            client.wait_until_ready()
+        arguments = ("import", str(file), "--url", closed.url, "--key")
+        refused = hedgerow(*arguments, "hr_no_key")
+        assert refused.returncode == 2
+        assert b"401" in refused.stderr
+        assert b"Traceback" not in refused.stderr
+        assert hedgerow(*arguments, key).returncode == 0
+
+
+def test_parts_have_keys_of_their_place_and_content(tmp_path: Path) -> None:
+    file = tmp_path / "ratings.csv"
+    file.write_text("user,item,rating\n" + "a,b,3\n" * 7)
+    parts = list(read_parts(file, rows=3))
+    keys = [import_file.part_key(n, part) for n, part in enumerate(parts)]
+    assert [len(part.numbers) for part in parts] == [3, 3, 1]
+    assert parts[0].lines == parts[1].lines
+    assert len(set(keys)) == 3
+    assert keys == [import_file.part_key(n, p) for n, p in enumerate(read_parts(file, rows=3))]
+
+
+def test_the_summary_counts_what_the_service_and_the_reader_rejected() -> None:
+    part = feedback_file.Part(b"", [1, 4], 1.0, faults=[(2, "not JSON")])
+    summary = import_file.Summary()
+    rejected = [{"index": 1, "code": "out_of_scale", "detail": "no"}]
+    summary.add(part, Receipt(accepted=1, rejected_total=1, rejected=rejected, sequence="0:1"))
+    assert [one["line"] for one in summary.rejected] == [2, 4]
+    assert (summary.accepted, summary.rejected_total) == (1, 2)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n"])
+def test_an_empty_file_is_said_to_have_no_ratings(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "empty.csv"
+    file.write_bytes(content)
+    with pytest.raises(BadRatingsFile):
+        list(read_parts(file))
+
+
+def test_a_damaged_gzip_is_said_to_be_damaged(tmp_path: Path) -> None:
+    file = tmp_path / "cut.ndjson.gz"
+    file.write_bytes(gzip.compress(b'{"user": "a"}\n' * 10_000)[:-20])
+    with pytest.raises(BadRatingsFile, match="damaged"):
+        list(read_parts(file))
