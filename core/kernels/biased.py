@@ -199,12 +199,32 @@ def _row_dot(gram: F32, i: int, j: int, length: int) -> np.float32:
 
 
 @helper
+def _four_row_dots(gram: F32, i: int, j: int, pivot: np.float32) -> None:
+    """Finish column i of the factor in rows j .. j + 3."""
+    row, k = np.uint64(i), np.uint64(j)
+    l, m, n = np.uint64(j + 1), np.uint64(j + 2), np.uint64(j + 3)
+    a = b = c = d = np.float32(0.0)
+    for t in range(row):
+        a += gram[row, t] * gram[k, t]
+        b += gram[row, t] * gram[l, t]
+        c += gram[row, t] * gram[m, t]
+        d += gram[row, t] * gram[n, t]
+    gram[k, row] = (gram[k, row] - a) * pivot
+    gram[l, row] = (gram[l, row] - b) * pivot
+    gram[m, row] = (gram[m, row] - c) * pivot
+    gram[n, row] = (gram[n, row] - d) * pivot
+
+
+@helper
 def _cholesky_solve(gram: F32, size: int, solution: F32) -> None:
     """Solve for the right side in row ``size`` of ``gram``, whose lower triangle is overwritten."""
     for i in range(size):
         pivot = np.float32(1.0) / np.sqrt(gram[i, i] - _row_dot(gram, i, i, i))
         gram[i, i] = pivot
-        for j in range(i + 1, size + 1):
+        left = i + 1 + (size - i) // 4 * 4
+        for j in range(i + 1, left, 4):
+            _four_row_dots(gram, i, j, pivot)
+        for j in range(left, size + 1):
             gram[j, i] = (gram[j, i] - _row_dot(gram, i, j, i)) * pivot
     for i in range(size - 1, -1, -1):
         total = gram[size, i]

@@ -29,10 +29,14 @@ class Aggregator(Protocol):
 
 
 class HedgeWeights:
-    """Hedge's weights and losses of m experts; also the aggregator "hedge"."""
+    """Hedge's weights and losses of m experts; also the aggregator "hedge".
+
+    Fixed share is for weights that are used: where they are only shown it would be a twentieth of the time to learn.
+    """
 
     def __init__(self, size: int, *, beta: float, share: float, wanted: bool) -> None:
-        self._log_beta, self._share, self._wanted = float(np.log(beta)), share, wanted
+        self._log_beta, self._wanted = float(np.log(beta)), wanted
+        self._share = share if wanted else 0.0
         self._scratch = np.zeros(size)
         self.log_weight = np.zeros(size)
         self.loss = np.zeros((2, size))

@@ -60,7 +60,7 @@ class Resolved:
     noise: float = 0.03
     reg: float = 6.0
     """Ridge penalty of the bias and of every factor."""
-    growth: float = 1.15
+    growth: float = 1.2
     """Solved again when the user's number of ratings has grown by this factor."""
 
 

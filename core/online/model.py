@@ -74,7 +74,7 @@ class OnlineConfig:
     rho: float | None = None
     """Sampled updates of NN-APA(m): the least probability of an update; None: all experts always learn."""
     share: float = 1e-4
-    """Fixed share: the part of the weights dealt out evenly at every event."""
+    """Fixed share of hedge, boa and eg: the part of the weights dealt out evenly at every event."""
     clip: bool = True
     """Clip predictions to the scale."""
 
