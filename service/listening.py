@@ -2,17 +2,16 @@
 
 import socket
 
-import redis
-
 from service.api.auth import is_loopback
 from service.errors import Misconfigured
 from service.settings import Settings
 from service.store.api_keys import read_ring
+from service.store.connection import Client
 
 BACKLOG = 2048
 
 
-def refuse_open_bind(settings: Settings, client: redis.Redis) -> None:
+def refuse_open_bind(settings: Settings, client: Client) -> None:
     """Raise Misconfigured when others could reach a service that has no API key yet."""
     if is_loopback(settings.host) or read_ring(client, settings.namespace):
         return

@@ -4,8 +4,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-import redis.asyncio
-
 from core.online.model import OnlineModel
 from service.errors import NotReady
 from service.ingest import Appender
@@ -15,7 +13,7 @@ from service.settings import Settings
 from service.store.api_keys import ApiKeys
 from service.store.catalogue import Catalogue
 from service.store.changes import ChangeFollower
-from service.store.connection import connect, connect_async
+from service.store.connection import AsyncClient, connect, connect_async
 from service.store.inspection import ServerReport, inspect_server
 from service.store.log import LogAppender
 from service.store.namespace import Namespace, open_namespace
@@ -31,7 +29,7 @@ class ApiRuntime:
     namespace: Namespace
     server: ServerReport
     model: OnlineModel
-    redis: redis.asyncio.Redis
+    redis: AsyncClient
     appender: Appender
     numbers: ItemNumbers
     profiles: ProfileReader

@@ -16,6 +16,10 @@ from redis.retry import Retry
 
 from service.errors import StoreUnavailable
 
+Client = redis.Redis
+AsyncClient = redis.asyncio.Redis
+"""Names of the two for those who hold a connection without speaking Redis themselves."""
+
 SOCKET_TIMEOUT_S = 5.0
 """A reply that takes longer counts as lost; longer than any BLOCK that we send."""
 
