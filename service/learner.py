@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
-import redis
 
 from core.online.model import Learned, OnlineModel
 from core.types import I64
@@ -32,7 +31,7 @@ from service.store.codec import (
     RATING,
     read_history,
 )
-from service.store.connection import connect
+from service.store.connection import Client, connect
 from service.store.histories import compact
 from service.store.keys import PartitionKeys
 from service.store.lease import Lease
@@ -60,7 +59,7 @@ class Learner:
     """Learns one partition while its epoch lasts; raises Superseded when another one took over."""
 
     def __init__(
-        self, settings: Settings, client: redis.Redis, namespace: Namespace, partition: int
+        self, settings: Settings, client: Client, namespace: Namespace, partition: int
     ) -> None:
         self._settings = settings
         self.model: OnlineModel = online_model(settings, namespace)
