@@ -151,8 +151,9 @@ def as_interactions(user_items: Any) -> Interactions:
     """
     if isinstance(user_items, Interactions):
         return user_items
-    given: Any = user_items
-    if not sparse.issparse(given) or given.ndim != 2:
+    # its type says less than it can do
+    given: Any = user_items if sparse.issparse(user_items) else None
+    if given is None or given.ndim != 2:
         raise ShapeError("give Interactions or a scipy.sparse matrix, one row for each user")
     pairs: Any = sparse.coo_array(given)
     pairs.sum_duplicates()

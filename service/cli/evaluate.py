@@ -19,6 +19,7 @@ from core.online.aggregators import AggregatorName
 from core.online.experts import Init, Step, Variant
 from core.online.model import Scale
 from core.online.recipes import Given
+from service.cli.evaluate_topk import topk
 from service.cli.evaluation import Experts, Model, Order, Request, evaluate_online
 from service.errors import ServiceError
 from service.ratings_file import read_ratings
@@ -145,3 +146,6 @@ def _with_progress(path: Path, request: Request) -> dict[str, Any]:
     with bar or nullcontext():
         ratings = read_ratings(path, lambda share: on_progress("reading", share))
         return evaluate_online(ratings, request, on_progress)
+
+
+eval_app.command("topk")(topk)

@@ -1,0 +1,195 @@
+"""The settings of fBGD for a data set: what is searched, and how a trial is judged."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from core import ranking_metrics
+from core.batch.fbgd import Fbgd, FbgdConfig
+from core.batch.ranker import rank
+from core.batch.search import Axis, Budget, Outcome, Search
+from core.batch.weighting import mean_count
+from core.errors import DataError
+from core.interactions import Interactions, split_within_users
+from core.types import F64, I64
+
+HELD_OUT = 0.1
+DEPTH = 20
+"""A trial's score is ndcg at this depth."""
+JUDGES, MOST_SPLITS = 3000, 4
+"""Users that judge a trial; with fewer users, several splits do."""
+MOST_EPOCHS, PATIENCE = 40, 2
+SLACK = 0.002
+"""The fewest epochs within this share of the best are taken."""
+HOPELESS = 0.75
+"""After three epochs a trial below this share of the best is given up."""
+MOST_TRIALS = 150
+LARGEST = 512
+
+
+class _Split:
+    """One validation split with the users that judge."""
+
+    def __init__(self, pairs: Interactions, rng: np.random.Generator) -> None:
+        self.fit, held = split_within_users(pairs, HELD_OUT, rng)
+        users = np.flatnonzero(held.user_counts)
+        judges: I64 = np.sort(rng.permutation(users)[:JUDGES])
+        self.seen, self.held = self.fit.rows(judges), held.rows(judges)
+
+    def score(self, model: Fbgd) -> float:
+        """Return the mean ndcg of the judges, folded in from what was fitted."""
+        ids, _ = rank(model.user_vectors(self.seen), model.item_factors, self.seen, DEPTH)
+        found = ranking_metrics.hits(ids, self.held)
+        return float(ranking_metrics.ndcg(found, DEPTH).mean())
+
+
+def search(
+    pairs: Interactions,
+    base: FbgdConfig,
+    budget: Budget,
+    *,
+    fixed: frozenset[str] = frozenset(),
+    on_trial: Callable[[float], None] = lambda share: None,
+) -> FbgdConfig:
+    """Return the settings found within the budget; those named in ``fixed`` stay as ``base`` has them.
+
+    A budget of 0 returns rough settings for data of this size and density, untested.
+    """
+    start = replace(base, **{k: v for k, v in rough(pairs).items() if k not in fixed})
+    axes = [axis for axis in axes_for(pairs) if axis.name not in fixed]
+    exact = "epochs" in fixed
+    if budget.seconds <= 0.0 or (not axes and exact):
+        return start
+    rng = np.random.default_rng([base.seed, 1])
+    splits = _splits(pairs, rng)
+
+    def objective(settings: dict[str, Any], best: float) -> Outcome:
+        config = replace(start, **settings)
+        return _judge_as_given(splits, config) if exact else _judge(splits, config, best)
+
+    if not axes:
+        return replace(start, **objective({}, 0.0).found)
+    looking = Search(
+        axes,
+        objective,
+        lambda settings: _work(pairs, int(settings.get("factors", start.factors))),
+        rng,
+    )
+    best = looking.run(_first(axes, start, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
+    return replace(start, **best.settings, **best.outcome.found)
+
+
+def rough(pairs: Interactions) -> dict[str, Any]:
+    """Return where a search begins."""
+    return {
+        "factors": min(64, _most_factors(pairs)),
+        "alpha0": 12.0 * mean_count(pairs.user_counts),
+        "reg": 0.07 * _unit_reg(pairs),
+        "nu_user": 0.5,
+        "nu_item": 0.5,
+        "rho": 0.0,
+        "epochs": 6,
+    }
+
+
+def axes_for(pairs: Interactions) -> list[Axis]:
+    """Return what is searched, in units that the size and density of the data suggest."""
+    per_user, reg = mean_count(pairs.user_counts), _unit_reg(pairs)
+    return [
+        Axis("alpha0", 1.0 * per_user, 150.0 * per_user, log=True),
+        Axis("reg", 0.007 * reg, 0.7 * reg, log=True),
+        Axis("nu_user", 0.0, 1.0),
+        Axis("nu_item", 0.0, 1.0),
+        Axis("rho", 0.0, 0.8),
+        Axis("factors", min(16, _most_factors(pairs)), _most_factors(pairs), log=True, multiple=8),
+    ]
+
+
+def _most_factors(pairs: Interactions) -> int:
+    return min(LARGEST, max(16, min(pairs.n_users, pairs.n_items) // 16 * 8))
+
+
+def _unit_reg(pairs: Interactions) -> float:
+    """Return the size of the singular values of a random matrix with these counts."""
+    return float(np.sqrt(mean_count(pairs.user_counts) * mean_count(pairs.item_counts)))
+
+
+def _splits(pairs: Interactions, rng: np.random.Generator) -> list[_Split]:
+    if int((pairs.user_counts > 1).sum()) < 10:
+        raise DataError(
+            "fewer than 10 users have two pairs: too little to choose settings on; "
+            "give more data or settings of your own and no search"
+        )
+    n = int(np.clip(np.ceil(JUDGES / max(pairs.n_users, 1)), 1, MOST_SPLITS))
+    return [_Split(pairs, rng) for _ in range(n)]
+
+
+def _first(axes: list[Axis], start: FbgdConfig, rng: np.random.Generator) -> list[dict[str, Any]]:
+    """Return the rough settings and a spread of others of the same size around the cube."""
+    rough_settings = {axis.name: getattr(start, axis.name) for axis in axes}
+    n = 2 * len(axes)
+    # a Latin hypercube: every axis is seen in n equal steps
+    steps = rng.permuted(np.tile(np.arange(n), (len(axes), 1)), axis=1).T
+    places = (steps + rng.random(steps.shape)) / n
+    spread = [
+        {axis.name: axis.value(float(unit)) for axis, unit in zip(axes, place, strict=True)}
+        for place in places
+    ]
+    if "factors" in rough_settings:
+        spread = [{**settings, "factors": start.factors} for settings in spread]
+    return [rough_settings, *spread]
+
+
+def _judge(splits: list[_Split], config: FbgdConfig, best: float) -> Outcome:
+    """Score the settings at their best number of epochs; the first split decides how many are looked at."""
+    most = replace(config, epochs=MOST_EPOCHS)
+    first = _curve(splits[0], most, lambda curve: _stale(curve) or _hopeless(curve, best))
+    same = replace(config, epochs=len(first))
+    others = [_curve(split, same, lambda curve: False) for split in splits[1:]]
+    mean: F64 = np.mean([first, *others], axis=0)
+    epochs = 1 + int(np.argmax(mean >= (1.0 - SLACK) * mean.max()))
+    return Outcome(float(mean.max()), {"epochs": epochs})
+
+
+def _judge_as_given(splits: list[_Split], config: FbgdConfig) -> Outcome:
+    """Score the settings after exactly their epochs."""
+    scores = [split.score(Fbgd(config).fit(split.fit)) for split in splits]
+    return Outcome(float(np.mean(scores)), {})
+
+
+def _curve(
+    split: _Split, config: FbgdConfig, give_up: Callable[[list[float]], bool]
+) -> list[float]:
+    """Return the score after each epoch, until ``give_up``."""
+    curve: list[float] = []
+
+    def on_epoch(model: Fbgd, epoch: int) -> bool:
+        curve.append(split.score(model))
+        return give_up(curve)
+
+    Fbgd(config).fit(split.fit, on_epoch=on_epoch)
+    return curve
+
+
+def _hopeless(curve: list[float], best: float) -> bool:
+    return len(curve) >= 3 and max(curve) < HOPELESS * best
+
+
+def _stale(curve: list[float]) -> bool:
+    """Tell whether the last epochs were no better than those before by more than SLACK."""
+    if len(curve) <= PATIENCE:
+        return False
+    return max(curve[-PATIENCE:]) < (1.0 + SLACK) * max(curve[:-PATIENCE])
+
+
+def _work(pairs: Interactions, factors: int) -> float:
+    """Return the operations of an epoch and its judgement."""
+    rows = pairs.n_users + pairs.n_items
+    judged = min(JUDGES, pairs.n_users) * pairs.n_items
+    return (
+        float(factors) * (30.0 * len(pairs) + 4.0 * judged)
+        + 8.0 * rows * factors**2
+        + 30.0 * factors**3
+    )

@@ -1,0 +1,96 @@
+"""``hedgerow eval topk``: the options and what is printed; ``topk_evaluation.py`` does the work."""
+
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress
+from rich.table import Table
+
+from core.errors import ConfigError, CoreError
+from service.cli.topk_evaluation import Model, Request, evaluate_topk
+from service.errors import ServiceError
+from service.ratings_file import read_ratings
+
+_errors = Console(stderr=True)
+
+
+def topk(
+    train: Annotated[Path, typer.Argument(help="CSV, also gzip: user,item[,rating,timestamp]")],
+    test: Annotated[Path, typer.Argument(help="The held-out pairs, in the same form")],
+    model: Annotated[Model, typer.Option(help="The ranking model")] = "fbgd",
+    k: Annotated[str, typer.Option("--k", help="List lengths, joined by commas")] = "10,20",
+    given: Annotated[
+        list[str] | None, typer.Option("--set", help="NAME=VALUE: a setting that is not searched")
+    ] = None,
+    budget_s: Annotated[
+        float, typer.Option(min=0.0, help="Seconds for the search of settings; 0: no search")
+    ] = 120.0,
+    seed: Annotated[int, typer.Option(help="Of the search and of the start")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout")] = False,
+) -> None:
+    """Fit on TRAIN with settings the program finds itself; rank all items for the users of TEST."""
+    try:
+        request = Request(model, _parse_ks(k), _parse_given(given or []), budget_s, seed)
+        report = _with_progress(train, test, request)
+    except (CoreError, ServiceError) as error:
+        message = f"[bold red]Error:[/] {escape(str(error))}"
+        _errors.print(message, highlight=False, soft_wrap=True)
+        raise typer.Exit(2) from error
+    if as_json:
+        typer.echo(json.dumps(report))
+    else:
+        _show(report)
+
+
+def _parse_ks(text: str) -> tuple[int, ...]:
+    parts = text.split(",")
+    if not all(part.strip().isdigit() and 1 <= int(part) <= 1000 for part in parts):
+        raise ConfigError(f"--k must be numbers from 1 to 1000 joined by commas, not {text!r}")
+    return tuple(int(part) for part in parts)
+
+
+def _parse_given(pairs: list[str]) -> dict[str, str]:
+    named = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise ConfigError(f"--set must be NAME=VALUE, such as factors=128, not {pair!r}")
+        named[name.strip()] = value.strip()
+    return named
+
+
+def _with_progress(train: Path, test: Path, request: Request) -> dict[str, Any]:
+    """Read and evaluate, with a bar on stderr where somebody watches."""
+    bar = Progress(console=_errors, transient=True) if _errors.is_terminal else None
+    tasks: dict[str, Any] = {}
+
+    def on_progress(what: str, share: float) -> None:
+        if bar is not None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=1.0)
+            bar.update(tasks[what], completed=share)
+
+    with bar or nullcontext():
+        pairs = [
+            read_ratings(path, lambda share: on_progress("reading", share), rated=False)
+            for path in (train, test)
+        ]
+        return evaluate_topk(pairs[0], pairs[1], request, on_progress)
+
+
+def _show(report: dict[str, Any]) -> None:
+    names = [name for name in report if "@" in name]
+    table = Table(title=f"{report['model']}: {report['n_users']} users")
+    for name in names:
+        table.add_column(name, justify="right")
+    table.add_row(*(f"{report[name]:.4f}" for name in names))
+    out = Console()
+    out.print(table)
+    settings = ", ".join(f"{name} {value:g}" for name, value in report["parameters"].items())
+    seconds = f"search {report['search_seconds']:.1f} s, fit {report['fit_seconds']:.1f} s"
+    out.print(f"{settings}\n{seconds}" if settings else seconds)
