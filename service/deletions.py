@@ -43,6 +43,7 @@ class Deletions:
 
     def _user(self, user: str, commit: Commit) -> Sequence[str]:
         commit.removed_users = commit.touched_users = [user]
+        commit.last_generation = self._writer.last_generation()
         commit.removed_impressions = self._writer.impressions_of(user)
         return [user]
 

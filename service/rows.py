@@ -13,7 +13,7 @@ from core.online.model import OnlineModel
 from core.online.tables import FINGERPRINT_COLUMNS, RECENT, Side
 from core.rng import id_hashes
 from core.types import F32, F64, I64
-from service.store.codec import HISTORY, read_history
+from service.store.codec import HISTORY, read_history, sequences
 from service.store.histories import Records, recent_ratings
 from service.store.numbers import item_ids
 from service.store.row_store import RowStore
@@ -37,6 +37,8 @@ class UserRows:
     ) -> None:
         self._model, self._store, self._deleted = model, store, deleted
         self.capacity = capacity
+        self.until: int | None = None
+        """Events after this one do not count yet when a ring is filled; None: all count."""
         self.table = model.user_table(capacity)
         self.records: I64 = np.zeros(capacity, dtype=np.int64)
         """Records in each user's history."""
@@ -77,7 +79,9 @@ class UserRows:
         # everything is read before anything here changes: the store may stop answering at any time
         stored = [row for part in self._store.user_rows(users) for row in part]
         sizes = self._store.history_sizes(users)
-        rings = self._rings(users, sizes)
+        # without a row there was no rating
+        rated = [i for i, row in enumerate(stored) if row is not None]
+        rings = self._rings([users[i] for i in rated], [sizes[i] for i in rated])
         if len(self._free) < len(users):
             self._make_room(len(users))
         slots = np.array([self._free.pop() for _ in users], dtype=np.int64)
@@ -107,19 +111,25 @@ class UserRows:
         """Read the latest ratings of those who have any."""
         if not self._model.needs_recent:
             return {}
-        known = [(user, size) for user, size in zip(users, sizes, strict=True) if size]
-        tails = self._store.history_tails([user for user, _ in known], RECENT * HISTORY.itemsize)
+        tails = self._store.history_tails(users, RECENT * HISTORY.itemsize)
         return {
             user: self._recent(user, tail, size)
-            for (user, size), tail in zip(known, tails, strict=True)
+            for user, tail, size in zip(users, tails, sizes, strict=True)
         }
 
     def _recent(self, user: str, tail: bytes, size: int) -> Records:
-        recent = recent_ratings(read_history(tail), self._deleted)
+        recent = recent_ratings(self._counting(tail), self._deleted)
         if len(recent) < RECENT and size > len(tail):
             whole, _ = self._store.history(user)
-            recent = recent_ratings(read_history(whole), self._deleted)
+            recent = recent_ratings(self._counting(whole), self._deleted)
         return recent
+
+    def _counting(self, packed: bytes) -> Records:
+        history = read_history(packed)
+        if self.until is None:
+            return history
+        kept: Records = history[sequences(history) <= self.until]
+        return kept
 
     def _fill_ring(self, slot: int, recent: Records) -> None:
         n = len(recent)

@@ -67,6 +67,20 @@ def copy_namespace(client: redis.Redis, source: Namespace, name: str) -> Namespa
     return Namespace(name, source.partitions, source.scale, source.seed, fixed["created"])
 
 
+def copy_item_numbers(client: redis.Redis, source: str, target: str) -> None:
+    """Give every item the number in ``target`` that it has in ``source``."""
+    old, new = NamespaceKeys(source), NamespaceKeys(target)
+    first = 0
+    with store_errors():
+        while ids := cast("list[bytes]", client.lrange(old.item_ids, first, first + 999)):
+            numbers: dict[Any, Any] = {item: number for number, item in enumerate(ids, first)}
+            pipe = client.pipeline(transaction=True)
+            pipe.rpush(new.item_ids, *ids)
+            pipe.hset(new.item_numbers, mapping=numbers)
+            pipe.execute()
+            first += len(ids)
+
+
 def partition_of(user: str, partitions: int) -> int:
     """Return the partition that holds everything of a user."""
     if partitions == 1:

@@ -61,6 +61,8 @@ class Commit:
     """What is appended to the history of the same position."""
     rewritten: Sequence[Rewritten] = ()
     removed_users: Sequence[str] = ()
+    last_generation: int = 0
+    """Of the rows that go with a removed user: a rebuild may have made some already."""
     deleted_items: Mapping[int, int] = field(default_factory=dict)
     impressions: Sequence[tuple[str, bytes]] = ()
     removed_impressions: Sequence[bytes] = ()
@@ -136,6 +138,12 @@ class ProfileWriter:
     def rows(self) -> RowStore:
         """Return the rows of the generation that this writer continues."""
         return RowStore(self._client, self._keys, self.state.generation, self._row_bytes)
+
+    def last_generation(self) -> int:
+        """Return the highest generation that a rebuild has begun."""
+        with store_errors():
+            answer = cast("bytes | None", self._client.hget(self._keys.state, "reserved"))
+        return int(answer or 0)
 
     def deleted_items(self) -> dict[int, int]:
         """Return item number -> sequence of its deletion."""
@@ -269,10 +277,11 @@ class ProfileWriter:
                     transaction.add("DEL", key)
 
     def _add_removals(self, transaction: Transaction, commit: Commit) -> None:
-        keys, generation = self._keys, self.state.generation
+        keys = self._keys
+        last = max(commit.last_generation, self.state.generation)
         for user in commit.removed_users:
-            row = keys.user_row(generation, user)
-            transaction.add("UNLINK", row, keys.history(user), keys.trimmed(user))
+            rows = [keys.user_row(g, user) for g in range(self.state.generation, last + 1)]
+            transaction.add("UNLINK", *rows, keys.history(user), keys.trimmed(user))
             transaction.add("ZREM", keys.users, user)
         if commit.deleted_items:
             items = [part for pair in commit.deleted_items.items() for part in pair]

@@ -2,6 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import cast
+
+import redis
+
+from service.store.connection import store_errors
+from service.store.keys import PartitionKeys
 
 
 @dataclass(frozen=True)
@@ -14,6 +20,8 @@ class PartitionState:
     """Sequence of the last event that counts."""
     generation: int = 0
     """Raised by every rebuild."""
+    reserved: int = 0
+    """The highest generation that a rebuild ever began."""
     fingerprint: str = ""
     """Of the set of experts that the rows belong to, in hex."""
     machine: str = ""
@@ -39,3 +47,10 @@ class PartitionState:
             if text is not None:
                 values[item.name] = text.decode() if item.type in {"str", str} else int(text)
         return PartitionState(**values)  # type: ignore[arg-type]  # each by its field's type
+
+
+def read_state(client: redis.Redis, keys: PartitionKeys) -> PartitionState:
+    """Return a partition's state of this moment."""
+    with store_errors():
+        answer = client.hgetall(keys.state)
+    return PartitionState.of(cast("dict[bytes, bytes]", answer))

@@ -1,0 +1,263 @@
+"""Learning everything anew from the histories, with bounded memory, while ratings arrive and reads go on.
+
+Rows go into a new generation that nobody reads. Rounds over the histories catch up with the learner; then the
+epoch is raised, so that no learner commits, a last round takes in what is left, and one transaction swaps.
+After a change of the experts' settings, learners and api processes must be started anew with them.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.types import I64
+from service.learning import Ratings, changed_arrays, learn_ratings, machine
+from service.online import online_model
+from service.rows import ItemRows, UserRows
+from service.settings import Settings
+from service.spill import Spill
+from service.store.codec import HISTORY, RATING, read_history, sequences
+from service.store.connection import Client, connect
+from service.store.generation import Generation, differences, lost_watermark, users_of
+from service.store.histories import Records, live
+from service.store.keys import PartitionKeys
+from service.store.lease import Lease
+from service.store.namespace import (
+    Namespace,
+    copy_item_numbers,
+    copy_namespace,
+    open_namespace,
+)
+from service.store.profile_writer import ProfileWriter
+from service.store.row_store import RowStore
+from service.store.state import PartitionState, read_state
+
+CLOSE = 20_000
+"""So few events behind the learner, the last round is begun."""
+MAX_ROUNDS = 5
+"""Rounds before the last one is begun even so."""
+READ_BYTES = 1 << 20
+"""Histories read by one command: bounds how long other clients wait."""
+TAIL_BYTES = 32 * HISTORY.itemsize
+"""Read of each history when a round looks for new records."""
+DIFFERENCES_TOLD = 20
+
+Progress = Callable[[str, int, int], None]
+"""Called with a phase, what is done and what there is to do (0: unknown)."""
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """What became of a partition."""
+
+    partition: int
+    watermark: int
+    generation: int
+    learned: int
+    """Ratings that taught the experts."""
+    differences: list[str] | None
+    """With ``into``: rows that are not those of the source, at most 20; None when that cannot be told."""
+
+
+def rebuild(
+    settings: Settings,
+    redis_url: str,
+    *,
+    into: str | None = None,
+    directory: Path | None = None,
+    progress: Progress = lambda *_: None,
+) -> list[Rebuilt]:
+    """Rebuild every partition with the experts of the settings.
+
+    ``into`` names a new namespace for the rows instead, to compare; the source is left alone then.
+    Temporary files (20 bytes a rating) go to ``directory``.
+    """
+    with connect(redis_url, role="rebuild") as client:
+        namespace = open_namespace(client, settings)
+        target = namespace
+        if into is not None:
+            target = copy_namespace(client, namespace, into)
+            copy_item_numbers(client, namespace.name, into)
+        with tempfile.TemporaryDirectory(prefix="hedgerow-rebuild-", dir=directory) as room:
+            return [
+                PartitionRebuild(settings, client, namespace, target, p, Path(room), progress).run()
+                for p in range(namespace.partitions)
+            ]
+
+
+class PartitionRebuild:
+    """The rebuild of one partition."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        client: Client,
+        source: Namespace,
+        target: Namespace,
+        partition: int,
+        directory: Path,
+        progress: Progress,
+    ) -> None:
+        self._client, self._directory, self._progress = client, directory, progress
+        self._partition = partition
+        self._in_place = source == target
+        self._model = online_model(settings, target)
+        self._keys = PartitionKeys(source.name, partition)
+        self._target_keys = PartitionKeys(target.name, partition)
+        row_bytes = 4 * self._model.width
+        self._source = ProfileWriter(client, self._keys, row_bytes)
+        self._generation = Generation(client, self._target_keys, row_bytes)
+        self._rows = RowStore(
+            client, self._target_keys, self._generation.number, row_bytes, histories=self._keys
+        )
+        self._histories = self._histories_of(0)
+        self._deleted = self._source.deleted_items()
+        self._items = ItemRows(self._model, self._rows, client, target.name)
+        self._users = UserRows(self._model, self._rows, settings.users_in_memory, self._deleted)
+        self._lease = Lease(client, self._keys.lease, settings.lease_ms)
+        self._dirty: I64 = np.empty(0, dtype=np.int64)
+        self._is_fenced = False
+        self._learned = 0
+        self._spills: list[Spill] = []
+
+    def run(self) -> Rebuilt:
+        """Catch up, swap, clean up."""
+        after, until = 0, self._watermark()
+        for _ in range(MAX_ROUNDS):
+            self._learn_between(after, until)
+            after, until = until, self._watermark()
+            if not self._in_place or until - after <= CLOSE:
+                break
+        if self._in_place:
+            after = self._replace(after)
+        else:
+            self._swap(self._generation.fence(after))
+        differing = None if self._in_place else self._differences(after)
+        return Rebuilt(self._partition, after, self._generation.number, self._learned, differing)
+
+    def _watermark(self) -> int:
+        state = read_state(self._client, self._keys)
+        return state.watermark if state.epoch else lost_watermark(self._client, self._keys)
+
+    def _replace(self, after: int) -> int:
+        """Stop the learner, learn what it learned meanwhile and become the current generation."""
+        self._lease.seize()
+        self._is_fenced = True
+        try:
+            fenced = self._generation.fence(after)
+            self._learn_between(after, fenced.watermark)
+            self._follow_deletions()
+            self._swap(fenced)
+        finally:
+            self._lease.release()
+        self._tell("removing old rows", 0)
+        self._generation.remove_others()
+        return fenced.watermark
+
+    def _swap(self, fenced: PartitionState) -> None:
+        items = np.flatnonzero(self._items.here)
+        self._generation.write_index(items, changed_arrays(self._model, {}))
+        self._generation.swap(fenced, self._model.fingerprint, machine())
+
+    # --- a round ----------------------------------------------------------------------------------
+
+    def _learn_between(self, after: int, until: int) -> None:
+        """Learn the ratings of the events ``after < sequence <= until``."""
+        room = self._directory / f"{self._partition}-{len(self._spills)}"
+        room.mkdir()
+        spill = Spill(room)
+        self._spills.append(spill)
+        for n_users, (user, history) in enumerate(self._read(after)):
+            number = sequences(history)
+            rated = (history["kind"] == RATING) & (number > after) & (number <= until)
+            spill.add(user, number[rated], history["item"][rated], history["value"][rated])
+            if n_users % 1_000 == 0:
+                self._tell("reading", n_users)
+        done = 0
+        for ratings, users in spill.windows():
+            self._learn_window(ratings, users)
+            done += len(ratings)
+            self._tell("catching up" if after else "learning", done, spill.n_ratings)
+        self._learned += done
+        self._write_items()
+
+    def _read(self, after: int) -> Iterator[tuple[str, Records]]:
+        """Yield (user, records) of all users; all that came after ``after`` are among the records."""
+        for page in users_of(self._client, self._keys):
+            if not self._in_place:
+                self._generation.add_users(page)
+            sizes = self._histories.history_sizes(page)
+            n_bytes = TAIL_BYTES if after else max(sizes)
+            for users, own_sizes in _groups(page, sizes, n_bytes):
+                tails = self._histories.history_tails(users, n_bytes)
+                for user, tail, size in zip(users, tails, own_sizes, strict=True):
+                    packed = tail
+                    if size > len(tail) and sequences(read_history(tail))[0] > after:
+                        packed, _ = self._histories.history(user)
+                    yield user, live(read_history(packed), self._deleted)
+
+    def _learn_window(self, ratings: Records, users: list[str]) -> None:
+        at = 0
+        while at < len(ratings):
+            part = ratings[at : at + _fitting(ratings["user"][at:], self._users.capacity)]
+            numbers, place = np.unique(part["user"], return_inverse=True)
+            self._users.until = int(part["sequence"][0]) - 1
+            slots = self._users.take([users[number] for number in numbers.tolist()])
+            item = part["item"].astype(np.int64)
+            own = Ratings(slots[place], item, part["value"].copy(), part["sequence"].copy())
+            touched = learn_ratings(self._model, self._users, self._items, own)
+            heads = [self._users.heads[slot] for slot in touched.slots.tolist()]
+            self._generation.write_rows(heads, self._users.table.rows[touched.slots])
+            self._dirty = np.union1d(self._dirty, touched.items)
+            at += len(part)
+
+    def _write_items(self) -> None:
+        heads = [self._items.heads[number] for number in self._dirty.tolist()]
+        self._generation.write_rows(heads, self._items.table.rows[self._dirty])
+        self._dirty = np.empty(0, dtype=np.int64)
+
+    def _follow_deletions(self) -> None:
+        """Undo what was deleted after we had learned it; no learner runs any more."""
+        for item in self._source.deleted_items().keys() - self._deleted.keys():
+            if self._items.is_here(item):
+                self._items.start_over(item)
+                self._dirty = np.union1d(self._dirty, [item]).astype(np.int64)
+        self._write_items()
+        for spill in self._spills:
+            for users in spill.users():
+                self._generation.remove_users(users)
+
+    def _differences(self, until: int) -> list[str] | None:
+        state = read_state(self._client, self._keys)
+        if state.watermark != until:
+            return None
+        theirs = self._histories_of(state.generation)
+        users = users_of(self._client, self._keys)
+        return list(islice(differences(self._rows, theirs, users), DIFFERENCES_TOLD))
+
+    def _histories_of(self, generation: int) -> RowStore:
+        return RowStore(self._client, self._keys, generation, 4 * self._model.width)
+
+    def _tell(self, phase: str, done: int, total: int = 0) -> None:
+        if self._is_fenced:
+            self._lease.keep()
+        self._progress(phase, done, total)
+
+
+def _groups(users: list[str], sizes: list[int], most: int) -> Iterator[tuple[list[str], list[int]]]:
+    """Cut a page of users such that a command reads about READ_BYTES."""
+    ends = np.cumsum(np.minimum(sizes, most)) // READ_BYTES
+    for group in np.split(np.arange(len(users)), np.flatnonzero(np.diff(ends)) + 1):
+        own = group.tolist()
+        yield [users[i] for i in own], [sizes[i] for i in own]
+
+
+def _fitting(user: NDArray[Any], capacity: int) -> int:
+    """Return how many events name at most ``capacity`` users."""
+    first = np.sort(np.unique(user, return_index=True)[1])
+    return int(first[capacity]) if len(first) > capacity else len(user)

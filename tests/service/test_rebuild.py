@@ -1,0 +1,173 @@
+import threading
+
+import pytest
+
+from service.errors import Misconfigured, Superseded
+from service.learner import Learner
+from service.rebuild import rebuild
+from service.settings import KINDS, Settings
+from service.store.codec import DELETE_ITEM, DELETE_USER
+from service.store.connection import connect
+from service.store.namespace import open_namespace
+from service.store.state import read_state
+from tests.feed import Event, Feed, some_ratings
+
+VIEW = KINDS["view"].code
+
+
+@pytest.fixture
+def client(redis_url):
+    with connect(redis_url, role="test") as client:
+        yield client
+
+
+@pytest.fixture
+def feed(client, namespace):
+    return Feed(client, namespace)
+
+
+@pytest.fixture
+def learner_of(client, namespace):
+    learners = []
+
+    def start(**changed):
+        settings = Settings(namespace=namespace, **changed)
+        learners.append(Learner(settings, client, open_namespace(client, settings), 0))
+        return learners[-1]
+
+    yield start
+    for learner in learners:
+        learner.close()
+
+
+def a_mixed_stream(n=3_000):
+    events = some_ratings(n, users=120, items=50)
+    events[::9] = [Event(e.user, e.item, 0, VIEW) for e in events[::9]]
+    return events
+
+
+@pytest.mark.parametrize("users_in_memory", [64, 32_768])
+def test_a_rebuild_gives_the_learners_state_bit_for_bit(
+    learner_of, feed, redis_url, namespace, users_in_memory
+):
+    feed.append(a_mixed_stream())
+    learner_of().drain()
+    before = feed.online_state()
+    settings = Settings(namespace=namespace, users_in_memory=users_in_memory)
+    (report,) = rebuild(settings, redis_url)
+    assert (report.watermark, report.generation, report.learned) == (3_000, 1, 2_666)
+    assert feed.online_state() == before
+    # the next learner goes on with it
+    feed.append(some_ratings(200))
+    assert learner_of().drain() == 200
+
+
+def test_a_rebuild_leaves_no_old_rows(learner_of, feed, redis_url, namespace, client):
+    feed.append(some_ratings(300))
+    learner_of().drain()
+    rebuild(Settings(namespace=namespace), redis_url)
+    rows = [
+        key
+        for pattern in ("*:user:0:*", "*:item:0:*", "*:online:0", "*:items:0")
+        for key in client.keys(f"hr:{{{namespace}.0{pattern.replace('*', '}*', 1)}")
+    ]
+    assert rows == []
+
+
+def test_a_rebuild_into_a_second_namespace_compares_and_leaves_the_first_alone(
+    learner_of, feed, redis_url, namespace, client
+):
+    feed.append(a_mixed_stream())
+    learner_of().drain()
+    before = read_state(client, feed.keys)
+    (report,) = rebuild(Settings(namespace=namespace), redis_url, into=namespace + "-2")
+    assert report.differences == []
+    assert read_state(client, feed.keys) == before
+    assert Feed(client, namespace + "-2").online_state() == feed.online_state()
+    client.delete(feed.keys.user_row(0, "u3"))
+    (report,) = rebuild(Settings(namespace=namespace), redis_url, into=namespace + "-3")
+    assert report.differences == ["user u3"]
+    with pytest.raises(Misconfigured, match="there already"):
+        rebuild(Settings(namespace=namespace), redis_url, into=namespace + "-3")
+
+
+def test_a_changed_set_of_experts_replaces_the_old_one(learner_of, feed, redis_url, namespace):
+    feed.append(some_ratings(500))
+    old = learner_of()
+    old.drain()
+    changed = {"experts": "paper", "aggregator": "hedge"}
+    rebuild(Settings(namespace=namespace, **changed), redis_url)
+    feed.append(some_ratings(100))
+    with pytest.raises(Superseded):
+        old.step(0)
+    with pytest.raises(Misconfigured, match="hedgerow rebuild"):
+        learner_of()
+    assert learner_of(**changed).drain() == 100
+
+
+def test_ratings_that_arrive_during_a_rebuild_are_learned_once(
+    learner_of, feed, redis_url, namespace, client
+):
+    """The old learner keeps learning until it is stopped by the swap; nothing is lost, nothing twice."""
+    events = some_ratings(6_000, users=200, items=60)
+    feed.append(events[:3_000])
+    old = learner_of()
+    old.drain()
+    swapped = threading.Event()
+
+    def keep_learning() -> None:
+        for first in range(3_000, 6_000, 50):
+            feed.append(events[first : first + 50])
+            if not swapped.is_set():
+                try:
+                    old.drain()
+                except Superseded:
+                    swapped.set()
+
+    thread = threading.Thread(target=keep_learning)
+    thread.start()
+    rebuild(Settings(namespace=namespace, experts="paper"), redis_url)
+    thread.join()
+    new = learner_of(experts="paper")
+    new.drain()
+    assert new.watermark == 6_000
+    for user in {event.user for event in events}:
+        expected = [(i + 1, e.item, e.value) for i, e in enumerate(events) if e.user == user]
+        assert feed.history(user) == expected
+    (report,) = rebuild(
+        Settings(namespace=namespace, experts="paper"), redis_url, into=namespace + "-2"
+    )
+    assert report.differences == []
+
+
+def test_a_lost_state_costs_a_rebuild_and_no_data(learner_of, feed, redis_url, namespace, client):
+    feed.append(a_mixed_stream())
+    learner_of().drain()
+    before = feed.online_state()
+    feed.append(some_ratings(100))
+    client.delete(feed.keys.state, feed.keys.online(0), feed.keys.item_rows(0))
+    with pytest.raises(Misconfigured, match="hedgerow rebuild"):
+        learner_of()
+    rebuild(Settings(namespace=namespace), redis_url)
+    assert feed.online_state() == before
+    learner = learner_of()
+    assert learner.state.watermark == 3_000
+    assert learner.drain() == 100
+
+
+def test_what_was_deleted_stays_deleted(learner_of, feed, redis_url, namespace):
+    feed.append(some_ratings(400))
+    feed.append([Event("u1", "i1", 0, DELETE_USER), Event("u2", "i7", 0, DELETE_ITEM)])
+    learner_of().drain()
+    rebuild(Settings(namespace=namespace), redis_url)
+    state = feed.online_state()
+    assert b"user:u1" not in state
+    assert b"user:u2" in state
+    assert f"item:{feed.numbers['i7']}".encode() not in state
+
+
+def test_an_empty_namespace_can_be_rebuilt(redis_url, namespace, learner_of, feed):
+    (report,) = rebuild(Settings(namespace=namespace), redis_url)
+    assert (report.watermark, report.learned) == (0, 0)
+    feed.append(some_ratings(10))
+    assert learner_of().drain() == 10

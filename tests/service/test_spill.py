@@ -1,0 +1,30 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.spill import Spill
+
+
+@settings(max_examples=40)
+@given(
+    n=st.integers(0, 60),
+    run=st.integers(1, 20),
+    window=st.integers(1, 30),
+    seed=st.integers(0, 2**32),
+)
+def test_ratings_come_back_by_sequence_with_their_users(tmp_path_factory, n, run, window, seed):
+    rng = np.random.default_rng(seed)
+    owner, sequence = rng.integers(0, 5, n), rng.permutation(n)
+    item, value = rng.integers(0, 9, n), rng.integers(1, 6, n)
+    spill = Spill(tmp_path_factory.mktemp("s"), run=run, window=window)
+    for user in range(5):
+        own = owner == user
+        spill.add(f"üser-{user}", sequence[own], item[own], value[own])
+    rows = [
+        (int(r["sequence"]), users[r["user"]], int(r["item"]), float(r["value"]))
+        for ratings, users in spill.windows()
+        for r in ratings
+    ]
+    expected = zip(sequence.tolist(), owner.tolist(), item.tolist(), value.tolist(), strict=True)
+    assert rows == sorted((s, f"üser-{u}", i, float(v)) for s, u, i, v in expected)
+    assert spill.n_ratings == n
