@@ -4,11 +4,29 @@ Figures and why: docs/online-learning.md. ``c`` is the paper's aggressiveness, o
 """
 
 from dataclasses import dataclass
+from math import inf, isfinite
 from typing import Literal
+
+from core.errors import ConfigError
 
 Variant = Literal["pa", "pa1", "pa2"]
 Step = Literal["clip", "exact"]
 Init = Literal["default", "paper"]
+
+
+MOST_FACTORS = 1024
+
+
+def _need(
+    expert: object, least: float, *names: str, above: bool = False, most: float = inf
+) -> None:
+    """Raise ConfigError unless all named settings are finite and at least ``least`` (``above``: more)."""
+    for name in names:
+        value = getattr(expert, name)
+        if not isfinite(value) or value < least or value > most or (above and value == least):
+            bounds = f"{'above' if above else 'at least'} {least:g}"
+            bounds += f" and at most {most:g}" if isfinite(most) else ""
+            raise ConfigError(f"{name} of {type(expert).__name__} must be {bounds}, not {value}")
 
 
 @dataclass(frozen=True)
@@ -45,6 +63,11 @@ class Biased:
     joint: bool = True
     """One step size from both sides' sums, else one for each side."""
 
+    def __post_init__(self) -> None:
+        _need(self, 1, "rank", most=MOST_FACTORS)
+        _need(self, 0, "c_bias", "c_factor", "delta_bias", "delta_factor", "cap", above=True)
+        _need(self, 0, "eps", "noise", "bias_decay")
+
 
 @dataclass(frozen=True)
 class Resolved:
@@ -63,6 +86,12 @@ class Resolved:
     growth: float = 1.2
     """Solved again when the user's number of ratings has grown by this factor."""
 
+    def __post_init__(self) -> None:
+        _need(self, 1, "rank", most=MOST_FACTORS)
+        _need(self, 0, "c_bias", "c_factor", "delta_bias", "delta_factor", "cap", "reg", above=True)
+        _need(self, 0, "eps", "noise")
+        _need(self, 1, "growth")
+
 
 @dataclass(frozen=True)
 class Kalman:
@@ -75,6 +104,12 @@ class Kalman:
     clip_sigmas: float
     user_noise: float = 0.05
     item_noise: float = 0.112
+
+    def __post_init__(self) -> None:
+        _need(self, 0, "rank", most=64)
+        _need(self, 0, "bias_variance", "noise_variance", "clip_sigmas", above=True)
+        _need(self, 0, "factor_variance", above=self.rank > 0)
+        _need(self, 0, "user_noise", "item_noise")
 
 
 Expert = PassiveAggressive | Biased | Resolved | Kalman
