@@ -1,0 +1,67 @@
+"""`hedgerow rebuild`."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
+
+from service import rebuild as rebuilding
+from service.cli import options
+from service.cli.store import open_store, say
+from service.settings import load_settings
+
+app = options.verb()
+
+
+@app.command()
+def rebuild(
+    into: Annotated[
+        str | None,
+        typer.Option(
+            help="Write into this new namespace, to compare; the present one stays as it is."
+        ),
+    ] = None,
+    data_dir: options.DataDir = None,
+    as_json: options.Json = False,
+) -> None:
+    """Learn everything anew from the histories, with the experts that the settings name.
+
+    Reads and writes go on meanwhile. After a change of HEDGEROW_EXPERTS or HEDGEROW_AGGREGATOR: run this
+    with the new settings, then start api and learners anew with them. With --into the exit code is 1 if
+    the rows differ from those of the present namespace.
+    """
+    settings = load_settings(data_dir=data_dir)
+    with open_store(settings) as url, _progress() as progress:
+        results = rebuilding.rebuild(settings, url, into=into, progress=_shown(progress))
+    if as_json:
+        typer.echo(json.dumps([asdict(result) for result in results]))
+    for result in results:
+        say(
+            f"partition {result.partition}: {result.learned:,} ratings learned up to event "
+            f"{result.watermark:,}, generation {result.generation}"
+        )
+        for difference in result.differences or []:
+            say(f"  differs: {difference}")
+    raise typer.Exit(1 if any(result.differences for result in results) else 0)
+
+
+def _progress() -> Progress:
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    return Progress(*columns, console=console, disable=not console.is_terminal)
+
+
+def _shown(progress: Progress) -> Callable[[str, int, int], None]:
+    """Return a callback that keeps one bar for each phase."""
+    tasks: dict[str, TaskID] = {}
+
+    def show(phase: str, done: int, total: int) -> None:
+        if phase not in tasks:
+            tasks[phase] = progress.add_task(phase)
+        progress.update(tasks[phase], completed=done, total=total or None)
+
+    return show
