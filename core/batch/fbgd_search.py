@@ -18,10 +18,10 @@ from core.types import F64, I64
 HELD_OUT = 0.1
 DEPTH = 20
 """A trial's score is ndcg at this depth."""
-JUDGES, MOST_SPLITS = 3000, 4
-"""Users that judge a trial; with fewer users, several splits do."""
-MOST_EPOCHS, PATIENCE = 40, 2
-SLACK = 0.002
+JUDGES, JUDGED_SCORES, MOST_SPLITS = 6000, 1.5e8, 4
+"""Users that judge a trial, fewer where they score many items; with fewer users, several splits judge."""
+MOST_EPOCHS, PATIENCE = 40, 3
+SLACK = 0.0005
 """The fewest epochs within this share of the best are taken."""
 HOPELESS = 0.75
 """After three epochs a trial below this share of the best is given up."""
@@ -35,7 +35,7 @@ class _Split:
     def __init__(self, pairs: Interactions, rng: np.random.Generator) -> None:
         self.fit, held = split_within_users(pairs, HELD_OUT, rng)
         users = np.flatnonzero(held.user_counts)
-        judges: I64 = np.sort(rng.permutation(users)[:JUDGES])
+        judges: I64 = np.sort(rng.permutation(users)[: _judges(pairs)])
         self.seen, self.held = self.fit.rows(judges), held.rows(judges)
 
     def score(self, model: Fbgd) -> float:
@@ -116,13 +116,17 @@ def _unit_reg(pairs: Interactions) -> float:
     return float(np.sqrt(mean_count(pairs.user_counts) * mean_count(pairs.item_counts)))
 
 
+def _judges(pairs: Interactions) -> int:
+    return int(np.clip(JUDGED_SCORES / max(pairs.n_items, 1), 500, JUDGES))
+
+
 def _splits(pairs: Interactions, rng: np.random.Generator) -> list[_Split]:
     if int((pairs.user_counts > 1).sum()) < 10:
         raise DataError(
             "fewer than 10 users have two pairs: too little to choose settings on; "
             "give more data or settings of your own and no search"
         )
-    n = int(np.clip(np.ceil(JUDGES / max(pairs.n_users, 1)), 1, MOST_SPLITS))
+    n = int(np.clip(np.ceil(_judges(pairs) / max(pairs.n_users, 1)), 1, MOST_SPLITS))
     return [_Split(pairs, rng) for _ in range(n)]
 
 
@@ -187,7 +191,7 @@ def _stale(curve: list[float]) -> bool:
 def _work(pairs: Interactions, factors: int) -> float:
     """Return the operations of an epoch and its judgement."""
     rows = pairs.n_users + pairs.n_items
-    judged = min(JUDGES, pairs.n_users) * pairs.n_items
+    judged = min(_judges(pairs), pairs.n_users) * pairs.n_items
     return (
         float(factors) * (30.0 * len(pairs) + 4.0 * judged)
         + 8.0 * rows * factors**2

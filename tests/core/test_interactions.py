@@ -1,0 +1,86 @@
+"""Pairs, what is refused, and the splits."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from core import interactions
+from core.errors import ConfigError, DataError, ShapeError
+from core.interactions import as_interactions, from_pairs
+from tests.core import ranking
+
+
+def as_set(pairs):
+    return set(zip(pairs.user_ix.tolist(), pairs.item_ix.tolist(), strict=True))
+
+
+def test_of_several_rows_of_a_pair_the_last_one_counts():
+    pairs = from_pairs(np.array([1, 0, 1]), np.array([2, 0, 2]), weight=np.array([3.0, 1.0, 5.0]))
+    assert pairs.ptr.tolist() == [0, 1, 2]
+    assert pairs.item_ix.tolist() == [0, 2]
+    assert pairs.weight.tolist() == [1.0, 5.0]
+
+
+def test_a_negative_value_of_a_matrix_is_a_dislike():
+    matrix = sparse.csr_array(np.array([[2.0, -3.0], [0.0, 1.0]]))
+    pairs = as_interactions(matrix)
+    assert (pairs.item_ix.tolist(), pairs.weight.tolist()) == ([0, 1, 1], [2.0, 3.0, 1.0])
+    assert pairs.target.tolist() == [1.0, 0.0, 1.0]
+
+
+def test_the_transpose_of_the_transpose_is_the_same():
+    pairs = ranking.tiny(weighted=True)
+    again = pairs.by_item().by_item()
+    for name in ("ptr", "item_ix", "weight", "target"):
+        assert np.array_equal(getattr(again, name), getattr(pairs, name))
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"weight": np.array([np.nan])}, "weight is NaN"),
+        ({"weight": np.array([-1.0])}, "not above 0"),
+        ({"target": np.array([np.inf])}, "target is NaN or infinite"),
+        ({"n_items": 1}, "item numbers"),
+    ],
+)
+def test_bad_values_are_refused(settings, says):
+    with pytest.raises(DataError, match=says):
+        from_pairs(np.array([0]), np.array([1]), **settings)
+
+
+def test_other_shapes_are_refused():
+    with pytest.raises(ShapeError, match="one item for each user"):
+        from_pairs(np.array([0, 1]), np.array([0]))
+    with pytest.raises(ShapeError, match=r"scipy\.sparse"):
+        as_interactions(np.eye(2))
+
+
+@pytest.mark.parametrize("name", ["random", "within users", "last", "time"])
+def test_a_split_keeps_every_pair_once(name):
+    pairs, rng = ranking.tribes(), np.random.default_rng(0)
+    fit, held = {
+        "random": lambda: interactions.random_split(pairs, 0.2, rng),
+        "within users": lambda: interactions.split_within_users(pairs, 0.2, rng),
+        "last": lambda: interactions.leave_last_out(pairs),
+        "time": lambda: interactions.time_split(pairs, 0.2),
+    }[name]()
+    assert as_set(fit) | as_set(held) == as_set(pairs)
+    assert not as_set(fit) & as_set(held)
+    assert 0 < len(held) < 0.3 * len(pairs)
+    if name in {"within users", "last"}:
+        assert (fit.user_counts[pairs.user_counts > 0] > 0).all()
+    if name == "time":
+        assert fit.time.max() < held.time.min()
+
+
+def test_leaving_the_last_out_takes_the_newest():
+    pairs = from_pairs(np.array([0, 0, 1]), np.array([5, 4, 3]), time=np.array([10, 20, 5]))
+    assert as_set(interactions.leave_last_out(pairs)[1]) == {(0, 4)}
+
+
+def test_a_split_says_what_it_needs():
+    with pytest.raises(ConfigError, match="between 0 and 1"):
+        interactions.random_split(ranking.tiny(), 1.0, np.random.default_rng(0))
+    with pytest.raises(ConfigError, match="needs times"):
+        interactions.time_split(ranking.tiny(), 0.2)
