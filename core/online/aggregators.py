@@ -82,7 +82,10 @@ class Stack:
 
     def predict(self, clipped: F64, known: F64, out: F64) -> None:
         weight, bounds = self.state["weight"], (self._low, self._high)
-        kernels.stack_predict(clipped, known, weight, self._x, *bounds, out)
+        own = np.empty(
+            weight.shape[1]
+        )  # not the scratch of learn: threads may predict at the same time
+        kernels.stack_predict(clipped, known, weight, own, *bounds, out)
 
     def parts(self) -> F64:
         weight = self.state["weight"][0, : self._size]

@@ -9,9 +9,10 @@ import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from math import isfinite
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.errors import ConfigError, ShapeError, StateMismatch
 from core.kernels import aggregate as kernels
@@ -33,6 +34,8 @@ from core.online.tables import (
     UserTable,
 )
 from core.types import F32, F64, I64, U64
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 LOWEST, HIGHEST = 1.0, 5.0
 """The inside scale."""
@@ -145,6 +148,7 @@ class ExpertReport:
     recent_loss: float
     """Mean loss of about the last 1 000 ratings."""
     updates: int
+    """Ratings it learned from: fewer than were seen where updates are sampled or the loss was 0."""
     regret_to_best: float
     """Its cumulative loss less that of the best expert in hindsight."""
 
@@ -249,6 +253,8 @@ class OnlineModel:
         sequence: I64,
     ) -> Learned:
         """Predict, then learn, n ratings on the native scale in their order; arrays (n,)."""
+        user_ix, item_ix = _plain(user_ix, np.int64), _plain(item_ix, np.int64)
+        rating, sequence = _plain(rating, np.float64), _plain(sequence, np.int64)
         self._check_batch(users, items, user_ix, item_ix, rating, sequence)
         inside = self.config.scale.inside(rating)
         mean = np.empty(rating.size)
@@ -275,7 +281,7 @@ class OnlineModel:
                 f"rows must be two arrays of one shape (n, {self.width}), "
                 f"not {user_rows.shape} and {item_rows.shape}"
             )
-        user_rows, item_rows = _rows(user_rows), _rows(item_rows)
+        user_rows, item_rows = _plain(user_rows, np.float32), _plain(item_rows, np.float32)
         n = user_rows.shape[0]
         mean = (3.0 + self._mean[0]) / (1.0 + self._mean[1])
         parts = np.empty((n, len(self.names)))
@@ -382,8 +388,9 @@ class OnlineModel:
         return updates
 
 
-def _rows(rows: F32) -> F32:
-    return np.ascontiguousarray(rows, dtype=np.float32)
+def _plain(array: NDArray[Any], dtype: type[Scalar]) -> NDArray[Scalar]:
+    """Return a writeable C-ordered array: kernels are compiled anew for every other kind."""
+    return np.require(array, dtype, ["C_CONTIGUOUS", "WRITEABLE"])
 
 
 def _named(label: str, state: dict[str, F64]) -> dict[str, F64]:
