@@ -1,7 +1,7 @@
 """A small client of the running service, for the verbs that talk to it over HTTP."""
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
@@ -83,18 +83,21 @@ class ServiceClient:
             body.get("sequence", ""),
         )
 
-    def wait_until_ready(self, deadline_s: float = 120.0) -> None:
-        """Return when /readyz says so; NotReady after the deadline."""
+    def wait_until_ready(
+        self, deadline_s: float = 120.0, *, alive: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Return when /readyz says so; NotReady after the deadline or when it is not ``alive`` any more."""
         pause = threading.Event()
-        said = "nothing"
-        for _ in range(int(deadline_s / 0.1)):
+        said, started = "nothing", monotonic()
+        while monotonic() - started < deadline_s and alive():
             with suppress(httpx.TransportError):
                 answer = self._http.get("/readyz")
                 if answer.is_success:
                     return
-                said = answer.text
+                said = _detail(answer)
             pause.wait(0.1)
-        raise NotReady(f"{self.url} was not ready after {deadline_s:.0f} s; it says: {said}")
+        waited = monotonic() - started
+        raise NotReady(f"{self.url} was not ready after {waited:.0f} s; it says: {said}")
 
     def wait_until_learned(self, sequence: str, deadline_s: float = 300.0) -> None:
         """Return when everything up to ``sequence`` is learned; NotReady after the deadline."""

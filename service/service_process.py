@@ -64,6 +64,21 @@ class ServiceProcess:
             os.close(self._lifeline)
             self._lifeline = -1
 
+    def wait_until_ready(self, client: ServiceClient) -> None:
+        """Return when it can serve; NotReady repeats its last words when it ends instead."""
+        try:
+            client.wait_until_ready(alive=lambda: self.alive)
+        except NotReady as error:
+            if self.alive:
+                raise
+            raise NotReady(f"the service has ended; it says: {self.last_words()}") from error
+
+    def last_words(self) -> str:
+        """Return the end of its log that is meant for people: the lines that are not JSON."""
+        lines = self.log.read_text(errors="replace").splitlines()
+        plain = [line for line in lines if line and not line.startswith("{")]
+        return " ".join(plain[-3:]) or f"nothing, see {self.log}"
+
     def client(self, **options: Any) -> ServiceClient:
         """Return a client of it."""
         return ServiceClient(self.url, **options)
@@ -86,6 +101,5 @@ class ServiceProcess:
         os.close(theirs)
         first: str = self._process.stdout.readline().decode() if self._process.stdout else ""
         if not first.startswith(STARTED):
-            said = self.log.read_text(errors="replace").splitlines()[-3:]
-            raise NotReady("the service did not start; it says: " + " ".join(said))
+            raise NotReady(f"the service did not start; it says: {self.last_words()}")
         self.url = first.removeprefix(STARTED).strip()

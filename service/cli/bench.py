@@ -53,7 +53,7 @@ def bench(
             ServiceProcess(settings) as service,
             service.client() as client,
         ):
-            client.wait_until_ready()
+            service.wait_until_ready(client)
             figures = measure(client, ratings, requests, settings.durability, status.update)
     if as_json:
         typer.echo(json.dumps(asdict(figures)))

@@ -72,7 +72,7 @@ def demo(
         settings = load_settings(port=port, data_dir=directory, scale=world.scale)
         console.print("Starting the service ...")
         with ServiceProcess(settings) as service, service.client() as client:
-            client.wait_until_ready()
+            service.wait_until_ready(client)
             _say_where_to_look(console, service.url, world)
             if world.documents:
                 client.upload("/v1/items", ndjson(world.documents))
@@ -181,7 +181,7 @@ class Demo:
         while (seconds is None or waited < seconds) and not self._ended.wait(pause_s):
             waited += pause_s
             if not self._service.alive:
-                raise NotReady(f"the service has ended; {self._service.log} says why")
+                raise NotReady(f"the service has ended; it says: {self._service.last_words()}")
             yield
 
 
