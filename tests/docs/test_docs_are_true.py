@@ -1,0 +1,157 @@
+"""What the documents say must be so: settings, commands, routes, codes, keys, papers."""
+
+import inspect
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+import redis
+
+from service.api.problems import CODES
+from service.cli.main import COMMANDS
+from service.cli.reference import settings_reference
+from service.client import ndjson
+from service.sample_world import SampleWorld
+from service.service_process import ServiceProcess
+from service.store import keys
+from service.store.embedded import running_server
+from tests.service.running import service
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+REDIS_TYPES = ("hash", "list", "string", "stream", "zset")
+
+
+def pages() -> str:
+    return "\n".join(page.read_text() for page in PAGES)
+
+
+def test_the_settings_reference_is_fresh() -> None:
+    written = (ROOT / "docs" / "settings.md").read_text()
+    assert written == settings_reference() + "\n", "run `make docs`"
+
+
+def test_every_verb_that_a_page_names_exists_and_the_readme_names_every_verb() -> None:
+    named = set(re.findall(r"\bhedgerow ([a-z]+)\b", "\n".join(code(pages()))))
+    assert named <= set(COMMANDS)
+    in_readme = set(re.findall(r"hedgerow ([a-z]+)", (ROOT / "README.md").read_text()))
+    assert set(COMMANDS) <= in_readme
+
+
+def test_every_make_target_that_a_page_names_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"\bmake ([a-z-]+)", "\n".join(code(pages()))))
+    assert named
+    assert named <= targets
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text())
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_source_file_that_a_page_names_exists(page: Path) -> None:
+    named = re.findall(r"`((?:core|service|tests|bench|docs)/[\w/.-]+)`", page.read_text())
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_every_error_code_is_documented() -> None:
+    page = (ROOT / "docs" / "api.md").read_text()
+    assert [name for name in CODES if f"`{name}`" not in page] == []
+
+
+def test_every_paper_that_a_formula_names_is_in_the_list() -> None:
+    listed = (ROOT / "docs" / "architecture.md").read_text()
+    named = {
+        key.strip()
+        for source in (ROOT / "core").rglob("*.py")
+        for group in re.findall(r"  \[([A-Z][^\]\n]*)\]", source.read_text())
+        for key in re.split(r"[,;]", group)
+        if re.match(r"\s*[A-Z][A-Za-z-]+( and [A-Z][a-z]+)?( \d{4})?$", key) and "." not in key
+    }
+    assert {key for key in named if f"[{key}]" not in listed} == set()
+
+
+def test_every_key_says_its_type() -> None:
+    described = {
+        f"{kind.__name__}.{name}": inspect.getdoc(member.fget if is_property else member) or ""
+        for kind in (keys.NamespaceKeys, keys.PartitionKeys)
+        for name, member in vars(kind).items()
+        if (is_property := isinstance(member, property)) or inspect.isfunction(member)
+        if not name.startswith("_")
+    }
+    assert described
+    assert [name for name, text in described.items() if not text.startswith(REDIS_TYPES)] == []
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    world = SampleWorld(n_users=20, n_items=20)
+    ratings = world.ratings(200)
+    rows = [
+        {"user": world.users[u], "item": world.items[i].id, "rating": r}
+        for u, i, r in zip(
+            ratings.user_ix.tolist(),
+            ratings.item_ix.tolist(),
+            ratings.rating.tolist(),
+            strict=True,
+        )
+    ]
+    with service(tmp_path_factory.mktemp("docs")) as whole:
+        with whole.client() as client:
+            client.wait_until_ready()
+            client.upload("/v1/items", ndjson(item.document() for item in world.items))
+            client.wait_until_learned(client.upload("/v1/ratings/stream", ndjson(rows)).sequence)
+        yield whole
+
+
+def curl_lines() -> list[str]:
+    block = (ROOT / "README.md").read_text().partition("## With Docker")[0]
+    return re.findall(r"^curl .*$", block, re.MULTILINE)
+
+
+@pytest.mark.parametrize("line", curl_lines())
+def test_the_curl_lines_of_the_readme_work(running: ServiceProcess, line: str) -> None:
+    words = shlex.split(line)[1:]
+    headers, body = {}, None
+    while len(words) > 1:
+        option, value, *words = words
+        if option == "-H":
+            name, _, text = value.partition(":")
+            headers[name] = text.strip()
+        elif option == "-d":
+            body = value
+        else:
+            pytest.fail(f"the test does not know curl's {option}")
+    url = words[0].replace("http://127.0.0.1:8000", running.url)
+    answer = httpx.request("GET" if body is None else "POST", url, headers=headers, content=body)
+    assert answer.is_success, answer.text
+
+
+def test_every_key_in_the_store_is_in_the_data_dictionary(running: ServiceProcess) -> None:
+    shapes = [re.compile(shape) for shape in key_shapes()]
+    with redis.Redis.from_url(str(running_server(running.log.parent))) as client:
+        stored = [key.decode() for key in client.scan_iter(count=1000)]
+    assert len(stored) > 20
+    assert [key for key in stored if not any(shape.fullmatch(key) for shape in shapes)] == []
+
+
+def key_shapes() -> Iterator[str]:
+    """Every key of the data dictionary, with `.*` where an id or a number stands."""
+    for made in (keys.NamespaceKeys("main"), keys.PartitionKeys("main", 0)):
+        for name, member in vars(type(made)).items():
+            if isinstance(member, property):
+                yield re.escape(getattr(made, name))
+            elif inspect.isfunction(member) and not name.startswith("_"):
+                n_arguments = len(inspect.signature(member).parameters) - 1
+                yield re.escape(member(made, *["ANY"] * n_arguments)).replace("ANY", ".*")
+
+
+def code(text: str) -> list[str]:
+    """Return what stands in code blocks and between backticks."""
+    return re.findall(r"```.*?```|`[^`\n]+`", text, re.DOTALL)
