@@ -298,16 +298,21 @@ class OnlineModel:
         return Predicted(*self._native(out, interval, clipped))
 
     def _native(self, out: F64, interval: F64, clipped: F64) -> tuple[F64, ...]:
-        native = self.config.scale.native
-        both, bounds = native(out), native(interval)
+        both, bounds = self._bounded(out), self._bounded(interval)
         return (
             both[:, 0],
             both[:, 1],
             bounds[:, 0],
             bounds[:, 1],
-            native(clipped),
+            self._bounded(clipped),
             self._aggregator.parts(),
         )
+
+    def _bounded(self, inside: F64) -> F64:
+        """Return native values; the ends of the scale exactly, so that they compare with ratings."""
+        scale = self.config.scale
+        native = scale.native(inside)
+        return np.clip(native, scale.low, scale.high) if self.config.clip else native
 
     def _check_batch(
         self,
