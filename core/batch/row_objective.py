@@ -4,14 +4,15 @@ A trained model exports it, a snapshot stores it, serving folds users in with it
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from core.batch.weighting import scaled_reg
 from core.errors import Diverged
 from core.interactions import Interactions, chunks
-from core.kernels import fbgd
-from core.types import F32, I64
+from core.kernels import fbgd, fold_in
+from core.types import F32, F64, I32, I64
 
 PARTS = 64
 """Parts of the rows that threads take; fixed, so that their number changes nothing."""
@@ -20,10 +21,12 @@ MOST_STEPS, TOLERANCE = 200, 1e-5
 
 ONE = np.ones(1, np.float32)
 
+Loss = Literal["square", "logistic"]
+
 
 @dataclass(frozen=True)
 class RowObjective:
-    """min_p p'Sp - 2 r- s.p + sum (w - a)(p.q)^2 - 2 (w r+ - a r-) p.q + lambda |p|^2, S diagonal."""
+    """min_p p'Sp - 2 r- s.p + lambda |p|^2 + sum over the user's pairs of l(p.q) - a (r- - p.q)^2, S diagonal."""
 
     item_factors: F32
     """Q (items, g), in the basis where S = Q'diag(a)Q is diagonal."""
@@ -39,9 +42,34 @@ class RowObjective:
     nu: float
     mean_count: float
     """lambda = reg (count / mean_count)^nu, count from the user's own pairs."""
+    loss: Loss = "square"
+    """l: w (r+ - p.q)^2 or w log(1 + exp(-sign(r+) p.q))."""
+
+    def vector(self, item_ix: I32, weight: F32 | None = None, target: F32 | None = None) -> F32:
+        """Return the minimiser of one user's row (g,); in this thread alone, without the GIL."""
+        out = np.empty(self.gram.size, np.float32)
+        ones = np.ones(item_ix.size, np.float32)
+        fold_in.fold_in(
+            self.item_factors,
+            self.gram,
+            self.item_sum * np.float32(self.negative_target),
+            self.negative,
+            self.negative_target,
+            float(self.regs(np.array([item_ix.size]))[0]),
+            item_ix,
+            ones if weight is None else weight,
+            ones if target is None else target,
+            self.loss == "logistic",
+            MOST_STEPS,
+            TOLERANCE,
+            out,
+        )
+        return out
 
     def vectors(self, pairs: Interactions, start: F32 | None = None) -> F32:
         """Return the minimiser of each row, (users, g); all threads."""
+        if self.loss == "logistic":
+            return self._one_by_one(pairs)
         rows = np.zeros((pairs.n_users, self.gram.size), np.float32) if start is None else start
         cut = chunks(pairs.ptr, PARTS)
         fbgd.solve_rows(
@@ -66,6 +94,42 @@ class RowObjective:
             raise Diverged("a user's vector is not finite: fit with more regularisation (reg)")
         return rows
 
+    def _one_by_one(self, pairs: Interactions) -> F32:
+        rows = np.empty((pairs.n_users, self.gram.size), np.float32)
+        for u in range(pairs.n_users):
+            at = slice(pairs.ptr[u], pairs.ptr[u + 1])
+            weight = None if pairs.weight is None else pairs.weight[at]
+            target = None if pairs.target is None else pairs.target[at]
+            rows[u] = self.vector(pairs.item_ix[at], weight, target)
+        return rows
+
     def regs(self, counts: I64) -> F32:
         """Return lambda for users with these numbers of pairs."""
         return scaled_reg(counts, self.reg, self.nu, self.mean_count)
+
+
+def diagonalised(
+    item_factors: F32 | F64,
+    negative: F32,
+    *,
+    negative_target: float,
+    reg: float,
+    nu: float,
+    mean_count: float,
+    loss: Loss = "square",
+) -> RowObjective:
+    """Return the objective of items in any basis: they are turned to the one where S is diagonal."""
+    q = item_factors.astype(np.float64)
+    values, basis = np.linalg.eigh((q * negative[:, None]).T @ q)
+    turned = np.ascontiguousarray(q @ basis, np.float32)
+    return RowObjective(
+        turned,
+        np.maximum(values, 0.0).astype(np.float32),
+        (turned.T @ negative).astype(np.float32),
+        negative,
+        negative_target,
+        reg,
+        nu,
+        mean_count,
+        loss,
+    )

@@ -150,3 +150,35 @@ def gram_parts(cut, factors, weight, out):
 def rotate(cut, factors, basis):
     """Multiply all rows at once."""
     factors[:] = factors.astype(np.float64) @ basis
+
+
+def fold_in(
+    item_factors,
+    gram,
+    linear,
+    negative,
+    below,
+    reg,
+    item_ix,
+    weight,
+    target,
+    logistic,
+    steps,
+    tolerance,
+    out,
+):
+    """Write the system down and solve it; logistic: plain Newton steps until nothing moves."""
+    q, a = item_factors[item_ix].astype(np.float64), negative[item_ix].astype(np.float64)
+    held = np.diag(gram.astype(np.float64) + reg)
+    if not logistic:
+        right = linear + q.T @ (weight * target - a * below)
+        out[:] = np.linalg.solve(held + (q * (weight - a)[:, None]).T @ q, right)
+        return
+    sign, p = np.where(target > 0, 1.0, -1.0), np.zeros(out.size)
+    for _ in range(50):
+        score = q @ p
+        likely = 1.0 / (1.0 + np.exp(sign * score))
+        slope = linear - held @ p + q.T @ (weight * sign * likely / 2 + a * (score - below))
+        curve = weight * likely * (1.0 - likely) / 2 - a
+        p = p + np.linalg.solve(held + (q * curve[:, None]).T @ q, slope)
+    out[:] = p
