@@ -1,119 +1,22 @@
 """The objective of one side of a one-class factorisation while the other side's factors stand still.
 
 f(W) = sum over pairs of l(b_i.h_j) + sum over all other (i, j) of p_i q_j (a - b_i.h_j)^2
-       + reg (||W||^2 + graph tr(B'LB)),   B = X W, or W itself without features
+       + tr(W' diag(reg) W) + graph tr(B'LB),   B = X W, or W itself without features
 
 Algorithms 1, 2 and 3 of the paper: value, gradient and Hessian-vector product in time linear in the pairs. What
 ``trust_region.py`` asks of a function is here: ``at(W)`` gives a point.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from core.batch.losses import Loss
-from core.interactions import Interactions, chunks
-from core.kernels import ocmf as kernels
-from core.types import I64
+from core.batch.side import Pairs, Side
 
 Floats = NDArray[np.floating[Any]]
-
-Features = sp.csr_array | Floats
-
-CHUNKS = 64
-"""Parts of the rows that threads take; fixed, so that their number changes nothing."""
-
-
-class Pairs:
-    """The listed pairs as the side that is solved sees them: row i holds the partners of i."""
-
-    def __init__(self, pairs: Interactions) -> None:
-        self.n_rows, self.start, self.partner = pairs.n_users, pairs.ptr, pairs.item_ix
-        self.bounds = chunks(pairs.ptr, CHUNKS)
-
-    @cached_property
-    def row(self) -> I64:
-        """Return the row of each pair, (pairs,)."""
-        return np.repeat(np.arange(self.n_rows), np.diff(self.start))
-
-    def scores(self, rows: Floats, partners: Floats) -> Floats:
-        """Return b_i.h_j of each pair."""
-        out = np.empty(self.partner.size, dtype=rows.dtype)
-        kernels.pair_scores(self.bounds, self.start, self.partner, rows, partners, out)
-        return out
-
-    def weighted_sums(self, weight: Floats, partners: Floats) -> Floats:
-        """Return sum_j weight_ij h_j of each row."""
-        out = np.empty((self.n_rows, partners.shape[1]), dtype=partners.dtype)
-        kernels.weighted_sums(self.bounds, self.start, self.partner, weight, partners, out)
-        return out
-
-    def curved_sums(self, curvature: Floats, rows: Floats, partners: Floats) -> Floats:
-        """Return sum_j c_ij (n_i.h_j) h_j of each row."""
-        out = np.empty_like(rows)
-        kernels.curved_sums(self.bounds, self.start, self.partner, curvature, rows, partners, out)
-        return out
-
-
-@dataclass(frozen=True, eq=False)
-class Side:
-    """What one side knows of its rows: weights of their unlabelled pairs, features, a graph, regularisation."""
-
-    weight: Floats
-    """p, (m,)."""
-    reg: float
-    features: Features | None = None
-    """X, (m, d), sparse or dense."""
-    laplacian: sp.csr_array | None = None
-    """L, (m, m), symmetric."""
-    graph: float = 0.0
-
-    @cached_property
-    def transposed(self) -> Features | None:
-        if sp.issparse(self.features):
-            return sp.csr_array(self.features.T)
-        return None if self.features is None else self.features.T
-
-    @cached_property
-    def gram(self) -> Floats | None:
-        """Return X' diag(p) X where it is small beside X itself, so that no product needs the rows."""
-        if self.features is None or self.transposed is None:
-            return None
-        m, d = self.features.shape
-        size = self.features.nnz if sp.issparse(self.features) else self.features.size
-        if d * d > 4 * size or d > m:
-            return None
-        gram = self.transposed @ (self.features * self.weight[:, None])
-        return gram.toarray() if sp.issparse(gram) else gram
-
-    @property
-    def n_parameters(self) -> int:
-        return int(self.weight.size if self.features is None else self.features.shape[1])
-
-    def rows(self, parameters: Floats) -> Floats:
-        """Return B = X W."""
-        if self.features is None:
-            return parameters
-        rows: Floats = self.features @ parameters
-        return rows
-
-    def back(self, rows: Floats) -> Floats:
-        """Return X' R."""
-        if self.transposed is None:
-            return rows
-        parameters: Floats = self.transposed @ rows
-        return parameters
-
-    def smoothed(self, rows: Floats) -> Floats | None:
-        """Return reg graph L B, None without a graph."""
-        if self.laplacian is None or self.graph == 0.0:
-            return None
-        smoothed: Floats = (self.reg * self.graph) * (self.laplacian @ rows)
-        return smoothed
 
 
 class Subproblem:
@@ -137,9 +40,13 @@ class Subproblem:
         self.weight_sum = side.back(side.weight[:, None])[:, 0]
         self.constant = target**2 * _sum(side.weight) * _sum(partner_weight)
         self.pair_weight = side.weight[pairs.row] * partner_weight[pairs.partner]
+        self._conditioner = _Conditioner(self, partner_weight)
 
     def at(self, place: Floats) -> "Point":
         return Point(self, place)
+
+    def precondition(self, residual: Floats) -> Floats:
+        return self._conditioner(residual)
 
     def all_pairs(self, place: Floats, rows: Floats) -> Floats:
         """Return X' diag(p) B M, half the gradient of sum_ij p_i q_j b_ij^2."""
@@ -153,6 +60,33 @@ class Subproblem:
     def linear(self, direction: Floats) -> float:
         """Return -2 a d'S k, the part of all pairs that is linear."""
         return -2.0 * self.target * _dot(self.weight_sum, direction @ self.partner_sum)
+
+
+class _Conditioner:
+    """The inverse of the Hessian as it were if only the partner decided a pair's weight: a division in two bases.
+
+    A listed pair counts with the curvature that its loss has at score 0, shared by all rows.
+    """
+
+    def __init__(self, problem: Subproblem, partner_weight: Floats) -> None:
+        side, partners = problem.side, problem.partners
+        bend = problem.loss.curvature(np.zeros_like(problem.pair_weight))
+        listed = np.bincount(problem.pairs.partner, bend, minlength=partner_weight.size)
+        even = partner_weight + 0.5 * listed / max(_sum(side.weight), 1.0)
+        gram = (even[:, None] * partners).T @ partners
+        inner, self._right = np.linalg.eigh(gram.astype(partners.dtype))
+        self._spectrum = side.spectrum
+        if self._spectrum is not None:
+            outer = self._spectrum[0][:, None] * np.maximum(inner, 0.0)
+            self._scale = 0.5 / (outer + side.penalty[:, None])
+
+    def __call__(self, residual: Floats) -> Floats:
+        if self._spectrum is None:
+            return residual
+        left = self._spectrum[1]
+        turned = (residual if left is None else left.T @ residual) @ self._right
+        back: Floats = (self._scale * turned) @ self._right.T
+        return back if left is None else left @ back
 
 
 class Point:
@@ -169,7 +103,7 @@ class Point:
         pairs = p.loss.value(self._score) - p.pair_weight * np.square(p.target - self._score)
         everything = p.constant + _dot(self._place, self._all_pairs) + p.linear(self._place)
         smooth = 0.0 if self._smoothed is None else _dot(self._rows, self._smoothed)
-        return _sum(pairs) + everything + p.side.reg * _dot(self._place, self._place) + smooth
+        return _sum(pairs) + everything + _dot(self._place, p.side.shrunk(self._place)) + smooth
 
     @cached_property
     def _all_pairs(self) -> Floats:
@@ -187,8 +121,8 @@ class Point:
         if self._smoothed is not None:
             rows = rows + 2.0 * self._smoothed
         constant: Floats = (2.0 * p.target) * np.outer(p.weight_sum, p.partner_sum)
-        gradient: Floats = p.side.back(rows) + 2.0 * self._all_pairs - constant
-        return gradient + 2.0 * p.side.reg * self._place
+        every = 2.0 * (self._all_pairs + p.side.shrunk(self._place))
+        return p.side.back(rows) + every - constant
 
     @cached_property
     def _curvature(self) -> Floats:
@@ -196,7 +130,7 @@ class Point:
         return curvature - 2.0 * self._problem.pair_weight
 
     def hessian_product(self, direction: Floats) -> Floats:
-        """Algorithm 3: X'(U H + 2 diag(p) N M + 2 reg graph L N) + 2 reg S, N = X S."""
+        """Algorithm 3: X'(U H + 2 diag(p) N M + 2 graph L N) + 2 reg S, N = X S."""
         p = self._problem
         rows = p.side.rows(direction)
         product = p.pairs.curved_sums(self._curvature, rows, p.partners)
@@ -204,7 +138,7 @@ class Point:
         if smoothed is not None:
             product = product + 2.0 * smoothed
         product = p.side.back(product) + 2.0 * p.all_pairs(direction, rows)
-        return product + 2.0 * p.side.reg * direction
+        return product + 2.0 * p.side.shrunk(direction)
 
     def line(self, direction: Floats) -> "Line":
         """Return f along a direction; a trial costs one pass over the pairs' scores."""
@@ -212,9 +146,9 @@ class Point:
         rows = p.side.rows(direction)
         shift = p.pairs.scores(rows, p.partners)
         linear = 2.0 * _dot(direction, self._all_pairs) + p.linear(direction)
-        linear += 2.0 * p.side.reg * _dot(self._place, direction)
+        linear += 2.0 * _dot(self._place, p.side.shrunk(direction))
         square = _dot(direction, p.all_pairs(direction, rows))
-        square += p.side.reg * _dot(direction, direction)
+        square += _dot(direction, p.side.shrunk(direction))
         smoothed = p.side.smoothed(rows)
         if smoothed is not None:
             linear += 2.0 * _dot(self._rows, smoothed)

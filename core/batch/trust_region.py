@@ -48,6 +48,10 @@ class Objective(Protocol):
 
     def at(self, place: Floats) -> Point: ...
 
+    def precondition(self, residual: Floats) -> Floats:
+        """Return C^-1 r for a fixed positive definite C near the Hessian; r itself where none is known."""
+        ...
+
 
 @dataclass(frozen=True)
 class Minimum:
@@ -71,16 +75,17 @@ def trust_region_newton(
 ) -> Minimum:
     """Take Newton steps inside a trusted radius until the gradient has fallen by ``tolerance``.
 
-    A refused step shrinks the radius and does not count; conjugate gradients solve each step.
+    A refused step shrinks the radius and does not count. Lengths are measured by the preconditioner C: of a step
+    s'Cs, of a gradient g'C^-1 g.
     """
     place, point = start, objective.at(start)
     gradient = point.gradient()
-    norm = first_norm = _norm(gradient)
+    norm = first_norm = _dual_norm(objective, gradient)
     radius, taken, products = norm, 0, 0
     while taken < steps and norm > tolerance * first_norm:
-        step, residual, used = _inner(point, gradient, radius, cg_steps)
+        step, residual, length, used = _inner(objective, point, gradient, radius, cg_steps)
         products += used
-        length, downhill = _norm(step), _dot(gradient, step)
+        downhill = _dot(gradient, step)
         trial = objective.at(place + step)
         predicted = -0.5 * (downhill - _dot(step, residual))
         actual = point.value - trial.value
@@ -90,10 +95,14 @@ def trust_region_newton(
         if actual > ACCEPT * predicted:
             place, point, taken = place + step, trial, taken + 1
             gradient = point.gradient()
-            norm = _norm(gradient)
+            norm = _dual_norm(objective, gradient)
         if max(abs(actual), abs(predicted)) <= STALLED * abs(point.value) or predicted <= 0.0:
             break
     return Minimum(place, point.value, norm, taken, products)
+
+
+def _dual_norm(objective: Objective, gradient: Floats) -> float:
+    return float(np.sqrt(_dot(gradient, objective.precondition(gradient))))
 
 
 def _radius(
@@ -112,36 +121,44 @@ def _radius(
 
 
 def _inner(
-    point: Point, gradient: Floats, radius: float, cg_steps: int
-) -> tuple[Floats, Floats, int]:
-    """Solve H s = -g by conjugate gradients inside the radius; return s, the residual -g - H s, products."""
+    objective: Objective, point: Point, gradient: Floats, radius: float, cg_steps: int
+) -> tuple[Floats, Floats, float, int]:
+    """Solve H s = -g by preconditioned conjugate gradients inside the radius.
+
+    Returns s, the residual -g - H s, the length of s and the Hessian products. ``cross`` and ``square`` follow
+    s'Cd and d'Cd, so that C itself is never needed.
+    """
     step = np.zeros_like(gradient)
     residual = -gradient
-    direction = residual.copy()
-    square = _dot(residual, residual)
-    enough = (CG_TOLERANCE**2) * square
+    direction = objective.precondition(residual)
+    error = _dot(residual, direction)
+    enough = CG_TOLERANCE * CG_TOLERANCE * error
+    length, cross, square = 0.0, 0.0, error
     for used in range(cg_steps):
-        if square <= enough:
-            return step, residual, used
+        if error <= enough:
+            return step, residual, np.sqrt(length), used
         image = point.hessian_product(direction)
         curvature = _dot(direction, image)
         if curvature <= 0.0:  # only by rounding: the function is convex
-            return step, residual, used + 1
-        alpha = square / curvature
-        if _norm(step + alpha * direction) > radius:
-            alpha = _to_boundary(step, direction, radius)
-            return step + alpha * direction, residual - alpha * image, used + 1
+            return step, residual, np.sqrt(length), used + 1
+        alpha = error / curvature
+        if length + alpha * (2.0 * cross + alpha * square) > radius * radius:
+            alpha = _to_boundary(length, cross, square, radius)
+            return step + alpha * direction, residual - alpha * image, radius, used + 1
         step = step + alpha * direction
         residual = residual - alpha * image
-        previous, square = square, _dot(residual, residual)
-        direction = residual + (square / previous) * direction
-    return step, residual, cg_steps
+        length += alpha * (2.0 * cross + alpha * square)
+        conditioned = objective.precondition(residual)
+        previous, error = error, _dot(residual, conditioned)
+        beta = error / previous
+        cross, square = beta * (cross + alpha * square), error + beta * beta * square
+        direction = conditioned + beta * direction
+    return step, residual, np.sqrt(length), cg_steps
 
 
-def _to_boundary(step: Floats, direction: Floats, radius: float) -> float:
-    """Return t >= 0 with ||step + t direction|| = radius."""
-    cross, square = _dot(step, direction), _dot(direction, direction)
-    room = radius * radius - _dot(step, step)
+def _to_boundary(length: float, cross: float, square: float, radius: float) -> float:
+    """Return t >= 0 with ||s + t d|| = radius, given s's = ``length``, s'd and d'd."""
+    room = radius * radius - length
     root = np.sqrt(cross * cross + square * room)
     return float(room / (cross + root) if cross >= 0.0 else (root - cross) / square)
 

@@ -70,3 +70,34 @@ def als_row(i, H, labelled, p, q, target, reg):
     left = p[i] * M + (H[mine].T * extra) @ H[mine] + reg * np.eye(H.shape[1])
     right = H[mine].T @ (1.0 - p[i] * q[mine] * target) + target * p[i] * (H.T @ q)
     return np.linalg.solve(left, right)
+
+
+def newton_rows(H, labelled, listed, weight, p, q, target, loss, reg, start):
+    """Return the rows that minimise their own objectives: Newton's method with the full Hessian.
+
+    ``labelled`` and ``listed`` are (m, n) booleans: listed pairs that are not labelled cost (a - b)^2.
+    """
+    rows = start.copy()
+    for i in range(len(rows)):
+        cost = p[i] * q
+        for _ in range(50):
+            score = H @ rows[i]
+            first, second = 2.0 * cost * (score - target), 2.0 * cost
+            slope, bend = derivatives(loss, score)
+            negative = listed[i] & ~labelled[i]
+            first = np.where(labelled[i], weight[i] * slope, first)
+            second = np.where(labelled[i], weight[i] * bend, second)
+            first = np.where(negative, 2.0 * weight[i] * (score - target), first)
+            second = np.where(negative, 2.0 * weight[i], second)
+            gradient = H.T @ first + 2.0 * reg[i] * rows[i]
+            hessian = (H.T * second) @ H + 2.0 * reg[i] * np.eye(H.shape[1])
+            rows[i] -= np.linalg.solve(hessian, gradient)
+    return rows
+
+
+def derivatives(loss, score):
+    """Return slope and curvature of ``square`` or ``logistic``."""
+    if loss is square:
+        return 2.0 * (score - 1.0), np.full_like(score, 2.0)
+    yes = 1.0 / (1.0 + np.exp(-score))
+    return yes - 1.0, yes * (1.0 - yes)

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from core.batch.losses import LogisticLoss, MixedLoss, SquaredHingeLoss, SquareLoss
-from core.batch.subproblem import Pairs, Side, Subproblem
+from core.batch.side import Pairs, Side
+from core.batch.subproblem import Subproblem
 from core.interactions import from_pairs
 from core.kernels import ocmf as kernels
 from tests.core import reference_ocmf as reference
@@ -43,7 +44,11 @@ class Case:
         self.direction = rng.normal(size=self.place.shape)
         given_X = X if dense else sparse.csr_array(X)
         side = Side(
-            p, REG, given_X if features else None, sparse.csr_array(L) if graph else None, GRAPH
+            p,
+            np.full(X.shape[1], REG),
+            given_X if features else None,
+            sparse.csr_array(L) if graph else None,
+            REG * GRAPH,
         )
         self.problem = Subproblem(
             Pairs(from_pairs(*np.nonzero(labelled), n_users=m, n_items=n)),
@@ -110,7 +115,7 @@ def test_listed_negatives_need_no_unlabelled_pairs():
     problem = Subproblem(
         Pairs(every),
         loss,
-        Side(np.zeros(m), REG),
+        Side(np.zeros(m), np.full(m, REG)),
         partners=H,
         partner_weight=np.ones(n),
         target=0.0,
@@ -152,3 +157,45 @@ def test_kernels_agree_with_their_twins(counts, k, seed, dtype):
     np.testing.assert_allclose(summed, wanted, **close)
     wanted = reference.curved_sums(start, partner, weight, rows, partners)
     np.testing.assert_allclose(curved, wanted, **close)
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_on_their_own_end_at_their_minimum(loss, seed):
+    rng = np.random.default_rng(seed)
+    m, n, k, target = 9, 7, 4, -0.5 * seed
+    listed = rng.random((m, n)) < 0.4
+    listed[0] = False
+    labelled = listed & (rng.random((m, n)) < 0.8)
+    weight = np.where(listed, rng.uniform(0.9, 2.0, (m, n)), 0.0)
+    p, q = rng.uniform(0.1, 0.8, m), rng.uniform(0.1, 0.8, n)
+    reg = rng.uniform(0.1, 1.0, m)
+    H = rng.normal(size=(n, k))
+    gram, basis = np.linalg.eigh(H.T @ (q[:, None] * H))
+    H = H @ basis
+    pairs = from_pairs(*np.nonzero(listed), n_users=m, n_items=n)
+    rows = np.zeros((m, k))
+    kernels.newton_rows(
+        np.array([0, 4, m]),
+        pairs.ptr,
+        pairs.item_ix,
+        labelled[listed].astype(np.uint8),
+        weight[listed],
+        q,
+        p,
+        kernels.LOGISTIC if loss == "logistic" else kernels.SQUARE,
+        target,
+        gram,
+        2.0 * target * p[:, None] * (H.T @ q),
+        reg,
+        H,
+        rows,
+        50,
+        50,
+        1e-9,
+    )
+    plain = getattr(reference, loss)
+    wanted = reference.newton_rows(
+        H, labelled, listed, weight, p, q, target, plain, reg, np.zeros((m, k))
+    )
+    np.testing.assert_allclose(rows, wanted, atol=1e-6)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from core.batch.losses import LogisticLoss, SquareLoss
-from core.batch.subproblem import Pairs, Side, Subproblem
+from core.batch.side import Pairs, Side
+from core.batch.subproblem import Subproblem
 from core.batch.trust_region import exact_step, gradient_descent, trust_region_newton
 from core.interactions import from_pairs
 from tests.core import reference_ocmf as reference
@@ -20,6 +21,16 @@ class Quartic:
 
     def at(self, place):
         return QuarticPoint(self, place)
+
+    def precondition(self, residual):
+        return residual
+
+
+class Conditioned(Quartic):
+    """The same with the inverse of its quadratic part as the preconditioner."""
+
+    def precondition(self, residual):
+        return np.linalg.solve(self.A + np.eye(len(self.A)), residual)
 
 
 class QuarticPoint:
@@ -55,9 +66,10 @@ class QuarticLine:
         )
 
 
+@pytest.mark.parametrize("make", [Quartic, Conditioned])
 @pytest.mark.parametrize("scale", [0.0, 1.0, 100.0])
-def test_both_minimisers_find_the_minimum_from_near_and_far(scale):
-    function = Quartic(12)
+def test_both_minimisers_find_the_minimum_from_near_and_far(scale, make):
+    function = make(12)
     start = np.full(12, scale)
     newton = trust_region_newton(function, start, tolerance=1e-13)
     descent = gradient_descent(function, start, steps=2_000, tolerance=1e-13)
@@ -99,7 +111,7 @@ def one_side(loss, target, seed=0, m=12, n=9, k=4):
     problem = Subproblem(
         Pairs(from_pairs(*np.nonzero(labelled), n_users=m, n_items=n)),
         loss,
-        Side(p, 0.3),
+        Side(p, np.full(m, 0.3)),
         partners=H,
         partner_weight=q,
         target=target,

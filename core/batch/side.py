@@ -1,0 +1,146 @@
+"""What one side of a one-class factorisation knows: its listed pairs, weights, features and graph.
+
+Everything here stands still while the factors move; ``subproblem.py`` combines two sides.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from core.interactions import Interactions, chunks
+from core.kernels import ocmf as kernels
+from core.types import I64
+
+Floats = NDArray[np.floating[Any]]
+Features = sp.csr_array | Floats
+
+MOST_CONDITIONED = 2_048
+"""Features whose Gram matrix is still decomposed for the preconditioner."""
+
+CHUNKS = 64
+"""Parts of the rows that threads take; fixed, so that their number changes nothing."""
+
+
+class Pairs:
+    """The listed pairs as the side that is solved sees them: row i holds the partners of i."""
+
+    def __init__(self, pairs: Interactions) -> None:
+        self.n_rows, self.start, self.partner = pairs.n_users, pairs.ptr, pairs.item_ix
+        self.bounds = chunks(pairs.ptr, CHUNKS)
+
+    @cached_property
+    def row(self) -> I64:
+        """Return the row of each pair, (pairs,)."""
+        return np.repeat(np.arange(self.n_rows), np.diff(self.start))
+
+    def scores(self, rows: Floats, partners: Floats) -> Floats:
+        """Return b_i.h_j of each pair."""
+        out = np.empty(self.partner.size, dtype=rows.dtype)
+        kernels.pair_scores(self.bounds, self.start, self.partner, rows, partners, out)
+        return out
+
+    def weighted_sums(self, weight: Floats, partners: Floats) -> Floats:
+        """Return sum_j weight_ij h_j of each row."""
+        out = np.empty((self.n_rows, partners.shape[1]), dtype=partners.dtype)
+        kernels.weighted_sums(self.bounds, self.start, self.partner, weight, partners, out)
+        return out
+
+    def curved_sums(self, curvature: Floats, rows: Floats, partners: Floats) -> Floats:
+        """Return sum_j c_ij (n_i.h_j) h_j of each row."""
+        out = np.empty_like(rows)
+        kernels.curved_sums(self.bounds, self.start, self.partner, curvature, rows, partners, out)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """What one side knows of its rows: weights of their unlabelled pairs, features, a graph, regularisation."""
+
+    weight: Floats
+    """p, (m,)."""
+    reg: Floats
+    """lambda of each row of W, (d,) or (m,) without features."""
+    features: Features | None = None
+    """X, (m, d), sparse or dense."""
+    laplacian: sp.csr_array | None = None
+    """L, (m, m), symmetric."""
+    graph: float = 0.0
+    """The weight of tr(B'LB); lambda_w lambda_g in the paper."""
+
+    @cached_property
+    def transposed(self) -> Features | None:
+        if sp.issparse(self.features):
+            return sp.csr_array(self.features.T)
+        return None if self.features is None else self.features.T
+
+    @cached_property
+    def whole_gram(self) -> Floats:
+        """Return X' diag(p) X, (d, d)."""
+        if sp.issparse(self.features):
+            product = sp.csr_array(self.features.T @ (self.features * self.weight[:, None]))
+            whole: Floats = product.toarray()
+            return whole
+        dense = np.asarray(self.features)
+        return dense.T @ (dense * self.weight[:, None])
+
+    @property
+    def gram(self) -> Floats | None:
+        """Return X' diag(p) X where it is small beside X itself, so that no product needs the rows."""
+        if self.features is None:
+            return None
+        m, d = self.features.shape
+        size = self.features.nnz if sp.issparse(self.features) else self.features.size
+        return None if d * d > 4 * size or d > m else self.whole_gram
+
+    @property
+    def n_parameters(self) -> int:
+        return int(self.weight.size if self.features is None else self.features.shape[1])
+
+    def rows(self, parameters: Floats) -> Floats:
+        """Return B = X W."""
+        if self.features is None:
+            return parameters
+        rows: Floats = self.features @ parameters
+        return rows
+
+    def back(self, rows: Floats) -> Floats:
+        """Return X' R."""
+        if self.transposed is None:
+            return rows
+        parameters: Floats = self.transposed @ rows
+        return parameters
+
+    def smoothed(self, rows: Floats) -> Floats | None:
+        """Return graph L B, None without a graph."""
+        if self.laplacian is None or self.graph == 0.0:
+            return None
+        smoothed: Floats = self.graph * (self.laplacian @ rows)
+        return smoothed
+
+    def shrunk(self, parameters: Floats) -> Floats:
+        """Return diag(reg) W."""
+        return self.reg[:, None] * parameters
+
+    @cached_property
+    def spectrum(self) -> tuple[Floats, Floats | None] | None:
+        """Return eigenvalues and eigenvectors (None: the identity) of X' diag(p) X; None for too many features."""
+        if self.features is None:
+            return self.weight, None
+        if self.features.shape[1] > MOST_CONDITIONED:
+            return None
+        values, vectors = np.linalg.eigh(self.whole_gram)
+        return np.maximum(values, 0.0), vectors
+
+    @property
+    def penalty(self) -> Floats:
+        """Return about what regularisation and graph add to the curvature of each row of the spectrum."""
+        if self.features is not None:
+            return np.full_like(self.reg, self.reg.mean())
+        if self.laplacian is None:
+            return self.reg
+        penalty: Floats = self.reg + self.graph * self.laplacian.diagonal()
+        return penalty
