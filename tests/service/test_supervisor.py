@@ -39,18 +39,18 @@ def test_the_whole_service_answers_and_leaves_no_process_behind(tmp_path: Path) 
     assert not (tmp_path / "data" / "server.json").exists()
 
 
-@pytest.mark.parametrize("name", ["learner-0", "api-0", "store"])
-def test_what_is_killed_comes_back_and_nothing_is_lost(tmp_path: Path, name: str) -> None:
+def test_what_is_killed_comes_back_and_nothing_is_lost(tmp_path: Path) -> None:
     with service(tmp_path) as running, running.client() as client:
         client.wait_until_ready()
         client.post("/v1/ratings", [RATING], wait="learned")
-        pid = store_pid(running) if name == "store" else started(running)[name][-1]
-        os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: is_gone(pid))
-        sequence = client.post("/v1/ratings", RATING | {"item": "b"})["sequence"]
-        client.wait_until_learned(sequence, 20.0)
+        for item, name in (("b", "learner-0"), ("c", "api-0"), ("d", "store")):
+            pid = store_pid(running) if name == "store" else started(running)[name][-1]
+            os.kill(pid, signal.SIGKILL)
+            wait_until(partial(is_gone, pid))
+            sequence = client.post("/v1/ratings", RATING | {"item": item})["sequence"]
+            client.wait_until_learned(sequence, 20.0)
         history = client.get("/v1/users/ada/ratings")["items"]
-        assert sorted(event["item"] for event in history) == ["a", "b"]
+        assert sorted(event["item"] for event in history) == ["a", "b", "c", "d"]
 
 
 def test_when_the_supervisor_is_killed_everything_ends(tmp_path: Path) -> None:

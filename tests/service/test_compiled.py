@@ -1,0 +1,52 @@
+from pathlib import Path
+
+import pytest
+
+from service import compiled
+from service.cli.warmup import compile_all
+from service.compiled import is_compiled, mark_compiled
+
+
+@pytest.fixture(autouse=True)
+def a_cache_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_nothing_is_compiled_until_it_is_marked() -> None:
+    assert not is_compiled()
+    mark_compiled()
+    assert is_compiled()
+
+
+def test_compiling_reaches_every_group_and_leaves_the_mark() -> None:
+    assert len(list(compile_all())) == 5
+    assert is_compiled()
+
+
+@pytest.mark.parametrize("part", ["core_dir", "_processor"])
+def test_another_source_or_processor_is_not_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    mark_compiled()
+    (tmp_path / "model.py").write_text("changed")
+    other = {"core_dir": tmp_path, "_processor": "another one"}[part]
+    monkeypatch.setattr(compiled, part, lambda: other)
+    assert not is_compiled()
+
+
+def test_a_new_mark_replaces_the_old_one(
+    a_cache_of_its_own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark_compiled()
+    monkeypatch.setattr(compiled, "_processor", lambda: "another one")
+    mark_compiled()
+    assert len(list(a_cache_of_its_own.glob("compiled-*"))) == 1
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(
+    a_cache_of_its_own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_cache_of_its_own.write_text("a file where the folder should be")
+    mark_compiled()
+    assert not is_compiled()

@@ -1,0 +1,77 @@
+import io
+from pathlib import Path
+
+from rich.console import Console
+
+from service.cli.demo import file_world, sample_world
+from service.cli.demo_view import Expert, Progress, Sample, plain_line, screen, sparkline
+
+
+def shown(progress: Progress) -> str:
+    console = Console(file=io.StringIO(), width=100)
+    console.print(screen(progress))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_view_can_be_drawn_before_anything_is_known() -> None:
+    assert "0 ratings" in shown(Progress("http://x"))
+    assert plain_line(Progress("http://x")).startswith("0 ratings")
+
+
+def test_the_view_shows_the_error_the_parts_and_the_predictions() -> None:
+    progress = Progress("http://x")
+    for n in range(1000):
+        progress.add_error(1.0 if n < 500 else 0.5)
+    progress.experts = [Expert("biased", 0.9, 0.1), Expert("plain", -0.1, 0.2)]
+    progress.samples = [Sample("ann", "i1", "The [Silent] Hedge")]
+    progress.samples[0].update(3.0, 2.0, 4.0)
+    progress.samples[0].update(3.5, 2.5, 4.5)
+    text = shown(progress)
+    for expected in (
+        "0.500 (of the first: 1.000)",
+        "+0.90",
+        "-0.10",
+        "The [Silent] Hedge",
+        "3.50 ↗",
+    ):
+        assert expected in text
+    assert "largest part biased 0.90" in plain_line(progress)
+
+
+def test_the_curve_keeps_the_whole_history_in_bounded_memory() -> None:
+    progress = Progress("http://x")
+    for n in range(50_000):
+        progress.add_error(float(n < 25_000))
+    assert len(progress.curve) < 120
+    assert progress.curve[0] == 1.0
+    assert progress.curve[-1] == 0.0
+
+
+def test_a_flat_curve_is_drawn_flat() -> None:
+    assert sparkline([2.0, 2.0]) == "▁▁"
+    assert sparkline([]) == ""
+
+
+def test_a_prediction_that_does_not_move_has_no_arrow() -> None:
+    sample = Sample("ann", "i", "t")
+    sample.update(3.0, 2.0, 4.0)
+    sample.update(3.001, 2.0, 4.0)
+    assert sample.arrow == " "
+
+
+def test_a_file_becomes_a_world_on_its_own_scale(tmp_path: Path) -> None:
+    file = tmp_path / "ratings.csv"
+    file.write_text("user,item,rating\na,x,-3\nb,y,8\n")
+    world = file_world(file)
+    assert world.scale == "-3:8"
+    assert list(world.ratings) == [
+        {"user": "a", "item": "x", "rating": -3.0},
+        {"user": "b", "item": "y", "rating": 8.0},
+    ]
+
+
+def test_the_sample_world_has_a_title_for_every_item_it_rates() -> None:
+    world = sample_world(0)
+    ratings = [next(world.ratings) for _ in range(100)]
+    assert all(rating["item"] in world.titles for rating in ratings)
