@@ -224,14 +224,14 @@ def _directory(given: Path | None) -> Iterator[Path]:
 
 
 def _say_where_to_look(console: Console, url: str, world: World) -> None:
-    item = next(iter(world.titles), "an-item")
+    user, item = ("user-0020", "item-0000") if world.titles else ("a-user", "an-item")
     console.print(
         "\n".join(
             [
                 f"The service answers at {url}. Try, in another terminal:",
                 f"  curl {url}/v1/experts",
-                f"  curl {url}/v1/users/user-0001/predictions/{item}",
-                f"  curl {url}/v1/users/user-0001/ratings",
+                f"  curl {url}/v1/users/{user}/predictions/{item}",
+                f"  curl {url}/v1/users/{user}/ratings",
                 f"  curl {url}/v1/topics",
                 f"  open {url}/docs",
             ]

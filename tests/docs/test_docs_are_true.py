@@ -4,6 +4,7 @@ import inspect
 import re
 import shlex
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import httpx
@@ -11,10 +12,10 @@ import pytest
 import redis
 
 from service.api.problems import CODES
+from service.cli.demo import sample_world
 from service.cli.main import COMMANDS
 from service.cli.reference import settings_reference
 from service.client import ndjson
-from service.sample_world import SampleWorld
 from service.service_process import ServiceProcess
 from service.store import keys
 from service.store.embedded import running_server
@@ -91,21 +92,13 @@ def test_every_key_says_its_type() -> None:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
-    world = SampleWorld(n_users=20, n_items=20)
-    ratings = world.ratings(200)
-    rows = [
-        {"user": world.users[u], "item": world.items[i].id, "rating": r}
-        for u, i, r in zip(
-            ratings.user_ix.tolist(),
-            ratings.item_ix.tolist(),
-            ratings.rating.tolist(),
-            strict=True,
-        )
-    ]
+    # the very world that `make demo` shows, a few seconds after its start
+    world = sample_world(seed=0)
+    rows = list(islice(world.ratings, 200))
     with service(tmp_path_factory.mktemp("docs")) as whole:
         with whole.client() as client:
             client.wait_until_ready()
-            client.upload("/v1/items", ndjson(item.document() for item in world.items))
+            client.upload("/v1/items", ndjson(world.documents))
             client.wait_until_learned(client.upload("/v1/ratings/stream", ndjson(rows)).sequence)
         yield whole
 
