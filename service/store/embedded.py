@@ -128,7 +128,7 @@ class EmbeddedServer:
 
     def _take_lock(self) -> None:
         try:
-            self._files.mkdir(parents=True, exist_ok=True)
+            self._files.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = (self._data_dir / "lock").open("a+")
         except OSError as error:
             raise Misconfigured(
