@@ -56,6 +56,37 @@ class Pairs:
         return out
 
 
+class FeatureMatrix:
+    """X (m, d), sparse or dense, with the p of its rows and what depends on the two alone; several fits may share it."""
+
+    def __init__(self, matrix: Features, weight: Floats) -> None:
+        self.matrix, self.weight = matrix, weight
+        self.n_rows, self.n_features = matrix.shape
+        self.transposed: Any = matrix.T if isinstance(matrix, np.ndarray) else matrix.T.tocsr()
+
+    @cached_property
+    def whole_gram(self) -> Floats:
+        """Return X' diag(p) X, (d, d)."""
+        product: Any = self.transposed @ (self.matrix * self.weight[:, None])
+        whole: Floats = product if isinstance(product, np.ndarray) else product.toarray()
+        return whole
+
+    @property
+    def gram(self) -> Floats | None:
+        """Return X' diag(p) X where it is small beside X itself, so that no product needs the rows."""
+        d = self.n_features
+        size = self.matrix.size if isinstance(self.matrix, np.ndarray) else self.matrix.nnz
+        return None if d * d > 4 * size or d > self.n_rows else self.whole_gram
+
+    @cached_property
+    def spectrum(self) -> tuple[Floats, Floats] | None:
+        """Return eigenvalues and eigenvectors of X' diag(p) X; None for too many features."""
+        if self.n_features > MOST_CONDITIONED:
+            return None
+        values, vectors = np.linalg.eigh(self.whole_gram)
+        return np.maximum(values, 0.0), vectors
+
+
 @dataclass(frozen=True, eq=False)
 class Side:
     """What one side knows of its rows: weights of their unlabelled pairs, features, a graph, regularisation."""
@@ -64,54 +95,33 @@ class Side:
     """p, (m,)."""
     reg: Floats
     """lambda of each row of W, (d,) or (m,) without features."""
-    features: Features | None = None
-    """X, (m, d), sparse or dense."""
+    features: FeatureMatrix | None = None
+    """X; none: the identity."""
     laplacian: sp.csr_array | None = None
     """L, (m, m), symmetric."""
     graph: float = 0.0
     """The weight of tr(B'LB); lambda_w lambda_g in the paper."""
 
-    @cached_property
-    def transposed(self) -> Features | None:
-        if sp.issparse(self.features):
-            return sp.csr_array(self.features.T)
-        return None if self.features is None else self.features.T
-
-    @cached_property
-    def whole_gram(self) -> Floats:
-        """Return X' diag(p) X, (d, d)."""
-        if sp.issparse(self.features):
-            product = sp.csr_array(self.features.T @ (self.features * self.weight[:, None]))
-            whole: Floats = product.toarray()
-            return whole
-        dense = np.asarray(self.features)
-        return dense.T @ (dense * self.weight[:, None])
+    @property
+    def n_parameters(self) -> int:
+        return int(self.weight.size if self.features is None else self.features.n_features)
 
     @property
     def gram(self) -> Floats | None:
-        """Return X' diag(p) X where it is small beside X itself, so that no product needs the rows."""
-        if self.features is None:
-            return None
-        m, d = self.features.shape
-        size = self.features.nnz if sp.issparse(self.features) else self.features.size
-        return None if d * d > 4 * size or d > m else self.whole_gram
-
-    @property
-    def n_parameters(self) -> int:
-        return int(self.weight.size if self.features is None else self.features.shape[1])
+        return None if self.features is None else self.features.gram
 
     def rows(self, parameters: Floats) -> Floats:
         """Return B = X W."""
         if self.features is None:
             return parameters
-        rows: Floats = self.features @ parameters
+        rows: Floats = self.features.matrix @ parameters
         return rows
 
     def back(self, rows: Floats) -> Floats:
         """Return X' R."""
-        if self.transposed is None:
+        if self.features is None:
             return rows
-        parameters: Floats = self.transposed @ rows
+        parameters: Floats = self.features.transposed @ rows
         return parameters
 
     def smoothed(self, rows: Floats) -> Floats | None:
@@ -125,15 +135,10 @@ class Side:
         """Return diag(reg) W."""
         return self.reg[:, None] * parameters
 
-    @cached_property
+    @property
     def spectrum(self) -> tuple[Floats, Floats | None] | None:
-        """Return eigenvalues and eigenvectors (None: the identity) of X' diag(p) X; None for too many features."""
-        if self.features is None:
-            return self.weight, None
-        if self.features.shape[1] > MOST_CONDITIONED:
-            return None
-        values, vectors = np.linalg.eigh(self.whole_gram)
-        return np.maximum(values, 0.0), vectors
+        """Return eigenvalues and eigenvectors (None: the identity) of X' diag(p) X; None if not known."""
+        return (self.weight, None) if self.features is None else self.features.spectrum
 
     @property
     def penalty(self) -> Floats:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from core.batch.losses import LogisticLoss, MixedLoss, SquaredHingeLoss, SquareLoss
-from core.batch.side import Pairs, Side
+from core.batch.side import FeatureMatrix, Pairs, Side
 from core.batch.subproblem import Subproblem
 from core.interactions import from_pairs
 from core.kernels import ocmf as kernels
@@ -46,7 +46,7 @@ class Case:
         side = Side(
             p,
             np.full(X.shape[1], REG),
-            given_X if features else None,
+            FeatureMatrix(given_X, p) if features else None,
             sparse.csr_array(L) if graph else None,
             REG * GRAPH,
         )
@@ -96,7 +96,7 @@ def test_the_function_along_a_line_needs_no_new_scores(name, features, graph):
 def test_a_small_feature_gram_changes_nothing(dense):
     """Many rows with few features take the way that never visits the rows."""
     case = Case("LR-wSQ", True, True, dense=dense, m=60, d=4)
-    assert case.problem.side.gram is not None
+    assert case.problem.side.features.gram is not None
     point = case.problem.at(case.place)
     assert point.value == pytest.approx(case.brute(case.place), rel=1e-12)
     gradient = reference.slope(case.brute, case.place)

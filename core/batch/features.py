@@ -1,0 +1,79 @@
+"""Features of users or instances, made ready for a linear model: rows of length 1 and a constant.
+
+A row without features keeps the constant alone: such a user gets what is popular.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from core.batch.nystroem import Nystroem, fit_nystroem
+from core.errors import DataError, ShapeError
+
+Features = sp.csr_array | NDArray[np.floating[Any]]
+
+CONSTANT = 0.3
+"""Beside rows of length 1: its weights are regularised about ten times as much."""
+
+
+def checked(features: Any) -> Features:
+    """Return finite float32 features, sparse ones in CSR."""
+    if isinstance(features, list | tuple | np.ndarray):
+        known: Any = np.ascontiguousarray(features, dtype=np.float32)
+        values = known
+    else:
+        known = sp.csr_array(features, dtype=np.float32)
+        values = known.data
+    if known.ndim != 2:
+        raise ShapeError("features must be a matrix: one row for each user")
+    if not np.isfinite(values).all():
+        raise DataError("a feature is NaN or infinite: mend or remove it")
+    ready: Features = known
+    return ready
+
+
+def unit_rows(features: Features) -> Features:
+    """Return rows of length 1; an empty row stays empty."""
+    rows: Any = features
+    if isinstance(rows, np.ndarray):
+        length = np.linalg.norm(rows, axis=1, keepdims=True)
+        unit: Any = rows / np.where(length > 0, length, 1.0)
+    else:
+        length = np.sqrt(rows.multiply(rows).sum(axis=1))
+        unit = sp.csr_array(sp.diags_array(1.0 / np.where(length > 0, length, 1.0)) @ rows)
+    ready: Features = unit.astype(np.float32)
+    return ready
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureMap:
+    """Unit rows, non-linear features if there is a map for them, and a constant column."""
+
+    nystroem: Nystroem | None = None
+
+    def transform(self, features: Any) -> Features:
+        rows: Any = unit_rows(checked(features))
+        parts: list[Any] = [np.full((rows.shape[0], 1), CONSTANT, np.float32)]
+        if self.nystroem is not None:
+            parts.append(self.nystroem.transform(rows))
+        if isinstance(rows, np.ndarray):
+            joined: Any = np.hstack([rows, *parts])
+        elif self.nystroem is None:
+            joined = sp.csr_array(sp.hstack([rows, *parts]))
+        else:
+            joined = np.hstack([rows.toarray(), *parts])
+        ready: Features = joined
+        return ready
+
+
+def fit_features(
+    features: Any, *, centres: int = 0, gamma: float = 1.0, seed: int = 0
+) -> FeatureMap:
+    """Return the map for such features; ``centres`` 0: no non-linear ones."""
+    if centres == 0:
+        return FeatureMap()
+    rows = unit_rows(checked(features))
+    return FeatureMap(fit_nystroem(rows, centres, gamma, np.random.default_rng(seed)))

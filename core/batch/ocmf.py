@@ -1,0 +1,387 @@
+"""One-class structured matrix factorisation: a fit in turns, users with features and a graph if they have them.
+
+Every unlabelled pair is a negative of small weight. ``SQ-SQ``, ``SQ-wSQ`` and ``LR-wSQ`` of the paper differ in the
+loss of the positives and in that weight. Rows that share nothing are solved one by one (``newton_rows``), a side
+with features or a graph by trust-region Newton on its whole objective.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from core.batch.features import Features, checked
+from core.batch.graph import laplacian, similarity
+from core.batch.losses import LogisticLoss, Loss, MixedLoss, SquareLoss
+from core.batch.ranker import Ranker
+from core.batch.side import CHUNKS, FeatureMatrix, Pairs, Side
+from core.batch.subproblem import Subproblem
+from core.batch.trust_region import trust_region_newton
+from core.batch.weighting import mean_count, scaled_reg
+from core.errors import ConfigError, DataError, Diverged, NotFitted, ShapeError
+from core.interactions import Interactions, as_interactions, chunks, from_pairs
+from core.kernels import ocmf as kernels
+from core.types import F32, U8
+
+ROUND_STEPS, ROUND_CG_STEPS, ROUND_TOLERANCE = 5, 20, 1e-2
+"""How far a side is solved before the other one moves."""
+FINAL_STEPS, FINAL_CG_STEPS, FINAL_TOLERANCE = 50, 50, 1e-4
+"""How far a user's own row is solved when it is asked for."""
+START_PASSES = 4
+"""Products with Y'Y that find the first item factors."""
+MOST_LISTED = 50_000_000
+"""Pairs that a fit which lists all of them may have."""
+
+ONE = np.ones(1, np.float32)
+
+
+@dataclass(frozen=True)
+class OcmfConfig:
+    """Settings of one fit."""
+
+    loss: Literal["square", "logistic"] = "logistic"
+    """What a positive pair costs."""
+    factors: int = 64
+    weight: float = 0.1
+    """Of an unlabelled pair beside a positive one."""
+    target: float = 0.0
+    """The score that unlabelled pairs are pulled to; the paper knows 0 and -1."""
+    reg: float = 1.0
+    reg_item: float | None = None
+    """None: as ``reg``."""
+    nu: float = 0.0
+    """Regularisation of a row without features is reg (count / mean count)^nu."""
+    graph: float = 0.0
+    """How strongly linked users are pulled together, times ``reg``."""
+    rounds: int = 5
+    """Times that the users are solved; between two of them the items are."""
+    negatives: Literal["all", "sampled", "listed"] = "all"
+    """``sampled``: as many unlabelled pairs as positives, drawn at random; ``listed``: all, one by one."""
+    negative_loss: Literal["square", "logistic"] = "square"
+    """What a sampled or listed negative costs."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("factors", "rounds"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}")
+        for name in ("weight", "reg"):
+            if not 0.0 < getattr(self, name) < np.inf:
+                raise ConfigError(f"{name} must be above 0 and finite, not {getattr(self, name)}")
+        for name in ("graph", "nu"):
+            if not 0.0 <= getattr(self, name) < np.inf:
+                raise ConfigError(f"{name} must be 0 or more and finite: {getattr(self, name)}")
+        if self.reg_item is not None and not 0.0 < self.reg_item < np.inf:
+            raise ConfigError(f"reg_item must be above 0 and finite, not {self.reg_item}")
+        if self.weight > 1.0:
+            raise ConfigError(
+                f"weight must not exceed 1, not {self.weight}: a positive pair weighs 1"
+            )
+        if not np.isfinite(self.target):
+            raise ConfigError(f"target must be finite, not {self.target}")
+        if self.negatives == "all" and self.negative_loss != "square":
+            raise ConfigError("all pairs at once need negative_loss square; list or sample them")
+
+
+OnRound = Callable[["Ocmf", int], bool]
+"""Hears the model after each round, counted from 1; True ends the fit."""
+
+
+class Ocmf(Ranker):
+    """One-class structured matrix factorisation; ``losses`` holds f(W, H) after each round."""
+
+    def __init__(self, config: OcmfConfig) -> None:
+        self.config = config
+        self.losses: list[float] = []
+        self.rounds = 0
+        self._users: F32 | None = None
+        self._parameters: F32 | None = None
+        self._fit: _Fit | None = None
+
+    def fit(
+        self,
+        user_items: Any,
+        *,
+        features: Features | FeatureMatrix | None = None,
+        graph: Any = None,
+        on_round: OnRound = lambda model, number: False,
+    ) -> Self:
+        """Learn; ``features`` (users, d) describe the users, ``graph`` links them (see ``graph.similarity``)."""
+        pairs = as_interactions(user_items)
+        if len(pairs) == 0:
+            raise DataError("there are no pairs to learn from: give at least one")
+        fit = self._fit = _Fit(self.config, pairs, features, graph)
+        self.losses = []
+        for number in range(1, self.config.rounds + 1):
+            if number > 1:
+                fit.solve_items()
+            self.losses.append(fit.solve_users())
+            self._users, self._item_factors = fit.users, fit.items
+            self._parameters = fit.parameters
+            self.rounds = number
+            if on_round(self, number):
+                break
+        return self
+
+    @property
+    def trained_users(self) -> F32:
+        """Return the vectors of the users of the fit, (users, k)."""
+        if self._users is None:
+            raise NotFitted("the model has not been fitted: call fit first")
+        return self._users
+
+    def vectors_of(self, features: Features) -> F32:
+        """Return the vectors of users who are known by their features alone, (users, k)."""
+        if self._fit is None or self._parameters is None:
+            raise NotFitted("the model has not been fitted: call fit first")
+        if self._fit.side.features is None:
+            raise ConfigError("the model was fitted without features: fit it with features")
+        known = checked(features)
+        if known.shape[1] != self._parameters.shape[0]:
+            raise ShapeError(
+                f"{known.shape[1]} features for a model of {self._parameters.shape[0]}"
+            )
+        vectors: Any = known @ self._parameters
+        ready: F32 = vectors
+        return ready
+
+    def user_vectors(self, user_items: Any, *, links: Any = None) -> F32:
+        """Return the minimiser of each user's own row, whatever was fitted.
+
+        ``links`` (users, users of the fit): weights of each user's links, for a model with a graph.
+        """
+        pairs = self._known(user_items)
+        if self._fit is None:
+            raise NotFitted("the model has not been fitted: call fit first")
+        if self._fit.side.features is not None:
+            raise ConfigError("this model knows users by their features: call vectors_of")
+        return self._fit.fold_in(pairs, links)
+
+
+class _Fit:
+    """Both sides of a fit and their factors."""
+
+    def __init__(
+        self,
+        config: OcmfConfig,
+        pairs: Interactions,
+        features: Features | FeatureMatrix | None,
+        graph: Any,
+    ) -> None:
+        self.config = config
+        known = None if features is None else feature_matrix(features)
+        if known is not None and known.n_rows != pairs.n_users:
+            raise ShapeError(f"features of {known.n_rows} users for {pairs.n_users} users")
+        similar = None if graph is None else similarity(graph, pairs.n_users)
+        self.mean_counts = mean_count(pairs.user_counts), mean_count(pairs.item_counts)
+        self.listed = with_negatives(pairs, config)
+        self.columns = self.listed.by_item()
+        self.pairs = Pairs(self.listed)
+        all_pairs = config.weight if config.negatives == "all" else 0.0
+        self.item_weight = np.full(pairs.n_items, all_pairs, np.float32)
+        strength = config.graph * config.reg
+        self.side = Side(
+            np.ones(pairs.n_users, np.float32),
+            self._reg(pairs.user_counts) if known is None else self._flat(known.n_features),
+            known,
+            None if similar is None else laplacian(similar),
+            strength,
+        )
+        self.loss = self._loss(self.listed)
+        self.items = start_items(pairs, config)
+        self.parameters = np.zeros((self.side.n_parameters, self.items.shape[1]), np.float32)
+        self.users = self.side.rows(self.parameters).astype(np.float32)
+
+    def _reg(self, counts: Any) -> F32:
+        return scaled_reg(counts, self.config.reg, self.config.nu, self.mean_counts[0])
+
+    def _flat(self, n: int) -> F32:
+        return np.full(n, self.config.reg, np.float32)
+
+    def _loss(self, listed: Interactions) -> Loss:
+        """Return the loss of the listed pairs for a side that is solved as a whole."""
+        positive: Loss = SquareLoss() if self.config.loss == "square" else LogisticLoss()
+        if listed.weight is None and listed.target is None:
+            return positive
+        negative: Loss = SquareLoss(self.config.target)
+        if self.config.negative_loss == "logistic":
+            negative = LogisticLoss(sign=-1.0)
+        weight = np.ones(len(listed), np.float32) if listed.weight is None else listed.weight
+        return MixedLoss(_labelled(listed) > 0, positive, negative, weight)
+
+    def solve_users(self) -> float:
+        """Move the users near their minimum and return f there."""
+        problem = Subproblem(
+            self.pairs,
+            self.loss,
+            self.side,
+            partners=self.items,
+            partner_weight=self.item_weight,
+            target=self.config.target,
+        )
+        if self.side.features is None and self.side.laplacian is None:
+            self.parameters = self._rows(
+                self.listed,
+                self.items,
+                (self.item_weight, self.side.weight),
+                self.side.reg,
+                self.parameters,
+            )
+            value = problem.at(self.parameters).value
+        else:
+            found = trust_region_newton(
+                problem,
+                self.parameters,
+                steps=ROUND_STEPS,
+                cg_steps=ROUND_CG_STEPS,
+                tolerance=ROUND_TOLERANCE,
+            )
+            self.parameters, value = found.place.astype(np.float32), found.value
+        self.users = self.side.rows(self.parameters).astype(np.float32, copy=False)
+        value += float((self._item_reg()[:, None] * np.square(self.items)).sum(dtype=np.float64))
+        if not np.isfinite(value):
+            raise Diverged("the factors are not finite: fit with more regularisation (reg)")
+        return value
+
+    def solve_items(self) -> None:
+        self.items = self._rows(
+            self.columns,
+            self.users,
+            (self.side.weight, self.item_weight),
+            self._item_reg(),
+            self.items,
+        )
+
+    def _item_reg(self) -> F32:
+        reg = self.config.reg if self.config.reg_item is None else self.config.reg_item
+        counts = self.columns.user_counts
+        return scaled_reg(counts, reg, self.config.nu, self.mean_counts[1])
+
+    def fold_in(self, pairs: Interactions, links: Any) -> F32:
+        """Solve the rows of users who may be new, to the end."""
+        reg = self._reg(pairs.user_counts)
+        pull = np.zeros((1, self.items.shape[1]), np.float32)
+        if links is not None:
+            near = sp.csr_array(links, dtype=np.float32)
+            if near.shape != (pairs.n_users, self.users.shape[0]):
+                raise ShapeError(
+                    f"links are {near.shape}, users {pairs.n_users} new by {self.users.shape[0]} of the fit"
+                )
+            reg = reg + self.side.graph * near.sum(axis=1)
+            pull = np.asarray(2.0 * self.side.graph * (near @ self.users), np.float32)
+        return self._rows(
+            pairs,
+            self.items,
+            (self.item_weight, np.ones(pairs.n_users, np.float32)),
+            reg,
+            np.zeros((pairs.n_users, self.items.shape[1]), np.float32),
+            pull=pull,
+            effort=(FINAL_STEPS, FINAL_CG_STEPS, FINAL_TOLERANCE),
+        )
+
+    def _rows(
+        self,
+        pairs: Interactions,
+        partners: F32,
+        weights: tuple[F32, F32],
+        reg: F32,
+        start: F32,
+        *,
+        pull: F32 | None = None,
+        effort: tuple[int, int, float] = (ROUND_STEPS, ROUND_CG_STEPS, ROUND_TOLERANCE),
+    ) -> F32:
+        """Solve rows that share nothing, in the basis where the partners' Gram matrix is diagonal."""
+        partner_weight, own_weight = weights
+        target = self.config.target
+        gram, basis = np.linalg.eigh((partner_weight[:, None] * partners).T @ partners)
+        every = (2.0 * target) * own_weight[:, None] * (partner_weight @ partners)
+        rows = np.ascontiguousarray(start @ basis)
+        kernels.newton_rows(
+            chunks(pairs.ptr, CHUNKS),
+            pairs.ptr,
+            pairs.item_ix,
+            _labelled(pairs),
+            ONE if pairs.weight is None else pairs.weight,
+            partner_weight,
+            own_weight,
+            self._kind,
+            target,
+            np.maximum(gram, 0.0),
+            np.ascontiguousarray((every if pull is None else every + pull) @ basis),
+            reg,
+            np.ascontiguousarray(partners @ basis),
+            rows,
+            *effort,
+        )
+        return np.ascontiguousarray(rows @ basis.T)
+
+    @property
+    def _kind(self) -> int:
+        if self.config.negatives != "all" and self.config.negative_loss == "logistic":
+            return kernels.BOTH_LOGISTIC
+        return kernels.SQUARE if self.config.loss == "square" else kernels.LOGISTIC
+
+
+def feature_matrix(features: Features | FeatureMatrix) -> FeatureMatrix:
+    """Return checked features; what several fits share of them is worked out once."""
+    if isinstance(features, FeatureMatrix):
+        return features
+    known = checked(features)
+    return FeatureMatrix(known, np.ones(known.shape[0], np.float32))
+
+
+def _labelled(pairs: Interactions) -> U8:
+    """Return 1 for positives, 0 for listed negatives, (pairs,) or (1,) if all are positive."""
+    if pairs.target is None:
+        return np.ones(1, np.uint8)
+    return (pairs.target > 0).astype(np.uint8)
+
+
+def start_items(pairs: Interactions, config: OcmfConfig) -> F32:
+    """Return the leading directions of the users' rows, (items, k): what plain dimension reduction would keep.
+
+    More factors than items or users add nothing: a product of such matrices has no higher rank.
+    """
+    k = min(config.factors, pairs.n_items, pairs.n_users)
+    positive = pairs.keep(_labelled(pairs) > 0) if pairs.target is not None else pairs
+    ones = np.ones(len(positive), np.float32)
+    matrix = sp.csr_array((ones, positive.item_ix, positive.ptr), (pairs.n_users, pairs.n_items))
+    rng = np.random.default_rng(config.seed)
+    wide = min(k + 8, pairs.n_items)
+    basis: Any = rng.normal(size=(pairs.n_items, wide)).astype(np.float32)
+    for _ in range(START_PASSES):
+        basis = np.linalg.qr(matrix.T @ (matrix @ basis))[0]
+    image = matrix @ basis
+    _, turn = np.linalg.eigh(image.T @ image)
+    return np.ascontiguousarray((basis @ turn)[:, ::-1][:, :k], np.float32)
+
+
+def with_negatives(pairs: Interactions, config: OcmfConfig) -> Interactions:
+    """Return the pairs with the negatives that are to be listed: none, as many as positives, or all."""
+    if config.negatives == "all":
+        return pairs
+    every = pairs.n_users * pairs.n_items
+    if config.negatives == "listed" and every > MOST_LISTED:
+        raise ConfigError(
+            f"{every} pairs are too many to list (at most {MOST_LISTED}): let negatives be all"
+        )
+    rng = np.random.default_rng(config.seed)
+    if config.negatives == "listed":
+        users, items = np.divmod(np.arange(every), pairs.n_items)
+    else:
+        users = rng.integers(0, pairs.n_users, len(pairs))
+        items = rng.integers(0, pairs.n_items, len(pairs))
+    known = np.ones(len(pairs), np.float32)
+    weight = known if pairs.weight is None else pairs.weight
+    target = known if pairs.target is None else pairs.target
+    # of several rows of one pair the last one counts: the known pairs
+    return from_pairs(
+        np.concatenate([users, pairs.user_ix]),
+        np.concatenate([items, pairs.item_ix]),
+        n_users=pairs.n_users,
+        n_items=pairs.n_items,
+        weight=np.concatenate([np.full(users.size, config.weight, np.float32), weight]),
+        target=np.concatenate([np.zeros(users.size, np.float32), target]),
+    )
