@@ -68,8 +68,6 @@ def _directions(
     """Write G^-1 x of both sides into ``scratch``, having learned their gradients; return both x' G^-1 x."""
     rank = np.uint64(expert["rank"])
     delta = np.float32(expert["delta"])
-    user_q = np.float32(0.0)
-    item_q = np.float32(0.0)
     if expert["metric"] == DIAGONAL:
         for j in range(rank):
             u = user[f + j]
@@ -78,20 +76,17 @@ def _directions(
             item_h = item[h + j] + u * u
             user[h + j] = user_h
             item[h + j] = item_h
-            user_direction = v / np.sqrt(delta + user_h)
-            item_direction = u / np.sqrt(delta + item_h)
-            scratch[0, j] = user_direction
-            scratch[1, j] = item_direction
-            user_q += v * user_direction
-            item_q += u * item_direction
+            scratch[0, j] = v / np.sqrt(delta + user_h)
+            scratch[1, j] = u / np.sqrt(delta + item_h)
     else:
         for j in range(rank):
-            u = user[f + j]
-            v = item[f + j]
-            scratch[0, j] = v
-            scratch[1, j] = u
-            user_q += v * v
-            item_q += u * u
+            scratch[0, j] = item[f + j]
+            scratch[1, j] = user[f + j]
+    user_q = np.float32(0.0)
+    item_q = np.float32(0.0)
+    for j in range(rank):  # a loop that only reads: in one that writes the order of sums may vary
+        user_q += item[f + j] * scratch[0, j]
+        item_q += user[f + j] * scratch[1, j]
     return float(user_q), float(item_q)
 
 
