@@ -140,8 +140,8 @@ decode_lines = _one.decode_lines
 
 def decode_fault(error: Exception) -> Fault:
     """Return (code, detail) of a decoding error."""
-    if isinstance(error, UnicodeDecodeError):
-        return "malformed_json", "the text is not UTF-8"
+    if isinstance(error, UnicodeError):
+        return "malformed_json", "the text is not UTF-8, or holds a lone surrogate"
     # a field name may be long, and hold lone surrogates
     detail = str(error)[:300].encode(errors="replace").decode()
     if not isinstance(error, msgspec.ValidationError):
@@ -176,5 +176,5 @@ def _lenient(body: bytes) -> list[Any]:
 def _converted(row: Any) -> Feedback | Fault:
     try:
         return msgspec.convert(row, Feedback)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
         return decode_fault(error)

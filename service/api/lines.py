@@ -1,7 +1,7 @@
 """Cutting a body of any length into blocks of whole lines, with bounded memory."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 
 from starlette.types import Message, Receive
@@ -69,15 +69,22 @@ class Lines:
         text = self._rest + text
         end = len(text) if last else text.rfind(b"\n") + 1
         self._rest = text[end:]
-        if end:
-            lines = text[:end]
-            n = lines.count(b"\n") + (not lines.endswith(b"\n"))
-            blocks.append(Block(self._first, lines, n))
-            self._first += n
+        blocks += self._whole_lines(text[:end])
         if len(self._rest) > self._max_line:
             # forget what came of it: the line is refused whatever follows
             self._rest, self._skipping = b"", True
         return blocks
+
+    def _whole_lines(self, text: bytes) -> Iterator[Block]:
+        while text:
+            # one block, but for a server that hands us more than a few at once
+            end = len(text)
+            if end > 2 * self._block_bytes:
+                end = text.find(b"\n", self._block_bytes) + 1 or end
+            lines, text = text[:end], text[end:]
+            n = lines.count(b"\n") + (not lines.endswith(b"\n"))
+            yield Block(self._first, lines, n)
+            self._first += n
 
     def _long_line(self) -> Block:
         self._first += 1

@@ -40,9 +40,12 @@ class ChangeFollower:
 
     async def close(self) -> None:
         """Stop following."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        pending = set(self._tasks)
+        while pending:
+            for task in pending:
+                task.cancel()
+            # again and again: redis-py loses a cancellation that comes while it takes a connection
+            _, pending = await asyncio.wait(pending, timeout=0.1)
 
     def watermark(self, partition: int) -> int:
         """Return the sequence up to which the partition is known to be learned."""

@@ -1,0 +1,97 @@
+"""The application under test: in this process, called like a function or served on a real socket."""
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import Coroutine, Iterator
+from functools import partial
+from typing import Any, Self, TypeVar
+
+import httpx
+import uvicorn
+
+from service import learner
+from service.app import create_app
+from service.runtime import ApiRuntime, api_runtime
+from service.settings import Settings
+
+T = TypeVar("T")
+
+JSON = {"content-type": "application/json"}
+NDJSON = {"content-type": "application/x-ndjson"}
+
+
+class Api:
+    """An application with its lifespan, on an event loop of its own."""
+
+    def __init__(self, settings: Settings, redis_url: str) -> None:
+        self._runner = asyncio.Runner()
+        self._stack = contextlib.AsyncExitStack()
+        self.settings = settings
+        self.app = create_app(partial(api_runtime, settings, redis_url), settings)
+
+    def __enter__(self) -> Self:
+        self.run(self._stack.enter_async_context(self.app.router.lifespan_context(self.app)))
+        transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
+        self.client = httpx.AsyncClient(transport=transport, base_url="http://test", timeout=60)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.run(self.client.aclose())
+        self.run(self._stack.aclose())
+        self._runner.close()
+
+    @property
+    def runtime(self) -> ApiRuntime:
+        runtime: ApiRuntime = self.app.state.runtime
+        return runtime
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run something on the application's loop."""
+        return self._runner.run(work)
+
+    def __call__(self, method: str, path: str, **more: Any) -> httpx.Response:
+        return self.run(self.client.request(method, path, **more))
+
+    def rate(self, user: str, item: str, rating: float, **more: Any) -> str:
+        """Post a rating and return its sequence."""
+        body = {"user": user, "item": item, "rating": rating, **more}
+        answer = self("POST", "/v1/ratings", json=body)
+        assert answer.status_code == 202, answer.text
+        sequence: str = answer.json()["sequence"]
+        return sequence
+
+
+@contextlib.contextmanager
+def learning(settings: Settings, redis_url: str) -> Iterator[None]:
+    """Run the learner of each partition in a thread."""
+    stop = threading.Event()
+    threads = [
+        threading.Thread(target=learner.run, args=(settings, redis_url, partition, stop))
+        for partition in range(settings.partitions)
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+@contextlib.contextmanager
+def served(settings: Settings, redis_url: str) -> Iterator[tuple[str, int]]:
+    """Serve the application on a loopback port by a real uvicorn; yields (host, port)."""
+    app = create_app(partial(api_runtime, settings, redis_url), settings)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        config = uvicorn.Config(app, access_log=False, log_config=None, lifespan="on")
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield listener.getsockname()
+        finally:
+            server.should_exit = True
+            thread.join()

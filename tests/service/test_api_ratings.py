@@ -1,0 +1,225 @@
+"""Posting feedback: what is accepted, what is refused and how, what is answered."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from service.settings import Settings
+from service.store.codec import AWAITED, HAS_DIGEST, Entry, decode
+from service.store.keys import PartitionKeys
+from tests.api import JSON, Api, learning
+
+GOOD = {"user": "ada", "item": "x", "rating": 4}
+
+REFUSED = {
+    "malformed": (b'{"user": "ada"', "malformed_json"),
+    "empty body": (b"", "malformed_json"),
+    "no object": (b'"ada"', "invalid_event"),
+    "NaN": (b'{"user":"a","item":"b","rating":NaN}', "malformed_json"),
+    "infinity": (b'{"user":"a","item":"b","rating":-Infinity}', "malformed_json"),
+    "overflow": (b'{"user":"a","item":"b","rating":1e999}', "out_of_scale"),
+    "boolean": (b'{"user":"a","item":"b","rating":true}', "invalid_event"),
+    "text": (b'{"user":"a","item":"b","rating":"3"}', "invalid_event"),
+    "null": (b'{"user":"a","item":"b","rating":null}', "invalid_event"),
+    "above": (b'{"user":"a","item":"b","rating":5.001}', "out_of_scale"),
+    "below": (b'{"user":"a","item":"b","rating":0.999}', "out_of_scale"),
+    "numeric user": (b'{"user":7,"item":"b","rating":3}', "invalid_event"),
+    "lone surrogate": (b'{"user":"\\ud800","item":"b","rating":3}', "malformed_json"),
+    "no UTF-8": (b'{"user":"\xff","item":"b","rating":3}', "malformed_json"),
+    "control character": (b'{"user":"a\\u0000","item":"b","rating":3}', "invalid_id"),
+    "empty user": (b'{"user":"","item":"b","rating":3}', "invalid_id"),
+    "long item": (b'{"user":"a","item":"%b","rating":3}' % (b"x" * 10_000), "invalid_id"),
+    "no item": (b'{"user":"a","rating":3}', "invalid_event"),
+    "nothing said": (b'{"user":"a","item":"b"}', "invalid_event"),
+    "both said": (b'{"user":"a","item":"b","rating":3,"kind":"view"}', "invalid_event"),
+    "unknown kind": (b'{"user":"a","item":"b","kind":"sneeze"}', "unknown_kind"),
+    "unknown field": (b'{"user":"a","item":"b","rating":3,"x":1}', "invalid_event"),
+    "no offset": (
+        b'{"user":"a","item":"b","rating":3,"timestamp":"2026-01-01T00:00:00"}',
+        "invalid_event",
+    ),
+    "numeric time": (b'{"user":"a","item":"b","rating":3,"timestamp":1}', "invalid_event"),
+    "empty event id": (b'{"user":"a","item":"b","rating":3,"event_id":""}', "invalid_id"),
+    "deep": (b'{"user":' + b"[" * 100_000, "invalid_event"),
+}
+
+
+def appended(api: Api) -> list[Entry]:
+    """Return all entries of the log, in order."""
+    key = PartitionKeys(api.settings.namespace, 0).log
+    entries: Any = api.run(api.runtime.redis.xrange(key))
+    return [decode(fields[b"d"]) for _, fields in entries]
+
+
+def test_one_rating_becomes_one_event_of_the_log(api: Api) -> None:
+    answer = api("POST", "/v1/ratings", json={**GOOD, "timestamp": "2026-01-02T03:04:05.678+01:00"})
+    assert answer.status_code == 202
+    assert answer.json() == {"accepted": 1, "rejected": [], "sequence": "0:1"}
+    [entry] = appended(api)
+    assert entry.users == ("ada",)
+    assert entry.value.tolist() == [4.0]
+    assert entry.time_ms.tolist() == [1_767_319_445_678]
+    assert (entry.kind.tolist(), entry.flags.tolist(), entry.digests) == ([0], [0], b"")
+
+
+def test_an_event_without_a_time_is_stamped(api: Api) -> None:
+    api.rate("ada", "x", 3)
+    [entry] = appended(api)
+    assert entry.time_ms[0] == pytest.approx(entry.appended_ms, abs=60_000)
+
+
+@pytest.mark.parametrize(("body", "code"), REFUSED.values(), ids=list(REFUSED))
+def test_a_bad_event_is_refused_and_leaves_nothing(api: Api, body: bytes, code: str) -> None:
+    answer = api("POST", "/v1/ratings", content=body, headers=JSON)
+    assert (answer.status_code, answer.json()["code"]) == (422, code)
+    assert appended(api) == []
+
+
+def test_the_good_rows_of_an_array_are_kept(api: Api) -> None:
+    rows = [body.decode("latin-1") for body, _ in REFUSED.values()]
+    usable = [
+        row for row in rows if row.startswith("{") and row.endswith("}") and "\xff" not in row
+    ]
+    text = "[" + ",".join([*usable, '{"user":"a","item":"b","rating":3}']) + "]"
+    answer = api("POST", "/v1/ratings", content=text.encode(), headers=JSON)
+    assert answer.status_code == 202
+    written = answer.json()
+    assert written["accepted"] == 1
+    assert [row["index"] for row in written["rejected"]] == list(range(len(usable)))
+    assert all(row["detail"] for row in written["rejected"])
+
+
+def test_an_array_of_which_nothing_is_accepted_is_refused(api: Api) -> None:
+    for rows in ([], [{**GOOD, "rating": 99}, 7]):
+        answer = api("POST", "/v1/ratings", json=rows)
+        assert (answer.status_code, answer.json()["code"]) == (422, "nothing_accepted")
+        assert len(answer.json()["rejected"]) == len(rows)
+
+
+def test_an_array_is_bounded(api: Api) -> None:
+    answer = api("POST", "/v1/ratings", json=[GOOD] * (api.settings.max_array + 1))
+    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+
+
+def test_a_field_name_with_a_lone_surrogate_is_answered(api: Api) -> None:
+    body = b'[{"user":"a","item":"b","rating":1e999},{"\\ud800":1}]'
+    answer = api("POST", "/v1/ratings", content=body, headers=JSON)
+    assert answer.status_code == 422
+    assert len(answer.json()["rejected"]) == 2
+
+
+def test_requests_of_one_moment_each_get_their_own_place(api: Api) -> None:
+    async def post(i: int) -> str:
+        body = {"user": f"u{i}", "item": "x", "rating": 3}
+        sequence: str = (await api.client.post("/v1/ratings", json=body)).json()["sequence"]
+        return sequence
+
+    async def all_at_once() -> list[str]:
+        return list(await asyncio.gather(*(post(i) for i in range(100))))
+
+    sequences = api.run(all_at_once())
+    order = [entry.users[ix] for entry in appended(api) for ix in entry.user_ix]
+    assert [f"0:{order.index(f'u{i}') + 1}" for i in range(100)] == sequences
+
+
+def test_kinds_and_event_ids_reach_the_log(api: Api) -> None:
+    rows = [{"user": "a", "item": "b", "kind": "like", "event_id": "1", "rec_id": "r"}, GOOD]
+    assert api("POST", "/v1/ratings", json=rows).json()["accepted"] == 2
+    [entry] = appended(api)
+    assert entry.kind.tolist() == [api.settings.kinds["like"].code, 0]
+    assert entry.flags.tolist() == [HAS_DIGEST, 0]
+    assert len(entry.digests) == 16
+
+
+def test_a_key_gives_every_row_without_an_id_one_of_its_own(api: Api) -> None:
+    rows = [GOOD, GOOD, {**GOOD, "event_id": "K#0"}]
+    api("POST", "/v1/ratings", json=rows, headers={"idempotency-key": "K"})
+    api("POST", "/v1/ratings", json=GOOD, headers={"idempotency-key": "K"})
+    first, again = (entry.digests for entry in appended(api))
+    digests = [first[i : i + 16] for i in (0, 16, 32)]
+    assert digests[0] == digests[2] == again
+    assert digests[0] != digests[1]
+
+
+def test_an_unusable_key_is_refused(api: Api) -> None:
+    for key in ("", "k" * 201):
+        answer = api("POST", "/v1/ratings", json=GOOD, headers={"idempotency-key": key})
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_id")
+
+
+def test_each_user_goes_to_their_partition(redis_url: str, namespace: str) -> None:
+    with Api(Settings(namespace=namespace, partitions=4), redis_url) as api:
+        rows = [{"user": f"u{i}", "item": "x", "rating": 3} for i in range(40)]
+        sequence = api("POST", "/v1/ratings", json=rows).json()["sequence"]
+        counts = [int(part.partition(":")[2]) for part in sequence.split(",")]
+        assert len(counts) == 4
+        assert sum(counts) == 40
+
+
+def test_items_beyond_the_bound_are_refused_one_by_one(redis_url: str, namespace: str) -> None:
+    with Api(Settings(namespace=namespace, max_items=2), redis_url) as api:
+        rows = [{"user": "a", "item": item, "rating": 3} for item in ("x", "y", "z", "x")]
+        written = api("POST", "/v1/ratings", json=rows).json()
+        assert (written["accepted"], written["rejected"][0]["index"]) == (3, 2)
+        assert written["rejected"][0]["code"] == "item_limit"
+        one = api("POST", "/v1/ratings", json=rows[2])
+        assert (one.status_code, one.json()["code"]) == (422, "item_limit")
+
+
+def test_a_full_log_answers_503_and_says_when_to_try_again(redis_url: str, namespace: str) -> None:
+    with Api(Settings(namespace=namespace, log_max_bytes=1 << 16), redis_url) as api:
+        rows = [GOOD] * 4_000
+        api("POST", "/v1/ratings", json=rows)
+        answer = api("POST", "/v1/ratings", json=rows)
+        assert (answer.status_code, answer.json()["code"]) == (503, "backlogged")
+        assert answer.headers["retry-after"] == str(answer.json()["retry_after"])
+
+
+def test_waiting_gives_the_predictions_made_before_learning(learned_api: Api) -> None:
+    rows = [GOOD, {**GOOD, "rating": 9}, {"user": "a", "item": "x", "kind": "view"}, GOOD]
+    answer = learned_api("POST", "/v1/ratings?wait=learned", json=rows)
+    assert answer.status_code == 200
+    written = answer.json()
+    assert written["accepted"] == 3
+    assert [row["index"] for row in written["predictions"]] == [0, 3]
+    assert set(written["predictions"][0]) == {"index", "rating", "low", "high"}
+    one = learned_api("POST", "/v1/ratings?wait=learned", json=GOOD)
+    assert (one.status_code, len(one.json()["predictions"])) == (200, 1)
+
+
+def test_a_repeat_is_a_success_that_teaches_nothing(learned_api: Api) -> None:
+    headers = {"idempotency-key": "again"}
+    for n_predictions in (1, 0):
+        answer = learned_api("POST", "/v1/ratings?wait=learned", json=GOOD, headers=headers)
+        assert answer.status_code == 200
+        assert len(answer.json()["predictions"]) == n_predictions
+    assert len(learned_api("GET", "/v1/users/ada/ratings").json()["items"]) == 1
+
+
+def test_waiting_in_vain_still_says_that_the_rows_are_safe(redis_url: str, namespace: str) -> None:
+    settings = Settings(namespace=namespace, wait_timeout_ms=50)
+    with Api(settings, redis_url) as api:
+        answer = api("POST", "/v1/ratings?wait=learned", json=GOOD)
+        assert (answer.status_code, answer.json()["accepted"]) == (202, 1)
+        assert "predictions" not in answer.json()
+        [entry] = appended(api)
+        assert entry.flags.tolist() == [AWAITED]
+
+
+def test_waiting_is_bounded_and_has_one_meaning(api: Api) -> None:
+    many = api("POST", "/v1/ratings?wait=learned", json=[GOOD] * 101)
+    assert (many.status_code, many.json()["code"]) == (413, "too_large")
+    other = api("POST", "/v1/ratings?wait=done", json=GOOD)
+    assert (other.status_code, other.json()["code"]) == (422, "invalid_request")
+    bad = api("POST", "/v1/ratings?wait=learned", json={**GOOD, "rating": 7})
+    assert (bad.status_code, bad.json()["code"]) == (422, "out_of_scale")
+
+
+def test_waiting_works_across_partitions(redis_url: str, namespace: str) -> None:
+    settings = Settings(namespace=namespace, partitions=2)
+    with learning(settings, redis_url), Api(settings, redis_url) as api:
+        rows = [{"user": f"u{i}", "item": "x", "rating": 1 + i % 5} for i in range(20)]
+        answer = api("POST", "/v1/ratings?wait=learned", json=rows)
+        assert answer.status_code == 200
+        assert [row["index"] for row in answer.json()["predictions"]] == list(range(20))
