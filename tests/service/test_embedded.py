@@ -113,6 +113,7 @@ def test_a_server_left_by_a_killed_supervisor_is_stopped_at_the_next_start(tmp_p
 def test_a_server_ends_with_its_killed_supervisor(tmp_path: Path) -> None:
     pid = left_behind(tmp_path, "main")
     wait_until(lambda: command_line(pid) == "")
+    embedded.stop_leftover(tmp_path / "server.json")
 
 
 def test_a_process_that_took_over_the_number_of_a_dead_server_is_left_alone(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from service.errors import Misconfigured
 from service.listening import listen, url_of
 from service.service_process import ServiceProcess
 from service.settings import Settings
+from service.store.embedded import stop_leftover
 from service.supervisor import COMMAND, ENDS_ALLOWED, Child, Supervisor
 from tests.server import PrivateServer, wait_until
 from tests.service.running import is_gone, service, started, store_pid
@@ -61,6 +62,8 @@ def test_when_the_supervisor_is_killed_everything_ends(tmp_path: Path) -> None:
         os.kill(running.pid, signal.SIGKILL)
         for pid in pids[1:]:
             wait_until(partial(is_gone, pid))
+        # what the next start on this data directory does: the socket's directory is left over
+        stop_leftover(tmp_path / "data" / "server.json")
 
 
 def test_a_child_that_keeps_ending_stops_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
