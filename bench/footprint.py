@@ -1,15 +1,19 @@
 """What one user, one item and one rating cost: memory of the server, bytes of its append-only file."""
 
+import itertools
 import threading
 
 import numpy as np
 import redis
+import uvloop
 
 from bench import service
 from bench.data import Ratings
+from bench.http_client import Load, open_loop, request
 from bench.ingest import ndjson, upload
+from bench.posts import rating_bodies
 from bench.report import Figure
-from bench.store import KEYS, store
+from bench.store import KEYS, store, wait_until_learned
 
 SECTION = "Bytes"
 
@@ -20,7 +24,16 @@ def _memory(connection: redis.Redis, key: str) -> float:
 
 def _append_only_bytes(server: service.Server) -> int:
     folder = server.data_dir / "redis"
-    return sum(path.stat().st_size for path in folder.rglob("*.aof"))
+    return sum(path.stat().st_size for path in folder.rglob("appendonly.aof.*"))
+
+
+async def _singly(server: service.Server, ratings: Ratings) -> Load:
+    requests = itertools.cycle([request("POST", "/v1/ratings", b) for b in rating_bodies(ratings)])
+    return await open_loop(server.host, server.port, requests, rate=500.0, seconds=5.0)
+
+
+def _learned(connection: redis.Redis) -> None:
+    wait_until_learned(connection, int(connection.get(KEYS.sequence)))
 
 
 def figures(ratings: Ratings) -> list[Figure]:
@@ -38,9 +51,12 @@ def figures(ratings: Ratings) -> list[Figure]:
         rated = [ratings.user_ids[user] for user in np.unique(ratings.user)]
         histories = sum(_memory(connection, KEYS.history(user)) for user in rated)
         user_rows = sum(_memory(connection, KEYS.user_row(generation, user)) for user in rated)
-        item_rows = sum(
-            _memory(connection, KEYS.item_row(generation, item)) for item in range(items)
-        )
+        numbers = range(items + 1)
+        item_rows = sum(_memory(connection, KEYS.item_row(generation, n)) for n in numbers)
+        before_singles = _append_only_bytes(server)
+        load = uvloop.run(_singly(server, ratings))
+        _learned(connection)
+        singles = _append_only_bytes(server) - before_singles
         connection.bgrewriteaof()
         _wait_for_rewrite(connection)
         rewritten = _append_only_bytes(server)
@@ -51,6 +67,12 @@ def figures(ratings: Ratings) -> list[Figure]:
         Figure(SECTION, "an item's online row", item_rows / items, "bytes"),
         Figure(SECTION, "history, per rating", histories / n, "bytes", note="24 bytes of data"),
         Figure(SECTION, "append-only file as written, per rating", written / n, "bytes"),
+        Figure(
+            SECTION,
+            "append-only file as written, per single rating at 500/s",
+            singles / load.requests,
+            "bytes",
+        ),
         Figure(SECTION, "append-only file after a rewrite, per rating", rewritten / n, "bytes"),
     ]
 

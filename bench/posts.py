@@ -54,16 +54,22 @@ async def _changed_after(
     """Post a rating; return the ms from its acknowledgement until a prediction has changed by it."""
     path = f"/v1/users/{quote(user, safe='')}/predictions/{quote(item, safe='')}"
     read = request("GET", path)
-    before = json.loads((await client.ask(read)).body)["rating"]
+    before = _numbers(json.loads((await client.ask(read)).body))
     body = json.dumps({"user": user, "item": item, "rating": rating}).encode()
     answer = await client.ask(request("POST", "/v1/ratings", body))
     acknowledged = time.perf_counter()
     sequence = event_number(json.loads(answer.body)["sequence"])
     while time.perf_counter() - acknowledged < 5.0:
         prediction = json.loads((await client.ask(read)).body)
-        if event_number(prediction["seen_through"]) >= sequence and prediction["rating"] != before:
+        seen = event_number(prediction["seen_through"])
+        if seen >= sequence and _numbers(prediction) != before:
             return (time.perf_counter() - acknowledged) * 1e3
     return None
+
+
+def _numbers(prediction: dict[str, object]) -> tuple[object, ...]:
+    """Return what learning changes: the rating alone may stay at an end of the scale."""
+    return tuple(prediction[name] for name in ("rating", "low", "high", "experts"))
 
 
 async def _probe(
