@@ -121,6 +121,24 @@ def test_doctor_hides_the_password_of_the_store() -> None:
     assert json.loads(said.stdout)["settings"]["redis_url"] == "redis://me:***@127.0.0.1:1/0"
 
 
+def test_a_rebuild_changes_nothing_and_the_service_goes_on(running: ServiceProcess) -> None:
+    def predicted() -> Any:
+        answer = client.get("/v1/users/ann/predictions/a", min_sequence=sequence)
+        return {name: answer[name] for name in ("rating", "low", "high", "experts")}
+
+    rows = [{"user": user, "item": item, "rating": 4} for user in ("ann", "bob") for item in "abc"]
+    with running.client() as client:
+        sequence = client.post("/v1/ratings", rows)["sequence"]
+        before = predicted()
+        rebuilt = hedgerow("rebuild", "--json", "--data-dir", str(running.log.parent))
+        [partition] = json.loads(rebuilt.stdout)
+        assert rebuilt.returncode == 0
+        assert partition["learned"] == len(rows)
+        assert predicted() == before
+        more = client.post("/v1/ratings", {"user": "cy", "item": "a", "rating": 1})["sequence"]
+        client.wait_until_learned(more, 30.0)
+
+
 def test_the_openapi_document_needs_no_redis_and_ignores_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
