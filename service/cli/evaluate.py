@@ -19,6 +19,7 @@ from core.online.aggregators import AggregatorName
 from core.online.experts import Init, Step, Variant
 from core.online.model import Scale
 from core.online.recipes import Given
+from service.cli.evaluate_labels import labels
 from service.cli.evaluate_topk import topk
 from service.cli.evaluation import Experts, Model, Order, Request, evaluate_online
 from service.errors import ServiceError
@@ -149,3 +150,4 @@ def _with_progress(path: Path, request: Request) -> dict[str, Any]:
 
 
 eval_app.command("topk")(topk)
+eval_app.command("labels")(labels)

@@ -1,0 +1,157 @@
+"""Labelled points in the sparse text format of the Extreme Classification Repository, plain or gzip.
+
+The first line is ``points features labels``; then one point a line: ``3,17 0:1.5 20:0.2``, labels and features
+numbered from 0. A line that begins with a space is a point without labels. Read line by line; every error names
+the file, the line and what to do.
+"""
+
+import gzip
+import zlib
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+import scipy.sparse as sp
+
+from core.interactions import Interactions
+from service.errors import ServiceError
+
+LONGEST_LINE = 1 << 24
+"""In bytes; a longer line is refused instead of read into memory."""
+MOST = 1 << 31
+"""Points, features and labels are numbered with 32 bits."""
+FORM = "a point is 'label,label feature:value feature:value'"
+
+
+class BadLabelsFile(ServiceError):
+    """The file cannot be read as labelled points."""
+
+    status, code = 422, "bad_labels_file"
+
+
+@dataclass(frozen=True)
+class LabelledPoints:
+    """n points: ``features`` (n, d) f32 in CSR, ``labels`` as pairs of point and label."""
+
+    features: sp.csr_array
+    labels: Interactions
+
+
+def read_xmlc(path: Path) -> LabelledPoints:
+    """Return all points of a file."""
+    try:
+        with path.open("rb") as raw:
+            packed = raw.read(2) == b"\x1f\x8b"
+            raw.seek(0)
+            stream = cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if packed else raw
+            return _Reader(path).read(_lines(path, stream))
+    except OSError as error:
+        raise BadLabelsFile(f"{path}: {error.strerror or error}: give a readable file") from error
+    except (EOFError, zlib.error) as error:
+        raise BadLabelsFile(
+            f"{path}: the gzip data is cut off or damaged: copy the file again"
+        ) from error
+
+
+def _lines(path: Path, stream: BinaryIO) -> Iterator[tuple[int, str]]:
+    """Yield (number, text) of lines of bounded length."""
+    number = 0
+    while line := stream.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise BadLabelsFile(
+                f"{path}, line {number}: longer than {LONGEST_LINE} bytes: is this the right file?"
+            )
+        yield number, line.decode("ascii", "replace").rstrip("\r\n")
+
+
+class _Reader:
+    """One pass over one file, into flat arrays."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._labels, self._label_ptr = array("i"), array("q", [0])
+        self._features, self._values, self._ptr = array("i"), array("f"), array("q", [0])
+
+    def read(self, lines: Iterator[tuple[int, str]]) -> LabelledPoints:
+        number, first = next(lines, (1, ""))
+        n, n_features, n_labels = self._header(number, first)
+        for number, line in lines:
+            if len(self._ptr) > n:
+                if line.strip():
+                    raise self._bad(
+                        number, f"more than the {n} points of the first line: mend that number"
+                    )
+                continue
+            self._point(number, line, n_features, n_labels)
+        if len(self._ptr) - 1 < n:
+            raise self._bad(
+                number, f"{len(self._ptr) - 1} points, the first line says {n}: the file is cut off"
+            )
+        return self._points(n, n_features, n_labels)
+
+    def _header(self, number: int, line: str) -> tuple[int, int, int]:
+        parts = line.split()
+        if len(parts) != 3 or not all(part.isdecimal() for part in parts):
+            raise self._bad(number, "the first line must be 'points features labels'")
+        n, n_features, n_labels = (int(part) for part in parts)
+        if not (0 < n < MOST and 0 < n_features < MOST and 0 < n_labels < MOST):
+            raise self._bad(number, "give at least one point, one feature and one label")
+        return n, n_features, n_labels
+
+    def _point(self, number: int, line: str, n_features: int, n_labels: int) -> None:
+        labels, _, features = line.partition(" ")
+        if ":" in labels:
+            raise self._bad(
+                number, f"{labels[:40]!r} is not a label: without labels begin with a space"
+            )
+        try:
+            known = sorted({int(label) for label in labels.split(",")}) if labels else []
+            pairs = [pair.split(":") for pair in features.split()]
+            values = {int(feature): float(value) for feature, value in pairs}
+        except ValueError as error:
+            raise self._bad(number, f"not a point: {FORM}, all numbers") from error
+        self._check(number, known, n_labels, "label")
+        self._check(number, sorted(values), n_features, "feature")
+        if len(values) < len(pairs):
+            raise self._bad(number, "a feature is given twice: keep one value")
+        self._append(number, known, values)
+
+    def _check(self, number: int, sorted_ids: list[int], n: int, what: str) -> None:
+        if sorted_ids and not (sorted_ids[0] >= 0 and sorted_ids[-1] < n):
+            outside = sorted_ids[0] if sorted_ids[0] < 0 else sorted_ids[-1]
+            raise self._bad(number, f"{what} {outside} is outside 0 .. {n - 1} of the first line")
+
+    def _append(self, number: int, labels: list[int], values: dict[int, float]) -> None:
+        for feature in sorted(values):
+            value = values[feature]
+            # float32 must hold it
+            if not abs(value) < 3e38:
+                raise self._bad(number, f"feature {feature} has no finite value: mend or remove it")
+            self._features.append(feature)
+            self._values.append(value)
+        self._labels.extend(labels)
+        self._ptr.append(len(self._features))
+        self._label_ptr.append(len(self._labels))
+
+    def _points(self, n: int, n_features: int, n_labels: int) -> LabelledPoints:
+        features: sp.csr_array = sp.csr_array(
+            (
+                np.frombuffer(self._values, np.float32)
+                if self._values
+                else np.empty(0, np.float32),
+                np.array(self._features, np.int32),
+                np.array(self._ptr, np.int64),
+            ),
+            shape=(n, n_features),
+        )
+        labels = Interactions(
+            n_labels, np.array(self._label_ptr, np.int64), np.array(self._labels, np.int32)
+        )
+        return LabelledPoints(features, labels)
+
+    def _bad(self, number: int, problem: str) -> BadLabelsFile:
+        return BadLabelsFile(f"{self._path}, line {number}: {problem}")
