@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import redis
 
+from service.processes import end_with_parent
+
 DEADLINE_S = 20.0
 
 
@@ -49,7 +51,12 @@ class PrivateServer:
         for name, value in options.items():
             command += [f"--{name}", value]
         log = (self.directory / "log").open("ab")
-        self._process = subprocess.Popen(command, stdout=log, stderr=log)
+        self._process = subprocess.Popen(
+            command,
+            stdout=log,
+            stderr=log,
+            preexec_fn=end_with_parent(),  # noqa: PLW1509
+        )
         log.close()
         wait_until(self.answers)
 

@@ -1,0 +1,87 @@
+"""Roles as processes of their own, for stories in which they die."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Self
+
+from service.settings import Settings, environment, without_hedgerow
+from service.supervisor import COMMAND
+
+
+class Role:
+    """A learner or an api of the command line, its log in ``<directory>/<name>.log``.
+
+    It ends when the test's process does, however that ends.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        name: str,
+        settings: Settings,
+        *arguments: str,
+        fds: tuple[int, ...] = (),
+    ) -> None:
+        self._log, self._fds = directory / f"{name}.log", fds
+        self._command = [*COMMAND, *arguments]
+        self._environment = without_hedgerow(os.environ) | environment(settings)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lifeline = -1
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def start(self) -> None:
+        theirs, self._lifeline = os.pipe()
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*self._command, "--lifeline", str(theirs)],
+                env=self._environment,
+                stdout=log,
+                stderr=log,
+                pass_fds=(theirs, *self._fds),
+            )
+        os.close(theirs)
+
+    def revive(self) -> None:
+        """Start it again if it has ended by itself."""
+        if not self.alive:
+            self.wait()
+            self.start()
+
+    def kill(self) -> None:
+        self.send(signal.SIGKILL)
+        self.wait()
+
+    def stop(self) -> None:
+        """SIGTERM; returns when it has ended."""
+        self.send(signal.SIGTERM)
+        self.wait()
+
+    def send(self, number: signal.Signals) -> None:
+        if self.alive:
+            assert self._process is not None
+            self._process.send_signal(number)
+
+    def wait(self, timeout_s: float = 30) -> int:
+        """Return the exit code."""
+        assert self._process is not None
+        code = self._process.wait(timeout_s)
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+        return code
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
