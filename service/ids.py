@@ -14,7 +14,7 @@ MAX_ID_LENGTH = 256
 
 _ID = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,256}")
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
-_TOKEN = re.compile(r"\d{1,3}:\d{1,15}(,\d{1,3}:\d{1,15}){0,255}")
+_TOKEN = re.compile(r"[0-9]{1,3}:[0-9]{1,15}(,[0-9]{1,3}:[0-9]{1,15}){0,255}")
 
 is_id = _ID.fullmatch
 """Truthy for a well-formed id."""

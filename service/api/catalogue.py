@@ -31,7 +31,7 @@ Cursor = Annotated[
 IfMatch = Annotated[
     str | None,
     Header(
-        pattern=r'^"?\d{1,15}"?$',
+        pattern=r'^"?[0-9]{1,15}"?$',
         description="Write only if the document is still at this version (its ETag).",
     ),
 ]
