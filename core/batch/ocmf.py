@@ -36,6 +36,12 @@ MOST_LISTED = 50_000_000
 
 ONE = np.ones(1, np.float32)
 
+_CHOICES = {
+    "loss": ("square", "logistic"),
+    "negatives": ("all", "sampled", "listed"),
+    "negative_loss": ("square", "logistic"),
+}
+
 
 @dataclass(frozen=True)
 class OcmfConfig:
@@ -81,6 +87,9 @@ class OcmfConfig:
             )
         if not np.isfinite(self.target):
             raise ConfigError(f"target must be finite, not {self.target}")
+        for name, known in _CHOICES.items():
+            if getattr(self, name) not in known:
+                raise ConfigError(f"{name} must be one of {', '.join(known)}")
         if self.negatives == "all" and self.negative_loss != "square":
             raise ConfigError("all pairs at once need negative_loss square; list or sample them")
 
@@ -266,9 +275,8 @@ class _Fit:
         if links is not None:
             near = sp.csr_array(links, dtype=np.float32)
             if near.shape != (pairs.n_users, self.users.shape[0]):
-                raise ShapeError(
-                    f"links are {near.shape}, users {pairs.n_users} new by {self.users.shape[0]} of the fit"
-                )
+                wanted = f"{pairs.n_users} x {self.users.shape[0]}"
+                raise ShapeError(f"links are {near.shape[0]} x {near.shape[1]}, not {wanted}")
             reg = reg + self.side.graph * near.sum(axis=1)
             pull = np.asarray(2.0 * self.side.graph * (near @ self.users), np.float32)
         return self._rows(
