@@ -334,8 +334,15 @@ class OnlineModel:
         for table, ix in ((users.rows, user_ix), (items.rows, item_ix)):
             if ix.size and (ix.min() < 0 or ix.max() >= len(table)):
                 raise ShapeError(f"a row number lies outside 0 .. {len(table) - 1}")
-        if not np.isfinite(rating).all():
-            raise ShapeError("ratings must be finite numbers")
+        if rating.size and not self._on_scale(rating):
+            scale = self.config.scale
+            raise ShapeError(f"ratings must be numbers on the scale {scale.low:g}..{scale.high:g}")
+
+    def _on_scale(self, rating: F64) -> bool:
+        """One rating off the scale, or NaN, would stay in the rows and the state for ever."""
+        scale = self.config.scale
+        slack = 1e-6 * max(abs(scale.low), abs(scale.high))  # histories keep ratings as float32
+        return bool(rating.min() >= scale.low - slack and rating.max() <= scale.high + slack)
 
     # --- state ------------------------------------------------------------------------------------
 

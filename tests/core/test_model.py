@@ -156,7 +156,8 @@ def test_arrays_are_views_of_the_state():
     [
         ({"user_ix": np.array([99])}, "row number"),
         ({"item_ix": np.array([-1])}, "row number"),
-        ({"rating": np.array([np.nan])}, "finite"),
+        ({"rating": np.array([np.nan])}, r"scale 1\.\.5"),
+        ({"rating": np.array([5.1])}, r"scale 1\.\.5"),
         ({"rating": np.array([1.0, 2.0])}, "one length"),
     ],
 )
@@ -172,6 +173,15 @@ def test_a_batch_that_does_not_fit_is_refused_and_changes_nothing(change, said):
     with pytest.raises(ShapeError, match=said):
         world.model.learn(world.users, world.items, **(batch | change))
     assert world.bits() == before
+
+
+def test_the_ends_of_a_scale_may_have_been_rounded_to_float32():
+    world = World.start(OnlineConfig(scale=Scale(0.1, 0.3)))
+    rounded = np.array([0.1, 0.3], dtype=np.float32).astype(np.float64)
+    assert rounded[1] > 0.3
+    pair = np.array([0, 1]), np.array([0, 1])
+    learned = world.model.learn(world.users, world.items, *pair, rounded, np.array([1, 2]))
+    assert (learned.high <= 0.3).all()
 
 
 def test_tables_and_rows_of_another_width_are_refused():
@@ -248,6 +258,16 @@ def test_sampled_updates_are_counted_and_rarer():
     updates = [report.updates for report in world.model.experts()]
     assert max(updates) <= 600
     assert sum(updates) < 0.7 * 15 * 600
+
+
+def test_sampling_and_hedge_keep_the_same_weights():
+    """The non-negative family samples by weights of its own: one definition of the loss, two places."""
+    config = OnlineConfig(experts=PAPER_SMALL, aggregator="hedge", rho=0.2, share=0.0, beta=0.9)
+    world = World.start(config)
+    world.learn(stream())
+    state = world.model.arrays()
+    own, hedge = state["nn_apa.log_weights"], state["hedge.log_weight"]
+    np.testing.assert_allclose(own - own.max(), hedge - hedge.max(), atol=1e-9)
 
 
 def test_before_any_rating_every_expert_has_the_same_weight():
