@@ -8,6 +8,7 @@ import numpy as np
 from service.store.codec import AWAITED, HAS_DIGEST, Entry, encode, read_history, sequences
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.log import _SCRIPT, RECEIPT_S
+from service.store.state import read_state
 
 NOW_MS = 1_763_000_000_000
 
@@ -64,6 +65,18 @@ class Feed:
         keys = self.keys
         names = (keys.sequence, keys.log, keys.log_bytes, keys.append_receipt(self.process))
         return self.client.eval(_SCRIPT, 4, *names, n, packed, self.counter, max_bytes, RECEIPT_S)
+
+    @property
+    def watermark(self) -> int:
+        return read_state(self.client, self.keys).watermark
+
+    @property
+    def epoch(self) -> int:
+        return read_state(self.client, self.keys).epoch
+
+    def is_learned(self) -> bool:
+        """Whether nothing in the log waits."""
+        return self.watermark == int(self.client.get(self.keys.sequence) or 0)
 
     def history(self, user: str) -> list[tuple[int, str, float]]:
         """(sequence, item, value) of each record."""

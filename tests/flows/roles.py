@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Self
 
@@ -34,7 +35,10 @@ class Role:
         self.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: object, *_: object) -> None:
+        if error is not None:
+            state = "runs" if self.alive else "has ended"
+            sys.stderr.write(f"--- {self._log.name}, which {state}:\n{self.log[-3000:]}\n")
         self.kill()
 
     def start(self) -> None:

@@ -1,0 +1,112 @@
+"""Two learners at once, and one that was asleep while another took its place: one line of commits."""
+
+import signal
+import threading
+from contextlib import ExitStack
+
+import pytest
+
+from service.settings import Settings
+from service.store.connection import connect
+from service.store.lease import Lease
+from service.supervisor import SUPERSEDED
+from tests.feed import Feed, some_ratings
+from tests.flows.roles import Role
+from tests.server import wait_until
+
+pytestmark = pytest.mark.flow
+
+
+class Writer(threading.Thread):
+    """Appends ratings until it is told to stop."""
+
+    def __init__(self, url: str, namespace: str) -> None:
+        super().__init__()
+        self._url, self._namespace = url, namespace
+        self.stop = threading.Event()
+
+    def run(self) -> None:
+        with connect(self._url, role="test") as client:
+            feed = Feed(client, self._namespace)
+            number = 0
+            while not self.stop.wait(0.002):
+                feed.append(some_ratings(5, seed=number))
+                number += 1
+
+
+@pytest.fixture
+def story(room, redis_url, namespace):
+    """Two learners on one partition, ratings streaming in; yields what the tests need."""
+    settings = Settings(namespace=namespace, redis_url=redis_url, lease_ms=300)
+    with ExitStack() as stack:
+        client = stack.enter_context(connect(redis_url, role="test"))
+        feed = Feed(client, namespace)
+        roles = [Role(room, f"learner-{n}", settings, "learner") for n in range(2)]
+        for role in roles:
+            stack.enter_context(role)
+        writer = Writer(redis_url, namespace)
+        stack.callback(writer.join)
+        stack.callback(writer.stop.set)
+        writer.start()
+        wait_until(lambda: feed.watermark > 0)
+        yield feed, roles, writer
+
+
+def one_line(feed) -> None:
+    """Each commit follows the one before it, and epochs never go back."""
+    changes = [
+        (int(name.split(b"-")[0]), int(fields[b"f"]), int(fields[b"e"]))
+        for name, fields in feed.client.xrange(feed.keys.changes)
+    ]
+    watermarks, follows, epochs = zip(*changes, strict=True)
+    assert follows == (0, *watermarks[:-1])
+    assert list(epochs) == sorted(epochs)
+    recorded = sum(feed.client.strlen(feed.keys.history(f"u{n}")) // 24 for n in range(20))
+    assert recorded == feed.watermark
+
+
+def test_of_two_learners_one_stands_by_until_the_other_is_gone(story):
+    feed, roles, writer = story
+    epoch = feed.epoch
+    (leader,) = [role for role in roles if "learner_started" in role.log]
+    leader.stop()
+    wait_until(lambda: feed.epoch > epoch)
+    seen = feed.watermark
+    wait_until(lambda: feed.watermark > seen)
+    writer.stop.set()
+    writer.join()
+    wait_until(feed.is_learned)
+    one_line(feed)
+
+
+def test_a_learner_that_slept_past_its_lease_commits_nothing_more(story):
+    feed, roles, writer = story
+    epoch = feed.epoch
+    (leader,) = [role for role in roles if "learner_started" in role.log]
+    leader.send(signal.SIGSTOP)
+    wait_until(lambda: feed.epoch > epoch)
+    seen = feed.watermark
+    wait_until(lambda: feed.watermark > seen)
+    leader.send(signal.SIGCONT)
+    assert leader.wait() == SUPERSEDED
+    writer.stop.set()
+    writer.join()
+    wait_until(feed.is_learned)
+    one_line(feed)
+
+
+def test_learners_whose_lease_is_taken_stop_and_others_go_on(story):
+    feed, roles, writer = story
+    thief = Lease(feed.client, feed.keys.lease, 60_000)
+    for _ in range(3):
+        epoch = feed.epoch
+        thief.seize()
+        wait_until(lambda: any(not role.alive for role in roles))
+        thief.release()
+        wait_until(lambda last=epoch: feed.epoch > last)
+        for role in roles:
+            role.revive()
+    writer.stop.set()
+    writer.join()
+    wait_until(feed.is_learned)
+    one_line(feed)
