@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Body, Query
 
 from service.api.documentation import problems
 from service.api.routing import ItemId, Route, Runtime, UserId
@@ -19,6 +19,11 @@ router = APIRouter(route_class=Route, tags=["predictions"])
 MAX_READS = 16
 """Users of one batch that are read at a time."""
 
+_PAIR = {"user": "ada", "item": "tt0111161"}
+
+PairsInput = Annotated[
+    Pairs, Body(openapi_examples={"two": {"value": {"pairs": [_PAIR, {**_PAIR, "item": "new"}]}}})
+]
 MinSequence = Annotated[
     str | None,
     Query(
@@ -46,7 +51,7 @@ async def get_prediction(
 
 @router.post("/v1/predictions", summary="Predict many ratings", responses=problems(400, 413))
 async def post_predictions(
-    runtime: Runtime, body: Pairs, min_sequence: MinSequence = None
+    runtime: Runtime, body: PairsInput, min_sequence: MinSequence = None
 ) -> Predictions:
     """Up to 1 000 pairs at once, answered in their order."""
     items: dict[str, dict[str, None]] = {}

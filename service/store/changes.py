@@ -17,6 +17,8 @@ from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
 
 BLOCK_MS = 2_000
+COMMITS_READ = 64
+"""Commits of one read: each may name a thousand users."""
 KEPT_ANSWERS = 20_000
 """Predictions that a process keeps for those who wait for them."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 1.0
@@ -66,6 +68,8 @@ class _Feed:
         self._client = client
         self._keys = keys
         self.watermark = 0
+        self._read_through: int | None = None
+        """How far the feed has been read; None before the start."""
         self.answers: OrderedDict[int, Prediction] = OrderedDict()
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
@@ -80,9 +84,15 @@ class _Feed:
         pause = FIRST_PAUSE_S
         while True:
             try:
-                # the state first: a feed that was lost or trimmed must not hide how far we are
-                self._advance(await self._learned())
-                while await self._read():
+                # the state, too: a feed that was lost or trimmed must not hide how far we are
+                learned = await self._learned()
+                if self._read_through is None:
+                    self._read_through = learned
+                # first what the feed holds of it: those who wait want the predictions, too
+                while await self._read(block_ms=None):
+                    pass
+                self._advance(learned)
+                while await self._read(block_ms=BLOCK_MS):
                     pause = FIRST_PAUSE_S
             except StoreUnavailable:
                 await asyncio.sleep(pause)
@@ -95,14 +105,15 @@ class _Feed:
             )
         return int(answer or 0)
 
-    async def _read(self) -> bool:
-        after = f"{self.watermark}-0"
+    async def _read(self, *, block_ms: int | None) -> bool:
+        after: dict[Any, Any] = {self._keys.changes: f"{self._read_through}-0"}
         with store_errors():
-            answer: Any = await self._client.xread({self._keys.changes: after}, block=BLOCK_MS)
+            answer: Any = await self._client.xread(after, count=COMMITS_READ, block=block_ms)
         for name, fields in answer[0][1] if answer else ():
             if b"p" in fields:
                 self._keep(np.frombuffer(fields[b"p"], AWAITED_ANSWER))
-            self._advance(int(name.partition(b"-")[0]))
+            self._read_through = int(name.partition(b"-")[0])
+            self._advance(self._read_through)
         return bool(answer)
 
     def _keep(self, records: np.ndarray[Any, Any]) -> None:

@@ -10,8 +10,8 @@ from tests.api import Api, learning
 
 @pytest.fixture
 def api(redis_url: str, namespace: str) -> Iterator[Api]:
-    """The application, with nobody learning."""
-    with Api(Settings(namespace=namespace), redis_url) as api:
+    """The application, with nobody learning; so it does not wait long for that."""
+    with Api(Settings(namespace=namespace, wait_timeout_ms=50), redis_url) as api:
         yield api
 
 

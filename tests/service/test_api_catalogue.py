@@ -1,0 +1,203 @@
+"""Documents of items and users: strict, versioned, never lost to each other, listed page by page."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from service.api.catalogue import MAX_DOCUMENT_BYTES
+from service.settings import Settings
+from tests.api import JSON, NDJSON, Api, learning
+
+ITEM = {
+    "categories": ["film", "drama"],
+    "features": {"title": "x", "year": 2024, "score": 0.5, "new": True, "tags": ["a", "b"]},
+    "hidden": True,
+    "available_from": "2026-11-01T00:00:00+01:00",
+    "available_until": None,
+}
+
+
+def test_an_item_is_read_as_it_was_written(api: Api) -> None:
+    put = api("PUT", "/v1/items/x", json=ITEM)
+    assert put.status_code == 200
+    expected = ITEM | {"item": "x", "version": 1, "available_from": "2026-10-31T23:00:00Z"}
+    assert put.json() == expected
+    got = api("GET", "/v1/items/x")
+    assert got.json() == expected
+    assert got.headers["etag"] == put.headers["etag"] == '"1"'
+    replaced = api("PUT", "/v1/items/x", json={}).json()
+    assert (replaced["version"], replaced["categories"], replaced["hidden"]) == (2, [], False)
+
+
+def test_a_patch_changes_what_it_names(api: Api) -> None:
+    api("PUT", "/v1/items/x", json=ITEM)
+    patch = {"features": {"year": None, "country": "FI"}, "available_from": None}
+    patched = api("PATCH", "/v1/items/x", json=patch).json()
+    assert patched["features"] == {
+        "title": "x",
+        "score": 0.5,
+        "new": True,
+        "tags": ["a", "b"],
+        "country": "FI",
+    }
+    assert (patched["available_from"], patched["hidden"], patched["version"]) == (None, True, 2)
+    bad = api("PATCH", "/v1/items/x", json={"features": {"year": {"deep": {"er": {"x": 1}}}}})
+    assert (bad.status_code, bad.json()["code"]) == (422, "invalid_request")
+    assert api("GET", "/v1/items/x").json()["version"] == 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"features": {"a": NaN}}',
+        b'{"features": {"a": 1e999}}',
+        b'{"features": {"a": null}}',
+        b'{"features": {"a": {"b": 1}}}',
+        b'{"features": {"a": [1]}}',
+        b'{"features": {"a b": 1}}',
+        b'{"features": {"": 1}}',
+        b'{"features": {"a": "\\ud800"}}',
+        b'{"features": [1]}',
+        b'{"categories": "film"}',
+        b'{"categories": [1]}',
+        b'{"categories": [""]}',
+        b'{"hidden": "yes"}',
+        b'{"hidden": 1}',
+        b'{"available_from": "2026-11-01"}',
+        b'{"available_from": "2026-11-01T00:00:00"}',
+        b'{"available_from": 1}',
+        b'{"colour": "green"}',
+        json.dumps({"features": {f"f{i}": 1 for i in range(65)}}).encode(),
+        json.dumps({"features": {"a": "x" * 1_001}}).encode(),
+    ],
+)
+def test_documents_are_strict(api: Api, body: bytes) -> None:
+    for path in ("/v1/items/x", "/v1/users/x"):
+        answer = api("PUT", path, content=body, headers=JSON)
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_request")
+    line = b'{"item": "x", ' + body[1:]
+    answer = api("POST", "/v1/items", content=line, headers=NDJSON)
+    assert answer.status_code == 422
+    assert answer.json()["rejected"][0]["code"] in {"invalid_document", "malformed_json"}
+    assert api("GET", "/v1/items/x").status_code == 404
+
+
+def test_a_document_is_bounded(api: Api) -> None:
+    body = {"features": {f"f{i}": ["x" * 1_000] * 2 for i in range(60)}}
+    assert len(json.dumps(body)) > MAX_DOCUMENT_BYTES
+    answer = api("PUT", "/v1/items/x", json=body)
+    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+
+
+def test_if_match_writes_only_over_the_version_it_names(api: Api) -> None:
+    for path in ("/v1/items/x", "/v1/users/x"):
+        api("PUT", path, json={"features": {"a": 1}})
+        good = api("PATCH", path, json={"features": {"a": 2}}, headers={"if-match": '"1"'})
+        assert good.json()["version"] == 2
+        for version in ('"1"', "3"):
+            stale = api("PUT", path, json={}, headers={"if-match": version})
+            assert (stale.status_code, stale.json()["code"]) == (409, "version_conflict")
+        odd = api("PUT", path, json={}, headers={"if-match": "x"})
+        assert odd.status_code == 422
+        assert api("GET", path).json()["features"] == {"a": 2}
+
+
+def test_no_change_of_many_at_once_is_lost(api: Api) -> None:
+    api("PUT", "/v1/items/x", json={})
+
+    async def patch_all() -> list[int]:
+        patches = [{"features": {f"f{i}": i}} for i in range(12)]
+        answers = [api.client.patch("/v1/items/x", json=patch) for patch in patches]
+        return [answer.status_code for answer in await asyncio.gather(*answers)]
+
+    assert api.run(patch_all()) == [200] * 12
+    final = api("GET", "/v1/items/x").json()
+    assert final["features"] == {f"f{i}": i for i in range(12)}
+    assert final["version"] == 13
+
+
+def test_many_items_come_as_lines(api: Api) -> None:
+    lines = [json.dumps({"item": f"i{i}", "features": {"n": i}}) for i in range(2_000)]
+    lines[7:7] = ["", "{", '{"item": ""}', '{"item": "y", "colour": 1}', '{"hidden": true}']
+    lines += [json.dumps({"item": "i0", "features": {"n": -1}})]
+    answer = api("POST", "/v1/items", content="\n".join(lines).encode(), headers=NDJSON)
+    assert answer.status_code == 200
+    summary = answer.json()
+    assert (summary["accepted"], summary["rejected_total"], summary["lines"]) == (2_001, 4, 2_006)
+    assert [row["line"] for row in summary["rejected"]] == [9, 10, 11, 12]
+    assert api("GET", "/v1/items/i0").json()["features"] == {"n": -1}
+    assert api("GET", "/v1/items/i1999").json()["version"] == 1
+
+
+def pages(api: Api, path: str, limit: int) -> list[dict[str, Any]]:
+    """Return all entries of a list, page by page."""
+    found: list[dict[str, Any]] = []
+    cursor = ""
+    while True:
+        page = api("GET", f"{path}?limit={limit}{cursor}").json()
+        assert len(page["items"]) <= limit
+        found += page["items"]
+        if page["next_cursor"] is None:
+            return found
+        cursor = f"&cursor={page['next_cursor']}"
+
+
+def test_items_are_listed_in_the_order_they_came(api: Api) -> None:
+    for i in range(5):
+        api("PUT", f"/v1/items/i{i}", json={"features": {"n": i}})
+    api.rate("ada", "rated", 3)
+    api("DELETE", "/v1/items/i2")
+    listed = pages(api, "/v1/items", 2)
+    assert [(one["item"], one["version"]) for one in listed] == [
+        ("i0", 1),
+        ("i1", 1),
+        ("i3", 1),
+        ("i4", 1),
+        ("rated", 0),
+    ]
+
+
+def test_users_are_listed_in_the_order_of_their_bytes(redis_url: str, namespace: str) -> None:
+    settings = Settings(namespace=namespace, partitions=3)
+    with learning(settings, redis_url), Api(settings, redis_url) as api:
+        rated = [f"u{i}" for i in range(9)] + ["\u00e9", "\U0001f33f", "\uffee"]
+        rows = [{"user": user, "item": "x", "rating": 3} for user in rated]
+        api("POST", "/v1/ratings?wait=learned", json=rows)
+        for user in ("u3", "written", "Written"):
+            api("PUT", f"/v1/users/{user}", json={"features": {"a": 1}})
+        listed = pages(api, "/v1/users", 2)
+        expected = sorted({*rated, "written", "Written"}, key=str.encode)
+        assert [one["user"] for one in listed] == expected
+        assert {one["user"] for one in listed if one["version"]} == {"u3", "written", "Written"}
+
+
+def test_users_have_features_and_links(api: Api) -> None:
+    body = {"features": {"age": 31}, "links": [{"user": "eve"}, {"user": "bob", "weight": 0.5}]}
+    put = api("PUT", "/v1/users/ada", json=body).json()
+    assert put["links"] == [{"user": "eve", "weight": 1.0}, {"user": "bob", "weight": 0.5}]
+    assert api("GET", "/v1/users/ada").json() == put
+    for link in ({"user": ""}, {"user": "x", "weight": 0}, {"user": "x", "weight": "1"}, "x"):
+        answer = api("PUT", "/v1/users/ada", json={"links": [link]})
+        assert answer.status_code == 422
+    assert api("GET", "/v1/users/nobody").status_code == 404
+    assert api("PATCH", "/v1/users/nobody", json={}).status_code == 404
+
+
+def test_a_deleted_user_leaves_no_key(learned_api: Api) -> None:
+    learned_api("PUT", "/v1/users/ada", json={"features": {"age": 31}})
+    learned_api("POST", "/v1/ratings?wait=learned", json={"user": "ada", "item": "x", "rating": 3})
+    assert learned_api("DELETE", "/v1/users/ada").json()["learned"]
+    redis, name = learned_api.runtime.redis, learned_api.settings.namespace
+    keys: list[bytes] = learned_api.run(redis.keys(f"hr:{{{name}*"))
+    assert not [key for key in keys if b"ada" in key]
+    assert learned_api("GET", "/v1/users").json()["items"] == []
+
+
+def test_a_deleted_item_can_be_written_anew(learned_api: Api) -> None:
+    learned_api("PUT", "/v1/items/x", json=ITEM)
+    learned_api("DELETE", "/v1/items/x")
+    again = learned_api("PUT", "/v1/items/x", json={}).json()
+    assert (again["version"], again["categories"]) == (3, [])
+    assert learned_api("DELETE", "/v1/items/never").status_code == 404

@@ -1,0 +1,261 @@
+"""Every error has one shape and a code of the table; every route has a role, and is refused without it."""
+
+import json
+import re
+import socket
+from http import HTTPStatus
+from typing import Any
+
+import httpx
+import pytest
+from fastapi.routing import APIRoute
+
+from service.api.auth import ROLES, is_loopback
+from service.api.problems import CODES, MEDIA_TYPE
+from service.settings import Settings
+from service.store.api_keys import Role
+from tests.api import JSON, NDJSON, Api, served
+from tests.service.test_api_ids import exchange
+
+KEY = "0123456789ab"
+BODIES: dict[str, Any] = {
+    "/v1/ratings": {"user": "a", "item": "b", "rating": 3},
+    "/v1/predictions": {"pairs": [{"user": "a", "item": "b"}]},
+    "/v1/admin/keys": {"role": "read", "name": "n"},
+}
+
+
+def call(api: Api, method: str, route: str, suffix: str = "", **headers: str) -> httpx.Response:
+    """Call a route with a request that it would accept."""
+    path = re.sub(r"{(\w+)}", lambda m: KEY if m[1] == "key" else f"some-{m[1]}", route) + suffix
+    more: dict[str, Any] = {"headers": headers}
+    if route in {"/v1/ratings/stream", "/v1/items"} and method == "POST":
+        more = {"content": b"", "headers": NDJSON | headers}
+    elif method in {"POST", "PUT", "PATCH"}:
+        more["json"] = BODIES.get(route, {})
+    return api(method, path, **more)
+
+
+def check_problem(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:
+    """Assert the one shape of errors."""
+    assert answer.headers["content-type"] == MEDIA_TYPE
+    problem: dict[str, Any] = answer.json()
+    assert (answer.status_code, problem["code"]) == (status, code)
+    assert problem["type"] == "about:blank"
+    assert problem["title"] == HTTPStatus(status).phrase
+    assert problem["status"] == status
+    assert problem["detail"]
+    assert problem["request_id"] == answer.headers["x-request-id"]
+    retry = problem.get("retry_after")
+    assert answer.headers.get("retry-after") == (None if retry is None else str(retry))
+    assert (status == 503) == (retry is not None)
+    return problem
+
+
+def test_every_route_has_a_role(api: Api) -> None:
+    routes = {
+        (method, route.path_format)
+        for route in api.app.routes
+        if isinstance(route, APIRoute)
+        for method in route.methods
+    }
+    assert routes == set(ROLES)
+    others = {route.path for route in api.app.routes if not isinstance(route, APIRoute)}
+    assert others == {"/docs", "/openapi.json"}
+
+
+@pytest.mark.parametrize(("method", "route"), ROLES)
+def test_unknown_parameters_are_refused(api: Api, method: str, route: str) -> None:
+    answer = call(api, method, route, "?colour=green")
+    problem = check_problem(answer, 422, "invalid_request")
+    assert problem["errors"][0]["field"] == "query.colour"
+
+
+@pytest.mark.parametrize("route", sorted({route for _, route in ROLES}))
+def test_other_methods_are_refused(api: Api, route: str) -> None:
+    known = {method for method, own in ROLES if own == route}
+    for method in {"GET", "PUT", "POST", "PATCH", "DELETE", "OPTIONS"} - known:
+        answer = call(api, method, route)
+        check_problem(answer, 405, "method_not_allowed")
+        assert answer.headers["allow"]
+
+
+def test_unknown_paths_are_refused(api: Api) -> None:
+    for path in (
+        "/",
+        "/v1",
+        "/v2/ratings",
+        "/v1/ratings/",
+        "/v1/users/a/b/c",
+        "/%2F",
+        "/v1//items",
+    ):
+        check_problem(api("GET", path), 404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("method", "route"),
+    [key for key in ROLES if key[0] in {"PUT", "PATCH"} or (key[1] in BODIES and key[0] == "POST")],
+)
+def test_bodies_that_are_no_json_are_refused(api: Api, method: str, route: str) -> None:
+    path = route.format(user="a", item="b")
+    for known in ("/v1/items/b", "/v1/users/a"):
+        api("PUT", known, json={})
+    for body in (b"{", b"", b"\xff", b'{"a": NaN}', b"[" * 100_000):
+        answer = api(method, path, content=body, headers=JSON)
+        assert answer.status_code in {400, 422}, body[:20]
+        check_problem(answer, answer.status_code, answer.json()["code"])
+    form = api(method, path, content=b"a=b", headers={"content-type": "text/plain"})
+    check_problem(form, form.status_code, form.json()["code"])
+    assert form.status_code in {415, 422}
+    for value in ({"\ud800": 1}, 7, None, "text"):
+        answer = api(method, path, content=json.dumps(value).encode(), headers=JSON)
+        assert answer.status_code == 422, value
+        check_problem(answer, 422, answer.json()["code"])
+
+
+def test_a_long_body_is_refused_before_it_is_read_whole(redis_url: str, namespace: str) -> None:
+    with Api(Settings(namespace=namespace, max_body_bytes=1024), redis_url) as api:
+        padding = {"user": "a" * 2_000, "item": "b", "rating": 1}
+        for method, path in (
+            ("POST", "/v1/ratings"),
+            ("PUT", "/v1/items/x"),
+            ("PATCH", "/v1/items/x"),
+        ):
+            check_problem(api(method, path, json=padding), 413, "too_large")
+
+
+def test_a_stream_needs_its_content_type(api: Api) -> None:
+    for route in ("/v1/ratings/stream", "/v1/items"):
+        for headers in ({}, {"content-type": "text/plain"}):
+            answer = api("POST", route, content=b"{}", headers=headers)
+            check_problem(answer, 415, "unsupported_media_type")
+
+
+def test_a_bug_is_a_500_that_says_nothing_of_itself(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bug(*_: object) -> None:
+        raise RuntimeError("secret")
+
+    for owner, name, method, route in (
+        (api.runtime.profiles, "history", "GET", "/v1/users/{user}/ratings"),
+        (api.app.state.intake, "accept_one", "POST", "/v1/ratings"),
+    ):
+        monkeypatch.setattr(owner, name, bug)
+        answer = call(api, method, route)
+        check_problem(answer, 500, "internal")
+        assert "secret" not in answer.text
+
+
+def test_a_store_that_is_gone_is_a_503_everywhere(private_server: Any, namespace: str) -> None:
+    with Api(Settings(namespace=namespace), private_server.url) as api:
+        api.runtime.appender._lanes[0]._log._retry_s = 0.05
+        private_server.kill()
+        for method, route in ROLES:
+            if route == "/healthz":
+                assert call(api, method, route).status_code == 200
+            elif route == "/readyz":
+                problem = check_problem(call(api, method, route), 503, "not_ready")
+                assert problem["missing"] == ["store"]
+            else:
+                check_problem(call(api, method, route), 503, "store_unavailable")
+
+
+@pytest.mark.parametrize("role", ["read", "write", "admin"])
+def test_a_role_opens_its_routes_and_no_others(api: Api, role: Role) -> None:
+    _, secret = api.run(api.runtime.keys.create(role, "test"))
+    ranks = {"open": 0, "read": 1, "write": 2, "admin": 3}
+    for (method, route), need in ROLES.items():
+        answer = call(api, method, route, authorization=f"Bearer {secret}")
+        if ranks[need] > ranks[role]:
+            check_problem(answer, 403, "forbidden")
+        else:
+            assert answer.status_code not in {401, 403}, (method, route, answer.text)
+
+
+def test_without_a_valid_key_nothing_is_open_once_there_is_one(api: Api) -> None:
+    key, secret = api.run(api.runtime.keys.create("admin", "test"))
+    wrong = (
+        "",
+        "Bearer",
+        f"Basic {secret}",
+        f"Bearer {secret}x",
+        f"Bearer {secret[:-1]}",
+        f"Bearer hr_{'0' * 12}_{secret.split('_', 2)[2]}",
+        f"Bearer hr_{key.id}_",
+        f"Bearer xx{secret[2:]}",
+    )
+    for (method, route), need in ROLES.items():
+        for authorization in wrong if route == "/v1/stats" else wrong[:1]:
+            answer = call(api, method, route, authorization=authorization)
+            if need == "open":
+                assert answer.status_code == 200
+            else:
+                check_problem(answer, 401, "unauthorised")
+                assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_a_revoked_key_stays_known_and_stops_working(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.api.auth._FRESH_S", 0.0)
+    made = api("POST", "/v1/admin/keys", json={"role": "admin", "name": "me"})
+    assert made.status_code == 201
+    assert made.headers["cache-control"] == "no-store"
+    key = made.json()
+    headers = {"authorization": f"Bearer {key['secret']}"}
+    other = api("POST", "/v1/admin/keys", json={"role": "read", "name": "it"}, headers=headers)
+    listed = api("GET", "/v1/admin/keys", headers=headers).json()["items"]
+    assert {(one["name"], one["role"], one["revoked"]) for one in listed} == {
+        ("me", "admin", None),
+        ("it", "read", None),
+    }
+    assert "secret" not in json.dumps(listed)
+    assert other.json()["secret"] not in str(
+        api.run(api.runtime.redis.hgetall(f"hr:{{{api.settings.namespace}}}:api-keys"))
+    )
+    gone = api("DELETE", f"/v1/admin/keys/{key['id']}", headers=headers)
+    assert gone.json()["revoked"]
+    check_problem(api("GET", "/v1/stats", headers=headers), 401, "unauthorised")
+    theirs = {"authorization": f"Bearer {other.json()['secret']}"}
+    assert api("GET", "/v1/stats", headers=theirs).status_code == 200
+    check_problem(api("DELETE", "/v1/admin/keys/000000000000", headers=theirs), 403, "forbidden")
+
+
+def test_beyond_loopback_nothing_is_open_without_a_key(redis_url: str, namespace: str) -> None:
+    with Api(Settings(namespace=namespace, host="0.0.0.0"), redis_url) as api:  # noqa: S104
+        check_problem(api("GET", "/v1/stats"), 401, "unauthorised")
+        assert api("GET", "/healthz").status_code == 200
+
+
+def test_loopback_is_what_only_this_machine_reaches() -> None:
+    assert all(map(is_loopback, ("127.0.0.1", "127.9.9.9", "::1", "localhost")))
+    assert not any(map(is_loopback, ("0.0.0.0", "::", "10.0.0.1", "example.org", "")))  # noqa: S104
+
+
+def test_a_client_that_leaves_early_leaves_nothing_behind(redis_url: str, namespace: str) -> None:
+    with served(Settings(namespace=namespace), redis_url) as address:
+        for _ in range(5):
+            with socket.create_connection(address) as client:
+                client.sendall(
+                    b"POST /v1/ratings HTTP/1.1\r\nhost: test\r\ncontent-length: 100\r\n"
+                    b"content-type: application/json\r\n\r\n{"
+                )
+        assert exchange(address, b"GET /healthz HTTP/1.1\r\n").startswith(b"HTTP/1.1 200")
+
+
+def test_the_codes_of_errors_are_the_codes_of_the_table() -> None:
+    from service import errors, ids  # noqa: PLC0415
+    from service.api import cursors  # noqa: PLC0415
+    from service.store import numbers  # noqa: PLC0415
+
+    raised = {
+        error.code: error.status
+        for module in (errors, ids, cursors, numbers)
+        for error in vars(module).values()
+        if isinstance(error, type) and issubclass(error, errors.ServiceError)
+    }
+    for code in ("misconfigured", "superseded"):  # never an answer: they end a process
+        raised.pop(code, None)
+    assert {code: status for code, (status, _) in CODES.items() if code in raised} == raised

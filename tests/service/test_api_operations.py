@@ -1,0 +1,113 @@
+"""Health, readiness and statistics; the OpenAPI document."""
+
+import json
+from pathlib import Path
+
+from service.app import create_app
+from service.runtime import no_runtime
+from service.settings import KINDS, Settings
+from tests.api import Api
+from tests.server import PrivateServer
+
+OPENAPI = Path(__file__).parents[2] / "openapi" / "openapi.json"
+
+
+def test_the_committed_document_is_the_generated_one() -> None:
+    generated = create_app(no_runtime, Settings()).openapi()
+    assert json.loads(OPENAPI.read_text()) == json.loads(json.dumps(generated)), "run: make openapi"
+
+
+def test_every_operation_is_documented() -> None:
+    document = json.loads(OPENAPI.read_text())
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            where = f"{method} {path}"
+            assert operation["summary"], where
+            assert operation["description"], where
+            assert ("security" in operation) == (operation["x-role"] != "open"), where
+            for parameter in operation.get("parameters", []):
+                assert parameter.get("description"), f"{where} {parameter['name']}"
+            for status, answer in operation["responses"].items():
+                assert answer["description"], f"{where} {status}"
+                if int(status) >= 400:
+                    assert "application/problem+json" in answer["content"], f"{where} {status}"
+            if "requestBody" in operation:
+                for content in operation["requestBody"]["content"].values():
+                    assert content.get("example") or content.get("examples"), where
+
+
+def test_every_reference_of_the_document_leads_somewhere() -> None:
+    text = OPENAPI.read_text()
+    schemas = json.loads(text)["components"]["schemas"]
+    names = {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}
+    assert names == set(schemas)
+
+
+def test_the_document_and_its_page_are_served(api: Api) -> None:
+    assert api("GET", "/openapi.json").json()["info"]["title"] == "Hedgerow"
+    assert "text/html" in api("GET", "/docs").headers["content-type"]
+
+
+def test_ready_says_what_the_store_promises(
+    api: Api, private_server: PrivateServer, namespace: str
+) -> None:
+    ready = api("GET", "/readyz").json()
+    assert (ready["status"], ready["durable"]) == ("ready", False), "the shared server has no AOF"
+    assert ready["warning"]
+    with Api(Settings(namespace=namespace), private_server.url) as durable:
+        assert durable("GET", "/readyz").json()["durable"] is True
+
+
+def test_not_ready_until_the_kernels_are_compiled(api: Api) -> None:
+    api("GET", "/v1/users/a/predictions/b")
+    assert api("GET", "/readyz").status_code == 200
+    api.runtime.serving._warm.clear()
+    answer = api("GET", "/readyz")
+    assert (answer.status_code, answer.json()["missing"]) == (503, ["kernels"])
+    api.runtime.serving._warm.set()
+
+
+def test_stats_count_what_happened(learned_api: Api) -> None:
+    rows = [{"user": f"u{i % 3}", "item": f"i{i}", "rating": 3} for i in range(10)]
+    rows += [
+        {"user": "u0", "item": "i0", "kind": "view"},
+        {"user": "u0", "item": "i1", "kind": "impression"},
+    ]
+    headers = {"idempotency-key": "k"}
+    for _ in range(2):
+        learned_api("POST", "/v1/ratings?wait=learned", json=rows, headers=headers)
+    learned_api("DELETE", "/v1/users/u1")
+    stats = learned_api("GET", "/v1/stats").json()
+    [partition] = stats["partitions"]
+    counted = {
+        name: partition[name]
+        for name in ("appended", "learned_through", "lag_events", "ratings", "duplicates")
+    }
+    assert counted == {
+        "appended": 25,
+        "learned_through": 25,
+        "lag_events": 0,
+        "ratings": 10,
+        "duplicates": 12,
+    }
+    assert (partition["other_events"], partition["deletions"]) == (2, 1)
+    assert partition["learner"]
+    assert stats["items"] == 10
+    assert stats["seen_through"] == "0:25"
+    assert stats["memory"]["histories"] > 0
+    assert {kind["name"]: kind["weight"] for kind in stats["kinds"]} == {
+        name: kind.weight for name, kind in KINDS.items()
+    }
+    assert stats["rating"] == {
+        "positive_from": 3.4,
+        "negative_to": 2.0,
+        "weight": 1.0,
+        "hides": True,
+    }
+
+
+def test_stats_say_how_much_waits(api: Api) -> None:
+    api.rate("ada", "x", 3)
+    [partition] = api("GET", "/v1/stats").json()["partitions"]
+    assert (partition["lag_events"], partition["learner"]) == (1, None)
+    assert partition["log_bytes"] > 0

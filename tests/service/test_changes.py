@@ -1,0 +1,84 @@
+"""Following the change feed: from its middle, after its loss, to many at once."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import numpy as np
+import redis.asyncio
+
+from service.store.changes import ChangeFollower
+from service.store.codec import AWAITED_ANSWER, DUPLICATE, LEARNED
+from service.store.connection import connect_async
+from service.store.keys import PartitionKeys
+
+
+@asynccontextmanager
+async def following(
+    url: str, namespace: str
+) -> AsyncIterator[tuple[ChangeFollower, redis.asyncio.Redis]]:
+    async with connect_async(url, role="test") as client:
+        follower = ChangeFollower(client, namespace, 1)
+        follower.start()
+        try:
+            async with asyncio.timeout(20):
+                yield follower, client
+        finally:
+            await follower.close()
+
+
+async def commit(
+    client: redis.asyncio.Redis, keys: PartitionKeys, watermark: int, answers: bytes = b"-"
+) -> None:
+    await client.hset(keys.state, "watermark", watermark)  # type: ignore[misc]
+    await client.xadd(
+        keys.changes, {"p": answers} if answers != b"-" else {"f": 0}, f"{watermark}-0"
+    )
+
+
+def test_everybody_who_waits_is_told(redis_url: str, namespace: str) -> None:
+    keys = PartitionKeys(namespace, 0)
+
+    async def story() -> None:
+        async with following(redis_url, namespace) as (follower, client):
+            waiting = [asyncio.ensure_future(follower.reached(0, n)) for n in (1, 5, 5, 7)]
+            await commit(client, keys, 5)
+            await asyncio.gather(*waiting[:3])
+            assert not waiting[3].done()
+            await commit(client, keys, 9)
+            await waiting[3]
+            await follower.reached(0, 9)
+            assert follower.watermark(0) == 9
+
+    asyncio.run(story())
+
+
+def test_what_was_learned_before_is_known_without_the_feed(redis_url: str, namespace: str) -> None:
+    keys = PartitionKeys(namespace, 0)
+
+    async def story() -> None:
+        async with connect_async(redis_url, role="test") as client:
+            await client.hset(keys.state, "watermark", 41)  # type: ignore[misc]
+        async with following(redis_url, namespace) as (follower, client):
+            await follower.reached(0, 41)
+            await client.hset(keys.state, "watermark", 42)  # type: ignore[misc]
+            # the feed never says so: the state is read again when the feed is silent
+            await follower.reached(0, 42)
+
+    asyncio.run(story())
+
+
+def test_predictions_are_handed_to_those_who_wait(redis_url: str, namespace: str) -> None:
+    keys = PartitionKeys(namespace, 0)
+    records = np.array([(3, 4.5, 4, 5, LEARNED), (4, 0, 0, 0, DUPLICATE)], dtype=AWAITED_ANSWER)
+
+    async def story() -> None:
+        async with following(redis_url, namespace) as (follower, client):
+            await commit(client, keys, 2)
+            await follower.reached(0, 2)
+            await commit(client, keys, 4, records.tobytes())
+            await commit(client, keys, 5)
+            await follower.reached(0, 5)
+            assert follower.answers(0, [2, 3, 4]) == [None, (4.5, 4.0, 5.0), None]
+
+    asyncio.run(story())
