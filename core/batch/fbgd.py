@@ -10,9 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from core.batch.gram import gram
 from core.batch.ranker import Ranker
 from core.batch.row_objective import ONE, PARTS, RowObjective
-from core.batch.weighting import mean_count, negative_weights, scaled_reg
+from core.batch.weighting import constant_loss, mean_count, negative_weights, scaled_reg
 from core.errors import ConfigError, DataError, Diverged, NotFitted
 from core.interactions import Interactions, as_interactions, chunks
 from core.kernels import fbgd
@@ -122,7 +123,7 @@ class _Sides:
         self.mean_user_count = mean_count(user_counts)
         self.user_reg = scaled_reg(user_counts, config.reg, config.nu_user, self.mean_user_count)
         self.item_reg = scaled_reg(item_counts, config.reg, config.nu_item, mean_count(item_counts))
-        self.constant = _constant(pairs, self.negative, config.negative_target)
+        self.constant = constant_loss(pairs, self.negative, config.negative_target)
         self.losses: list[float] = []
         if previous is None:
             self._start()
@@ -217,22 +218,5 @@ class _Sides:
         )
 
 
-def gram(factors: F32, weight: F32, cut: I64) -> F64:
-    """Return sum of weight q q' over all rows, (g, g)."""
-    parts = np.empty((cut.size - 1, factors.shape[1], factors.shape[1]), np.float32)
-    fbgd.gram_parts(cut, factors, weight, parts)
-    whole: F64 = parts.sum(0, dtype=np.float64)
-    return whole
-
-
 def _penalty(reg: F32, rows: F32) -> float:
     return float(np.dot(reg, np.einsum("ij,ij->i", rows, rows)))
-
-
-def _constant(pairs: Interactions, negative: F32, below: float) -> float:
-    """Return the part of the loss that no factor changes."""
-    weight = 1.0 if pairs.weight is None else pairs.weight.astype(np.float64)
-    target = 1.0 if pairs.target is None else pairs.target.astype(np.float64)
-    observed = np.sum(weight * target**2 * np.ones(len(pairs)))
-    unlabelled = pairs.n_users * float(negative.sum()) - float(negative[pairs.item_ix].sum())
-    return float(observed) + below**2 * unlabelled

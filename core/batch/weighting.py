@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from core.interactions import Interactions
 from core.types import F32, I64
 
 
@@ -36,3 +37,12 @@ def mean_count(counts: I64) -> float:
     """Return the mean number of pairs of rows that have any; 1 if none has."""
     used = counts[counts > 0]
     return float(used.mean()) if used.size else 1.0
+
+
+def constant_loss(pairs: Interactions, negative: F32, below: float) -> float:
+    """Return the part of the loss that no factor changes: all of it where every score is 0."""
+    weight = 1.0 if pairs.weight is None else pairs.weight.astype(np.float64)
+    target = 1.0 if pairs.target is None else pairs.target.astype(np.float64)
+    observed = np.sum(weight * target**2 * np.ones(len(pairs)))
+    unlabelled = pairs.n_users * float(negative.sum()) - float(negative[pairs.item_ix].sum())
+    return float(observed) + below**2 * unlabelled

@@ -1,0 +1,169 @@
+"""Full-batch gradient descent for dot-product models: plain, and improved by Adagrad's step for each parameter.
+
+Every epoch changes all parameters of the contexts, then all of the targets, by the exact gradient over all pairs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from core.batch.dot_models import DotModel, Parameters
+from core.batch.gram import gram
+from core.batch.row_objective import ONE, PARTS
+from core.batch.weighting import constant_loss, negative_weights
+from core.errors import ConfigError, DataError, Diverged, ShapeError
+from core.interactions import Interactions, chunks
+from core.kernels import fbgd
+from core.types import F32
+
+
+@dataclass(frozen=True)
+class DescentConfig:
+    """Settings of a descent; the paper's are Adagrad at 0.05."""
+
+    optimiser: Literal["adagrad", "plain"] = "adagrad"
+    learning_rate: float = 0.1
+    epsilon: float = 1e-7
+    epochs: int = 40
+    alpha0: float = 500.0
+    """Weight of all unlabelled pairs of a context together."""
+    rho: float = 0.0
+    reg: float = 0.1
+    negative_target: float = 0.0
+    start: float = 0.1
+    """Standard deviation of the first parameters, times sqrt(g)."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.optimiser not in {"adagrad", "plain"}:
+            raise ConfigError(f"optimiser must be adagrad or plain, not {self.optimiser!r}")
+        if self.epochs < 1:
+            raise ConfigError(f"epochs must be at least 1, not {self.epochs}")
+        for name in ("learning_rate", "epsilon", "alpha0", "start"):
+            if not 0.0 < getattr(self, name) < np.inf:
+                raise ConfigError(f"{name} must be above 0 and finite, not {getattr(self, name)}")
+        if not 0.0 <= self.reg < np.inf:
+            raise ConfigError(f"reg must be at least 0 and finite, not {self.reg}")
+
+
+@dataclass(frozen=True)
+class Descended:
+    """Where a descent ended; ``losses`` holds the loss before each half epoch, regularisation included."""
+
+    parameters: Parameters
+    losses: list[float]
+
+
+class _Steps:
+    """The optimiser's memory."""
+
+    def __init__(self, config: DescentConfig) -> None:
+        self._config = config
+        self._squares: Parameters = {}
+
+    def take(self, parameters: Parameters, gradient: Parameters) -> None:
+        """Change the parameters in place."""
+        for name, slope in gradient.items():
+            theta = parameters[name]
+            slope = slope + np.float32(2.0 * self._config.reg) * theta
+            theta -= np.float32(self._config.learning_rate) * self._scaled(name, slope)
+
+    def _scaled(self, name: str, slope: F32) -> F32:
+        if self._config.optimiser == "plain":
+            return slope
+        squares = self._squares.setdefault(name, np.zeros_like(slope))
+        squares += slope * slope
+        scaled: F32 = slope / (np.sqrt(squares) + np.float32(self._config.epsilon))
+        return scaled
+
+
+class _Side:
+    """One side's gradient: rows of ``pairs`` against the factors of the other side."""
+
+    def __init__(
+        self, pairs: Interactions, negative: F32, config: DescentConfig, *, of_items: bool
+    ) -> None:
+        self._pairs, self._negative, self._of_items = pairs, negative, of_items
+        self._below = np.float32(config.negative_target)
+        self._cut = chunks(pairs.ptr, PARTS)
+
+    def gradient(self, rows: F32, fixed: F32) -> tuple[F32, float]:
+        """Return the gradient by the rows and the loss without its constant."""
+        weight = ONE if self._of_items else self._negative
+        shared = gram(fixed, weight, np.linspace(0, fixed.shape[0], PARTS + 1).astype(np.int64))
+        sums = (fixed * weight[:, None]).sum(0, dtype=np.float64)
+        out, loss = np.empty_like(rows), np.empty(self._cut.size - 1)
+        pairs = self._pairs
+        fbgd.gradient(
+            self._cut,
+            pairs.ptr,
+            pairs.item_ix,
+            ONE if pairs.weight is None else pairs.weight,
+            ONE if pairs.target is None else pairs.target,
+            self._negative,
+            self._below,
+            self._of_items,
+            shared.astype(np.float32),
+            (self._below * sums).astype(np.float32),
+            np.ascontiguousarray(fixed),
+            np.ascontiguousarray(rows),
+            out,
+            loss,
+        )
+        return out, float(loss.sum())
+
+
+def descend(
+    model: DotModel[Any],
+    contexts: Any,
+    pairs: Interactions,
+    config: DescentConfig,
+    *,
+    parameters: Parameters | None = None,
+    on_epoch: Callable[[Parameters, int], bool] = lambda parameters, epoch: False,
+) -> Descended:
+    """Fit the model; rows of ``pairs`` are the contexts. ``parameters`` continue an earlier descent.
+
+    ``on_epoch`` hears the parameters after each epoch, counted from 1; True ends the fit.
+    """
+    if len(pairs) == 0:
+        raise DataError("there are no pairs to learn from: give at least one")
+    if pairs.n_items != model.n_targets:
+        raise ShapeError(f"the model has {model.n_targets} targets, the pairs {pairs.n_items}")
+    if parameters is None:
+        parameters = _started(model, contexts, config)
+    columns = pairs.by_item()
+    negative = negative_weights(columns.user_counts, config.alpha0, config.rho)
+    left = _Side(pairs, negative, config, of_items=False)
+    right = _Side(columns, negative, config, of_items=True)
+    steps, losses = _Steps(config), []
+    constant = constant_loss(pairs, negative, config.negative_target)
+    for epoch in range(1, config.epochs + 1):
+        q = model.right(parameters)
+        by_left, loss = left.gradient(model.left(parameters, contexts), q)
+        losses.append(constant + loss + _penalty(config.reg, parameters))
+        steps.take(parameters, model.left_gradient(parameters, contexts, by_left))
+        by_right, loss = right.gradient(model.right(parameters), model.left(parameters, contexts))
+        losses.append(constant + loss + _penalty(config.reg, parameters))
+        steps.take(parameters, model.right_gradient(parameters, by_right))
+        if not all(np.isfinite(values).all() for values in parameters.values()):
+            raise Diverged(
+                "the parameters left the finite numbers: lower learning_rate, or use the adagrad optimiser"
+            )
+        if on_epoch(parameters, epoch):
+            break
+    return Descended(parameters, losses)
+
+
+def _started(model: DotModel[Any], contexts: Any, config: DescentConfig) -> Parameters:
+    rng = np.random.default_rng(config.seed)
+    width = model.right(model.start(rng, 0.0)).shape[1]
+    return model.start(np.random.default_rng(config.seed), config.start / float(np.sqrt(width)))
+
+
+def _penalty(reg: float, parameters: Parameters) -> float:
+    return reg * sum(
+        float(np.square(values).sum(dtype=np.float64)) for values in parameters.values()
+    )
