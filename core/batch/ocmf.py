@@ -27,6 +27,8 @@ from core.types import F32, U8
 
 ROUND_STEPS, ROUND_CG_STEPS, ROUND_TOLERANCE = 5, 20, 1e-2
 """How far a side is solved before the other one moves."""
+ROW_STEPS, ROW_CG_STEPS = 3, 6
+"""The same for rows that are solved one by one."""
 FINAL_STEPS, FINAL_CG_STEPS, FINAL_TOLERANCE = 50, 50, 1e-4
 """How far a user's own row is solved when it is asked for."""
 START_PASSES = 4
@@ -298,7 +300,7 @@ class _Fit:
         start: F32,
         *,
         pull: F32 | None = None,
-        effort: tuple[int, int, float] = (ROUND_STEPS, ROUND_CG_STEPS, ROUND_TOLERANCE),
+        effort: tuple[int, int, float] = (ROW_STEPS, ROW_CG_STEPS, ROUND_TOLERANCE),
     ) -> F32:
         """Solve rows that share nothing, in the basis where the partners' Gram matrix is diagonal."""
         partner_weight, own_weight = weights

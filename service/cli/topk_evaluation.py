@@ -11,8 +11,9 @@ from typing import Any, Literal
 import numpy as np
 
 from core import ranking_metrics
-from core.batch import fbgd_search
+from core.batch import fbgd_search, ocmf_search
 from core.batch.fbgd import Fbgd, FbgdConfig
+from core.batch.ocmf import Ocmf, OcmfConfig
 from core.batch.popularity import Popular
 from core.batch.ranker import Ranker, rank
 from core.batch.search import Budget
@@ -21,7 +22,7 @@ from core.interactions import Interactions, from_pairs
 from core.types import I32
 from service.ratings_file import Ratings
 
-Model = Literal["fbgd", "popular"]
+Model = Literal["fbgd", "ocmf-lr-wsq", "ocmf-sq-wsq", "ocmf-sq-sq", "popular"]
 
 OnProgress = Callable[[str, float], None]
 
@@ -65,7 +66,7 @@ def evaluate_topk(
 ) -> dict[str, Any]:
     """Fit on one file, rank all its items for the users of the other; return the report."""
     pairs = joined(train, test)
-    _compile()
+    _compile(request.model)
     fitted = _FITS[request.model](pairs.train, request, on_progress)
     users = np.flatnonzero(pairs.test.user_counts)
     found = ranking_metrics.hits(
@@ -148,9 +149,35 @@ def _fit_fbgd(train: Interactions, request: Request, on_progress: OnProgress) ->
     return Fitted(model, parameters, model.epochs, searched - started, fitted - searched)
 
 
+def _fit_ocmf(train: Interactions, request: Request, on_progress: OnProgress) -> Fitted:
+    names = ("factors", "weight", "target", "reg", "reg_item", "nu", "rounds")
+    start = replace(_OCMF[request.model], seed=request.seed)
+    given = _settings(request.given, names)
+    own = {"weight"} if request.model == "ocmf-sq-sq" else set()
+    started = perf_counter()
+    config = ocmf_search.search(
+        train,
+        replace(start, **given),
+        Budget(perf_counter, request.budget_s),
+        fixed=frozenset(given) | own,
+        on_trial=lambda share: on_progress("searching", share),
+    )
+    searched = perf_counter()
+    model = Ocmf(config).fit(train)
+    fitted = perf_counter()
+    parameters = {name: getattr(config, name) for name in names}
+    return Fitted(model, parameters, model.rounds, searched - started, fitted - searched)
+
+
+_OCMF: dict[Model, OcmfConfig] = {
+    "ocmf-lr-wsq": OcmfConfig(loss="logistic"),
+    "ocmf-sq-wsq": OcmfConfig(loss="square"),
+    "ocmf-sq-sq": OcmfConfig(loss="square", weight=1.0),
+}
 _FITS: dict[Model, Callable[[Interactions, Request, OnProgress], Fitted]] = {
     "fbgd": _fit_fbgd,
     "popular": _fit_popular,
+    **dict.fromkeys(_OCMF, _fit_ocmf),
 }
 
 
@@ -168,8 +195,10 @@ def _settings(given: dict[str, str], names: tuple[str, ...]) -> dict[str, Any]:
     return settings
 
 
-def _compile() -> None:
-    """Compile all kernels on a tiny data set: seconds are those of the fit."""
+def _compile(model: Model) -> None:
+    """Compile the model's kernels on a tiny data set: seconds are those of the fit."""
     tiny = from_pairs(np.array([0, 0, 1]), np.array([0, 1, 1]))
-    model = Fbgd(FbgdConfig(factors=2, epochs=1)).fit(tiny)
-    model.recommend(0, tiny, 1)
+    fitted: Ranker = Fbgd(FbgdConfig(factors=2, epochs=1)).fit(tiny)
+    if model in _OCMF:
+        fitted = Ocmf(replace(_OCMF[model], factors=2, rounds=2)).fit(tiny)
+    fitted.recommend(0, tiny, 1)

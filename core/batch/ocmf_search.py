@@ -1,0 +1,178 @@
+"""The settings of a one-class model for a data set: what is searched, and how a trial is judged.
+
+Users are scored by their trained rows: a round ends with their solution, which is what folding them in would give.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from core import ranking_metrics
+from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ranker import rank
+from core.batch.search import Axis, Budget, Outcome, Search
+from core.batch.weighting import mean_count
+from core.errors import DataError
+from core.interactions import Interactions, split_within_users
+from core.types import F64, I64
+
+HELD_OUT = 0.1
+DEPTH = 20
+"""A trial's score is ndcg at this depth."""
+JUDGES, JUDGED_SCORES, MOST_SPLITS = 6_000, 1.5e8, 3
+"""Users that judge a trial, fewer where they score many items; with fewer users, several splits judge."""
+FEWEST_USERS = 10
+MOST_ROUNDS, PATIENCE = 12, 2
+SLACK = 0.0005
+"""The fewest rounds within this share of the best are taken."""
+MOST_TRIALS = 100
+LARGEST = 256
+
+
+class _Split:
+    """One validation split with the users that judge."""
+
+    def __init__(
+        self, pairs: Interactions, similar: sp.csr_array | None, rng: np.random.Generator
+    ) -> None:
+        self.fit, held = split_within_users(pairs, HELD_OUT, rng)
+        users = np.flatnonzero(held.user_counts)
+        judges: I64 = np.sort(rng.permutation(users)[: _judges(pairs)])
+        self.seen, self.held = self.fit.rows(judges), held.rows(judges)
+        self.judges, self.similar = judges, similar
+
+    def curve(
+        self, config: OcmfConfig, give_up: Callable[[list[float]], bool] = lambda curve: False
+    ) -> list[float]:
+        """Return the score after each round, until ``give_up``."""
+        curve: list[float] = []
+
+        def on_round(model: Ocmf, number: int) -> bool:
+            curve.append(self._score(model))
+            return give_up(curve)
+
+        Ocmf(config).fit(self.fit, graph=self.similar, on_round=on_round)
+        return curve
+
+    def _score(self, model: Ocmf) -> float:
+        """Return the mean ndcg of the judges."""
+        ids, _ = rank(model.trained_users[self.judges], model.item_factors, self.seen, DEPTH)
+        return float(ranking_metrics.ndcg(ranking_metrics.hits(ids, self.held), DEPTH).mean())
+
+
+def search(
+    pairs: Interactions,
+    base: OcmfConfig,
+    budget: Budget,
+    *,
+    similar: sp.csr_array | None = None,
+    fixed: frozenset[str] = frozenset(),
+    on_trial: Callable[[float], None] = lambda share: None,
+) -> OcmfConfig:
+    """Return the settings found within the budget; those named in ``fixed`` stay as ``base`` has them.
+
+    ``similar`` (``graph.similarity``) adds the strength of the graph to what is searched. A budget of 0 returns
+    rough settings for data of this size, untested.
+    """
+    start = replace(base, **{k: v for k, v in rough(pairs, base).items() if k not in fixed})
+    axes = [axis for axis in axes_for(pairs, similar) if axis.name not in fixed]
+    if budget.seconds <= 0.0 or not axes:
+        return start
+    rng = np.random.default_rng([base.seed, 4])
+    splits = _splits(pairs, similar, rng)
+
+    def objective(settings: dict[str, Any], best: float) -> Outcome:
+        return _judge(splits, replace(start, **settings), exact="rounds" in fixed)
+
+    looking = Search(axes, objective, lambda settings: _work(pairs, start, settings), rng)
+    best = looking.run(_first(axes, start, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
+    return replace(start, **best.settings, **best.outcome.found)
+
+
+def rough(pairs: Interactions, base: OcmfConfig) -> dict[str, Any]:
+    """Return where a search begins."""
+    return {
+        "factors": min(64, _most_factors(pairs)),
+        "weight": base.weight if base.loss == "square" else 0.03,
+        "reg": 0.05 * _unit_reg(pairs),
+        "nu": 0.5,
+        "rounds": 6,
+        "graph": 0.0,
+    }
+
+
+def axes_for(pairs: Interactions, similar: sp.csr_array | None) -> list[Axis]:
+    """Return what is searched, in units that the size and density of the data suggest."""
+    reg = _unit_reg(pairs)
+    return [
+        Axis("weight", 0.001, 1.0, log=True),
+        Axis("reg", 0.003 * reg, 0.7 * reg, log=True),
+        Axis("nu", 0.0, 1.0),
+        Axis("factors", min(16, _most_factors(pairs)), _most_factors(pairs), log=True, multiple=8),
+        *([] if similar is None else [Axis("graph", 0.001, 3.0, log=True)]),
+    ]
+
+
+def _most_factors(pairs: Interactions) -> int:
+    return min(LARGEST, max(16, min(pairs.n_users, pairs.n_items) // 16 * 8))
+
+
+def _unit_reg(pairs: Interactions) -> float:
+    """Return the size of the singular values of a random matrix with these counts."""
+    return float(np.sqrt(mean_count(pairs.user_counts) * mean_count(pairs.item_counts)))
+
+
+def _judges(pairs: Interactions) -> int:
+    return int(np.clip(JUDGED_SCORES / max(pairs.n_items, 1), 500, JUDGES))
+
+
+def _splits(
+    pairs: Interactions, similar: sp.csr_array | None, rng: np.random.Generator
+) -> list[_Split]:
+    if int((pairs.user_counts > 1).sum()) < FEWEST_USERS:
+        raise DataError(
+            f"fewer than {FEWEST_USERS} users have two pairs: too little to choose settings on; "
+            "give more data or settings of your own and no search"
+        )
+    n = int(np.clip(np.ceil(_judges(pairs) / max(pairs.n_users, 1)), 1, MOST_SPLITS))
+    return [_Split(pairs, similar, rng) for _ in range(n)]
+
+
+def _first(axes: list[Axis], start: OcmfConfig, rng: np.random.Generator) -> list[dict[str, Any]]:
+    """Return the rough settings and a few others of the same size around them."""
+    middle = {
+        axis.name: axis.value(axis.unit(getattr(start, axis.name) or axis.low)) for axis in axes
+    }
+    places = [middle]
+    for _ in range(2 * len(axes)):
+        place = {axis.name: axis.value(float(rng.uniform(0.1, 0.9))) for axis in axes}
+        places.append({**place, **{k: v for k, v in middle.items() if k == "factors"}})
+    return places
+
+
+def _judge(splits: list[_Split], config: OcmfConfig, *, exact: bool) -> Outcome:
+    """Score the settings at their best number of rounds; the first split decides how many are looked at."""
+    if exact:
+        return Outcome(float(np.mean([split.curve(config)[-1] for split in splits])), {})
+    first = splits[0].curve(replace(config, rounds=MOST_ROUNDS), _stale)
+    same = replace(config, rounds=len(first))
+    mean: F64 = np.mean([first, *(split.curve(same) for split in splits[1:])], axis=0)
+    rounds = 1 + int(np.argmax(mean >= (1.0 - SLACK) * mean.max()))
+    return Outcome(float(mean.max()), {"rounds": rounds})
+
+
+def _stale(curve: list[float]) -> bool:
+    """Tell whether the last rounds were no better than those before by more than SLACK."""
+    if len(curve) <= PATIENCE:
+        return False
+    return max(curve[-PATIENCE:]) < (1.0 + SLACK) * max(curve[:-PATIENCE])
+
+
+def _work(pairs: Interactions, start: OcmfConfig, settings: dict[str, Any]) -> float:
+    """Return about the operations of a round and its judgement."""
+    judged = min(_judges(pairs), pairs.n_users) * pairs.n_items
+    factors = float(settings.get("factors", start.factors))
+    return factors * (80.0 * len(pairs) + 4.0 * judged) + 10.0 * factors**3
