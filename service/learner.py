@@ -7,6 +7,7 @@ import contextlib
 import json
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -69,6 +70,7 @@ class Learner:
         self._reader = LogReader(client, keys)
         self.state = self._writer.take_over(self.model.fingerprint, machine())
         self.watermark = self.state.watermark
+        """Sequence of the last event that is learned and committed."""
         self._counters = {name: getattr(self.state, name) for name in _COUNTERS}
         self._rows = self._writer.rows()
         self._saved = self._rows.arrays()
@@ -85,21 +87,35 @@ class Learner:
         impression = settings.kinds.get("impression")
         self._impression = impression.code if impression else NO_KIND
         self._backlog: Backlog | None = None
-        self._unfinished: tuple[Commit, Sequence[str]] | None = None
+        self._learned_to = self.watermark
+        self._commits: deque[tuple[Commit, Sequence[str]]] = deque()
+        """Learned but not known to be committed, with the users to read anew afterwards."""
         self._event_s = _FIRST_GUESS_S
 
     def step(self, block_ms: int = BLOCK_MS) -> int:
-        """Learn and commit one batch, or wait ``block_ms`` for one; returns how many events it had.
+        """Learn one batch, or wait ``block_ms`` for one; returns how many events it had.
 
-        StoreUnavailable leaves everything such that the next step goes on where this one stopped.
+        Its commit is under way when more is to be learned, else it is done. StoreUnavailable leaves
+        everything such that the next step goes on where this one stopped.
         """
-        if self._unfinished is not None:
-            return self._finish(*self._unfinished)
-        backlog = self._backlog or self._read(block_ms)
-        if backlog is None:
-            self._topics.publish(idle=True)
-            return 0
-        return self._learn_batch(backlog)
+        self._finish(but=1)
+        backlog = self._backlog or self._read(0 if self._commits else block_ms)
+        n = 0
+        if backlog is not None:
+            n = self._learn_batch(backlog)
+            self._finish(but=1)
+            for commit, _ in self._commits:
+                self._writer.begin(commit)
+            if self._backlog or self._read(0):
+                # the store is busy with this batch while we learn the next
+                return n
+        self.settle()
+        self._topics.publish(idle=True)
+        return n
+
+    def settle(self) -> None:
+        """Return when everything that was learned is committed."""
+        self._finish(but=0)
 
     def drain(self) -> int:
         """Learn everything that is in the log; returns the number of events."""
@@ -116,12 +132,12 @@ class Learner:
 
     def _read(self, block_ms: int) -> Backlog | None:
         entries = self._reader.read_after(
-            self.watermark, block_ms=block_ms, max_bytes=self._settings.commit_max_bytes
+            self._learned_to, block_ms=block_ms, max_bytes=self._settings.commit_max_bytes
         )
         if not entries:
             return None
         self._topics.publish(idle=False)
-        self._backlog = Backlog(entries, self.watermark, self._window)
+        self._backlog = Backlog(entries, self._learned_to, self._window)
         return self._backlog
 
     def _learn_batch(self, backlog: Backlog) -> int:
@@ -138,21 +154,25 @@ class Learner:
         commit.log_bytes = backlog.done_bytes(end)
         commit.arrays = changed_arrays(self.model, self._saved)
         commit.counters = {**self._counters, "newest_ms": backlog.newest_ms(end)}
-        backlog.at = end
-        self._unfinished = (commit, forgotten)
-        self._measure(end - first, time.perf_counter() - began)
-        return self._finish(commit, forgotten)
-
-    def _finish(self, commit: Commit, forgotten: Sequence[str]) -> int:
-        """Send the commit, again if need be; afterwards memory and store agree."""
-        self._writer.commit(commit)
-        self._unfinished = None
-        self._users.forget(forgotten)
-        self.watermark = commit.watermark
-        if self._backlog is not None and self._backlog.is_done:
+        backlog.at, self._learned_to = end, commit.watermark
+        if backlog.is_done:
             self._backlog = None
-        self._topics.note(commit.watermark)
-        return commit.watermark - commit.follows
+        self._commits.append((commit, forgotten))
+        self._measure(end - first, time.perf_counter() - began)
+        return end - first
+
+    def _finish(self, *, but: int) -> None:
+        """Commit what was learned, oldest first, all ``but`` the newest few.
+
+        Users that a commit rewrites are read anew, so it is never left for later.
+        """
+        while len(self._commits) > but or (self._commits and self._commits[0][1]):
+            commit, forgotten = self._commits[0]
+            self._writer.commit(commit)
+            self._commits.popleft()
+            self._users.forget(forgotten)
+            self.watermark = commit.watermark
+            self._topics.note(commit.watermark)
 
     def _measure(self, n: int, seconds: float) -> None:
         """Follow what an event takes, so that a commit is not late. It decides only where batches end."""
@@ -178,6 +198,8 @@ class Learner:
         new, kind = backlog.repeated[first:end] == 0, backlog.kind[first:end]
         history = np.flatnonzero(new & (kind != self._impression))
         n, full = self._before_overflow(user, slots, history)
+        if full is not None:
+            self.settle()
         new, kind = new[:n], kind[:n]
         return Batch(
             end=first + len(kind),
@@ -208,7 +230,7 @@ class Learner:
 
     def _learn(self, backlog: Backlog, batch: Batch) -> tuple[Commit, Sequence[str]]:
         first, end = backlog.at, batch.end
-        commit = Commit(follows=self.watermark, watermark=int(backlog.sequence[end - 1]))
+        commit = Commit(follows=self._learned_to, watermark=int(backlog.sequence[end - 1]))
         learned = self._learn_ratings(backlog, batch, commit)
         commit.answers = answers(backlog, batch, learned)
         commit.impressions = list(impressions(backlog, batch))
@@ -279,10 +301,11 @@ class Learner:
 
     def _delete(self, backlog: Backlog) -> tuple[Commit, Sequence[str]]:
         """Carry out the deletion at the head of the backlog."""
+        self.settle()
         at = backlog.at
         sequence, kind = int(backlog.sequence[at]), int(backlog.kind[at])
         user, item = backlog.users[int(backlog.user_ix[at])], int(backlog.item[at])
-        commit = Commit(follows=self.watermark, watermark=sequence)
+        commit = Commit(follows=self._learned_to, watermark=sequence)
         forgotten = self._deletions.carry_out(kind, user, item, commit)
         if backlog.flags[at] & AWAITED:
             told = np.array([(sequence, 0, 0, 0, NOT_A_RATING)], dtype=AWAITED_ANSWER)
@@ -328,6 +351,7 @@ def _learn_on(learner: Learner, lease: Lease, stop: threading.Event) -> None:
             logger().warning("store_unavailable", detail=error.detail)
             stop.wait(PAUSE_S)
     with contextlib.suppress(StoreUnavailable):
+        learner.settle()
         lease.release()
 
 

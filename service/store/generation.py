@@ -122,7 +122,9 @@ class Generation:
         with store_errors():
             connection: Any = self._client.connection_pool.get_connection()
             try:
-                transaction.finish().send(connection)
+                packed = transaction.finish()
+                packed.send(connection)
+                packed.receive(connection)
             except BaseException:
                 connection.disconnect()
                 raise

@@ -14,7 +14,7 @@ import redis
 from redis import exceptions as redis_errors
 
 from core.types import F32
-from service.errors import Misconfigured, Superseded
+from service.errors import Misconfigured, StoreUnavailable, Superseded
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
 from service.store.row_store import SLICE, RowStore
@@ -87,6 +87,8 @@ class ProfileWriter:
         self._connection: Any = None
         self._standing: int | None = None
         """The watermark that ``state`` held when the watch on it began; None: no watch."""
+        self._is_sent = False
+        self._packed: tuple[Commit, PackedTransaction] | None = None
         self.state = PartitionState()
 
     # --- becoming and staying the writer ----------------------------------------------------------
@@ -182,16 +184,35 @@ class ProfileWriter:
 
         StoreUnavailable: it may or may not have been applied; call again with the same commit.
         """
-        transaction = self._pack(commit)
+        transaction = self._transaction(commit)
         with store_errors():
             try:
+                if self._is_sent:
+                    self._receive(transaction)
                 while self._stands_at() != commit.watermark:
                     if self._standing != commit.follows:
                         raise Superseded(f"the watermark is {self._standing}, not {commit.follows}")
-                    self._execute(transaction)
+                    self._send(transaction)
+                    self._receive(transaction)
             except BaseException:
                 self._drop()
                 raise
+        self._packed = None
+
+    def begin(self, commit: Commit) -> None:
+        """Send it ahead, if nothing is in doubt; ``commit`` with the same one must follow."""
+        transaction = self._transaction(commit)
+        if self._standing == commit.follows:
+            try:
+                with store_errors():
+                    self._send(transaction)
+            except StoreUnavailable:
+                self._drop()
+
+    def _transaction(self, commit: Commit) -> PackedTransaction:
+        if self._packed is None or self._packed[0] is not commit:
+            self._packed = (commit, self._pack(commit))
+        return self._packed[1]
 
     def _stands_at(self) -> int:
         """Return the stored watermark; from here on a change of ``state`` stops the transaction."""
@@ -216,14 +237,19 @@ class ProfileWriter:
             )
         self._standing = int(watermark)
 
-    def _execute(self, transaction: PackedTransaction) -> None:
-        """Send it; the watch for the next commit travels with it and saves a round trip."""
+    def _send(self, transaction: PackedTransaction) -> None:
         self._standing = None
         transaction.send(self._connection)
+        self._is_sent = True
+
+    def _receive(self, transaction: PackedTransaction) -> None:
+        """Read what became of it; the watch for the next commit travelled with it and saves a round trip."""
+        self._is_sent = False
+        transaction.receive(self._connection)
         self._read_standing()
 
     def _drop(self) -> None:
-        self._standing = None
+        self._standing, self._is_sent = None, False
         if self._connection is not None:
             self._connection.disconnect()
             self._client.connection_pool.release(self._connection)

@@ -64,12 +64,15 @@ class PackedTransaction:
     def __len__(self) -> int:
         return len(self._data)
 
-    def send(self, connection: Any) -> list[Any] | None:
-        """Send it and return EXEC's answers, None when a watched key had changed.
+    def send(self, connection: Any) -> None:
+        """Send it; ``receive`` must follow on the same connection."""
+        connection.send_packed_command([self._data])
+
+    def receive(self, connection: Any) -> list[Any] | None:
+        """Return EXEC's answers, None when a watched key had changed.
 
         The answers to ``following`` commands are left to read. Raises what any command answered as an error.
         """
-        connection.send_packed_command([self._data])
         for _ in range(self._commands + 1):
             connection.read_response()
         answers: list[Any] | None = connection.read_response()

@@ -224,6 +224,7 @@ def test_a_deletion_leaves_the_same_memory_as_a_restart(learner_of, feed, deleti
     feed.append(some_ratings(100, users=3, items=8, seed=2))
     learner.step(0)
     learner.step(0)
+    learner.settle()
     copies = feed.client.hgetall(feed.keys.state)
     assert int(copies[b"watermark"]) == 301
     learner.drain()
@@ -301,7 +302,9 @@ def test_a_learner_that_was_replaced_commits_nothing(learner_of, feed):
 def test_a_learner_goes_on_where_the_last_one_stopped(learner_of, feed):
     events = some_ratings(400, users=100, items=100)
     feed.append(events[:250])
-    learner_of(commit_max_bytes=1 << 16).step(0)
+    first = learner_of(commit_max_bytes=1 << 16)
+    first.step(0)
+    first.settle()
     assert 0 < state_of(feed).watermark < 250  # inside the entry
     feed.append(events[250:])
     learner_of().drain()

@@ -154,7 +154,9 @@ def test_a_transaction_packs_as_redis_expects(client, namespace):
     transaction.add("SET", f"{namespace}:k", b"\r\n\x00")
     transaction.add("GET", f"{namespace}:k")
     connection = client.connection_pool.get_connection()
-    assert transaction.finish().send(connection) == [b"OK", b"\r\n\x00"]
+    packed = transaction.finish()
+    packed.send(connection)
+    assert packed.receive(connection) == [b"OK", b"\r\n\x00"]
     client.connection_pool.release(connection)
 
 
