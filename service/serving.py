@@ -98,6 +98,6 @@ class Serving:
             self._loaded = arrays
 
     def _item_rows(self, items: Sequence[str], rows: Sequence[F32 | None]) -> F32:
-        missing = [i for i, row in enumerate(rows) if row is None]
-        starts = iter(self._model.start(Side.ITEM, id_hashes(items[i] for i in missing)))
+        missing = [item for item, row in zip(items, rows, strict=True) if row is None]
+        starts = iter(self._model.start(Side.ITEM, id_hashes(missing)) if missing else ())
         return np.array([next(starts) if row is None else row for row in rows])

@@ -55,7 +55,12 @@ def runtime_of(request: Request) -> ApiRuntime:
     return runtime
 
 
-Runtime = Annotated[ApiRuntime, Depends(runtime_of)]
+async def _runtime(request: Request) -> ApiRuntime:
+    # async, because FastAPI sends plain functions through a pool of threads
+    return runtime_of(request)
+
+
+Runtime = Annotated[ApiRuntime, Depends(_runtime)]
 
 
 class Route(APIRoute):

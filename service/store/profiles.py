@@ -21,6 +21,8 @@ from service.store.state import PartitionState
 
 SAMPLE = 32
 """Keys of a family whose memory is asked for; the others are taken to be like them."""
+_ROWS_STATE = [b"epoch", b"watermark", b"generation", b"fingerprint"]
+"""What of the state a read of rows needs."""
 ATTEMPTS = 5
 """Reads of rows before we give up on a generation that keeps changing."""
 
@@ -54,6 +56,8 @@ class ProfileReader:
         self._start = {name: array.copy() for name, array in model.arrays().items()}
         self._keys = [PartitionKeys(namespace.name, p) for p in range(namespace.partitions)]
         self._known = [_Arrays(0, -1, {})] * namespace.partitions
+        self._changed = [True] * namespace.partitions
+        """Whether the last read found another state than the one before."""
 
     async def state(self, partition: int) -> PartitionState:
         """Return how far a partition has learned, and its counters."""
@@ -73,11 +77,14 @@ class ProfileReader:
         return await self._rows(partition, "", ())
 
     async def _rows(self, partition: int, user: str, items: Sequence[int | None]) -> RowsAnswer:
-        with_arrays = False
+        # while the state changes all the time, asking for it at once saves the second read
+        with_arrays = self._changed[partition]
         for _ in range(ATTEMPTS):
             known = self._known[partition]
+            before = known.watermark
             answer = await self._read_rows(partition, known.generation, user, items, with_arrays)
-            state, rows = PartitionState.of(answer[0]), answer[1]
+            state = PartitionState.of(dict(zip(_ROWS_STATE, answer[0], strict=True)))
+            rows = answer[1]
             self._check(state)
             if with_arrays and state.generation == known.generation:
                 arrays = self._unpacked(answer[2])
@@ -85,6 +92,7 @@ class ProfileReader:
             elif state.generation != known.generation:
                 known = _Arrays(state.generation, -1, {})
             self._known[partition] = known
+            self._changed[partition] = known.watermark != before
             if known.watermark == state.watermark:
                 own, *others = (self._row(row) for row in rows)
                 at = iter(others)
@@ -105,7 +113,7 @@ class ProfileReader:
         names = [keys.item_row(generation, number) for number in items if number is not None]
         with store_errors():
             pipe = self._client.pipeline(transaction=True)
-            pipe.hgetall(keys.state)
+            pipe.hmget(keys.state, _ROWS_STATE)
             pipe.mget([keys.user_row(generation, user), *names])
             if with_arrays:
                 pipe.hgetall(keys.online(generation))
