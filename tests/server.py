@@ -12,7 +12,7 @@ import redis
 
 from service.processes import end_with_parent
 
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 
 def server_binary() -> str:

@@ -81,12 +81,12 @@ class PartitionKeys:
 
     @property
     def state(self) -> str:
-        """hash (commit): epoch, watermark, generation, fingerprint, machine, counters. epoch=3 watermark=1000209."""
+        """hash (commit, rebuild): see state.py. epoch=3 watermark=1000209 generation=0 fingerprint=dba9328c87f99b7d."""
         return self._key("state")
 
     @property
     def lease(self) -> str:
-        """string with expiry: who learns now (liveness only; safety is the epoch). "host:4711"."""
+        """string with expiry: who learns now (liveness only; safety is the epoch). "host:4711:9f2c01ab"."""
         return self._key("lease")
 
     def online(self, generation: int) -> str:
@@ -130,20 +130,22 @@ class PartitionKeys:
 
     @property
     def changes(self) -> str:
-        """stream, capped, ids = watermarks (commit): u touched users, i touched items, p awaited predictions."""
+        """stream, capped, ids = watermarks (commit): {f: watermark it follows, e: epoch, u: touched users, one a
+        line, i: touched items, u32, or a: "1" for very many or all, p: answers, see codec.AWAITED_ANSWER}."""
         return self._key("changes")
 
     @property
     def impressions(self) -> str:
-        """stream, capped (commit): impressions, which teach nothing and hide nothing."""
+        """stream, capped (commit): {u: user, d: records as in a history}: impressions teach and hide nothing."""
         return self._key("impressions")
 
     @property
     def expert_history(self) -> str:
-        """stream, capped (commit): weights and recent losses every so many events, for plots."""
+        """stream, capped (commit), a point every 1000 events: {d: {"learned":2000,"experts":[{"name":...},...]}}."""
         return self._key("expert-history")
 
     @property
     def topics(self) -> str:
-        """string, JSON (learner, outside the commit, derived): top items per non-negative component."""
+        """string, JSON (learner, outside the commit, derived): top items of each non-negative component.
+        {"sequence":2000,"topics":[[{"item":"tt0111161","strength":0.81},...],...]}."""
         return self._key("topics")
