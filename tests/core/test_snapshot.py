@@ -1,0 +1,98 @@
+"""A model as bytes and back, to identical bits."""
+
+import json
+
+import numpy as np
+import pytest
+
+from core.batch.fbgd import Fbgd, FbgdConfig
+from core.errors import SnapshotFormat
+from core.snapshot import Snapshot, array_bytes, objective_of, of_objective, restored
+from tests.core import ranking
+
+
+@pytest.fixture(scope="module")
+def snapshot():
+    model = Fbgd(FbgdConfig(factors=4, alpha0=9.0, epochs=2)).fit(ranking.tiny())
+    settings = {"factors": 4, "alpha0": 9.0}
+    return of_objective(
+        "fbgd", model.fitted, settings=settings, metrics={"ndcg@10": 0.25}, cuts={"trained": "7"}
+    )
+
+
+def travelled(snapshot):
+    """Return manifest and bytes as another process gets them."""
+    manifest = json.loads(json.dumps(snapshot.manifest))
+    return manifest, {name: array_bytes(array) for name, array in snapshot.arrays.items()}
+
+
+def test_a_round_trip_gives_identical_bits(snapshot):
+    again = restored(*travelled(snapshot))
+    assert again.version == snapshot.version
+    assert again.manifest == snapshot.manifest
+    for name, array in snapshot.arrays.items():
+        assert again.arrays[name].dtype == array.dtype
+        assert again.arrays[name].tobytes() == array.tobytes()
+    pairs = ranking.tiny(seed=5)
+    before, after = objective_of(snapshot), objective_of(again)
+    assert before.vectors(pairs).tobytes() == after.vectors(pairs).tobytes()
+    row = pairs.rows(np.array([1])).item_ix
+    assert before.vector(row).tobytes() == after.vector(row).tobytes()
+
+
+def test_another_number_is_another_version(snapshot):
+    arrays = dict(snapshot.arrays)
+    arrays["gram"] = arrays["gram"] + np.float32(1e-3)
+    other = Snapshot(snapshot.model, arrays, snapshot.parameters, snapshot.metrics, snapshot.cuts)
+    assert other.version != snapshot.version
+
+
+def test_arrays_of_a_snapshot_cannot_be_written_to(snapshot):
+    for given in (snapshot, restored(*travelled(snapshot))):
+        with pytest.raises(ValueError, match="read-only"):
+            given.arrays["gram"][0] = 1.0
+
+
+def test_byte_order_and_memory_layout_do_not_travel():
+    array = np.arange(6, dtype=">f4").reshape(2, 3).T
+    snapshot = Snapshot("test", {"a": array})
+    again = restored(*travelled(snapshot))
+    assert np.array_equal(again.arrays["a"], array)
+    assert again.manifest["arrays"]["a"]["dtype"] == "<f4"
+
+
+def test_empty_arrays_travel_too():
+    snapshot = Snapshot("test", {"a": np.empty((0, 3), np.float32)})
+    assert restored(*travelled(snapshot)).arrays["a"].shape == (0, 3)
+
+
+def damaged(change):
+    def applied(manifest, parts):
+        change(manifest, parts)
+        return manifest, parts
+
+    return applied
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda m, p: m.update(schema=9), "schema 9"),
+        (lambda m, p: p.pop("gram"), "differ in gram"),
+        (lambda m, p: p.update(gram=p["gram"][:-1] + b"\x7f"), "damaged"),
+        (lambda m, p: p.update(gram=p["gram"][:-1]), "bytes, which is not"),
+        (lambda m, p: m["arrays"]["gram"].update(dtype="|O8"), "unknown type"),
+        (lambda m, p: m.pop("model"), "lacks or misspells 'model'"),
+        (lambda m, p: m["arrays"]["gram"].pop("sha256"), "lacks or misspells 'sha256'"),
+    ],
+)
+def test_what_is_not_what_it_says_is_refused(snapshot, change, says):
+    with pytest.raises(SnapshotFormat, match=says):
+        restored(*damaged(change)(*travelled(snapshot)))
+
+
+def test_objects_never_enter_a_snapshot(snapshot):
+    with pytest.raises(SnapshotFormat, match="has type object"):
+        Snapshot("test", {"a": np.array([{}])})
+    with pytest.raises(SnapshotFormat, match="not of a model with fold-in"):
+        objective_of(Snapshot("popular", {"a": np.ones(1)}))
