@@ -193,11 +193,12 @@ class PartitionRebuild:
                 self._generation.add_users(page)
             sizes = self._histories.history_sizes(page)
             n_bytes = TAIL_BYTES if after else max(sizes)
-            for users, own_sizes in _groups(page, sizes, n_bytes):
+            for users in _groups(page, sizes, n_bytes):
                 tails = self._histories.history_tails(users, n_bytes)
-                for user, tail, size in zip(users, tails, own_sizes, strict=True):
+                for user, tail in zip(users, tails, strict=True):
                     packed = tail
-                    if size > len(tail) and sequences(read_history(tail))[0] > after:
+                    # a full tail may be cut, even one as long as the history was: it may have grown since
+                    if len(tail) >= n_bytes > 0 and sequences(read_history(tail))[0] > after:
                         packed, _ = self._histories.history(user)
                     yield user, live(read_history(packed), self._deleted)
 
@@ -249,12 +250,11 @@ class PartitionRebuild:
         self._progress(phase, done, total)
 
 
-def _groups(users: list[str], sizes: list[int], most: int) -> Iterator[tuple[list[str], list[int]]]:
+def _groups(users: list[str], sizes: list[int], most: int) -> Iterator[list[str]]:
     """Cut a page of users such that a command reads about READ_BYTES."""
     ends = np.cumsum(np.minimum(sizes, most)) // READ_BYTES
     for group in np.split(np.arange(len(users)), np.flatnonzero(np.diff(ends)) + 1):
-        own = group.tolist()
-        yield [users[i] for i in own], [sizes[i] for i in own]
+        yield [users[i] for i in group.tolist()]
 
 
 def _fitting(user: NDArray[Any], capacity: int) -> int:
