@@ -5,28 +5,21 @@ strictly in order, so that the size of a batch never changes the state; ``predic
 Ratings are mapped linearly to 1..5 inside and back at the edge.
 """
 
-import hashlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
-from math import isfinite
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import ConfigError, ShapeError, StateMismatch
+from core.errors import ShapeError, StateMismatch
 from core.kernels import aggregate as kernels
-from core.online.aggregators import AggregatorName, HedgeWeights, aggregator
-from core.online.biased import BiasedGroup
-from core.online.experts import DEFAULT, Expert, Kalman, PassiveAggressive, Resolved
-from core.online.group import ExpertGroup
+from core.online.aggregators import HedgeWeights, aggregator
+from core.online.config import HIGHEST, LOWEST, OnlineConfig, Scale, fingerprint
+from core.online.experts import Expert, Kalman, PassiveAggressive, Resolved
+from core.online.families import members
 from core.online.interval import Intervals
-from core.online.kalman import KalmanGroup
-from core.online.nn_apa import FullMatrixGroup, PassiveAggressiveGroup
-from core.online.resolved import ResolvedGroup
 from core.online.tables import (
     FINGERPRINT_COLUMNS,
-    FIRST_GROUP_COLUMN,
     RECENT,
     Batch,
     ItemTable,
@@ -35,80 +28,9 @@ from core.online.tables import (
 )
 from core.types import F32, F64, I64, U64
 
+__all__ = ["ExpertReport", "Learned", "OnlineConfig", "OnlineModel", "Predicted", "Scale"]
+
 Scalar = TypeVar("Scalar", bound=np.generic)
-
-LOWEST, HIGHEST = 1.0, 5.0
-"""The inside scale."""
-
-ARITHMETIC = 1
-"""Part of the fingerprint; raised by every change that gives rows or state another meaning."""
-
-
-@dataclass(frozen=True)
-class Scale:
-    """The native scale of the ratings."""
-
-    low: float = 1.0
-    high: float = 5.0
-
-    def __post_init__(self) -> None:
-        if not (isfinite(self.low) and isfinite(self.high) and self.low < self.high):
-            raise ConfigError(f"a scale needs finite low < high, not {self.low}:{self.high}")
-
-    def inside(self, native: F64) -> F64:
-        """Map native ratings to 1..5."""
-        return LOWEST + (native - self.low) * ((HIGHEST - LOWEST) / (self.high - self.low))
-
-    def native(self, inside: F64) -> F64:
-        """Map 1..5 back."""
-        return self.low + (inside - LOWEST) * ((self.high - self.low) / (HIGHEST - LOWEST))
-
-
-@dataclass(frozen=True)
-class OnlineConfig:
-    """Everything that decides the arithmetic; two equal ones give the same bits."""
-
-    experts: tuple[Expert, ...] = DEFAULT
-    aggregator: AggregatorName = "stack"
-    scale: Scale = Scale()
-    seed: int = 0
-    beta: float = 0.999
-    """Hedge's decay per unit of loss (a loss is a quarter of the absolute error)."""
-    rho: float | None = None
-    """Sampled updates of NN-APA(m): the least probability of an update; None: all experts always learn."""
-    share: float = 1e-6
-    """Fixed share of hedge, boa and eg: the part of the weights dealt out evenly at every event.
-
-    Beside what an event teaches: at beta = .999 experts whose errors differ by .05 change a weight by 1e-5.
-    """
-    clip: bool = True
-    """Clip predictions to the scale."""
-
-    def __post_init__(self) -> None:
-        if not self.experts:
-            raise ConfigError("the set of experts is empty: give at least one")
-        if self.aggregator not in {"stack", "hedge", "boa", "eg", "uniform"}:
-            raise ConfigError(
-                f"no aggregator {self.aggregator!r}: stack, hedge, boa, eg or uniform"
-            )
-        if not 0 <= self.seed < 2**63:
-            raise ConfigError(f"seed must be in 0 .. 2^63 - 1, not {self.seed}")
-        if not 0.0 < self.beta < 1.0:
-            raise ConfigError(f"beta must be above 0 and below 1, not {self.beta}")
-        if not 0.0 <= self.share < 1.0:
-            raise ConfigError(f"share must be in 0 .. 1, 1 left out, not {self.share}")
-        if self.rho is not None:
-            self._check_sampling(self.rho)
-
-    def _check_sampling(self, rho: float) -> None:
-        if not 0.0 < rho <= 1.0:
-            raise ConfigError(f"rho must be above 0 and at most 1, not {rho}")
-        diagonal = {"sgd", "identity", "diag"}
-        if not all(isinstance(e, PassiveAggressive) and e.metric in diagonal for e in self.experts):
-            raise ConfigError(
-                "sampled updates (rho) need a set of NN-PA, diagonal NN-APA and SGD experts only: "
-                "use rho=None for other sets"
-            )
 
 
 @dataclass(frozen=True)
@@ -172,16 +94,6 @@ def expert_c(expert: Expert) -> float | None:
     return None if isinstance(expert, Kalman) else expert.c_factor
 
 
-@dataclass(frozen=True)
-class _Member:
-    """A group, where its columns start and which experts of the set it holds."""
-
-    group: ExpertGroup
-    first_column: int
-    columns: I64
-    label: str
-
-
 class OnlineModel:
     """Learns ratings one by one with a set of experts; see the module docstring."""
 
@@ -190,8 +102,8 @@ class OnlineModel:
         size = len(config.experts)
         self.names = tuple(family_and_name(e, i)[1] for i, e in enumerate(config.experts))
         self.needs_recent = any(isinstance(e, Resolved) for e in config.experts)
-        self.fingerprint = _fingerprint(config)
-        self._members = list(_members(config))
+        self.fingerprint = fingerprint(config)
+        self._members = list(members(config))
         last = self._members[-1]
         self.width = last.first_column + last.group.width
         self._bounds = (LOWEST, HIGHEST) if config.clip else (-np.inf, np.inf)
@@ -410,76 +322,3 @@ def _plain(array: NDArray[Any], dtype: type[Scalar]) -> NDArray[Scalar]:
 
 def _named(label: str, state: dict[str, F64]) -> dict[str, F64]:
     return {f"{label}.{name}": array for name, array in state.items()}
-
-
-def _fingerprint(config: OnlineConfig) -> bytes:
-    """Return 8 bytes that differ for configurations that compute differently."""
-    settings = [(f.name, getattr(config, f.name)) for f in fields(config)]
-    return hashlib.blake2b(repr((ARITHMETIC, settings)).encode(), digest_size=8).digest()
-
-
-def _members(config: OnlineConfig) -> Iterator[_Member]:
-    """Yield the groups in the order of their columns; experts of one family share a group."""
-    column, number = FIRST_GROUP_COLUMN, 0
-    for label, chosen, build in _families(config):
-        group = build([config.experts[e] for e in chosen], number)
-        yield _Member(group, column, np.array(chosen, dtype=np.int64), label)
-        column += group.width
-        number += len(chosen)
-
-
-def _families(
-    config: OnlineConfig,
-) -> list[tuple[str, list[int], Callable[[list[Any], int], ExpertGroup]]]:
-    """Return label, members and constructor of each family, in the order of their columns."""
-    seed = config.seed
-
-    def flat(experts: list[Any], number: int) -> ExpertGroup:
-        return PassiveAggressiveGroup(
-            experts,
-            first_number=number,
-            seed=seed,
-            beta=config.beta,
-            rho=config.rho,
-            clip=config.clip,
-        )
-
-    def full(experts: list[Any], number: int) -> ExpertGroup:
-        return FullMatrixGroup(
-            experts,
-            first_number=number,
-            seed=seed,
-            beta=config.beta,
-            rho=config.rho,
-            clip=config.clip,
-        )
-
-    def biased(experts: list[Any], number: int) -> ExpertGroup:
-        return BiasedGroup(experts, first_number=number, seed=seed)
-
-    def resolved(experts: list[Any], number: int) -> ExpertGroup:
-        return ResolvedGroup(experts, first_number=number, seed=seed)
-
-    def kalman(experts: list[Any], number: int) -> ExpertGroup:
-        return KalmanGroup(experts, first_number=number, seed=seed)
-
-    build = {
-        "nn_apa": flat,
-        "nn_apa_full": full,
-        "biased": biased,
-        "resolved": resolved,
-        "kalman": kalman,
-    }
-    labels = [_group_label(expert) for expert in config.experts]
-    return [
-        (label, [e for e, own in enumerate(labels) if own == label], build[label])
-        for label in build
-        if label in labels
-    ]
-
-
-def _group_label(expert: Expert) -> str:
-    """Return which group an expert belongs to; it also names the group's state."""
-    if isinstance(expert, PassiveAggressive):
-        return "nn_apa_full" if expert.metric == "full" else "nn_apa"
-    return type(expert).__name__.lower()

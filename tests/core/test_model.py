@@ -88,7 +88,8 @@ def test_start_rows_carry_the_fingerprint():
 )
 def test_the_fingerprint_tells_configurations_apart(changed):
     config = OnlineConfig()
-    assert OnlineModel(config).fingerprint == OnlineModel(replace(config)).fingerprint
+    same = replace(config, scale=Scale(1, 5))
+    assert OnlineModel(config).fingerprint == OnlineModel(same).fingerprint
     assert OnlineModel(replace(config, **changed)).fingerprint != OnlineModel(config).fingerprint
 
 

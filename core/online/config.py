@@ -1,0 +1,92 @@
+"""What decides the arithmetic of an online model: the set of experts, the aggregator, the scale, the seed."""
+
+import hashlib
+from dataclasses import dataclass, fields
+from math import isfinite
+
+from core.errors import ConfigError
+from core.online.aggregators import AggregatorName
+from core.online.experts import DEFAULT, Expert, PassiveAggressive
+from core.types import F64
+
+LOWEST, HIGHEST = 1.0, 5.0
+"""The inside scale."""
+
+ARITHMETIC = 1
+"""Part of the fingerprint; raised by every change that gives rows or state another meaning."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The native scale of the ratings."""
+
+    low: float = 1.0
+    high: float = 5.0
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.low) and isfinite(self.high) and self.low < self.high):
+            raise ConfigError(f"a scale needs finite low < high, not {self.low}:{self.high}")
+        # 1..5 and 1.0..5.0 are one scale and must have one fingerprint
+        object.__setattr__(self, "low", float(self.low))
+        object.__setattr__(self, "high", float(self.high))
+
+    def inside(self, native: F64) -> F64:
+        """Map native ratings to 1..5."""
+        return LOWEST + (native - self.low) * ((HIGHEST - LOWEST) / (self.high - self.low))
+
+    def native(self, inside: F64) -> F64:
+        """Map 1..5 back."""
+        return self.low + (inside - LOWEST) * ((self.high - self.low) / (HIGHEST - LOWEST))
+
+
+@dataclass(frozen=True)
+class OnlineConfig:
+    """Everything that decides the arithmetic; two equal ones give the same bits."""
+
+    experts: tuple[Expert, ...] = DEFAULT
+    aggregator: AggregatorName = "stack"
+    scale: Scale = Scale()
+    seed: int = 0
+    beta: float = 0.999
+    """Hedge's decay per unit of loss (a loss is a quarter of the absolute error)."""
+    rho: float | None = None
+    """Sampled updates of NN-APA(m): the least probability of an update; None: all experts always learn."""
+    share: float = 1e-6
+    """Fixed share of hedge, boa and eg: the part of the weights dealt out evenly at every event.
+
+    Beside what an event teaches: at beta = .999 experts whose errors differ by .05 change a weight by 1e-5.
+    """
+    clip: bool = True
+    """Clip predictions to the scale."""
+
+    def __post_init__(self) -> None:
+        if not self.experts:
+            raise ConfigError("the set of experts is empty: give at least one")
+        if self.aggregator not in {"stack", "hedge", "boa", "eg", "uniform"}:
+            raise ConfigError(
+                f"no aggregator {self.aggregator!r}: stack, hedge, boa, eg or uniform"
+            )
+        if not 0 <= self.seed < 2**63:
+            raise ConfigError(f"seed must be in 0 .. 2^63 - 1, not {self.seed}")
+        if not 0.0 < self.beta < 1.0:
+            raise ConfigError(f"beta must be above 0 and below 1, not {self.beta}")
+        if not 0.0 <= self.share < 1.0:
+            raise ConfigError(f"share must be in 0 .. 1, 1 left out, not {self.share}")
+        if self.rho is not None:
+            self._check_sampling(self.rho)
+
+    def _check_sampling(self, rho: float) -> None:
+        if not 0.0 < rho <= 1.0:
+            raise ConfigError(f"rho must be above 0 and at most 1, not {rho}")
+        diagonal = {"sgd", "identity", "diag"}
+        if not all(isinstance(e, PassiveAggressive) and e.metric in diagonal for e in self.experts):
+            raise ConfigError(
+                "sampled updates (rho) need a set of NN-PA, diagonal NN-APA and SGD experts only: "
+                "use rho=None for other sets"
+            )
+
+
+def fingerprint(config: OnlineConfig) -> bytes:
+    """Return 8 bytes that differ for configurations that compute differently."""
+    settings = [(f.name, getattr(config, f.name)) for f in fields(config)]
+    return hashlib.blake2b(repr((ARITHMETIC, settings)).encode(), digest_size=8).digest()

@@ -1,0 +1,94 @@
+"""From the experts of a set to the groups that learn them: which group, which columns of a row."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from core.online.biased import BiasedGroup
+from core.online.config import OnlineConfig
+from core.online.experts import Expert, PassiveAggressive
+from core.online.group import ExpertGroup
+from core.online.kalman import KalmanGroup
+from core.online.nn_apa import FullMatrixGroup, PassiveAggressiveGroup
+from core.online.resolved import ResolvedGroup
+from core.online.tables import FIRST_GROUP_COLUMN
+from core.types import I64
+
+
+@dataclass(frozen=True)
+class Member:
+    """A group, where its columns start and which experts of the set it holds."""
+
+    group: ExpertGroup
+    first_column: int
+    columns: I64
+    label: str
+
+
+def members(config: OnlineConfig) -> Iterator[Member]:
+    """Yield the groups in the order of their columns; experts of one family share a group."""
+    column, number = FIRST_GROUP_COLUMN, 0
+    for label, chosen, build in _families(config):
+        group = build([config.experts[e] for e in chosen], number)
+        yield Member(group, column, np.array(chosen, dtype=np.int64), label)
+        column += group.width
+        number += len(chosen)
+
+
+def _families(
+    config: OnlineConfig,
+) -> list[tuple[str, list[int], Callable[[list[Any], int], ExpertGroup]]]:
+    """Return label, members and constructor of each family, in the order of their columns."""
+    seed = config.seed
+
+    def flat(experts: list[Any], number: int) -> ExpertGroup:
+        return PassiveAggressiveGroup(
+            experts,
+            first_number=number,
+            seed=seed,
+            beta=config.beta,
+            rho=config.rho,
+            clip=config.clip,
+        )
+
+    def full(experts: list[Any], number: int) -> ExpertGroup:
+        return FullMatrixGroup(
+            experts,
+            first_number=number,
+            seed=seed,
+            beta=config.beta,
+            rho=config.rho,
+            clip=config.clip,
+        )
+
+    def biased(experts: list[Any], number: int) -> ExpertGroup:
+        return BiasedGroup(experts, first_number=number, seed=seed)
+
+    def resolved(experts: list[Any], number: int) -> ExpertGroup:
+        return ResolvedGroup(experts, first_number=number, seed=seed)
+
+    def kalman(experts: list[Any], number: int) -> ExpertGroup:
+        return KalmanGroup(experts, first_number=number, seed=seed)
+
+    build = {
+        "nn_apa": flat,
+        "nn_apa_full": full,
+        "biased": biased,
+        "resolved": resolved,
+        "kalman": kalman,
+    }
+    labels = [_group_label(expert) for expert in config.experts]
+    return [
+        (label, [e for e, own in enumerate(labels) if own == label], build[label])
+        for label in build
+        if label in labels
+    ]
+
+
+def _group_label(expert: Expert) -> str:
+    """Return which group an expert belongs to; it also names the group's state."""
+    if isinstance(expert, PassiveAggressive):
+        return "nn_apa_full" if expert.metric == "full" else "nn_apa"
+    return type(expert).__name__.lower()
