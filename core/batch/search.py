@@ -4,6 +4,7 @@ A Gaussian process learns the validation score over all settings together. The n
 gain per second is best, so the cheap small models are tried first and the large ones once they promise more.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,11 +17,15 @@ from core.types import F64
 
 FLOOR = 0.7
 """Scores below this share of the best are as good as it: only the neighbourhood of the best matters."""
-CANDIDATES, NEIGHBOURS, NEAR = 1000, 100, (0.04, 0.15)
+CANDIDATES, NEIGHBOURS, NEAR = 400, 40, (0.04, 0.15)
+AROUND = 0.06
+"""Size of the neighbourhood that a choice is judged by."""
 PRICE = 0.5
 """Exponent of a trial's seconds in the choice of the next."""
 LARGEST_TRIAL = 0.12
 """Share of the budget that one trial may cost."""
+LEAP = 4
+"""Every so many trials the best settings are tried at the next size."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +52,10 @@ class Axis:
     def unit(self, value: float) -> float:
         """Return where 0..1 the setting lies."""
         if not self.log:
-            return float(np.clip((value - self.low) / (self.high - self.low), 0.0, 1.0))
-        share = np.log(value / self.low) / np.log(self.high / self.low)
-        return float(np.clip(share, 0.0, 1.0))
+            share = (value - self.low) / (self.high - self.low)
+        else:
+            share = math.log(value / self.low) / math.log(self.high / self.low)
+        return min(max(share, 0.0), 1.0)
 
 
 @dataclass(frozen=True)
@@ -91,15 +97,19 @@ class Search:
         objective: Objective,
         work: Callable[[dict[str, Any]], float],
         rng: np.random.Generator,
+        larger: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda settings: None,
     ) -> None:
-        """``work`` tells what a trial costs in any unit: measured trials turn it into seconds."""
+        """``work`` tells what a trial costs in any unit: measured trials turn it into seconds.
+
+        ``larger`` returns settings of the next size, which usually score more, None where there are none.
+        """
         if not axes:
             raise ConfigError("nothing is left to search: leave at least one setting open")
         self.axes = tuple(axes)
         self.trials: list[Trial] = []
         self._objective, self._work, self._rng = objective, work, rng
+        self._larger = larger
         self._surrogate = Surrogate(rng)
-        self._fitted = 0
 
     def run(
         self,
@@ -124,26 +134,38 @@ class Search:
         best = max((trial.outcome.score for trial in self.trials), default=0.0)
         begun = now()
         outcome = self._objective(settings, best)
-        point = np.array([axis.unit(settings[axis.name]) for axis in self.axes])
-        self.trials.append(Trial(point, settings, outcome, now() - begun))
+        seconds = now() - begun
+        self.trials.append(Trial(self._points([settings])[0], settings, outcome, seconds))
 
     def _next(
         self, first: Sequence[dict[str, Any]], left: float, seconds: float
     ) -> dict[str, Any] | None:
         if len(self.trials) < len(first):
             return dict(first[len(self.trials)])
-        points = self._candidates()
-        costs = self._seconds(points)
-        affordable = costs < min(left, LARGEST_TRIAL * seconds)
-        if not affordable.any():
+        if (leap := self._leap(min(left, LARGEST_TRIAL * seconds))) is not None:
+            return leap
+        settings: list[dict[str, Any]] = self._candidates()
+        costs = self._seconds(settings)
+        affordable = np.flatnonzero(costs < min(left, LARGEST_TRIAL * seconds))
+        if affordable.size == 0:
             return None
-        points, costs = points[affordable], costs[affordable]
-        mean, spread = self._believed().predict(points)
+        mean, spread = self._believed().predict(self._points([settings[at] for at in affordable]))
         gain = expected_gain(mean, spread, float(self._scores().max()))
-        return self._settings(points[int(np.argmax(gain / costs**PRICE))])
+        chosen = affordable[int(np.argmax(gain / costs[affordable] ** PRICE))]
+        return settings[int(chosen)]
+
+    def _leap(self, affordable: float) -> dict[str, Any] | None:
+        """Return the best settings so far at the next size, if that is due, affordable and new."""
+        if len(self.trials) % LEAP:
+            return None
+        best = max(self.trials, key=lambda trial: trial.outcome.score)
+        settings = self._larger(best.settings)
+        if settings is None or any(trial.settings == settings for trial in self.trials):
+            return None
+        return settings if float(self._seconds([settings])[0]) < affordable else None
 
     def _believed(self) -> Surrogate:
-        """Learn from all trials; new lengths only when their number has grown."""
+        """Learn from all trials."""
         points = np.array([trial.point for trial in self.trials])
         return self._surrogate.fit(points, self._scores())
 
@@ -154,7 +176,8 @@ class Search:
         logarithm: F64 = np.log(np.maximum(scores / top, FLOOR))
         return logarithm
 
-    def _candidates(self) -> F64:
+    def _candidates(self) -> list[dict[str, Any]]:
+        """Return settings from everywhere and from around the best so far."""
         anywhere = self._rng.random((CANDIDATES, len(self.axes)))
         order = np.argsort([-trial.outcome.score for trial in self.trials])[:5]
         near = [
@@ -163,24 +186,33 @@ class Search:
             for step in NEAR
         ]
         points = np.clip(np.concatenate([anywhere, *near]), 0.0, 1.0)
-        # what is tried is what the rounding leaves of a point
-        snapped = [self._settings(point) for point in points]
-        return np.array([[axis.unit(one[axis.name]) for axis in self.axes] for one in snapped])
+        return [
+            {axis.name: axis.value(unit) for axis, unit in zip(self.axes, point, strict=True)}
+            for point in points.tolist()
+        ]
 
-    def _settings(self, point: F64) -> dict[str, Any]:
-        return {
-            axis.name: axis.value(float(unit)) for axis, unit in zip(self.axes, point, strict=True)
-        }
+    def _points(self, settings: Sequence[dict[str, Any]]) -> F64:
+        """Return where settings lie in the unit cube, (n, axes); whole numbers are rounded already."""
+        return np.array([[axis.unit(one[axis.name]) for axis in self.axes] for one in settings])
 
-    def _seconds(self, points: F64) -> F64:
+    def _seconds(self, settings: Sequence[dict[str, Any]]) -> F64:
+        """Return what trials will take, by those that were made."""
         rate = np.median([trial.seconds / self._work(trial.settings) for trial in self.trials])
-        work = np.array([self._work(self._settings(point)) for point in points])
-        seconds: F64 = rate * work + 1e-6
+        seconds: F64 = rate * np.array([self._work(one) for one in settings]) + 1e-6
         return seconds
 
     def best(self) -> Trial:
-        """Return the trial of the highest belief: a lucky score among many is pulled to its neighbours'."""
-        if len(self.trials) < 3:
+        """Return the trial in the middle of the best region, by what was learned.
+
+        Each is believed to score what its neighbourhood does: a lucky score among many is pulled down, and so
+        is one at an edge, which another sample of the data would move.
+        """
+        if len(self.trials) < 2 * len(self.axes):
             return max(self.trials, key=lambda trial: trial.outcome.score)
-        mean, _ = self._believed().predict(np.array([trial.point for trial in self.trials]))
-        return self.trials[int(np.argmax(mean))]
+        believed = self._believed()
+        steps = AROUND * self._rng.standard_normal((64, len(self.axes)))
+        means = [
+            believed.predict(np.clip(trial.point + steps, 0.0, 1.0))[0].mean()
+            for trial in self.trials
+        ]
+        return self.trials[int(np.argmax(means))]

@@ -15,7 +15,7 @@ from core.types import F64
 SHORTEST, LONGEST = 0.15, 4.0
 LEAST_NOISE, MOST_NOISE = 1e-4, 0.1
 """Of a variance of 1."""
-DRAWS = 40
+DRAWS = 24
 
 
 @dataclass(frozen=True)

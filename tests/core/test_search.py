@@ -1,0 +1,136 @@
+"""The search of settings: finds the best of a known function, keeps to its budget, sees only training data."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from core.batch import fbgd_search
+from core.batch.fbgd import FbgdConfig
+from core.batch.search import Axis, Budget, Outcome, Search
+from core.batch.surrogate import Surrogate
+from core.errors import ConfigError, DataError
+from core.interactions import from_pairs
+from tests.core import ranking
+
+AXES = (Axis("rate", 1e-3, 10.0, log=True), Axis("share", 0.0, 1.0))
+
+
+def hill(settings, best):
+    """A hill with its top at rate 0.1, share 0.3."""
+    distance = np.log10(settings["rate"] / 0.1) ** 2 + 4.0 * (settings["share"] - 0.3) ** 2
+    return Outcome(float(np.exp(-distance)), {"epochs": 3})
+
+
+def ticking(step=1.0):
+    """A clock that a trial advances: every look at it costs ``step`` / 2."""
+    return itertools.count(0.0, step / 2.0).__next__
+
+
+def test_the_top_of_a_hill_is_found_in_few_trials():
+    search = Search(AXES, hill, lambda settings: 1.0, np.random.default_rng(0))
+    first = [{"rate": 5.0, "share": 0.9}, {"rate": 0.005, "share": 0.8}]
+    best = search.run(first, Budget(ticking(), 1e4), most=40)
+    assert len(search.trials) == 40
+    assert best.outcome.score > 0.95
+    assert best.outcome.found == {"epochs": 3}
+
+
+def test_noise_does_not_decide():
+    rng = np.random.default_rng(1)
+
+    def noisy(settings, best):
+        return Outcome(hill(settings, best).score * float(np.exp(0.1 * rng.standard_normal())), {})
+
+    search = Search(AXES, noisy, lambda settings: 1.0, np.random.default_rng(0))
+    best = search.run([{"rate": 1.0, "share": 0.5}], Budget(ticking(), 1e4), most=50)
+    assert hill(best.settings, 0.0).score > 0.85
+
+
+def test_the_budget_ends_the_search_and_one_trial_is_always_made():
+    search = Search(AXES, hill, lambda settings: 1.0, np.random.default_rng(0))
+    search.run([{"rate": 1.0, "share": 0.5}] * 100, Budget(ticking(), 20.0), most=100)
+    assert 5 <= len(search.trials) <= 20
+    search = Search(AXES, hill, lambda settings: 1.0, np.random.default_rng(0))
+    search.run([{"rate": 1.0, "share": 0.5}], Budget(ticking(), 1e-9), most=100)
+    assert len(search.trials) == 1
+
+
+def test_trials_that_cost_too_much_are_not_made():
+    axes = (Axis("factors", 8, 512, log=True, multiple=8),)
+    now = [0.0]
+
+    def slow(settings, best):
+        now[0] += settings["factors"]
+        return Outcome(settings["factors"] / 512.0, {})
+
+    search = Search(
+        axes,
+        slow,
+        lambda settings: settings["factors"],
+        np.random.default_rng(0),
+        lambda settings: {"factors": 2 * settings["factors"]},
+    )
+    search.run([{"factors": 8}], Budget(lambda: now[0], 1000.0), most=1000)
+    assert max(trial.settings["factors"] for trial in search.trials) == 112
+    assert now[0] < 1000.0
+
+
+def test_the_same_seed_finds_the_same():
+    found = []
+    for _ in range(2):
+        search = Search(AXES, hill, lambda settings: 1.0, np.random.default_rng(3))
+        search.run([{"rate": 1.0, "share": 0.5}], Budget(ticking(), 1e4), most=12)
+        found.append([trial.settings for trial in search.trials])
+    assert found[0] == found[1]
+
+
+def test_a_surrogate_goes_through_what_it_saw_and_doubts_elsewhere():
+    rng = np.random.default_rng(0)
+    points = rng.random((30, 2))
+    scores = np.sin(3.0 * points[:, 0]) + points[:, 1]
+    surrogate = Surrogate(rng).fit(points, scores)
+    mean, spread = surrogate.predict(points)
+    assert np.allclose(mean, scores, atol=0.05)
+    assert surrogate.predict(np.array([[5.0, 5.0]]))[1][0] > 3.0 * spread.max()
+
+
+@pytest.mark.parametrize("axis", [*AXES, Axis("n", 8, 512, log=True, multiple=8)])
+def test_an_axis_goes_there_and_back(axis):
+    for unit in (0.0, 0.25, 1.0):
+        assert axis.unit(axis.value(unit)) == pytest.approx(unit, abs=0.02)
+
+
+def test_fbgd_settings_come_out_of_training_data():
+    pairs = ranking.tribes(users=60, items=40)
+    config = fbgd_search.search(pairs, FbgdConfig(seed=4), Budget(ticking(), 30.0))
+    assert config.seed == 4
+    assert config.factors <= 40
+    assert config.nu_user == config.nu_item
+
+
+def test_what_is_fixed_stays():
+    pairs = ranking.tribes(users=60, items=40)
+    base = FbgdConfig(factors=12, epochs=2, nu_item=0.25)
+    fixed = frozenset({"factors", "epochs", "nu_item"})
+    config = fbgd_search.search(pairs, base, Budget(ticking(), 12.0), fixed=fixed)
+    assert (config.factors, config.epochs, config.nu_item) == (12, 2, 0.25)
+    assert config.alpha0 != base.alpha0
+    names = frozenset({"factors", "epochs", "nu_item", "nu_user", "alpha0", "rho", "reg"})
+    assert fbgd_search.search(pairs, base, Budget(ticking(), 12.0), fixed=names) == base
+    only_epochs = fbgd_search.search(pairs, base, Budget(ticking(), 12.0), fixed=names - {"epochs"})
+    assert only_epochs == FbgdConfig(**{**vars(base), "epochs": only_epochs.epochs})
+
+
+def test_without_a_budget_the_rough_settings_are_returned():
+    pairs = ranking.tribes(users=60, items=40)
+    config = fbgd_search.search(pairs, FbgdConfig(), Budget(ticking(), 0.0))
+    assert vars(config) | fbgd_search.rough(pairs) == vars(config)
+
+
+def test_too_little_data_says_what_to_do():
+    pairs = from_pairs(np.array([0, 1]), np.array([0, 1]))
+    with pytest.raises(DataError, match="settings of your own"):
+        fbgd_search.search(pairs, FbgdConfig(), Budget(ticking(), 1.0))
+    with pytest.raises(ConfigError, match="leave at least one"):
+        Search((), hill, lambda settings: 1.0, np.random.default_rng(0))
