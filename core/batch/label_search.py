@@ -22,7 +22,7 @@ from core.types import F32, F64, I32, I64
 
 KS = (1, 3, 5)
 HELD_OUT = 0.2
-JUDGES, MOST_SPLITS = 2_500, 3
+JUDGES, MOST_SPLITS = 2_500, 2
 """Points that judge a trial; with fewer in a validation part, several splits judge."""
 FEWEST_POINTS = 20
 LANDMARKS = (0, 400, 1_000)

@@ -18,7 +18,7 @@ from core.types import I64
 Floats = NDArray[np.floating[Any]]
 Features = sp.csr_array | Floats
 
-MOST_CONDITIONED = 2_048
+MOST_CONDITIONED = 3_072
 """Features whose Gram matrix is still decomposed for the preconditioner."""
 
 CHUNKS = 64

@@ -1,0 +1,179 @@
+"""One-class factorisation side by side: the three losses, and the graph against no graph.
+
+``python -m bench.one_class losses|graph [--settings 24] [--splits 5] [--json]`` prints one row for each setting:
+mean over the splits and the half width of its 95 % interval. Settings are drawn, not chosen; every model sees the
+same splits, and each setting counts at its best round.
+"""
+
+import argparse
+import csv
+import gzip
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bench.data import FOLDER
+from core import ranking_metrics
+from core.batch.graph import similarity
+from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ranker import rank
+from core.interactions import Interactions, from_pairs, random_split
+from core.types import F64
+
+ROUNDS = 6
+T_95 = {2: 12.71, 3: 4.303, 4: 3.182, 5: 2.776}
+"""Student's quantile by the number of splits."""
+
+LOSSES = {
+    "SQ-SQ": OcmfConfig(loss="square", weight=1.0, rounds=ROUNDS),
+    "SQ-wSQ": OcmfConfig(loss="square", rounds=ROUNDS),
+    "LR-wSQ": OcmfConfig(loss="logistic", rounds=ROUNDS),
+}
+SOCIAL = {
+    "Last.fm HetRec, friends": (
+        "lastfm-hetrec/user_artists.csv.gz",
+        "lastfm-hetrec/friends.csv.gz",
+    ),
+    "FilmTrust, trust": ("filmtrust/ratings.csv.gz", "filmtrust/trust.csv.gz"),
+}
+
+Metric = Callable[[ranking_metrics.Hits], F64]
+
+
+def rows(path: str) -> list[list[str]]:
+    """Return the rows of a CSV below its header."""
+    with gzip.open(FOLDER / path, "rt") as lines:
+        return list(csv.reader(lines))[1:]
+
+
+def numbered(table: list[list[str]]) -> tuple[Interactions, dict[str, int]]:
+    """Return user-item pairs, and the users' numbers by id."""
+    users: dict[str, int] = {}
+    items: dict[str, int] = {}
+    user_ix = [users.setdefault(row[0], len(users)) for row in table]
+    item_ix = [items.setdefault(row[1], len(items)) for row in table]
+    return from_pairs(np.array(user_ix), np.array(item_ix)), users
+
+
+def curve(
+    config: OcmfConfig, train: Interactions, test: Interactions, metric: Metric, graph: Any = None
+) -> list[float]:
+    """Return the metric after each round."""
+    judges = np.flatnonzero(test.user_counts)
+    seen, held = train.rows(judges), test.rows(judges)
+    values: list[float] = []
+
+    def on_round(model: Ocmf, number: int) -> bool:
+        ids, _ = rank(model.trained_users[judges], model.item_factors, seen, 20)
+        values.append(float(metric(ranking_metrics.hits(ids, held)).mean()))
+        return False
+
+    Ocmf(config).fit(train, graph=graph, on_round=on_round)
+    return values
+
+
+def best_round(curves: list[list[float]]) -> F64:
+    """Return the value of each split at the round whose mean is best."""
+    table = np.array(curves)
+    values: F64 = table[:, table.mean(axis=0).argmax()]
+    return values
+
+
+def interval(values: F64) -> tuple[float, float]:
+    """Return the mean and the half width of its 95 % interval."""
+    half = T_95[values.size] * values.std(ddof=1) / np.sqrt(values.size)
+    return float(values.mean()), float(half)
+
+
+def losses(n_settings: int, n_splits: int) -> Iterator[dict[str, Any]]:
+    """ML-100K, ratings of 4 and 5, 90/10, rank 64, precision@5: each loss at its own settings."""
+    table = [row for row in rows("ml-100k/ratings.csv.gz") if float(row[2]) >= 4]
+    pairs, _ = numbered(table)
+    splits = [random_split(pairs, 0.1, np.random.default_rng(seed)) for seed in range(n_splits)]
+    for name, base in LOSSES.items():
+        rng = np.random.default_rng(7)
+        for _ in range(n_settings):
+            drawn = {
+                "reg": float(10.0 ** rng.uniform(-0.5, 1.7)),
+                "nu": float(rng.choice([0.0, 0.5])),
+                "weight": float(10.0 ** rng.uniform(-2.5, 0.0)),
+                "target": float(rng.choice([0.0, -0.5])),
+            }
+            if name == "SQ-SQ":
+                drawn |= {"weight": 1.0, "target": 0.0}
+            config = replace(base, factors=64, **drawn)
+            found = [
+                curve(config, *split, lambda hits: ranking_metrics.precision(hits, 5))
+                for split in splits
+            ]
+            mean, half = interval(100.0 * best_round(found))
+            yield {"model": name, **drawn, "precision@5": mean, "+-": half}
+
+
+def graph(n_settings: int, n_splits: int) -> Iterator[dict[str, Any]]:
+    """LR-wSQ and SQ-wSQ, 80/20, ndcg@10: each setting with its graph and without it."""
+    for data, (path, links_path) in SOCIAL.items():
+        pairs, users = numbered(rows(path))
+        links = [(users[a], users[b]) for a, b, *_ in rows(links_path) if a in users and b in users]
+        similar = similarity(links, pairs.n_users)
+        splits = [random_split(pairs, 0.2, np.random.default_rng(seed)) for seed in range(n_splits)]
+        rng = np.random.default_rng(8)
+        for at in range(n_settings):
+            name = ("SQ-wSQ", "LR-wSQ")[at % 2]
+            drawn = {
+                "reg": float(10.0 ** rng.uniform(-0.3, 1.3)),
+                "weight": float(10.0 ** rng.uniform(-2.0, -0.3)),
+                "graph": float(10.0 ** rng.uniform(-2.0, 0.5)),
+            }
+            config = replace(LOSSES[name], factors=32, **drawn)
+            with_it, without = (
+                best_round([curve(config, *split, _ndcg, given) for split in splits])
+                for given in (similar, None)
+            )
+            mean, half = interval(with_it)
+            plain, plain_half = interval(without)
+            gain, gain_half = interval(with_it - without)
+            yield {
+                "data": data,
+                "model": name,
+                **drawn,
+                "ndcg@10": mean,
+                "+-": half,
+                "without": plain,
+                "+- ": plain_half,
+                "gain": gain,
+                "+-  ": gain_half,
+            }
+
+
+def _ndcg(hits: ranking_metrics.Hits) -> F64:
+    return ranking_metrics.ndcg(hits, 10)
+
+
+def text(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def main() -> None:
+    """Print one row at a time."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["losses", "graph"])
+    parser.add_argument("--settings", type=int, default=24)
+    parser.add_argument("--splits", type=int, default=5, choices=sorted(T_95))
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    found = {"losses": losses, "graph": graph}[given.what](given.settings, given.splits)
+    for number, row in enumerate(found):
+        if given.json:
+            print(json.dumps(row), flush=True)
+            continue
+        if number == 0:
+            print(f"| {' | '.join(row)} |\n|{'---|' * len(row)}")
+        print(f"| {' | '.join(map(text, row.values()))} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

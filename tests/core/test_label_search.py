@@ -1,0 +1,94 @@
+"""Labels of points: what the search finds beats where it starts, and what it refuses."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from core.batch.label_search import (
+    LabelConfig,
+    LabelModel,
+    precisions,
+    search,
+    set_value,
+)
+from core.batch.ocmf import OcmfConfig
+from core.batch.search import Budget
+from core.errors import DataError, ShapeError
+from core.interactions import Interactions, from_pairs
+
+START = LabelConfig(OcmfConfig(weight=1.0, reg=10.0, factors=12, rounds=1))
+
+
+def points(n=400, d=30, n_labels=12, seed=0):
+    """Return sparse features and labels that depend on them linearly, with noise."""
+    rng = np.random.default_rng(seed)
+    X = sparse.random_array((n, d), density=0.2, rng=rng, format="csr")
+    score = X @ np.random.default_rng(9).normal(size=(d, n_labels))
+    labelled = score + 0.3 * rng.normal(size=score.shape) > 1.0
+    return X, from_pairs(*np.nonzero(labelled), n_users=n, n_items=n_labels)
+
+
+class Trials:
+    """A clock that moves one second a look: a budget in trials, not in time."""
+
+    def __init__(self):
+        self.seconds = 0.0
+
+    def __call__(self):
+        self.seconds += 1.0
+        return self.seconds
+
+
+def judged(config, train, test):
+    return precisions(LabelModel(config).fit(*train).ranked(test[0], 5), test[1])
+
+
+def test_the_search_finds_better_settings_than_a_bad_start():
+    train, test = points(), points(seed=1)
+    found = search(*train, START, Budget(Trials(), 40.0))
+    assert judged(found, train, test)["p@1"] > judged(START, train, test)["p@1"] + 5.0
+
+
+def test_settings_that_are_given_stay():
+    train = points()
+    base = set_value(START, "reg", 0.25)
+    found = search(*train, base, Budget(Trials(), 20.0), fixed=frozenset({"reg", "rounds"}))
+    assert found.model.reg == 0.25
+    assert found.model.rounds == 1
+
+
+def test_a_budget_of_nothing_leaves_the_start():
+    assert search(*points(), START, Budget(Trials(), 0.0)) == START
+
+
+def test_few_points_cannot_judge():
+    X, labels = points(10)
+    with pytest.raises(DataError, match="too few to choose settings"):
+        search(X, labels, START, Budget(Trials(), 10.0))
+    nothing = Interactions(3, np.zeros(101, np.int64), np.empty(0, np.int32))
+    with pytest.raises(DataError, match="labelled points"):
+        search(np.ones((100, 2)), nothing, START, Budget(Trials(), 10.0))
+
+
+def test_features_and_labels_must_be_of_the_same_points():
+    X, labels = points(30)
+    with pytest.raises(ShapeError, match="features of 20 points, labels of 30"):
+        LabelModel(START).fit(X[:20], labels)
+
+
+def test_points_without_features_or_labels_are_answered():
+    X, labels = points(50)
+    X = X.tolil()
+    X[:5] = 0.0
+    config = replace(START, landmarks=8)
+    ranked = LabelModel(config).fit(sparse.csr_array(X), labels).ranked(sparse.csr_array(X), 5)
+    assert (np.sort(ranked, axis=1)[:, 0] >= 0).all()
+
+
+def test_precision_counts_points_without_labels_as_wrong():
+    truth = from_pairs(np.array([0, 0, 1]), np.array([0, 1, 2]), n_users=4, n_items=9)
+    ranked = np.array([[0, 1, 5, 6, 7], [3, 4, 2, 5, 6], [0, 1, 2, 3, 4], [0, 1, 2, 3, 4]])
+    found = precisions(ranked.astype(np.int32), truth)
+    assert found == pytest.approx({"p@1": 25.0, "p@3": 25.0, "p@5": 15.0})
