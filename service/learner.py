@@ -19,7 +19,7 @@ from service.backlog import Backlog
 from service.batch import Batch, answers, history_runs, impressions
 from service.dedupe import DedupeWindow
 from service.deletions import Deletions
-from service.errors import StoreUnavailable, Superseded
+from service.errors import Misconfigured, StoreUnavailable, Superseded
 from service.learning import Ratings, changed_arrays, learn_ratings, machine, warm_up
 from service.online import online_model
 from service.rows import ItemRows, UserRows, restore
@@ -137,7 +137,12 @@ class Learner:
         if not entries:
             return None
         self._topics.publish(idle=False)
-        self._backlog = Backlog(entries, self._learned_to, self._window)
+        try:
+            self._backlog = Backlog(entries, self._learned_to, self._window)
+        except Misconfigured:
+            # who slept while another learned finds holes, because the other has trimmed the log
+            self._writer.check_epoch()
+            raise
         return self._backlog
 
     def _learn_batch(self, backlog: Backlog) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import redis
 from hypothesis import settings
 
 from tests.server import PrivateServer
@@ -17,22 +18,19 @@ settings.load_profile("hedgerow")
 
 @pytest.fixture
 def private_server() -> Iterator[PrivateServer]:
-    """An own durable server for tests that kill it (the directory is short: 108 bytes a socket)."""
-    with tempfile.TemporaryDirectory(prefix="hr-") as directory:
-        server = PrivateServer(Path(directory), "--appendonly", "yes", "--appendfsync", "always")
-        server.start()
+    """A durable server of its own, for tests that kill it."""
+    with tempfile.TemporaryDirectory() as directory, PrivateServer(Path(directory)) as server:
         yield server
-        server.kill()
 
 
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[str]:
     """URL of the server that the tests of this worker share."""
-    with tempfile.TemporaryDirectory(prefix="hr-") as directory:
-        server = PrivateServer(Path(directory), "--maxmemory-policy", "noeviction")
-        server.start()
+    with tempfile.TemporaryDirectory() as directory, PrivateServer(Path(directory), "os") as server:
+        with redis.Redis.from_url(server.url) as client:
+            # nothing here outlives the tests: no file, no rewriting of it
+            client.config_set("appendonly", "no")
         yield server.url
-        server.kill()
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ class LossyProxy:
 
     def __init__(
         self,
-        server: Path,
+        server_url: str,
         path: Path,
         loses: Callable[[bytes], bool] = lambda _: False,
         *,
@@ -24,7 +24,7 @@ class LossyProxy:
     ) -> None:
         self.url = f"unix://{path}"
         self.loses, self.hangs, self.lost = loses, hangs, 0
-        self._server = str(server)
+        self._server = server_url.removeprefix("unix://")
         self._closed = threading.Event()
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(path))

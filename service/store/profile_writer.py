@@ -18,7 +18,7 @@ from service.errors import Misconfigured, StoreUnavailable, Superseded
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
 from service.store.row_store import SLICE, RowStore
-from service.store.state import PartitionState
+from service.store.state import PartitionState, read_state
 from service.store.transaction import PackedTransaction, Transaction, argument, packed
 
 CHANGES_KEPT = 4_096
@@ -130,6 +130,12 @@ class ProfileWriter:
                 "the stored rows belong to another set of experts: run `hedgerow rebuild` with these "
                 "settings, or set HEDGEROW_EXPERTS and HEDGEROW_AGGREGATOR back"
             )
+
+    def check_epoch(self) -> None:
+        """Raise Superseded if another writer has taken over."""
+        epoch = read_state(self._client, self._keys).epoch
+        if epoch != self.state.epoch:
+            raise Superseded(f"epoch {self.state.epoch} is over, {epoch} has begun")
 
     def close(self) -> None:
         """Drop the connection."""

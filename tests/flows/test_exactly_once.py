@@ -71,7 +71,7 @@ def test_acknowledged_ratings_count_once_through_kills_and_lost_replies(
 ):
     rng = random.Random(kills)  # noqa: S311 - which process dies is no secret
     with ExitStack() as stack:
-        proxy = LossyProxy(private_server.directory / "s", room / "p", _loses(rng))
+        proxy = LossyProxy(private_server.url, room / "p", _loses(rng))
         stack.callback(proxy.close)
         settings = Settings(
             namespace=namespace,

@@ -299,6 +299,16 @@ def test_a_learner_that_was_replaced_commits_nothing(learner_of, feed):
     assert state_of(feed).epoch == 2
 
 
+def test_a_learner_that_slept_finds_itself_replaced_not_a_hole_in_the_log(learner_of, feed):
+    first = learner_of()
+    second = learner_of()
+    feed.append([Event("ann", "a", 5)])
+    second.drain()
+    feed.append([Event("ann", "a", 4)])
+    with pytest.raises(Superseded):
+        first.step(0)
+
+
 def test_a_learner_goes_on_where_the_last_one_stopped(learner_of, feed):
     events = some_ratings(400, users=100, items=100)
     feed.append(events[:250])

@@ -29,7 +29,7 @@ def keys(namespace):
 @pytest.fixture
 def proxy(redis_url, tmp_path_factory):
     path = tmp_path_factory.mktemp("p") / "s"
-    proxy = LossyProxy(redis_url.removeprefix("unix://"), path)
+    proxy = LossyProxy(redis_url, path)
     yield proxy
     proxy.close()
 
