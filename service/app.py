@@ -32,6 +32,7 @@ from service.api.routing import RawRoute
 from service.errors import ServiceError
 from service.runtime import ApiRuntime
 from service.settings import Settings
+from service.telemetry import logger
 
 OpenRuntime = Callable[[], AbstractAsyncContextManager[ApiRuntime]]
 
@@ -78,9 +79,11 @@ def create_app(open_runtime: OpenRuntime, settings: Settings) -> FastAPI:
             app.state.runtime = runtime
             app.state.gate = Gate(runtime.keys, settings.host)
             app.state.intake = Intake(runtime)
+            # beside the requests, of which only predictions wait for it
             warming = asyncio.create_task(runtime.serving.warm_up())
+            warming.add_done_callback(_note_failure)
             yield
-            await warming
+            await asyncio.wait([warming])
 
     app = Application(
         title="Hedgerow",
@@ -99,6 +102,12 @@ def create_app(open_runtime: OpenRuntime, settings: Settings) -> FastAPI:
         app.router.routes.extend(router.routes)
     document(app)
     return app
+
+
+def _note_failure(warming: asyncio.Task[None]) -> None:
+    error = None if warming.cancelled() else warming.exception()
+    if error is not None:
+        logger().error("warm_up_failed", exc_info=error)
 
 
 async def _answer(request: Request, error: Exception) -> Response:

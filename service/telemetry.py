@@ -25,6 +25,7 @@ EVENTS = {
     "service_stopped": "everything that `serve` started has ended",
     "store_restarted": "the private server ended by itself and was started again",
     "store_unavailable": "Redis did not answer",
+    "warm_up_failed": "the kernels could not be compiled; predictions wait, `/readyz` stays false",
 }
 """Every name that is logged, and what it means."""
 

@@ -9,13 +9,11 @@ import secrets
 from collections.abc import Mapping
 from urllib.parse import quote
 
-import structlog
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api.problems import answer, unforeseen
-
-log = structlog.get_logger()
+from service.telemetry import logger
 
 
 class Edge:
@@ -48,11 +46,11 @@ class Edge:
         try:
             await app(scope, receive, send_with_id)
         except ClientDisconnect:
-            log.debug("client_disconnected", request_id=request_id)
+            logger().debug("client_disconnected", request_id=request_id)
         except Exception as error:
             response = answer(request_id, error)
             if response is None:
-                log.exception("request_failed", request_id=request_id)
+                logger().exception("request_failed", request_id=request_id)
                 response = unforeseen(request_id)
             if not started:
                 await response(scope, receive, send_with_id)

@@ -150,6 +150,7 @@ def test_a_bug_is_a_500_that_says_nothing_of_itself(
 
 def test_a_store_that_is_gone_is_a_503_everywhere(private_server: Any, namespace: str) -> None:
     with Api(Settings(namespace=namespace), private_server.url) as api:
+        api("GET", "/v1/users/a/predictions/b")
         api.runtime.appender._lanes[0]._log._retry_s = 0.05
         private_server.kill()
         for method, route in ROLES:

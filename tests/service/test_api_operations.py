@@ -51,10 +51,12 @@ def test_the_document_and_its_page_are_served(api: Api) -> None:
 def test_ready_says_what_the_store_promises(
     api: Api, private_server: PrivateServer, namespace: str
 ) -> None:
+    api("GET", "/v1/users/a/predictions/b")
     ready = api("GET", "/readyz").json()
     assert (ready["status"], ready["durable"]) == ("ready", False), "the shared server has no AOF"
     assert ready["warning"]
     with Api(Settings(namespace=namespace), private_server.url) as durable:
+        durable("GET", "/v1/users/a/predictions/b")
         assert durable("GET", "/readyz").json()["durable"] is True
 
 
