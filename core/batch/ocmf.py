@@ -16,6 +16,7 @@ from core.batch.features import Features, checked
 from core.batch.graph import laplacian, similarity
 from core.batch.losses import LogisticLoss, Loss, MixedLoss, SquareLoss
 from core.batch.ranker import Ranker
+from core.batch.row_objective import RowObjective, diagonalised
 from core.batch.side import CHUNKS, FeatureMatrix, Pairs, Side
 from core.batch.subproblem import Subproblem
 from core.batch.trust_region import trust_region_newton
@@ -142,6 +143,25 @@ class Ocmf(Ranker):
         if self._users is None:
             raise NotFitted("the model has not been fitted: call fit first")
         return self._users
+
+    @property
+    def objective(self) -> RowObjective:
+        """Return what folds users in, for snapshots and serving; its items are turned, scores are the same."""
+        if self._fit is None:
+            raise NotFitted("the model has not been fitted: call fit first")
+        if self._fit.side.features is not None or self._fit.side.laplacian is not None:
+            raise ConfigError("this model's users are not known by their pairs alone")
+        if self.config.negatives != "all":
+            raise ConfigError("a model of listed negatives has no row objective: let them be all")
+        return diagonalised(
+            self.item_factors,
+            self._fit.item_weight,
+            negative_target=self.config.target,
+            reg=self.config.reg,
+            nu=self.config.nu,
+            mean_count=self._fit.mean_counts[0],
+            loss=self.config.loss,
+        )
 
     def vectors_of(self, features: Features) -> F32:
         """Return the vectors of users who are known by their features alone, (users, k)."""

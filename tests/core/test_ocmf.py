@@ -12,6 +12,7 @@ from core.batch.graph import laplacian, similarity
 from core.batch.ocmf import Ocmf, OcmfConfig
 from core.errors import ConfigError, CoreError, DataError, NotFitted, ShapeError
 from core.interactions import from_pairs
+from core.snapshot import objective_of, of_objective
 from tests.core import reference_ocmf as reference
 
 SQ_SQ = OcmfConfig(loss="square", weight=1.0, reg=0.5, factors=4, rounds=8)
@@ -92,6 +93,16 @@ def test_fold_in_of_the_trained_pairs_gives_the_trained_rows(name):
     pairs = world()
     model = Ocmf(replace(MODELS[name], rounds=80)).fit(pairs)
     np.testing.assert_allclose(model.user_vectors(pairs), model.trained_users, atol=5e-3)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_serving_folds_in_with_the_exported_row_objective(name):
+    pairs = world()
+    model = Ocmf(replace(MODELS[name], nu=0.5)).fit(pairs)
+    exported = objective_of(of_objective("ocmf", model.objective, settings={}, metrics={}, cuts={}))
+    served = exported.vectors(pairs) @ exported.item_factors.T
+    ours = model.user_vectors(pairs) @ model.item_factors.T
+    np.testing.assert_allclose(served, ours, atol=2e-3)
 
 
 def test_fold_in_with_links_gives_the_trained_rows_of_a_graph_model():
@@ -256,6 +267,17 @@ BAD = {
         ConfigError,
         "vectors_of",
     ),
+    "objective of described users": (
+        lambda: Ocmf(SQ_SQ).fit(world(), features=described(40)).objective,
+        ConfigError,
+        "by their pairs alone",
+    ),
+    "objective of listed negatives": (
+        lambda: Ocmf(replace(SQ_SQ, negatives="listed")).fit(world()).objective,
+        ConfigError,
+        "let them be all",
+    ),
+    "objective of no fit": (lambda: Ocmf(SQ_SQ).objective, NotFitted, "call fit first"),
     "other items": (
         lambda: Ocmf(SQ_SQ).fit(world()).user_vectors(world(n=7)),
         ShapeError,
