@@ -23,14 +23,18 @@ BODIES: dict[str, Any] = {
     "/v1/predictions": {"pairs": [{"user": "a", "item": "b"}]},
     "/v1/admin/keys": {"role": "read", "name": "n"},
 }
+LINES = {
+    ("POST", "/v1/ratings/stream"): b'{"user": "a", "item": "b", "rating": 3}',
+    ("POST", "/v1/items"): b'{"item": "b"}',
+}
 
 
 def call(api: Api, method: str, route: str, suffix: str = "", **headers: str) -> httpx.Response:
     """Call a route with a request that it would accept."""
     path = re.sub(r"{(\w+)}", lambda m: KEY if m[1] == "key" else f"some-{m[1]}", route) + suffix
     more: dict[str, Any] = {"headers": headers}
-    if route in {"/v1/ratings/stream", "/v1/items"} and method == "POST":
-        more = {"content": b"", "headers": NDJSON | headers}
+    if (method, route) in LINES:
+        more = {"content": LINES[method, route], "headers": NDJSON | headers}
     elif method in {"POST", "PUT", "PATCH"}:
         more["json"] = BODIES.get(route, {})
     return api(method, path, **more)
