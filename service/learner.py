@@ -110,7 +110,7 @@ class Learner:
                 # the store is busy with this batch while we learn the next
                 return n
         self.settle()
-        self._topics.publish(idle=True)
+        self._topics.publish(idle=n == 0)
         return n
 
     def settle(self) -> None:
