@@ -59,7 +59,7 @@ bench: .venv/installed-bench  ## speed: kernels and the service, ratios in one r
 	$(BIN)/python -m bench.speed
 
 bench-quality: .venv/installed-bench  ## quality on the data sets in ../shared/data
-	$(BIN)/python -m bench.quality
+	$(BIN)/python -m bench.quality; status=$$?; $(BIN)/python -m bench.ranking && exit $$status
 
 openapi: .venv/installed  ## write openapi/openapi.json anew
 	$(BIN)/hedgerow openapi > openapi/openapi.json
