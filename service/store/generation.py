@@ -97,17 +97,24 @@ class Generation:
             self._run("UNLINK", *(self._keys.user_row(self.number, user) for user in gone))
 
     def remove_others(self) -> None:
-        """Remove the rows of all other generations, some at a time."""
+        """Remove the rows of all earlier generations, some at a time.
+
+        A rebuild that was broken off left no index of its items: ours names them too.
+        """
         keys, others = self._keys, range(self.number)
+        ours = self._stored_items(self.number)
         for users in self.users():
             for number in others:
                 self._run("UNLINK", *(keys.user_row(number, user) for user in users))
         for number in others:
-            stored = RowStore(self._client, keys, number, self._row_bytes).stored_items().tolist()
+            stored = np.union1d(ours, self._stored_items(number)).tolist()
             for first in range(0, len(stored), SLICE):
                 rows = (keys.item_row(number, item) for item in stored[first : first + SLICE])
                 self._run("UNLINK", *rows)
             self._run("UNLINK", keys.online(number), keys.item_rows(number))
+
+    def _stored_items(self, number: int) -> I64:
+        return RowStore(self._client, self._keys, number, self._row_bytes).stored_items()
 
     def users(self) -> Iterator[list[str]]:
         """Yield all users of the partition in the order of their bytes, some at a time."""

@@ -62,16 +62,52 @@ def test_a_rebuild_gives_the_learners_state_bit_for_bit(
     assert learner_of().drain() == 200
 
 
+def rows_of(client, namespace, generation) -> list[bytes]:
+    """Every key of a generation."""
+    patterns = (f"user:{generation}:*", f"item:{generation}:*", f"*s:{generation}", "online:*")
+    keys = [key for p in patterns for key in client.keys(f"hr:{{{namespace}.0}}:{p}")]
+    return [key for key in keys if b"online" not in key or key.endswith(b":%d" % generation)]
+
+
 def test_a_rebuild_leaves_no_old_rows(learner_of, feed, redis_url, namespace, client):
     feed.append(some_ratings(300))
     learner_of().drain()
     rebuild(Settings(namespace=namespace), redis_url)
-    rows = [
-        key
-        for pattern in ("*:user:0:*", "*:item:0:*", "*:online:0", "*:items:0")
-        for key in client.keys(f"hr:{{{namespace}.0{pattern.replace('*', '}*', 1)}")
-    ]
-    assert rows == []
+    assert rows_of(client, namespace, 0) == []
+    assert len(rows_of(client, namespace, 1)) == 20 + 30 + 2
+
+
+@pytest.mark.parametrize("phase", ["reading", "learning", "catching up"])
+def test_a_rebuild_that_breaks_off_changes_nothing(
+    learner_of, feed, redis_url, namespace, client, phase
+):
+    feed.append(some_ratings(500))
+    learner_of().drain()
+    before = feed.online_state()
+
+    def break_off(now: str, *_: int) -> None:
+        if now == "learning":
+            # so that there is something to catch up with
+            feed.append(some_ratings(50))
+            old.drain()
+        if now == phase:
+            raise KeyboardInterrupt
+
+    old = learner_of()
+    settings = Settings(namespace=namespace)
+    with pytest.raises(KeyboardInterrupt):
+        rebuild(settings, redis_url, progress=break_off)
+    if phase == "reading":
+        assert feed.online_state() == before
+    feed.append(some_ratings(100))
+    going_on = learner_of()
+    going_on.drain()
+    state = feed.online_state()
+    assert client.exists(feed.keys.lease) == 0
+    (report,) = rebuild(settings, redis_url)
+    assert report.generation == 2
+    assert feed.online_state() == state
+    assert rows_of(client, namespace, 0) + rows_of(client, namespace, 1) == []
 
 
 def test_a_rebuild_into_a_second_namespace_compares_and_leaves_the_first_alone(
