@@ -4,8 +4,6 @@ import asyncio
 import json
 import random
 import socket
-import threading
-import time
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -21,6 +19,7 @@ from service.ingest import entry_of
 from service.settings import Settings
 from service.store.keys import PartitionKeys
 from tests.api import NDJSON, Api, learning, served
+from tests.server import wait_until
 from tests.service.test_api_ratings import REFUSED, appended
 
 GOOD = b'{"user":"ada","item":"x","rating":4}\n'
@@ -230,10 +229,8 @@ def head(length: int | None) -> bytes:
 
 def wait_for_rows(api: Api, n: int) -> None:
     """Wait until n events are in the log."""
-    key, deadline = PartitionKeys(api.settings.namespace, 0).sequence, time.monotonic() + 20
-    while int(api.run(api.runtime.redis.get(key)) or 0) < n:
-        assert time.monotonic() < deadline, f"there are never {n} rows"
-        threading.Event().wait(0.02)
+    key = PartitionKeys(api.settings.namespace, 0).sequence
+    wait_until(lambda: int(api.run(api.runtime.redis.get(key)) or 0) >= n)
 
 
 @pytest.mark.parametrize("length", [None, 10_000], ids=["chunked", "with a length"])
