@@ -68,8 +68,9 @@ class _Feed:
         self._client = client
         self._keys = keys
         self.watermark = 0
-        self._read_through: int | None = None
-        """How far the feed has been read; None before the start."""
+        self._read_through: str | None = None
+        """Id of the last entry that was read; None before the start. Not just the watermark: a rebuild
+        adds an entry for one that the feed has already."""
         self.answers: OrderedDict[int, Prediction] = OrderedDict()
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
@@ -87,7 +88,7 @@ class _Feed:
                 # the state, too: a feed that was lost or trimmed must not hide how far we are
                 learned = await self._learned()
                 if self._read_through is None:
-                    self._read_through = learned
+                    self._read_through = f"{learned}-0"
                 # first what the feed holds of it: those who wait want the predictions, too
                 while await self._read(block_ms=None):
                     pass
@@ -106,14 +107,14 @@ class _Feed:
         return int(answer or 0)
 
     async def _read(self, *, block_ms: int | None) -> bool:
-        after: dict[Any, Any] = {self._keys.changes: f"{self._read_through}-0"}
+        after: dict[Any, Any] = {self._keys.changes: self._read_through}
         with store_errors():
             answer: Any = await self._client.xread(after, count=COMMITS_READ, block=block_ms)
         for name, fields in answer[0][1] if answer else ():
             if b"p" in fields:
                 self._keep(np.frombuffer(fields[b"p"], AWAITED_ANSWER))
-            self._read_through = int(name.partition(b"-")[0])
-            self._advance(self._read_through)
+            self._read_through = name.decode()
+            self._advance(int(name.partition(b"-")[0]))
         return bool(answer)
 
     def _keep(self, records: np.ndarray[Any, Any]) -> None:

@@ -82,3 +82,21 @@ def test_predictions_are_handed_to_those_who_wait(redis_url: str, namespace: str
             assert follower.answers(0, [2, 3, 4]) == [None, (4.5, 4.0, 5.0), None]
 
     asyncio.run(story())
+
+
+def test_a_second_entry_of_one_watermark_is_read_once(redis_url: str, namespace: str) -> None:
+    """A rebuild tells of its swap under the watermark that the feed has already."""
+    keys = PartitionKeys(namespace, 0)
+
+    async def story() -> None:
+        async with following(redis_url, namespace) as (follower, client):
+            await commit(client, keys, 5)
+            await follower.reached(0, 5)
+            await client.xadd(keys.changes, {"f": 5, "a": 1}, "5-1")
+            before = (await client.info("commandstats"))["cmdstat_xread"]["calls"]
+            await commit(client, keys, 6)
+            await follower.reached(0, 6)
+            after = (await client.info("commandstats"))["cmdstat_xread"]["calls"]
+            assert after - before < 10
+
+    asyncio.run(story())
