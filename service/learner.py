@@ -46,6 +46,8 @@ T = TypeVar("T")
 
 BLOCK_MS = 500
 """How long a read waits for the next event; also how fast a learner notices that it should stop."""
+READ_BYTES = 2 << 20
+"""Log read at once: bounds how long other clients of Redis wait for it."""
 PAUSE_S = 0.25
 """Between two tries while the store does not answer, or another one learns."""
 EXPERT_HISTORY_EVERY = 1_000
@@ -131,9 +133,7 @@ class Learner:
     # --- one batch --------------------------------------------------------------------------------
 
     def _read(self, block_ms: int) -> Backlog | None:
-        entries = self._reader.read_after(
-            self._learned_to, block_ms=block_ms, max_bytes=self._settings.commit_max_bytes
-        )
+        entries = self._reader.read_after(self._learned_to, block_ms=block_ms, max_bytes=READ_BYTES)
         if not entries:
             return None
         self._topics.publish(idle=False)

@@ -257,7 +257,7 @@ def test_a_history_beyond_its_bound_is_compacted(learner_of, feed, client):
 
 
 @pytest.mark.parametrize("users_in_memory", [64, 32_768])
-@pytest.mark.parametrize("commit_max_bytes", [1 << 16, 2 << 20])
+@pytest.mark.parametrize("commit_max_bytes", [1 << 16, 4 << 20])
 @pytest.mark.parametrize("history_limit", [40, 5_000])
 def test_batches_and_memory_change_nothing(
     learner_of, feed, users_in_memory, commit_max_bytes, history_limit
