@@ -14,7 +14,7 @@ from core import ranking_metrics
 from core.batch.features import FeatureMap, Features, fit_features
 from core.batch.ocmf import Ocmf, OcmfConfig, feature_matrix
 from core.batch.ranker import rank
-from core.batch.search import Axis, Budget, Outcome, Search
+from core.batch.search import Axis, Budget, Outcome, Search, Trial
 from core.batch.side import FeatureMatrix
 from core.errors import DataError, ShapeError
 from core.interactions import Interactions
@@ -29,6 +29,9 @@ LANDMARKS = (0, 400, 1_000)
 """Non-linear features that a trial may add."""
 MOST_ROUNDS = 4
 MOST_TRIALS = 60
+SEARCH_SHARE = 0.6
+"""Of the budget; the rest judges the best trials anew."""
+FINALISTS, FINAL_SPLITS = 6, 4
 BLOCK = 2_048
 """Points ranked at a time: this bounds the copy of their vectors."""
 
@@ -159,13 +162,41 @@ def search(
         return Outcome(_score(splits, _with(one, settings))[-1], {})
 
     looking = Search(axes, objective, lambda settings: _work(features, one, settings), rng)
-    best = looking.run(_first(axes, one, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
+    looking.run(
+        _first(axes, one, rng),
+        Budget(budget.now, SEARCH_SHARE * budget.seconds),
+        most=MOST_TRIALS,
+        on_trial=on_trial,
+    )
+    ends = started + budget.seconds
+    best = _final(looking.trials, features, labels, one, (budget.now, ends), rng)
     found = _with(one, best.settings)
-    left = budget.seconds - (budget.now() - started)
-    if "rounds" in fixed or left < MOST_ROUNDS * best.seconds:
+    if "rounds" in fixed or ends - budget.now() < MOST_ROUNDS * best.seconds:
         return found
     curve = _score(splits, set_value(found, "rounds", MOST_ROUNDS))
     return set_value(found, "rounds", 1 + int(np.argmax(curve)))
+
+
+def _final(
+    trials: list[Trial],
+    features: Features,
+    labels: Interactions,
+    base: LabelConfig,
+    until: tuple[Callable[[], float], float],
+    rng: np.random.Generator,
+) -> Trial:
+    """Judge the best trials on further splits while there is time: the best of many was partly lucky."""
+    now, ends = until
+    best = sorted(trials, key=lambda trial: -trial.outcome.score)[:FINALISTS]
+    scores = np.array([trial.outcome.score for trial in best])
+    price = sum(trial.seconds for trial in best)
+    for split_number in range(2, 2 + FINAL_SPLITS):
+        if ends - now() < price:
+            break
+        split = _split(features, labels, rng)
+        more = [split.curve(_with(base, trial.settings))[-1] for trial in best]
+        scores += (np.array(more) - scores) / split_number
+    return best[int(np.argmax(scores))]
 
 
 def set_value(config: LabelConfig, name: str, value: Any) -> LabelConfig:
@@ -211,9 +242,12 @@ def _splits(features: Features, labels: Interactions, rng: np.random.Generator) 
             f"fewer than {FEWEST_POINTS} labelled points are too few to choose settings on: "
             "give more, or search nothing (a budget of 0 seconds)"
         )
-    held = round(labels.n_users * HELD_OUT)
-    n = int(np.clip(np.ceil(JUDGES / held), 1, MOST_SPLITS))
-    return [_Split(features, labels, min(held, JUDGES), rng) for _ in range(n)]
+    n = int(np.clip(np.ceil(JUDGES / (HELD_OUT * labels.n_users)), 1, MOST_SPLITS))
+    return [_split(features, labels, rng) for _ in range(n)]
+
+
+def _split(features: Features, labels: Interactions, rng: np.random.Generator) -> _Split:
+    return _Split(features, labels, min(round(labels.n_users * HELD_OUT), JUDGES), rng)
 
 
 def _score(splits: list[_Split], config: LabelConfig) -> F64:
