@@ -18,6 +18,8 @@ GROWTH = 1.0003
 own events: a rare one would otherwise hold too few."""
 LIMIT = 1e9
 PSEUDO = 40.0
+PRIOR, PRIOR_BINS = 40.0, 18
+"""Before anything is known residuals lie evenly within +-1.85: as much evidence as this many of all events."""
 REFRESH = 64
 TINY = 1e-300
 
@@ -36,7 +38,10 @@ def _bucket(known: F64, t: int) -> int:
 @helper
 def _mix(histogram: F64, weight: F64, bucket: int, mixed: F64) -> float:
     """Write the bucket's histogram with PSEUDO events of all buckets' put to it; return the sum."""
-    mixed[:] = 0.0
+    middle = BINS // 2
+    for b in range(BINS):
+        near = middle - PRIOR_BINS <= b <= middle + PRIOR_BINS
+        mixed[b] = PRIOR / (2 * PRIOR_BINS + 1) if near else 0.0
     for k in range(BUCKETS):
         scale = 1.0 / weight[k]
         for b in range(BINS):
@@ -89,6 +94,7 @@ def interval(
     """Write the interval around each prediction, then count its residual.
 
     Equation   out = center + quantiles .1 and .9 of (the bucket's histogram + 40 events of all buckets')
+               where all buckets' hold 40 even ones to begin with
     Symbols    known from ``core.kernels.aggregate.context`` · histogram (buckets, bins) · weight (buckets,) of the
                next residual, grows by 1.0003 · bounds (buckets, 3): both quantiles, and residuals to go until they
                are computed anew · mixed (bins,) scratch · out (n, 2), clipped to low..high
@@ -105,8 +111,9 @@ def interval(
         bounds[k, 2] -= 1.0
         if bounds[k, 2] <= 0.0:
             mass = _mix(histogram, weight, k, mixed)
-            bounds[k, 0] = _quantile(mixed, LOW * mass)
-            bounds[k, 1] = _quantile(mixed, HIGH * mass)
+            # an interval holds its prediction, however lopsided the first residuals are
+            bounds[k, 0] = min(_quantile(mixed, LOW * mass), 0.0)
+            bounds[k, 1] = max(_quantile(mixed, HIGH * mass), 0.0)
             bounds[k, 2] = REFRESH
         if weight[k] > LIMIT:
             _scale_back(histogram, weight, k)

@@ -267,8 +267,10 @@ def interval(center, known, rating, histogram, weight, bounds, mixed, low, high,
         bounds[k, 2] -= 1.0
         if bounds[k, 2] <= 0.0:
             everything = (histogram / weight[:, None]).sum(axis=0)
+            everything[40 - 18 : 40 + 18 + 1] += 40.0 / 37
             mix = histogram[k] / weight[k] + intervals.PSEUDO * everything / everything.sum()
-            bounds[k] = _quantile(mix, 0.1), _quantile(mix, 0.9), intervals.REFRESH
+            quantiles = min(_quantile(mix, 0.1), 0.0), max(_quantile(mix, 0.9), 0.0)
+            bounds[k] = *quantiles, intervals.REFRESH
         if weight[k] > intervals.LIMIT:
             histogram[k] /= weight[k]
             weight[k] = 1.0

@@ -70,6 +70,16 @@ def test_before_any_rating_an_interval_is_wide_and_on_the_scale():
     assert model.predict(np.array([3.0, 4.5]), nobody).tolist() == [[1.5, 4.5], [3.0, 5.0]]
 
 
+@pytest.mark.parametrize("residual", [-4.0, -0.2, 0.0, 0.2, 4.0])
+def test_after_the_first_ratings_intervals_stay_wide_and_hold_the_prediction(residual):
+    model = Intervals(-np.inf, np.inf)
+    for _ in range(3):
+        model.learn(np.array([3.0]), np.zeros((1, 5)), np.array([3.0 + residual]))
+        low, high = model.predict(np.array([3.0]), np.zeros((1, 5)))[0]
+        assert low <= 3.0 <= high
+        assert high - low > 2.0
+
+
 def test_an_event_changes_one_histogram():
     model = Intervals(1.0, 5.0)
     center, known, rating = stream(200)
