@@ -18,6 +18,9 @@ Features = sp.csr_array | NDArray[np.floating[Any]]
 CONSTANT = 0.3
 """Beside rows of length 1: its weights are regularised about ten times as much."""
 
+MOST_DENSE = 1 << 28
+"""Elements of sparse features that non-linear ones may turn into a dense matrix: 1 GB."""
+
 
 def checked(features: Any) -> Features:
     """Return finite float32 features, sparse ones in CSR."""
@@ -61,7 +64,7 @@ class FeatureMap:
             parts.append(self.nystroem.transform(rows))
         if isinstance(rows, np.ndarray):
             joined: Any = np.hstack([rows, *parts])
-        elif self.nystroem is None:
+        elif self.nystroem is None or rows.shape[0] * rows.shape[1] > MOST_DENSE:
             joined = sp.csr_array(sp.hstack([rows, *parts]))
         else:
             joined = np.hstack([rows.toarray(), *parts])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from core import ranking_metrics
-from core.batch.features import FeatureMap, Features, fit_features
+from core.batch.features import MOST_DENSE, FeatureMap, Features, fit_features
 from core.batch.ocmf import Ocmf, OcmfConfig, feature_matrix
 from core.batch.ranker import rank
 from core.batch.search import Axis, Budget, Outcome, Search, Trial
@@ -150,7 +150,7 @@ def search(
 
     A trial's score is the mean of p@1, p@3 and p@5 on points that it has not seen.
     """
-    axes = [axis for axis in _axes(features.shape[0]) if axis.name not in fixed]
+    axes = [axis for axis in _axes(*features.shape) if axis.name not in fixed]
     if budget.seconds <= 0.0 or not axes:
         return base
     started = budget.now()
@@ -214,9 +214,12 @@ def _with(config: LabelConfig, settings: dict[str, Any]) -> LabelConfig:
     return config
 
 
-def _axes(n_points: int) -> list[Axis]:
+def _axes(n_points: int, n_features: int) -> list[Axis]:
     """Return what is searched; landmarks by their place in LANDMARKS, from 1."""
-    useful = sum(size * 4 <= n_points for size in LANDMARKS)
+    useful = sum(
+        size == 0 or (size * 4 <= n_points and n_points * (n_features + size) <= MOST_DENSE)
+        for size in LANDMARKS
+    )
     return [
         Axis("weight", 0.003, 1.0, log=True),
         Axis("reg", 0.003, 10.0, log=True),

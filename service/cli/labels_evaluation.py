@@ -22,8 +22,8 @@ Model = Literal["ocmf-lr-wsq", "ocmf-sq-wsq", "ocmf-sq-sq"]
 
 OnProgress = Callable[[str, float], None]
 
-MOST_FACTORS = 512
-"""Of the searched models; more labels than that share factors."""
+MOST_FACTORS, MOST_PARAMETERS = 512, 20_000_000
+"""Of the searched models: more labels than that share factors, many features get fewer; a fit holds ten copies."""
 
 _STARTS: dict[Model, tuple[OcmfConfig, frozenset[str]]] = {
     "ocmf-lr-wsq": (OcmfConfig(loss="logistic", weight=0.1, reg=0.1, rounds=1), frozenset()),
@@ -128,7 +128,8 @@ def _revealed(points: LabelledPoints, request: Request) -> LabelledPoints:
 def _base(points: LabelledPoints, request: Request) -> tuple[LabelConfig, frozenset[str]]:
     """Return where the search starts and the names that it leaves alone."""
     start, fixed = _STARTS[request.model]
-    factors = min(points.labels.n_items, MOST_FACTORS)
+    affordable = max(MOST_PARAMETERS // points.features.shape[1], 16)
+    factors = min(points.labels.n_items, MOST_FACTORS, affordable)
     config = LabelConfig(replace(start, factors=factors, seed=request.seed))
     for name, text in request.given.items():
         if name not in _SETTINGS:
