@@ -334,30 +334,30 @@ def run(settings: Settings, redis_url: str, partition: int, stop: threading.Even
         while not _patiently(stop, lease.acquire):
             if stop.wait(PAUSE_S):
                 return
-        learner = _patiently(stop, lambda: Learner(settings, client, namespace, partition))
-        if learner is None:
-            return
-        log.info("learner_started", epoch=learner.state.epoch, watermark=learner.watermark)
         try:
-            _learn_on(learner, lease, stop)
+            learner = _patiently(stop, lambda: Learner(settings, client, namespace, partition))
+            if learner is not None:
+                log.info("learner_started", epoch=learner.state.epoch, watermark=learner.watermark)
+                _learn_on(learner, lease, stop)
+                log.info("learner_stopped", watermark=learner.watermark)
         finally:
-            learner.close()
-        log.info("learner_stopped", watermark=learner.watermark)
+            with contextlib.suppress(StoreUnavailable):
+                lease.release()
 
 
 def _learn_on(learner: Learner, lease: Lease, stop: threading.Event) -> None:
     """Step until ``stop``; while the store does not answer, ask again and again."""
-    while not stop.is_set():
-        try:
-            if not lease.keep():
-                raise Superseded("another learner holds the lease of this partition")
-            learner.step()
-        except StoreUnavailable as error:
-            logger().warning("store_unavailable", detail=error.detail)
-            stop.wait(PAUSE_S)
-    with contextlib.suppress(StoreUnavailable):
-        learner.settle()
-        lease.release()
+    with contextlib.closing(learner):
+        while not stop.is_set():
+            try:
+                if not lease.keep():
+                    raise Superseded("another learner holds the lease of this partition")
+                learner.step()
+            except StoreUnavailable as error:
+                logger().warning("store_unavailable", detail=error.detail)
+                stop.wait(PAUSE_S)
+        with contextlib.suppress(StoreUnavailable):
+            learner.settle()
 
 
 def _patiently(stop: threading.Event, attempt: Callable[[], T]) -> T | None:
