@@ -207,3 +207,21 @@ def test_an_empty_namespace_can_be_rebuilt(redis_url, namespace, learner_of, fee
     assert (report.watermark, report.learned) == (0, 0)
     feed.append(some_ratings(10))
     assert learner_of().drain() == 10
+
+
+def test_every_partition_is_rebuilt(redis_url, namespace, client):
+    settings = Settings(namespace=namespace, partitions=2)
+    space = open_namespace(client, settings)
+    states = []
+    for partition in range(2):
+        feed = Feed(client, namespace, partition)
+        feed.numbers = {f"i{n}": n for n in range(30)} if partition else {}
+        feed.append(some_ratings(200, seed=partition))
+        learner = Learner(settings, client, space, partition)
+        learner.drain()
+        learner.close()
+        states.append(feed.online_state())
+    reports = rebuild(settings, redis_url)
+    assert [(r.partition, r.watermark, r.generation) for r in reports] == [(0, 200, 1), (1, 200, 1)]
+    assert [Feed(client, namespace, p).online_state() for p in range(2)] == states
+    assert states[0] != states[1]
