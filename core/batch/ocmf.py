@@ -95,6 +95,8 @@ class OcmfConfig:
                 raise ConfigError(f"{name} must be one of {', '.join(known)}")
         if self.negatives == "all" and self.negative_loss != "square":
             raise ConfigError("all pairs at once need negative_loss square; list or sample them")
+        if self.loss == "square" and self.negative_loss != "square":
+            raise ConfigError("negative_loss logistic needs loss logistic")
 
 
 OnRound = Callable[["Ocmf", int], bool]
@@ -207,6 +209,8 @@ class _Fit:
             raise ShapeError(f"features of {known.n_rows} users for {pairs.n_users} users")
         similar = None if graph is None else similarity(graph, pairs.n_users)
         self.mean_counts = mean_count(pairs.user_counts), mean_count(pairs.item_counts)
+        reg_item = config.reg if config.reg_item is None else config.reg_item
+        self.item_reg = scaled_reg(pairs.item_counts, reg_item, config.nu, self.mean_counts[1])
         self.listed = with_negatives(pairs, config)
         self.columns = self.listed.by_item()
         self.pairs = Pairs(self.listed)
@@ -236,8 +240,8 @@ class _Fit:
         positive: Loss = SquareLoss() if self.config.loss == "square" else LogisticLoss()
         if listed.weight is None and listed.target is None:
             return positive
-        negative: Loss = SquareLoss(self.config.target)
-        if self.config.negative_loss == "logistic":
+        negative: Loss = SquareLoss(self._below)
+        if self._kind == kernels.BOTH_LOGISTIC:
             negative = LogisticLoss(sign=-1.0)
         weight = np.ones(len(listed), np.float32) if listed.weight is None else listed.weight
         return MixedLoss(_labelled(listed) > 0, positive, negative, weight)
@@ -271,7 +275,7 @@ class _Fit:
             )
             self.parameters, value = found.place.astype(np.float32), found.value
         self.users = self.side.rows(self.parameters).astype(np.float32, copy=False)
-        value += float((self._item_reg()[:, None] * np.square(self.items)).sum(dtype=np.float64))
+        value += float((self.item_reg[:, None] * np.square(self.items)).sum(dtype=np.float64))
         if not np.isfinite(value):
             raise Diverged("the factors are not finite: fit with more regularisation (reg)")
         return value
@@ -281,14 +285,9 @@ class _Fit:
             self.columns,
             self.users,
             (self.side.weight, self.item_weight),
-            self._item_reg(),
+            self.item_reg,
             self.items,
         )
-
-    def _item_reg(self) -> F32:
-        reg = self.config.reg if self.config.reg_item is None else self.config.reg_item
-        counts = self.columns.user_counts
-        return scaled_reg(counts, reg, self.config.nu, self.mean_counts[1])
 
     def fold_in(self, pairs: Interactions, links: Any) -> F32:
         """Solve the rows of users who may be new, to the end."""
@@ -338,6 +337,7 @@ class _Fit:
             own_weight,
             self._kind,
             target,
+            self._below,
             np.maximum(gram, 0.0),
             np.ascontiguousarray((every if pull is None else every + pull) @ basis),
             reg,
@@ -349,9 +349,18 @@ class _Fit:
 
     @property
     def _kind(self) -> int:
-        if self.config.negatives != "all" and self.config.negative_loss == "logistic":
+        """Return the losses of positives and listed negatives; a dislike costs what a positive would, mirrored."""
+        mirrored = self.config.negatives == "all"
+        if self.config.loss == "square":
+            return kernels.SQUARE
+        if mirrored or self.config.negative_loss == "logistic":
             return kernels.BOTH_LOGISTIC
-        return kernels.SQUARE if self.config.loss == "square" else kernels.LOGISTIC
+        return kernels.LOGISTIC
+
+    @property
+    def _below(self) -> float:
+        """Return what the score of a listed negative is pulled to by a square: 0 for a dislike."""
+        return 0.0 if self.config.negatives == "all" else self.config.target
 
 
 def feature_matrix(features: Features | FeatureMatrix) -> FeatureMatrix:

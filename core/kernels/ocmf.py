@@ -111,13 +111,13 @@ def _logistic(score: float) -> tuple[float, float, float]:
 
 
 @helper
-def _pair(score: float, kind: int, positive: bool, target: float) -> tuple[float, float, float]:
+def _pair(score: float, kind: int, positive: bool, below: float) -> tuple[float, float, float]:
     """Return the loss of a listed pair and its two derivatives."""
     if not positive and kind == BOTH_LOGISTIC:
         value, first, second = _logistic(-score)
         return value, -first, second
     if not positive:
-        return (target - score) ** 2, 2.0 * (score - target), 2.0
+        return (below - score) ** 2, 2.0 * (score - below), 2.0
     if kind == SQUARE:
         return (1.0 - score) ** 2, 2.0 * (score - 1.0), 2.0
     return _logistic(score)
@@ -131,13 +131,14 @@ def _listed(
     all_pairs: F64,
     kind: int,
     target: float,
+    below: float,
     slope: F64,
     curvature: F64,
 ) -> float:
     """Return what the listed pairs of a row cost beyond being unlabelled, and write both derivatives."""
     total = 0.0
     for e in range(score.size):
-        value, first, second = _pair(score[e], kind, labelled[e % labelled.size] > 0, target)
+        value, first, second = _pair(score[e], kind, labelled[e % labelled.size] > 0, below)
         w = weight[e % weight.size]
         off = score[e] - target
         total += w * value - all_pairs[e] * off * off
@@ -237,6 +238,7 @@ def _minimise_row(
     all_pairs: F64,
     kind: int,
     target: float,
+    below: float,
     diagonal: F64,
     pull: F64,
     newton_steps: int,
@@ -249,7 +251,7 @@ def _minimise_row(
     score, slope, curvature, bent = pair_work[0], pair_work[1], pair_work[2], pair_work[3]
     gradient, trial, work = row_work[0], row_work[1], row_work[2:]
     _scores(row, partner, partners, score)
-    value = _listed(score, labelled, weight, all_pairs, kind, target, slope, curvature)
+    value = _listed(score, labelled, weight, all_pairs, kind, target, below, slope, curvature)
     value += _unlisted(row, diagonal, pull)
     first_norm = 0.0
     for _step in range(newton_steps):
@@ -265,7 +267,7 @@ def _minimise_row(
         for _ in range(MOST_HALVINGS):
             trial[:] = row + length * work[0]
             _scores(trial, partner, partners, score)
-            new = _listed(score, labelled, weight, all_pairs, kind, target, slope, curvature)
+            new = _listed(score, labelled, weight, all_pairs, kind, target, below, slope, curvature)
             new += _unlisted(trial, diagonal, pull)
             if new - value <= ARMIJO * length * downhill + ROUNDING * abs(value):
                 break
@@ -285,6 +287,7 @@ def newton_rows(
     own_weight: Floats,
     kind: int,
     target: float,
+    below: float,
     gram: Floats,
     pull: Floats,
     reg: Floats,
@@ -297,7 +300,7 @@ def newton_rows(
     """Minimise each row's own objective by Newton's method: the rows share nothing.
 
     Equation   min_b sum_j w_j l(b.h_j) - p q_j (a - b.h_j)^2 + p b'Mb + reg |b|^2 - pull.b      [OCMF, eq. 7; X = I]
-    Symbols    j the listed pairs of the row: ``labelled`` 1 has loss ``kind``, 0 has (a - b)^2, w ``weight``; each (pairs,) or (1,)
+    Symbols    j the listed pairs of the row: ``labelled`` 1 has loss ``kind``, 0 has (below - b)^2, w ``weight``; each (pairs,) or (1,)
                pull (m, k): 2 a p H'q of all unlabelled pairs, and what the row's neighbours in a graph add
                q ``partner_weight`` (n,) · p ``own_weight`` (m,) · a ``target`` · h of ``partners`` (n, k), in the basis where
                M = H'diag(q)H is the diagonal ``gram`` (k,) · reg (m,) · b of ``rows`` (m, k), changed
@@ -332,6 +335,7 @@ def newton_rows(
                 all_pairs,
                 kind,
                 target,
+                below,
                 diagonal,
                 own_pull,
                 newton_steps,

@@ -11,7 +11,7 @@ from core.batch import ocmf
 from core.batch.graph import laplacian, similarity
 from core.batch.ocmf import Ocmf, OcmfConfig
 from core.errors import ConfigError, CoreError, DataError, NotFitted, ShapeError
-from core.interactions import from_pairs
+from core.interactions import as_interactions, from_pairs
 from core.snapshot import objective_of, of_objective
 from tests.core import reference_ocmf as reference
 
@@ -95,9 +95,19 @@ def test_fold_in_of_the_trained_pairs_gives_the_trained_rows(name):
     np.testing.assert_allclose(model.user_vectors(pairs), model.trained_users, atol=5e-3)
 
 
+def graded(seed=0):
+    """Return pairs with weights, some of them dislikes."""
+    pairs, rng = world(seed=seed), np.random.default_rng(seed)
+    value = rng.uniform(0.5, 2.0, len(pairs)) * rng.choice([1.0, 1.0, -1.0], len(pairs))
+    return sparse.csr_array(
+        (value, (pairs.user_ix, pairs.item_ix)), shape=(pairs.n_users, pairs.n_items)
+    )
+
+
+@pytest.mark.parametrize("make", [world, graded])
 @pytest.mark.parametrize("name", MODELS)
-def test_serving_folds_in_with_the_exported_row_objective(name):
-    pairs = world()
+def test_serving_folds_in_with_the_exported_row_objective(name, make):
+    pairs = as_interactions(make())
     model = Ocmf(replace(MODELS[name], nu=0.5)).fit(pairs)
     exported = objective_of(of_objective("ocmf", model.objective, settings={}, metrics={}, cuts={}))
     served = exported.vectors(pairs) @ exported.item_factors.T
@@ -312,6 +322,7 @@ def test_bad_input_is_an_error_that_says_what_to_do(name):
         {"nu": float("inf")},
         {"target": float("nan")},
         {"negative_loss": "logistic"},
+        {"negative_loss": "logistic", "negatives": "listed", "loss": "square"},
         {"loss": "cubic"},
         {"negatives": "some"},
     ],

@@ -185,6 +185,7 @@ def test_rows_on_their_own_end_at_their_minimum(loss, seed):
         p,
         kernels.LOGISTIC if loss == "logistic" else kernels.SQUARE,
         target,
+        target,
         gram,
         2.0 * target * p[:, None] * (H.T @ q),
         reg,
