@@ -82,7 +82,7 @@ class Fbgd(Ranker):
         sides = _Sides(self.config, _checked(as_interactions(user_items)), previous)
         self.losses = sides.losses
         for epoch in range(1, self.config.epochs + 1):
-            sides.epoch(solve_users=previous is None or epoch > 1)
+            sides.epoch()
             self.objective = sides.exported()
             self._item_factors = self.objective.item_factors
             self.epochs = epoch
@@ -139,7 +139,10 @@ class _Sides:
         self._face_users()
 
     def _continue(self, previous: RowObjective) -> None:
-        """Take the items as they were, new ones at 0, and the users that follow from them."""
+        """Take the items as they were and new ones at 0; the users start at 0 and follow in the first half epoch.
+
+        Their few steps there do better than the exact fold-in, as they do in every epoch.
+        """
         known, g = previous.item_factors.shape
         if g != self.config.factors or known > self.pairs.n_items:
             raise ConfigError(
@@ -150,7 +153,6 @@ class _Sides:
         self.items[:known] = previous.item_factors
         self.users = np.zeros((self.pairs.n_users, g), np.float32)
         self._face_users()
-        self.users = self.exported().vectors(self.pairs)
 
     def _turn(self, gram: F64) -> F32:
         """Rotate both sides to the eigenvectors of ``gram``; return its diagonal there."""
@@ -165,11 +167,10 @@ class _Sides:
         self.gram = self._turn(gram(self.items, self.negative, self.item_cut))
         self.item_sum: F32 = (self.items.T @ self.negative).astype(np.float32)
 
-    def epoch(self, *, solve_users: bool = True) -> None:
+    def epoch(self) -> None:
         """Change the users, then the items."""
-        if solve_users:
-            penalty = _penalty(self.item_reg, self.items)
-            self._solve(self.pairs, self.user_cut, self.user_reg, penalty, of_items=False)
+        penalty = _penalty(self.item_reg, self.items)
+        self._solve(self.pairs, self.user_cut, self.user_reg, penalty, of_items=False)
         self.gram = self._turn(gram(self.users, ONE, self.user_cut))
         self.item_sum = self.users.sum(0, dtype=np.float64).astype(np.float32)
         penalty = _penalty(self.user_reg, self.users)

@@ -195,7 +195,8 @@ def test_a_warm_start_with_new_users_and_items_needs_one_epoch():
     one = FbgdConfig(factors=8, alpha0=60.0, reg=1.0, epochs=1)
     warm = Fbgd(one).fit(pairs, previous=before)
     cold = Fbgd(config).fit(pairs)
-    assert warm.losses[0] < 1.05 * cold.losses[-1]
+    # before the items move, the users have followed the old ones
+    assert warm.losses[1] < 1.05 * cold.losses[-1]
     new = warm.item_factors[76:]
     assert (np.linalg.norm(new, axis=1) > 0).all()
 
