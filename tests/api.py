@@ -11,8 +11,8 @@ from typing import Any, Self, TypeVar
 import httpx
 import uvicorn
 
-from service import learner
 from service.app import create_app
+from service.learning import learner
 from service.runtime import ApiRuntime, api_runtime
 from service.settings import Settings
 

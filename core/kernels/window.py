@@ -1,6 +1,6 @@
 """A set of the last N 16-byte digests: a ring in order of arrival and an open-addressing table into it.
 
-The caller owns the arrays; see service/dedupe.py.
+The caller owns the arrays; see service/learning/dedupe.py.
 """
 
 from core.kernels.jit import helper, kernel

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from service import learner as learners
 from service.cli import options
 from service.errors import Superseded
+from service.learning import learner as learners
 from service.processes import follow_lifeline
 from service.settings import load_settings
 from service.supervisor import SUPERSEDED

@@ -9,9 +9,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
 
-from service import rebuild as rebuilding
 from service.cli import options
 from service.cli.store import open_store, say
+from service.learning import rebuild as rebuilding
 from service.settings import load_settings
 
 app = options.verb()

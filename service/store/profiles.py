@@ -180,7 +180,7 @@ class ProfileReader:
         ]
 
     async def topics(self, partition: int) -> dict[str, Any] | None:
-        """Return the last published topics, see service/topics.py."""
+        """Return the last published topics, see service/learning/topics.py."""
         with store_errors():
             answer = await self._await(self._client.get(self._keys[partition].topics))
         return None if answer is None else cast("dict[str, Any]", json.loads(cast("bytes", answer)))

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from service.rebuild import rebuild
+from service.learning.rebuild import rebuild
 from service.settings import Settings
 from service.store.codec import read_history, sequences
 from service.store.connection import connect

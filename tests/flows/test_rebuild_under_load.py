@@ -4,7 +4,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from service.rebuild import rebuild
+from service.learning.rebuild import rebuild
 from service.settings import Settings
 from service.store.connection import connect
 from service.supervisor import REFUSED, SUPERSEDED

@@ -1,6 +1,6 @@
 import hashlib
 
-from service.dedupe import DedupeWindow, chunk_of
+from service.learning.dedupe import DedupeWindow, chunk_of
 
 HOUR = 3_600_000
 

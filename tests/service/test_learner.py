@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from service.errors import Misconfigured, Superseded
-from service.learner import Learner
+from service.learning.learner import Learner
 from service.settings import KINDS, Settings
 from service.store.codec import (
     AWAITED_ANSWER,

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from service.errors import NotReady
-from service.learner import Learner
+from service.learning.learner import Learner
+from service.learning.rebuild import rebuild
 from service.online import online_model
-from service.rebuild import rebuild
 from service.settings import KINDS, Settings
 from service.store.codec import DELETE_ITEM
 from service.store.connection import connect, connect_async

@@ -3,8 +3,8 @@ import threading
 import pytest
 
 from service.errors import Misconfigured, Superseded
-from service.learner import Learner
-from service.rebuild import rebuild
+from service.learning.learner import Learner
+from service.learning.rebuild import rebuild
 from service.settings import KINDS, Settings
 from service.store.codec import DELETE_ITEM, DELETE_USER
 from service.store.connection import connect

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.spill import Spill
+from service.learning.spill import Spill
 
 
 @settings(max_examples=40)

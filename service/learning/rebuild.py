@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.types import I64
-from service.learning import Ratings, changed_arrays, learn_ratings, machine
+from service.learning.rows import ItemRows, UserRows
+from service.learning.spill import Spill
+from service.learning.teaching import Ratings, changed_arrays, learn_ratings, machine
 from service.online import online_model
-from service.rows import ItemRows, UserRows
 from service.settings import Settings
-from service.spill import Spill
 from service.store.codec import HISTORY, RATING, read_history, sequences
 from service.store.connection import Client, connect
 from service.store.generation import Generation, differences, lost_watermark, users_of

@@ -11,7 +11,7 @@ from core.online.model import Learned, OnlineModel
 from core.online.tables import Side
 from core.rng import id_hashes
 from core.types import F32, I64
-from service.rows import ItemRows, UserRows
+from service.learning.rows import ItemRows, UserRows
 
 
 @dataclass(frozen=True)

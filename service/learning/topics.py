@@ -8,7 +8,7 @@ import numpy as np
 
 from core.online.model import OnlineModel
 from core.online.tables import COUNT
-from service.rows import ItemRows
+from service.learning.rows import ItemRows
 from service.store.connection import store_errors
 
 PERIOD_S = 5.0

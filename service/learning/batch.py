@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from core.online.model import Learned
 from core.types import I64
-from service.backlog import Backlog
+from service.learning.backlog import Backlog
 from service.store.codec import (
     AWAITED,
     AWAITED_ANSWER,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from service.rows import ItemRows, UserRows
+from service.learning.rows import ItemRows, UserRows
 from service.store.codec import DELETE_ITEM, DELETE_RATING, read_history
 from service.store.histories import without_pair
 from service.store.profile_writer import Commit, ProfileWriter, Rewritten

@@ -15,14 +15,15 @@ import numpy as np
 
 from core.online.model import Learned, OnlineModel
 from core.types import I64
-from service.backlog import Backlog
-from service.batch import Batch, answers, history_runs, impressions
-from service.dedupe import DedupeWindow
-from service.deletions import Deletions
 from service.errors import Misconfigured, StoreUnavailable, Superseded
-from service.learning import Ratings, changed_arrays, learn_ratings, machine, warm_up
+from service.learning.backlog import Backlog
+from service.learning.batch import Batch, answers, history_runs, impressions
+from service.learning.dedupe import DedupeWindow
+from service.learning.deletions import Deletions
+from service.learning.rows import ItemRows, UserRows, restore
+from service.learning.teaching import Ratings, changed_arrays, learn_ratings, machine, warm_up
+from service.learning.topics import Topics
 from service.online import online_model
-from service.rows import ItemRows, UserRows, restore
 from service.settings import Settings
 from service.store.codec import (
     AWAITED,
@@ -40,7 +41,6 @@ from service.store.log import LogReader
 from service.store.namespace import Namespace, open_namespace
 from service.store.profile_writer import CHANGES_LISTED, Commit, ProfileWriter, Rewritten
 from service.telemetry import logger
-from service.topics import Topics
 
 T = TypeVar("T")
 

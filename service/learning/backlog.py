@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from core.types import F32, I64, U8
-from service.dedupe import DedupeWindow, chunk_of
 from service.errors import Misconfigured
+from service.learning.dedupe import DedupeWindow, chunk_of
 from service.store.codec import (
     DELETE_RATING,
     DIGEST_BYTES,
