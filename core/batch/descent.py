@@ -75,7 +75,9 @@ class _Steps:
             return slope
         squares = self._squares.setdefault(name, np.zeros_like(slope))
         squares += slope * slope
-        scaled: F32 = slope / (np.sqrt(squares) + np.float32(self._config.epsilon))
+        scaled: F32 = (slope / (np.sqrt(squares) + np.float32(self._config.epsilon))).astype(
+            np.float32
+        )
         return scaled
 
 
