@@ -11,6 +11,7 @@ import gzip
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,15 @@ from bench.data import FOLDER
 from core import ranking_metrics
 from core.batch.graph import similarity
 from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ocmf_search import search
 from core.batch.ranker import rank
+from core.batch.search import Budget
 from core.interactions import Interactions, from_pairs, random_split
 from core.types import F64
 
 ROUNDS = 6
+SEARCH_S = 30.0
+STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3)
 T_95 = {2: 12.71, 3: 4.303, 4: 3.182, 5: 2.776}
 """Student's quantile by the number of splits."""
 
@@ -89,64 +94,89 @@ def interval(values: F64) -> tuple[float, float]:
 
 
 def losses(n_settings: int, n_splits: int) -> Iterator[dict[str, Any]]:
-    """ML-100K, ratings of 4 and 5, 90/10, rank 64, precision@5: each loss at its own settings."""
+    """ML-100K, ratings of 4 and 5, 90/10, rank 64, precision@5: each loss at its own settings.
+
+    The first row of a loss has settings that were searched on the training part of the first split.
+    """
     table = [row for row in rows("ml-100k/ratings.csv.gz") if float(row[2]) >= 4]
     pairs, _ = numbered(table)
     splits = [random_split(pairs, 0.1, np.random.default_rng(seed)) for seed in range(n_splits)]
     for name, base in LOSSES.items():
+        fixed = {"factors", *({"weight"} if name == "SQ-SQ" else ())}
+        budget = Budget(perf_counter, SEARCH_S)
+        start = replace(base, factors=64)
+        searched = search(splits[0][0], start, budget, fixed=frozenset(fixed))
         rng = np.random.default_rng(7)
-        for _ in range(n_settings):
-            drawn = {
-                "reg": float(10.0 ** rng.uniform(-0.5, 1.7)),
-                "nu": float(rng.choice([0.0, 0.5])),
-                "weight": float(10.0 ** rng.uniform(-2.5, 0.0)),
-                "target": float(rng.choice([0.0, -0.5])),
-            }
-            if name == "SQ-SQ":
-                drawn |= {"weight": 1.0, "target": 0.0}
-            config = replace(base, factors=64, **drawn)
-            found = [
-                curve(config, *split, lambda hits: ranking_metrics.precision(hits, 5))
-                for split in splits
-            ]
+        for config in [searched, *(drawn(name, start, rng) for _ in range(n_settings))]:
+            found = [curve(config, *split, _precision) for split in splits]
             mean, half = interval(100.0 * best_round(found))
-            yield {"model": name, **drawn, "precision@5": mean, "+-": half}
+            yield {
+                "model": name,
+                "settings": "searched" if config is searched else "drawn",
+                **{field: getattr(config, field) for field in ("reg", "nu", "weight", "target")},
+                "precision@5": mean,
+                "+-": half,
+            }
+
+
+def drawn(name: str, base: OcmfConfig, rng: np.random.Generator) -> OcmfConfig:
+    """Return settings from anywhere near where these models are good."""
+    some = replace(
+        base,
+        reg=float(10.0 ** rng.uniform(0.0, 1.6)),
+        nu=float(rng.choice([0.0, 0.5])),
+        weight=float(10.0 ** rng.uniform(-2.0, 0.0)),
+        target=float(rng.choice([0.0, -0.5])),
+    )
+    return replace(some, weight=1.0, target=0.0) if name == "SQ-SQ" else some
 
 
 def graph(n_settings: int, n_splits: int) -> Iterator[dict[str, Any]]:
-    """LR-wSQ and SQ-wSQ, 80/20, ndcg@10: each setting with its graph and without it."""
+    """80/20, ndcg@10: each setting with its graph and without it.
+
+    The first rows of a model have settings that were searched without the graph, then some strengths of it.
+    """
     for data, (path, links_path) in SOCIAL.items():
         pairs, users = numbered(rows(path))
         links = [(users[a], users[b]) for a, b, *_ in rows(links_path) if a in users and b in users]
         similar = similarity(links, pairs.n_users)
         splits = [random_split(pairs, 0.2, np.random.default_rng(seed)) for seed in range(n_splits)]
-        rng = np.random.default_rng(8)
-        for at in range(n_settings):
-            name = ("SQ-wSQ", "LR-wSQ")[at % 2]
-            drawn = {
-                "reg": float(10.0 ** rng.uniform(-0.3, 1.3)),
-                "weight": float(10.0 ** rng.uniform(-2.0, -0.3)),
-                "graph": float(10.0 ** rng.uniform(-2.0, 0.5)),
-            }
-            config = replace(LOSSES[name], factors=32, **drawn)
-            with_it, without = (
-                best_round([curve(config, *split, _ndcg, given) for split in splits])
-                for given in (similar, None)
+        for name in ("SQ-wSQ", "LR-wSQ"):
+            base = replace(LOSSES[name], factors=32)
+            searched = search(
+                splits[0][0], base, Budget(perf_counter, SEARCH_S), fixed=frozenset({"factors"})
             )
-            mean, half = interval(with_it)
-            plain, plain_half = interval(without)
-            gain, gain_half = interval(with_it - without)
-            yield {
-                "data": data,
-                "model": name,
-                **drawn,
-                "ndcg@10": mean,
-                "+-": half,
-                "without": plain,
-                "+- ": plain_half,
-                "gain": gain,
-                "+-  ": gain_half,
-            }
+            strong = [replace(searched, rounds=ROUNDS, graph=strength) for strength in STRENGTHS]
+            rng = np.random.default_rng(8)
+            other = [
+                replace(drawn(name, base, rng), graph=float(10.0 ** rng.uniform(-2.5, 0.0)))
+                for _ in range(n_settings)
+            ]
+            for config in [*strong, *other]:
+                yield {"data": data, "model": name} | {
+                    "settings": "searched" if config in strong else "drawn",
+                    **{f: getattr(config, f) for f in ("reg", "nu", "weight", "target", "graph")},
+                    **_gain(config, splits, similar),
+                }
+
+
+def _gain(
+    config: OcmfConfig, splits: list[tuple[Interactions, Interactions]], similar: Any
+) -> dict[str, float]:
+    """Return ndcg@10 with and without the graph, and the paired difference."""
+    with_it, without = (
+        best_round([curve(config, *split, _ndcg, given) for split in splits])
+        for given in (similar, None)
+    )
+    named = {"ndcg@10": with_it, "without": without, "gain": with_it - without}
+    out: dict[str, float] = {}
+    for name, values in named.items():
+        out[name], out[f"+- {name}"] = interval(values)
+    return out
+
+
+def _precision(hits: ranking_metrics.Hits) -> F64:
+    return ranking_metrics.precision(hits, 5)
 
 
 def _ndcg(hits: ranking_metrics.Hits) -> F64:

@@ -161,7 +161,9 @@ def search(
     def objective(settings: dict[str, Any], best: float) -> Outcome:
         return Outcome(_score(splits, _with(one, settings))[-1], {})
 
-    looking = Search(axes, objective, lambda settings: _work(features, one, settings), rng)
+    looking = Search(
+        axes, objective, lambda settings: _work(features, one, settings), rng, _with_more(axes)
+    )
     looking.run(
         _first(axes, one, rng),
         Budget(budget.now, SEARCH_SHARE * budget.seconds),
@@ -225,6 +227,18 @@ def _axes(n_points: int, n_features: int) -> list[Axis]:
         Axis("reg", 0.003, 10.0, log=True),
         *([Axis("landmarks", 1, useful, multiple=1)] if useful > 1 else []),
     ]
+
+
+def _with_more(axes: list[Axis]) -> Callable[[dict[str, Any]], dict[str, Any] | None]:
+    """Return what gives the same settings with more landmarks, None where there are no more."""
+    most = max((axis.high for axis in axes if axis.name == "landmarks"), default=0)
+
+    def larger(settings: dict[str, Any]) -> dict[str, Any] | None:
+        if settings.get("landmarks", most) >= most:
+            return None
+        return {**settings, "landmarks": settings["landmarks"] + 1}
+
+    return larger
 
 
 def _first(axes: list[Axis], start: LabelConfig, rng: np.random.Generator) -> list[dict[str, Any]]:
