@@ -16,16 +16,16 @@ help:  ## print this list
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Hedgerow needs Python 3.11 or newer; set PYTHON=python3.12, say"; exit 1; }
 	@echo "installing into .venv (the first time takes a minute)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
-	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	$(BIN)/pip install -qq --require-hashes -r requirements.lock
+	$(BIN)/pip install -qq --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .venv/installed-dev: requirements-dev.lock .venv/installed
-	$(BIN)/pip install --quiet --require-hashes -r requirements-dev.lock
+	$(BIN)/pip install -qq --require-hashes -r requirements-dev.lock
 	@touch $@
 
 .venv/installed-bench: bench/requirements.lock .venv/installed-dev
-	$(BIN)/pip install --quiet --require-hashes -r bench/requirements.lock
+	$(BIN)/pip install -qq --require-hashes -r bench/requirements.lock
 	@touch $@
 
 install: .venv/installed  ## make .venv with what the service needs

@@ -90,7 +90,7 @@ def _solve(points: F64, values: F64, shape: Shape) -> tuple[float, Shape, F64, F
     """Return (log likelihood, shape, Cholesky factor, weights)."""
     covariance = _matern(points, points, shape.lengths)
     covariance[np.diag_indices_from(covariance)] += shape.noise + 1e-8
-    root: F64 = np.linalg.cholesky(covariance)
-    weights: F64 = np.asarray(linalg.cho_solve((root, True), values), dtype=np.float64)
+    root: F64 = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+    weights: F64 = linalg.cho_solve((root, True), values)
     likelihood = -0.5 * float(values @ weights) - float(np.log(np.diag(root)).sum())
     return likelihood, shape, root, weights
