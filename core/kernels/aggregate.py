@@ -18,6 +18,7 @@ BASE, USER_COUNT, ITEM_COUNT, USER_RESIDUAL, ITEM_RESIDUAL = range(5)
 FEATURES = 7
 """Features of the stack besides the experts' deviations."""
 PRIOR, FORGET, MEDIAN_CAP = 0.1, 1e-7, 1.0
+ROUNDING = 1e-9
 KEEP_LOSS = 0.999
 
 
@@ -263,8 +264,9 @@ def hedge(
 
 @helper
 def _slope(out: float, rating: float) -> float:
-    """Return the derivative of the absolute loss of the mixture."""
-    return float(np.sign(out - rating) / 4.0)
+    """Return the derivative of the absolute loss of the mixture; an error of rounding has no direction."""
+    error = out - rating
+    return float(np.sign(error) / 4.0) if abs(error) > ROUNDING else 0.0
 
 
 @kernel

@@ -214,7 +214,7 @@ def hedge(clipped, rating, log_beta, share, log_weight, loss, scratch, out):
 def exponentiated_gradient(clipped, rating, share, regret, spread, scratch, out):
     for t, y in enumerate(rating):
         out[t] = _softmax(_rate(regret, spread) * regret) @ clipped[t]
-        r = np.sign(out[t] - y) * (out[t] - clipped[t]) / 4.0
+        r = _direction(out[t] - y) * (out[t] - clipped[t]) / 4.0
         regret += r
         spread += max(r * r)
         eta = _rate(regret, spread)
@@ -227,13 +227,17 @@ def _rate(regret, spread):
     return np.sqrt(np.log(regret.size) / spread[0]) if spread[0] else 0.0
 
 
+def _direction(error):
+    return 0.0 if abs(error) <= 1e-9 else np.sign(error)
+
+
 def boa(clipped, rating, share, regret, spread, scratch, out):
     for t, y in enumerate(rating):
         if regret.size == 1:
             out[t] = clipped[t, 0]
             continue
         out[t] = _boa_weight(regret, spread) @ clipped[t]
-        r = np.sign(out[t] - y) * (out[t] - clipped[t]) / 4.0
+        r = _direction(out[t] - y) * (out[t] - clipped[t]) / 4.0
         regret += r - spread[2] * r * r
         spread[0] += r * r
         spread[1] = np.maximum(spread[1], abs(r))

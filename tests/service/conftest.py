@@ -17,7 +17,7 @@ def api(redis_url: str, namespace: str) -> Iterator[Api]:
 
 @pytest.fixture
 def learned_api(redis_url: str, namespace: str) -> Iterator[Api]:
-    """The application, with a learner beside it."""
-    settings = Settings(namespace=namespace)
+    """The application, with a learner beside it; a busy machine may take its time."""
+    settings = Settings(namespace=namespace, wait_timeout_ms=60_000, min_sequence_wait_ms=60_000)
     with learning(settings, redis_url), Api(settings, redis_url) as api:
         yield api

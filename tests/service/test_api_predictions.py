@@ -197,7 +197,7 @@ def test_what_is_deleted_does_not_come_back(learned_api: Api) -> None:
     assert learned_api("GET", "/v1/users/ada").status_code == 404
     cold = learned_api("GET", "/v1/users/ada/predictions/x").json()
     new = learned_api("GET", "/v1/users/new/predictions/x").json()
-    assert cold["high"] - cold["low"] == pytest.approx(new["high"] - new["low"])
+    assert cold["rating"] - cold["low"] == pytest.approx(new["rating"] - new["low"])
 
 
 def test_a_deletion_that_is_not_learned_yet_is_safe(redis_url: str, namespace: str) -> None:
