@@ -33,7 +33,7 @@ async def _singly(server: service.Server, ratings: Ratings) -> Load:
 
 
 def _learned(connection: redis.Redis) -> None:
-    wait_until_learned(connection, int(connection.get(KEYS.sequence)))
+    wait_until_learned(connection, int(connection.get(KEYS.sequence) or 0))
 
 
 def figures(ratings: Ratings) -> list[Figure]:

@@ -134,10 +134,12 @@ def coverage(seeds: range) -> list[Figure]:
         n = round(mean(row["n"] for row in rows))
         what = f"user with {user} events, item with {item}"
         value = mean(row["coverage80"] for row in rows)
+        shares = [row["coverage80"] for row in rows]
+        note = f"n {n}, single seeds {min(shares):.3f} to {max(shares):.3f}"
         if n >= COVERAGE_CLASS:
-            figures.append(between(section, what, value, 0.74, 0.86, note=f"n {n}"))
+            figures.append(between(section, what, value, 0.74, 0.86, note=note))
         else:
-            figures.append(Figure(section, what, value, note=f"n {n}"))
+            figures.append(Figure(section, what, value, note=note))
     return figures
 
 

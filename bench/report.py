@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -77,7 +78,16 @@ def machine() -> dict[str, str | int]:
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0,
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
+        "commit": _commit(),
     }
+
+
+def _commit() -> str:
+    """Return the short commit; ``-dirty`` says that other code than the commit's was measured."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    folder = Path(__file__).parent
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return ended.stdout.strip() or "unknown"
 
 
 def _processor() -> str:
