@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from service.api.intake import settled
@@ -17,6 +17,8 @@ SAFE: dict[int | str, dict[str, Any]] = {
     202: {"model": Receipt, "description": "Safe, not learned yet."}
 }
 """What a deletion answers besides 200."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 What = Literal["rating", "item", "user"]
 
@@ -83,5 +85,6 @@ async def learned(runtime: ApiRuntime, sequences: dict[int, int], timeout_ms: in
 
 def rfc3339(time_ms: int) -> str:
     """Return a moment as text, to the millisecond."""
-    moment = datetime.fromtimestamp(time_ms / 1000, UTC)
+    # whole numbers all the way: a float has too few digits for the ms of late years
+    moment = _EPOCH + timedelta(milliseconds=time_ms)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -83,6 +83,8 @@ class Rules:
             return "invalid_id", id_fault("event_id", event.event_id)
         if event.rec_id is not UNSET and not is_id(event.rec_id):
             return "invalid_id", id_fault("rec_id", event.rec_id)
+        if event.timestamp is not UNSET and not is_moment(event.timestamp):
+            return "invalid_event", "`timestamp` must lie in the years 1 to 9999 of UTC"
         return self._value_fault(event)
 
     def _value_fault(self, event: Feedback) -> Fault | None:
@@ -127,7 +129,13 @@ def milliseconds(moment: datetime) -> int:
     return (delta.days * 86_400 + delta.seconds) * 1000 + delta.microseconds // 1000
 
 
+def is_moment(moment: datetime) -> bool:
+    """Return whether a time can be written in UTC; its offset may lead beyond the calendar."""
+    return _FIRST <= moment <= _LAST
+
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 _one = msgspec.json.Decoder(Feedback)
 _many = msgspec.json.Decoder(list[Feedback])
 

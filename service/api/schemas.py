@@ -45,9 +45,10 @@ def _moment(text: str) -> str:
     """RFC 3339 with an offset, kept in UTC."""
     try:
         moment: datetime = msgspec.convert(text, Annotated[datetime, msgspec.Meta(tz=True)])
-    except msgspec.ValidationError:
+        utc = moment.astimezone(UTC)
+    except (msgspec.ValidationError, OverflowError):
         raise ValueError("give a time as RFC 3339 with an offset: 2026-11-18T12:00:00Z") from None
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return utc.isoformat().replace("+00:00", "Z")
 
 
 Id = Annotated[str, Field(min_length=1, max_length=MAX_ID_LENGTH), AfterValidator(_id)]

@@ -24,6 +24,7 @@ from service.api.feedback import (
     decode_lines,
     decode_one,
     digest,
+    is_moment,
     milliseconds,
 )
 from service.api.intake import Intake, settled
@@ -136,6 +137,7 @@ class Upload:
             return self._decode_each(block)
         if (
             len(events) != block.n
+            or not one_a_line(block)
             or longest_line(block.text) > self._settings.max_line_bytes
             or not good(self._intake.rules, events)
         ):
@@ -207,6 +209,17 @@ class Upload:
         ]
 
 
+def one_a_line(block: Block) -> bool:
+    """Return whether each line of a block that holds n events is one of them.
+
+    The decoder minds no line ends. But an event holds no other object, so it ends where } and { meet.
+    """
+    ends = block.text.count(b"}\n{")
+    if ends < block.n - 1:
+        ends += block.text.count(b"}\r\n{")
+    return ends == block.n - 1
+
+
 def longest_line(text: bytes) -> int:
     """Return the bytes of the longest line."""
     ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
@@ -224,9 +237,10 @@ def good(rules: Rules, events: list[Feedback]) -> bool:
         or UNSET in (ratings := [event.rating for event in events])
     ):
         return all(rules.fault(event) is None for event in events)
-    values = np.array(ratings, dtype=np.float64)
+    values, times = np.array(ratings, dtype=np.float64), [event.timestamp for event in events]
     return bool(
         n
+        and (times.count(UNSET) == n or all(t is UNSET or is_moment(t) for t in times))
         and rules.scale.low <= values.min()
         and values.max() <= rules.scale.high
         and all(map(is_id, {event.user for event in events}))

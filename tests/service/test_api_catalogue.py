@@ -84,6 +84,15 @@ def test_documents_are_strict(api: Api, body: bytes) -> None:
     assert api("GET", "/v1/items/x").status_code == 404
 
 
+def test_a_time_beyond_the_calendar_of_utc_is_refused(api: Api) -> None:
+    line = '{"item": "b", "available_until": "9999-12-31T23:59:59-14:00"}\n{"item": "c"}\n'
+    early = {"available_from": "0001-01-01T00:00:00+14:00"}
+    assert api("PUT", "/v1/items/a", json=early).status_code == 422
+    answer = api("POST", "/v1/items", content=line, headers=NDJSON).json()
+    assert answer["accepted"] == 1
+    assert [one["code"] for one in answer["rejected"]] == ["invalid_document"]
+
+
 def test_a_document_is_bounded(api: Api) -> None:
     body = {"features": {f"f{i}": ["x" * 1_000] * 2 for i in range(60)}}
     assert len(json.dumps(body)) > MAX_DOCUMENT_BYTES

@@ -39,6 +39,14 @@ REFUSED = {
         b'{"user":"a","item":"b","rating":3,"timestamp":"2026-01-01T00:00:00"}',
         "invalid_event",
     ),
+    "before the calendar": (
+        b'{"user":"a","item":"b","rating":3,"timestamp":"0001-01-01T00:00:00+14:00"}',
+        "invalid_event",
+    ),
+    "after the calendar": (
+        b'{"user":"a","item":"b","rating":3,"timestamp":"9999-12-31T23:59:59-14:00"}',
+        "invalid_event",
+    ),
     "numeric time": (b'{"user":"a","item":"b","rating":3,"timestamp":1}', "invalid_event"),
     "empty event id": (b'{"user":"a","item":"b","rating":3,"event_id":""}', "invalid_id"),
     "deep": (b'{"user":' + b"[" * 100_000, "invalid_event"),

@@ -145,6 +145,28 @@ def test_every_bad_line_is_named_and_stops_nothing(api: Api) -> None:
     ]
 
 
+def test_a_bad_line_is_found_in_a_block_that_is_decoded_at_once(api: Api) -> None:
+    for body, code in REFUSED.values():
+        if body and len(body) <= api.settings.max_line_bytes:
+            summary = stream(api, GOOD + body + b"\n" + GOOD).json()
+            assert summary["accepted"] == 2
+            assert [(row["line"], row["code"]) for row in summary["rejected"]] == [(2, code)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"\n" + GOOD[:-1] + GOOD + GOOD, GOOD.replace(b",", b",\n", 1) + GOOD[:-1] + GOOD],
+    ids=["two events on a line", "an event on two lines"],
+)
+def test_a_line_is_one_event_however_the_body_is_cut(api: Api, body: bytes) -> None:
+    # whether all lines are decoded at once or one by one: the same rows, and the same numbers for their ids
+    whole = stream(api, body).json()
+    lines = [line for line in body.split(b"\n") if line]
+    single = [stream(api, line).json() for line in lines]
+    assert whole["accepted"] == sum(one["accepted"] for one in single)
+    assert whole["rejected_total"] == sum(one["rejected_total"] for one in single) > 0
+
+
 def test_rejections_are_counted_and_the_first_are_spelt_out(api: Api) -> None:
     answer = stream(api, b"x\n" * 5_000 + GOOD)
     assert (answer.json()["rejected_total"], answer.json()["accepted"]) == (5_000, 1)
