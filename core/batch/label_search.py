@@ -21,6 +21,8 @@ from core.interactions import Interactions
 from core.types import F32, F64, I32, I64
 
 KS = (1, 3, 5)
+IMPORTANCE = (3, 1, 1)
+"""Of p@1, p@3 and p@5 in a trial's score: the best settings for one are not those for the others."""
 HELD_OUT = 0.2
 JUDGES, MOST_SPLITS = 2_500, 2
 """Points that judge a trial; with fewer in a validation part, several splits judge."""
@@ -122,7 +124,7 @@ class _Split:
 
         def on_round(model: Ocmf, number: int) -> bool:
             found = precisions(ranked(model, held, max(KS)), self.truth)
-            scores.append(float(np.mean(list(found.values()))))
+            scores.append(float(np.average(list(found.values()), weights=IMPORTANCE)))
             return False
 
         Ocmf(config.model).fit(self.labels, features=mapped, on_round=on_round)
@@ -148,7 +150,7 @@ def search(
 ) -> LabelConfig:
     """Return the settings found within the budget; those named in ``fixed`` stay as ``base`` has them.
 
-    A trial's score is the mean of p@1, p@3 and p@5 on points that it has not seen.
+    A trial's score is the weighted mean of p@1, p@3 and p@5 on points that it has not seen.
     """
     axes = [axis for axis in _axes(*features.shape) if axis.name not in fixed]
     if budget.seconds <= 0.0 or not axes:
@@ -190,6 +192,8 @@ def _final(
     """Judge the best trials on further splits while there is time: the best of many was partly lucky."""
     now, ends = until
     best = sorted(trials, key=lambda trial: -trial.outcome.score)[:FINALISTS]
+    while len(best) > 1 and sum(trial.seconds for trial in best) > ends - now():
+        best.pop()
     scores = np.array([trial.outcome.score for trial in best])
     price = sum(trial.seconds for trial in best)
     for split_number in range(2, 2 + FINAL_SPLITS):
