@@ -13,6 +13,7 @@ import numpy as np
 
 from bench import data, footprint, ingest, kernels, posts
 from bench.data import Ratings
+from bench.neighbours import Neighbours
 from bench.report import Figure, publish
 
 SECTIONS: dict[str, Callable[[Ratings, bool], list[Figure]]] = {
@@ -42,10 +43,15 @@ def main() -> int:
         parser.error(f"no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
     ratings = ratings_to_use(quick=options.quick)
     figures: list[Figure] = []
+    quiet: list[Figure] = []
     for name in chosen:
         print(f"{name}: {len(ratings)} ratings of {ratings.name} ...", file=sys.stderr, flush=True)
+        neighbours = Neighbours()
         figures += SECTIONS[name](ratings, options.quick)
-    return publish(figures, as_json=options.json)
+        quiet.append(
+            Figure("Neighbours", f"other processes during {name}", neighbours.cores(), "cores")
+        )
+    return publish(figures + quiet, as_json=options.json)
 
 
 if __name__ == "__main__":
