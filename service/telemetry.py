@@ -71,9 +71,10 @@ def _shared(role: str) -> list[Processor]:
 
 
 def _final(*, pretty: bool) -> Sequence[Processor]:
+    # no locals in either form: they hold ids and keys
     if pretty:
-        return [structlog.dev.ConsoleRenderer(timestamp_key="time")]
-    # no locals: they hold ids and keys
+        readable = structlog.dev.RichTracebackFormatter(show_locals=False)
+        return [structlog.dev.ConsoleRenderer(timestamp_key="time", exception_formatter=readable)]
     tracebacks = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
     return [
         structlog.processors.ExceptionRenderer(tracebacks),

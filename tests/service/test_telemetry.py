@@ -74,6 +74,24 @@ def test_a_traceback_is_data() -> None:
     assert line["exception"][0]["exc_type"] == "ValueError"
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("stream", [io.StringIO(), Terminal()], ids=["file", "terminal"])
+def test_a_traceback_shows_no_values(stream: io.StringIO) -> None:
+    set_up_logs("api", "info", stream)
+    secret = "hr_" * 3
+    try:
+        raise ValueError("oh")
+    except ValueError:
+        logger().exception("request_failed")
+        logging.getLogger("uvicorn.error").exception("it rains")
+    assert "ValueError" in stream.getvalue()
+    assert secret not in stream.getvalue()
+
+
 def test_every_name_that_is_logged_is_listed_and_every_listed_one_is_logged() -> None:
     logged = {name for path in Path("service").rglob("*.py") for name in logged_names(path)}
     assert logged == set(EVENTS) - {"library_message"}
