@@ -67,13 +67,13 @@ class _Upload:
         if block.too_long:
             self._reject(block.first, "line_too_long", self._too_long())
             return
-        bodies: dict[str, tuple[int, Body]] = {}
+        bodies: dict[str, list[tuple[int, Body]]] = {}
         for index, line in enumerate(block.text.split(b"\n"), block.first):
             if line.strip():
                 self._read(index, line, bodies)
         await self._write(bodies)
 
-    def _read(self, index: int, line: bytes, bodies: dict[str, tuple[int, Body]]) -> None:
+    def _read(self, index: int, line: bytes, bodies: dict[str, list[tuple[int, Body]]]) -> None:
         if len(line) > self._max_line:
             self._reject(index, "line_too_long", self._too_long())
             return
@@ -85,17 +85,18 @@ class _Upload:
         except TooLarge as error:
             self._reject(index, error.code, error.detail)
         else:
-            self.written.accepted += 1
-            bodies[said.item] = (index, body)
+            bodies.setdefault(said.item, []).append((index, body))
 
-    async def _write(self, bodies: dict[str, tuple[int, Body]]) -> None:
+    async def _write(self, bodies: dict[str, list[tuple[int, Body]]]) -> None:
         numbers = await self._runtime.numbers.give(bodies)
-        for item, (index, _) in bodies.items():
-            if item not in numbers:
-                self.written.accepted -= 1
+        for item, lines in bodies.items():
+            if item in numbers:
+                self.written.accepted += len(lines)
+                continue
+            for index, _ in lines:
                 self._reject(index, TooManyItems.code, self._runtime.numbers.exhausted)
         await self._runtime.catalogue.replace_items(
-            {number: bodies[item][1] for item, number in numbers.items()}
+            {number: bodies[item][-1][1] for item, number in numbers.items()}
         )
 
     def _too_long(self) -> str:

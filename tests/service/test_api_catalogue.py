@@ -140,6 +140,14 @@ def test_many_items_come_as_lines(api: Api) -> None:
     assert api("GET", "/v1/items/i1999").json()["version"] == 1
 
 
+def test_every_line_of_an_item_beyond_the_bound_is_refused(redis_url: str, namespace: str) -> None:
+    lines = '{"item": "a"}\n{"item": "b"}\n{"item": "b"}\n'
+    with Api(Settings(namespace=namespace, max_items=1), redis_url) as api:
+        summary = api("POST", "/v1/items", content=lines, headers=NDJSON).json()
+    assert (summary["accepted"], summary["rejected_total"]) == (1, 2)
+    assert [row["line"] for row in summary["rejected"]] == [2, 3]
+
+
 def pages(api: Api, path: str, limit: int) -> list[dict[str, Any]]:
     """Return all entries of a list, page by page."""
     found: list[dict[str, Any]] = []
