@@ -4,6 +4,7 @@
 for the writes, where each microsecond counts and msgspec is the parser.
 """
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
@@ -86,9 +87,10 @@ class Route(APIRoute):
         await super().handle(scope, receive, send)
 
     def _check_parameters(self, query: bytes) -> None:
-        names = [name for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True)]
-        unknown = sorted(set(names) - self.parameters)
-        twice = sorted({name for name in names if names.count(name) > 1})
+        pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+        names = Counter(name for name, _ in pairs)
+        unknown = sorted(names.keys() - self.parameters)
+        twice = sorted(name for name, n in names.items() if n > 1)
         known = ", ".join(sorted(self.parameters)) or "none"
         if unknown:
             _refuse(unknown[0], f"this route has no such parameter; it knows: {known}")

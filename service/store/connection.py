@@ -23,6 +23,9 @@ AsyncClient = redis.asyncio.Redis
 SOCKET_TIMEOUT_S = 5.0
 """A reply that takes longer counts as lost; longer than any BLOCK that we send."""
 
+NOT_NOW = ("MISCONF ", "NOREPLICAS ", "UNBLOCKED ")
+"""How errors begin that pass, and that redis-py has no class for: a full disk, replicas gone, a failover."""
+
 
 def connect(url: str, *, role: str, timeout_s: float = SOCKET_TIMEOUT_S) -> redis.Redis:
     """Return a client whose connections are named ``hedgerow-<role>``; it connects when first used."""
@@ -70,3 +73,7 @@ def store_errors() -> Iterator[None]:
         raise StoreUnavailable(
             "Redis is a read-only replica: give the primary's address"
         ) from error
+    except redis_errors.ResponseError as error:
+        if not str(error).startswith(NOT_NOW):
+            raise
+        raise StoreUnavailable(f"Redis refuses for now ({error}): see its log") from error

@@ -3,11 +3,14 @@
 import json
 import re
 import socket
+import time
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import redis
 from fastapi.routing import APIRoute
 
 from service.api.auth import ROLES, is_loopback
@@ -15,6 +18,7 @@ from service.api.problems import CODES, MEDIA_TYPE
 from service.settings import Settings
 from service.store.api_keys import Role
 from tests.api import JSON, NDJSON, Api, served
+from tests.server import wait_until
 from tests.service.test_api_ids import exchange
 
 KEY = "0123456789ab"
@@ -73,6 +77,14 @@ def test_unknown_parameters_are_refused(api: Api, method: str, route: str) -> No
     answer = call(api, method, route, "?colour=green")
     problem = check_problem(answer, 422, "invalid_request")
     assert problem["errors"][0]["field"] == "query.colour"
+
+
+def test_many_parameters_take_no_time(api: Api) -> None:
+    query = "&".join(f"p{i}=" for i in range(8_000))
+    started = time.thread_time()
+    check_problem(api("GET", f"/v1/stats?{query}"), 422, "invalid_request")
+    # looking each name up among all of them takes most of a second, and everybody waits
+    assert time.thread_time() - started < 0.3
 
 
 @pytest.mark.parametrize("route", sorted({route for _, route in ROLES}))
@@ -165,6 +177,23 @@ def test_a_store_that_is_gone_is_a_503_everywhere(private_server: Any, namespace
                 assert problem["missing"] == ["store"]
             else:
                 check_problem(call(api, method, route), 503, "store_unavailable")
+
+
+def test_a_store_that_cannot_write_its_files_is_a_503(private_server: Any, namespace: str) -> None:
+    with redis.Redis.from_url(private_server.url) as client:
+        files = Path(client.config_get("dir")["dir"])
+        # a folder in the place of the file: then the server takes no writes, as with a full disk
+        (files / "dump.rdb" / "x").mkdir(parents=True)
+        client.config_set("save", "3600 1")
+        with Api(Settings(namespace=namespace), private_server.url) as api:
+            client.bgsave()
+            wait_until(lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err")
+            api.runtime.appender._lanes[0]._log._retry_s = 0.05
+            rating = call(api, "POST", "/v1/ratings")
+            for refused in (api("PUT", "/v1/items/a", json={}), rating):
+                check_problem(refused, 503, "store_unavailable")
+            client.config_set("save", "")
+            assert api("PUT", "/v1/items/a", json={}).status_code == 200
 
 
 @pytest.mark.parametrize("role", ["read", "write", "admin"])
