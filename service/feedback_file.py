@@ -25,6 +25,8 @@ from service.ratings_file import (
 
 ROWS = 50_000
 """Rows of one part."""
+BOM = b"\xef\xbb\xbf"
+"""What some editors put before the first line."""
 
 
 class Line(msgspec.Struct, omit_defaults=True):
@@ -110,7 +112,7 @@ def _time(given: float | str | None) -> str | None:
 def _is_ndjson(path: Path) -> bool:
     for line in _lines(path):
         if line.strip():
-            return line.lstrip(b"\xef\xbb\xbf \t").startswith(b"{")
+            return line.removeprefix(BOM).lstrip().startswith(b"{")
     return False
 
 
@@ -123,8 +125,9 @@ def _ndjson_parts(path: Path, rows: int) -> Iterator[Part]:
     with path.open("rb") as raw:
         for number, line in enumerate(_unpacked(path, raw), 1):
             try:
-                if line.strip():
-                    good.append(decode(line).line())
+                text = line.removeprefix(BOM) if number == 1 else line
+                if text.strip():
+                    good.append(decode(text).line())
                     part.numbers.append(number)
             except (msgspec.DecodeError, UnicodeDecodeError, ValueError, OverflowError) as error:
                 part.faults.append((number, str(error)[:200]))

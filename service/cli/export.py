@@ -4,7 +4,7 @@ import asyncio
 import csv
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated, BinaryIO, Literal
 
@@ -15,6 +15,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from service.cli import options
 from service.cli.store import open_store, say
+from service.errors import Misconfigured
 from service.export import export as histories
 from service.feedback_file import Line
 from service.settings import Settings, load_settings
@@ -41,10 +42,19 @@ def export(
     whether it runs or not.
     """
     settings = load_settings(data_dir=data_dir)
-    target = output.open("wb") if output is not None else nullcontext(sys.stdout.buffer)
-    with open_store(settings) as url, target as out:
+    # the store first: a file that is there is not emptied for nothing
+    with open_store(settings) as url, _opened(output) as out:
         users, events = asyncio.run(_write(settings, url, out, form))
     say(f"{events:,} events of {users:,} users")
+
+
+def _opened(output: Path | None) -> AbstractContextManager[BinaryIO]:
+    if output is None:
+        return nullcontext(sys.stdout.buffer)
+    try:
+        return output.open("wb")
+    except OSError as error:
+        raise Misconfigured(f"cannot write {output} ({error.strerror}): name another") from error
 
 
 async def _write(settings: Settings, url: str, out: BinaryIO, form: Format) -> tuple[int, int]:

@@ -171,6 +171,22 @@ def test_a_service_that_is_not_there_is_said_in_one_line(tmp_path: Path) -> None
         import_file.send(client, file)
 
 
+def test_an_export_to_nowhere_is_said_in_one_line(running: ServiceProcess) -> None:
+    target = running.log / "histories"
+    done = hedgerow("export", "-o", str(target), "--data-dir", str(running.log.parent))
+    assert done.returncode == 2
+    assert done.stderr.decode().splitlines() == [
+        f"hedgerow: cannot write {target} (Not a directory): name another"
+    ]
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+    file = tmp_path / "ratings.ndjson"
+    file.write_bytes(b'\xef\xbb\xbf{"user": "a", "item": "b", "rating": 3}\n')
+    [part] = read_parts(file)
+    assert (part.faults, part.numbers) == ([], [1])
+
+
 def test_parts_have_keys_of_their_place_and_content(tmp_path: Path) -> None:
     file = tmp_path / "ratings.csv"
     file.write_text("user,item,rating\n" + "a,b,3\n" * 7)
