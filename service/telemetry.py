@@ -13,6 +13,7 @@ import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
 EVENTS = {
+    "change_feed_failed": "following a partition's commits failed unforeseen; it begins again after a pause",
     "child_ended": "a child process ended by itself; it is started again after a pause",
     "child_started": "the supervisor started a child process",
     "client_disconnected": "a client went away in the middle of a body; its complete rows are kept",

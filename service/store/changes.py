@@ -15,6 +15,7 @@ from service.errors import StoreUnavailable
 from service.store.codec import AWAITED_ANSWER, LEARNED
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
+from service.telemetry import logger
 
 BLOCK_MS = 2_000
 COMMITS_READ = 64
@@ -34,14 +35,30 @@ class ChangeFollower:
         self._feeds = [
             _Feed(client, PartitionKeys(namespace, partition)) for partition in range(partitions)
         ]
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closing = False
 
     def start(self) -> None:
         """Begin to follow."""
-        self._tasks = [asyncio.create_task(feed.follow()) for feed in self._feeds]
+        for feed in self._feeds:
+            self._follow(feed)
+
+    def _follow(self, feed: "_Feed") -> None:
+        if not self._closing:
+            task = asyncio.create_task(feed.follow())
+            self._tasks.add(task)
+            task.add_done_callback(lambda ended: self._ended(feed, ended))
+
+    def _ended(self, feed: "_Feed", task: asyncio.Task[None]) -> None:
+        """Never end in silence: without its feed a process would let everybody wait in vain."""
+        self._tasks.discard(task)
+        if not task.cancelled():
+            logger().error("change_feed_failed", exc_info=task.exception())
+            asyncio.get_running_loop().call_later(LONGEST_PAUSE_S, self._follow, feed)
 
     async def close(self) -> None:
         """Stop following."""
+        self._closing = True
         pending = set(self._tasks)
         while pending:
             for task in pending:

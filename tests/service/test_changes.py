@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import numpy as np
 import redis.asyncio
+from structlog.testing import capture_logs
 
 from service.store.changes import ChangeFollower
 from service.store.codec import AWAITED_ANSWER, DUPLICATE, LEARNED
@@ -64,6 +65,26 @@ def test_what_was_learned_before_is_known_without_the_feed(redis_url: str, names
             await client.hset(keys.state, "watermark", 42)  # type: ignore[misc]
             # the feed never says so: the state is read again when the feed is silent
             await follower.reached(0, 42)
+
+    asyncio.run(story())
+
+
+def test_an_unforeseen_failure_is_logged_and_the_feed_goes_on(
+    redis_url: str, namespace: str
+) -> None:
+    keys = PartitionKeys(namespace, 0)
+
+    async def story() -> None:
+        async with connect_async(redis_url, role="test") as client:
+            await client.hset(keys.state, "watermark", "nonsense")  # type: ignore[misc]
+            with capture_logs() as logged:
+                async with following(redis_url, namespace) as (follower, _):
+                    async with asyncio.timeout(20):
+                        while not logged:  # noqa: ASYNC110 - a list says nothing when it grows
+                            await asyncio.sleep(0.01)
+                    await client.hset(keys.state, "watermark", 5)  # type: ignore[misc]
+                    await follower.reached(0, 5)
+            assert logged[0]["event"] == "change_feed_failed"
 
     asyncio.run(story())
 
