@@ -108,7 +108,7 @@ class Settings(BaseSettings):
     """Most records of one user's history; beyond it the least useful go first."""
     log_max_bytes: Annotated[int, Field(ge=1 << 16)] = 256 << 20
     """Most bytes of events waiting to be learned; beyond it writes are refused with 503."""
-    commit_max_bytes: Annotated[int, Field(ge=1 << 16)] = 4 << 20
+    commit_max_bytes: Annotated[int, Field(ge=1 << 16)] = 2 << 20
     """Most bytes of one commit: bounds how long other clients of Redis wait."""
     commit_max_ms: Annotated[int, Field(ge=1)] = 1_000
     """Longest time between two commits under load."""
