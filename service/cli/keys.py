@@ -30,7 +30,7 @@ def create(
 ) -> None:
     """Make a key and print it, this once."""
     settings = load_settings(data_dir=data_dir)
-    with open_store(settings) as url, connect(url, role="keys") as client:
+    with open_store(settings, create=True) as url, connect(url, role="keys") as client:
         key, secret = create_key(client, settings.namespace, role, name)
     if as_json:
         typer.echo(json.dumps({"id": key.id, "role": key.role, "name": key.name, "key": secret}))

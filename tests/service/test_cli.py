@@ -98,6 +98,14 @@ def test_a_key_that_is_not_there_cannot_be_revoked(running: ServiceProcess) -> N
     assert "no key" in said.stderr
 
 
+@pytest.mark.parametrize("verb", [["export"], ["rebuild"], ["keys", "list"]])
+def test_a_verb_that_reads_makes_no_data_directory(verb: list[str], tmp_path: Path) -> None:
+    said = hedgerow(*verb, "--data-dir", str(tmp_path / "elsewhere"))
+    assert said.returncode == 2
+    assert "--data-dir" in said.stderr
+    assert not (tmp_path / "elsewhere").exists()
+
+
 def test_doctor_finds_a_running_service_well(running: ServiceProcess) -> None:
     said = hedgerow("doctor", "--json", "--data-dir", str(running.log.parent))
     report = json.loads(said.stdout)
