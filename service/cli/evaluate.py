@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
@@ -19,13 +18,15 @@ from core.online.aggregators import AggregatorName
 from core.online.experts import Init, Step, Variant
 from core.online.model import Scale
 from core.online.recipes import Given
+from service.cli import options
 from service.cli.evaluate_labels import labels
 from service.cli.evaluate_topk import topk
 from service.cli.evaluation import Experts, Model, Order, Request, evaluate_online
+from service.cli.store import say
 from service.errors import ServiceError
 from service.ratings_file import read_ratings
 
-eval_app = typer.Typer(help="How good the models are on a data set.", no_args_is_help=True)
+eval_app = options.verb()
 _errors = Console(stderr=True)
 
 
@@ -104,7 +105,7 @@ def online(
     step: Annotated[Step, typer.Option(help="Clip at 0, or solve the constrained step")] = "clip",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout")] = False,
 ) -> None:
-    """Predict, then learn, each rating of one part of FILE in a single pass; test on the rest."""
+    """Predict, then learn, each rating of one part of RATINGS in a single pass; test on the rest."""
     settled: dict[str, float | None] = {"c": c, "eps": eps, "delta": delta}
     given = Given(**{key: value for key, value in settled.items() if value is not None})  # type: ignore[typeddict-item]
     try:
@@ -124,8 +125,7 @@ def online(
         )
         report = _with_progress(ratings, request)
     except (CoreError, ServiceError) as error:
-        message = f"[bold red]Error:[/] {escape(str(error))}"
-        _errors.print(message, highlight=False, soft_wrap=True)
+        say(f"hedgerow: {error}")
         raise typer.Exit(2) from error
     if as_json:
         typer.echo(json.dumps(report))

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
 from core.errors import ConfigError, CoreError
 from service.cli.labels_evaluation import Model, Request, evaluate_labels
+from service.cli.store import say
 from service.errors import ServiceError
 from service.xmlc_file import read_xmlc
 
@@ -42,8 +42,7 @@ def labels(
         request = Request(model, revealed, _parse_given(given or []), budget_s, seed)
         report = _with_progress(train, test, request)
     except (CoreError, ServiceError) as error:
-        message = f"[bold red]Error:[/] {escape(str(error))}"
-        _errors.print(message, highlight=False, soft_wrap=True)
+        say(f"hedgerow: {error}")
         raise typer.Exit(2) from error
     if as_json:
         typer.echo(json.dumps(report))

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
 from core.errors import ConfigError, CoreError
+from service.cli.store import say
 from service.cli.topk_evaluation import Model, Request, evaluate_topk
 from service.errors import ServiceError
 from service.ratings_file import read_ratings
@@ -38,8 +38,7 @@ def topk(
         request = Request(model, _parse_ks(k), _parse_given(given or []), budget_s, seed)
         report = _with_progress(train, test, request)
     except (CoreError, ServiceError) as error:
-        message = f"[bold red]Error:[/] {escape(str(error))}"
-        _errors.print(message, highlight=False, soft_wrap=True)
+        say(f"hedgerow: {error}")
         raise typer.Exit(2) from error
     if as_json:
         typer.echo(json.dumps(report))
