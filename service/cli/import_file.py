@@ -21,6 +21,7 @@ from service.cli import options
 from service.cli.store import say
 from service.client import Receipt, ServiceClient
 from service.feedback_file import Part, read_parts
+from service.ratings_file import BadRatingsFile
 
 STREAM = "/v1/ratings/stream"
 SHOWN = 20
@@ -72,7 +73,8 @@ def import_file(
     """Send a file of ratings to a running service.
 
     A CSV needs a header with user,item,rating and may have timestamp; NDJSON may hold what POST /v1/ratings
-    takes. A connection that breaks is taken up again, and a file that is imported twice within the service's
+    takes. A line of NDJSON that is no event is rejected and the others go on; a line of a CSV that cannot be
+    read ends the import: mend it and import the file again. A connection that breaks is taken up again, and a file that is imported twice within the service's
     dedupe window (the last 1 000 000 events, 24 hours) counts once. The exit code is 1 if a row was rejected.
     """
     with readable(file) as path, ServiceClient(url, key) as client:
@@ -95,7 +97,10 @@ def readable(file: Path) -> Iterator[Path]:
     with tempfile.NamedTemporaryFile(prefix="hedgerow-", suffix=".ratings") as copy:
         shutil.copyfileobj(sys.stdin.buffer, copy)
         copy.flush()
-        yield Path(copy.name)
+        try:
+            yield Path(copy.name)
+        except BadRatingsFile as error:
+            raise BadRatingsFile(str(error).replace(copy.name, "standard input", 1)) from error
 
 
 def send(client: ServiceClient, path: Path) -> Summary:
