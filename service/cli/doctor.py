@@ -31,7 +31,7 @@ from service.store.inspection import (
     inspect_partition,
     inspect_server,
 )
-from service.store.namespace import open_namespace, read_namespace
+from service.store.namespace import open_namespace, read_namespace, scale_text
 from service.supervisor import ONE_THREAD
 
 app = options.verb()
@@ -141,11 +141,12 @@ def _store(settings: Settings, url: str) -> Iterator[Finding]:
         if namespace is None:
             yield Finding("namespace", f"{settings.namespace}: nothing stored yet")
             return
+        found = asdict(namespace) | {"scale": scale_text(namespace.scale)}
         try:
             open_namespace(client, settings)
-            yield Finding("namespace", asdict(namespace))
+            yield Finding("namespace", found)
         except Misconfigured as error:
-            yield Finding("namespace", asdict(namespace), error.detail)
+            yield Finding("namespace", found, error.detail)
         for partition in range(namespace.partitions):
             yield _partition(inspect_partition(client, namespace.name, partition))
 
@@ -174,6 +175,6 @@ def _show(findings: list[Finding]) -> None:
 def _text(value: Any) -> str:
     if isinstance(value, dict):
         # the table of kinds is as long as everything else together: it is in the JSON form
-        lines = [f"{name} = {inner}" for name, inner in value.items() if name != "kinds"]
+        lines = [f"{name} = {_text(one)}" for name, one in value.items() if name != "kinds"]
         return "\n".join(lines)
-    return str(value)
+    return "none" if value is None else str(value)

@@ -101,7 +101,7 @@ def scale_of(text: str) -> Scale:
 
 def scale_text(scale: Scale) -> str:
     """Write LOW:HIGH such that ``scale_of`` gives the same scale."""
-    return f"{scale.low!r}:{scale.high!r}"
+    return ":".join(repr(end).removesuffix(".0") for end in (scale.low, scale.high))
 
 
 def namespace_of(name: str, stored: dict[str, str]) -> Namespace:
