@@ -31,7 +31,8 @@ def rebuild(
     """Learn everything anew from the histories, with the experts that the settings name.
 
     Reads and writes go on meanwhile. After a change of HEDGEROW_EXPERTS or HEDGEROW_AGGREGATOR: run this
-    with the new settings, then start api and learners anew with them. With --into the exit code is 1 if
+    with the new settings, then start api and learners anew with them; until then predictions answer 503,
+    and `hedgerow serve` with the old ones stops at the next event. With --into the exit code is 1 if
     the rows differ from those of the present namespace.
     """
     settings = load_settings(data_dir=data_dir)
