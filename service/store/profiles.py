@@ -65,6 +65,11 @@ class ProfileReader:
             answer = await self._await(self._client.hgetall(self._keys[partition].state))
         return PartitionState.of(cast("dict[bytes, bytes]", answer))
 
+    async def fits(self) -> bool:
+        """Return whether the stored rows belong to this process's experts, in every partition."""
+        states = [await self.state(partition) for partition in range(self._namespace.partitions)]
+        return all(self._is_ours(state) for state in states)
+
     async def rows(self, user: str, items: Sequence[int | None]) -> RowsAnswer:
         """Return a user's row, the rows of items by number, and the shared state, all of one moment.
 
@@ -119,8 +124,11 @@ class ProfileReader:
                 pipe.hgetall(keys.online(generation))
             return await pipe.execute()
 
+    def _is_ours(self, state: PartitionState) -> bool:
+        return not state.epoch or state.fingerprint == self._model.fingerprint.hex()
+
     def _check(self, state: PartitionState) -> None:
-        if state.epoch and state.fingerprint != self._model.fingerprint.hex():
+        if not self._is_ours(state):
             raise NotReady(
                 "the stored rows belong to another set of experts: start this process with the settings "
                 "of the learner, or run `hedgerow rebuild`"

@@ -131,6 +131,9 @@ def test_rows_of_other_experts_are_never_predicted_from(redis_url: str, namespac
         answer = api("GET", "/v1/users/ada/predictions/x")
         assert (answer.status_code, answer.json()["code"]) == (503, "not_ready")
         assert "rebuild" in answer.json()["detail"]
+        ready = api("GET", "/readyz")
+        assert (ready.status_code, ready.json()["code"]) == (503, "not_ready")
+        assert "rebuild" in ready.json()["detail"]
 
 
 def test_history_is_paged_newest_first_and_what_comes_in_moves_nothing(learned_api: Api) -> None:
