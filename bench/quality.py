@@ -178,7 +178,7 @@ def main() -> int:
     for name in chosen:
         print(f"{name} ...", file=sys.stderr, flush=True)
         figures += SECTIONS[name](range(options.seeds))
-    return publish(figures, as_json=options.json)
+    return publish(figures, as_json=options.json, data="../shared/data")
 
 
 if __name__ == "__main__":

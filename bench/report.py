@@ -98,14 +98,15 @@ def _processor() -> str:
     return names[0].partition(":")[2].strip() if names else platform.machine()
 
 
-def publish(figures: Sequence[Figure], *, as_json: bool) -> int:
+def publish(figures: Sequence[Figure], *, as_json: bool, data: str) -> int:
     """Print everything; return the exit code, 1 if a figure misses its bar."""
+    where = machine() | {"data": data}
     failed = [figure for figure in figures if figure.passes is False]
     if as_json:
         rows = [asdict(figure) | {"passes": figure.passes} for figure in figures]
-        print(json.dumps({"machine": machine(), "figures": rows}, indent=1))
+        print(json.dumps({"machine": where, "figures": rows}, indent=1))
     else:
-        print("\n" + ", ".join(f"{name} {value}" for name, value in machine().items()) + "\n")
+        print("\n" + ", ".join(f"{name} {value}" for name, value in where.items()) + "\n")
         print(markdown(figures))
         print(f"{len(failed)} of {len(figures)} figures miss their bar" if failed else "all pass")
     return 1 if failed else 0
