@@ -8,7 +8,7 @@ from core.online.model import OnlineModel
 from service.errors import NotReady
 from service.ingest import Appender
 from service.online import online_model
-from service.serving import Serving
+from service.serving.predictions import Serving
 from service.settings import Settings
 from service.store.api_keys import ApiKeys
 from service.store.catalogue import Catalogue

@@ -1,0 +1,1 @@
+"""What an api process answers with: predictions, ranking models, what it keeps in memory."""
