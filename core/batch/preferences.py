@@ -1,0 +1,138 @@
+"""What the rankers learn and fold in of a history: one reading for trainer, gate, serving and follower.
+
+Of several events of a pair the latest rating and the strongest other kind count (the latest of equals). Each is
+evidence for the item or against it; the two add up. A pair whose evidence is nothing is no preference.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.interactions import Interactions
+from core.meaning import RATING, KindTable, Mask, meaning
+from core.types import F32, F64, I32, I64, U8
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """n preferences of a user, and the m items that count as seen; both rise."""
+
+    item_ix: I32
+    """(n,)"""
+    weight: F32
+    """(n,), above 0: |evidence|."""
+    target: F32
+    """(n,): 1 for a positive, 0 for a negative."""
+    seen: I32
+    """(m,)"""
+
+    def within(self, n_items: int) -> "Preferences":
+        """Return the part that a model of the first ``n_items`` items knows; what is seen stays whole."""
+        n = int(np.searchsorted(self.item_ix, n_items))
+        return Preferences(self.item_ix[:n], self.weight[:n], self.target[:n], self.seen)
+
+
+def preferences(
+    item: NDArray[Any],
+    kind: U8,
+    value: F32,
+    sequence: I64,
+    table: KindTable,
+    *,
+    low: float,
+    high: float,
+) -> Preferences:
+    """Return what n records of one user say.
+
+    Equation   evidence = sign(latest rating) + sign(k) weight(k), k the strongest kind;
+               weight = |evidence|, target = [evidence > 0]
+    Shapes     item (n,) numbers · kind (n,) codes · value (n,) ratings on low..high · sequence (n,) their order
+
+    >>> stars = np.array([5, 1, 3], np.float32)
+    >>> one = preferences(
+    ...     np.array([7, 4, 9]), np.zeros(3, np.uint8), stars, np.arange(3), KindTable.of([]), low=1, high=5
+    ... )
+    >>> one.item_ix.tolist(), one.target.tolist(), one.seen.tolist()
+    ([4, 7], [0.0, 1.0], [4, 7, 9])
+    """
+    items, evidence, seen = _evidence(
+        item.astype(np.int64), kind, value, sequence, table, low=low, high=high
+    )
+    says = evidence != 0.0
+    return Preferences(
+        items[says].astype(np.int32),
+        np.abs(evidence[says]).astype(np.float32),
+        (evidence[says] > 0.0).astype(np.float32),
+        items[seen].astype(np.int32),
+    )
+
+
+def preference_rows(
+    user_ix: I64,
+    item: NDArray[Any],
+    kind: U8,
+    value: F32,
+    sequence: I64,
+    table: KindTable,
+    *,
+    low: float,
+    high: float,
+    n_users: int,
+    n_items: int,
+) -> tuple[Interactions, Interactions]:
+    """Return the preferences of many users and what they have seen, a row for each user.
+
+    The same as ``preferences`` user by user, for the first ``n_items`` items: user_ix (n,) names the user of
+    each record.
+    """
+    known = item < n_items
+    width = max(n_items, 1)
+    pair = user_ix[known] * width + item[known]
+    pairs, evidence, seen = _evidence(
+        pair, kind[known], value[known], sequence[known], table, low=low, high=high
+    )
+    says = evidence != 0.0
+    learned = _rows(pairs[says], width, n_users, evidence[says])
+    return learned, _rows(pairs[seen], width, n_users)
+
+
+def _evidence(
+    pair: I64,
+    kind: U8,
+    value: F32,
+    sequence: I64,
+    table: KindTable,
+    *,
+    low: float,
+    high: float,
+) -> tuple[I64, F64, Mask]:
+    """Return the distinct pairs, rising, the evidence of each, and whether it counts as seen."""
+    if pair.size == 0:
+        return pair, np.empty(0), np.empty(0, np.bool_)
+    means = meaning(kind, value, table, low=low, high=high)
+    rated = kind == RATING
+    # of a pair the other kinds first, by strength, then the ratings; the latest last
+    order = np.lexsort((sequence, np.where(rated, 0.0, means.weight), rated, pair))
+    pair, rated = pair[order], rated[order]
+    new_pair = np.ones(pair.size, np.bool_)
+    new_pair[1:] = pair[1:] != pair[:-1]
+    counts = np.ones(pair.size, np.bool_)
+    counts[:-1] = new_pair[1:] | (rated[1:] != rated[:-1])
+    signed = np.where(counts, (means.weight * means.sign)[order], 0.0)
+    first = np.flatnonzero(new_pair)
+    evidence: F64 = np.add.reduceat(signed, first)
+    seen: Mask = np.logical_or.reduceat(means.hides[order], first)
+    return pair[first], evidence, seen
+
+
+def _rows(pairs: I64, width: int, n_users: int, evidence: F64 | None = None) -> Interactions:
+    user_ix, item_ix = np.divmod(pairs, width)
+    ptr = np.searchsorted(user_ix, np.arange(n_users + 1)).astype(np.int64)
+    weight = target = None
+    if evidence is not None:
+        size = np.abs(evidence).astype(np.float32)
+        weight = None if (size == 1.0).all() else size
+        target = None if (evidence > 0.0).all() else (evidence > 0.0).astype(np.float32)
+    return Interactions(width, ptr, item_ix.astype(np.int32), weight, target)

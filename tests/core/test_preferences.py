@@ -1,0 +1,130 @@
+"""What a history says to the rankers, against a naive reading event by event."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.batch.preferences import Preferences, preference_rows, preferences
+from core.meaning import KindTable
+
+VIEW, LIKE, DISLIKE, PURCHASE, IMPRESSION = 1, 3, 4, 5, 6
+ROWS = [
+    (VIEW, 0.2, 1, False),
+    (LIKE, 1.0, 1, True),
+    (DISLIKE, 1.0, -1, True),
+    (PURCHASE, 2.0, 1, True),
+    (IMPRESSION, 0.0, 0, False),
+]
+TABLE = KindTable.of(ROWS)
+
+EVENTS = st.lists(
+    st.tuples(st.integers(0, 5), st.sampled_from([0, 0, 1, 3, 4, 5, 6]), st.integers(1, 5)),
+    max_size=40,
+)
+
+
+def read(events: list[tuple[int, int, float]], order: list[int] | None = None) -> Preferences:
+    """Events are (item, kind, rating), oldest first."""
+    order = list(range(len(events))) if order is None else order
+    item, kind, value = (np.array([events[at][part] for at in order]) for part in range(3))
+    return preferences(
+        item.astype(np.uint32),
+        kind.astype(np.uint8),
+        value.astype(np.float32),
+        np.array(order, np.int64),
+        TABLE,
+        low=1,
+        high=5,
+    )
+
+
+def naive(events: list[tuple[int, int, float]]) -> tuple[dict[int, float], set[int]]:
+    """Evidence by item, and what is seen."""
+    table = {code: (weight, sign, hides) for code, weight, sign, hides in ROWS}
+    rating: dict[int, float] = {}
+    strongest: dict[int, tuple[float, int]] = {}
+    seen = set()
+    for item, kind, value in events:
+        if kind == 0:
+            rating[item] = 1.0 if value >= 4 else -1.0 if value <= 2 else 0.0
+            seen.add(item)
+            continue
+        weight, sign, hides = table[kind]
+        if weight >= strongest.get(item, (0.0, 0))[0]:
+            strongest[item] = weight, sign
+        if hides:
+            seen.add(item)
+    evidence = {
+        item: rating.get(item, 0.0) + np.prod(strongest.get(item, (0.0, 0)))
+        for item in {item for item, _, _ in events}
+    }
+    return {item: float(size) for item, size in evidence.items() if size}, seen
+
+
+def as_evidence(found: Preferences) -> dict[int, float]:
+    signed = np.where(found.target > 0, found.weight, -found.weight).astype(np.float64)
+    return dict(zip(found.item_ix.tolist(), signed.round(6).tolist(), strict=True))
+
+
+@given(events=EVENTS)
+def test_the_latest_rating_and_the_strongest_kind_add_up(events) -> None:
+    found = read(events)
+    evidence, seen = naive(events)
+    assert as_evidence(found) == {item: round(size, 6) for item, size in evidence.items()}
+    assert set(found.seen.tolist()) == seen
+    assert (np.diff(found.item_ix) > 0).all()
+    assert (np.diff(found.seen) > 0).all()
+
+
+@given(events=EVENTS, data=st.data())
+def test_the_sequence_alone_is_the_order(events, data) -> None:
+    order = data.draw(st.permutations(range(len(events))))
+    assert as_evidence(read(events, order)) == as_evidence(read(events))
+
+
+@given(histories=st.lists(EVENTS, min_size=1, max_size=4))
+def test_many_users_at_once_are_read_as_each_alone(histories) -> None:
+    events = [(u, *event) for u, history in enumerate(histories) for event in history]
+    columns = np.array(events, np.int64).reshape(-1, 4)
+    learned, seen = preference_rows(
+        columns[:, 0],
+        columns[:, 1],
+        columns[:, 2].astype(np.uint8),
+        columns[:, 3].astype(np.float32),
+        np.arange(len(events)),
+        TABLE,
+        low=1,
+        high=5,
+        n_users=len(histories),
+        n_items=4,
+    )
+    for u, history in enumerate(histories):
+        alone = read(history).within(4)
+        row = slice(learned.ptr[u], learned.ptr[u + 1])
+        assert learned.item_ix[row].tolist() == alone.item_ix.tolist()
+        weight = np.ones(len(learned)) if learned.weight is None else learned.weight
+        target = np.ones(len(learned)) if learned.target is None else learned.target
+        assert weight[row].tolist() == alone.weight.tolist()
+        assert target[row].tolist() == alone.target.tolist()
+        row = slice(seen.ptr[u], seen.ptr[u + 1])
+        assert seen.item_ix[row].tolist() == [item for item in alone.seen.tolist() if item < 4]
+
+
+def test_an_impression_says_nothing_and_hides_nothing() -> None:
+    found = read([(2, IMPRESSION, 0)])
+    assert (found.item_ix.size, found.seen.size) == (0, 0)
+
+
+def test_a_middling_rating_is_seen_and_no_more() -> None:
+    found = read([(2, 0, 3)])
+    assert (found.item_ix.tolist(), found.seen.tolist()) == ([], [2])
+
+
+def test_a_purchase_outweighs_a_bad_rating() -> None:
+    assert as_evidence(read([(1, PURCHASE, 0), (1, 0, 1)])) == {1: 1.0}
+
+
+def test_no_events_no_preferences() -> None:
+    found = read([])
+    assert (found.item_ix.size, found.seen.size) == (0, 0)
+    assert (found.item_ix.dtype, found.weight.dtype) == (np.int32, np.float32)
