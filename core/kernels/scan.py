@@ -1,0 +1,112 @@
+"""The best items of one user where a process serves: serial, without the GIL, exclusions and a mask inside the scan.
+
+``core.kernels.topk`` does the same for all users at once, on all threads. Better means a higher score, at equal
+scores the lower item number. A NaN score never enters a list.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.kernels.jit import helper, kernel
+from core.types import F32, I32
+
+TILE = 4096
+"""Items scored together: their scores stay in the cache while the best are taken."""
+STRIP = 16
+"""Scores that are compared with the worst kept one at a time."""
+
+Mask = NDArray[np.bool_]
+
+
+@helper
+def _sift(score: F32, item: I32, size: int) -> None:
+    """Restore the heap whose root, the worst entry, was replaced."""
+    at = 0
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        other = child + 1
+        if other < size and (
+            score[other] < score[child]
+            or (score[other] == score[child] and item[other] > item[child])
+        ):
+            child = other
+        if score[at] < score[child] or (score[at] == score[child] and item[at] > item[child]):
+            return
+        score[at], score[child] = score[child], score[at]
+        item[at], item[child] = item[child], item[at]
+        at = child
+
+
+@helper
+def _offer(
+    scores: F32, first: int, excluded: I32, allowed: Mask, at: int, item: I32, score: F32
+) -> int:
+    """Offer the items from number ``first`` on to the heap; returns the next place in ``excluded``."""
+    n = scores.size
+    whole = n - n % STRIP
+    for start in range(0, n, STRIP):
+        end = n
+        better = 1
+        if start < whole:
+            end = start + STRIP
+            better = 0
+            worst = score[0]
+            for j in range(STRIP):  # of known length, without branches: one comparison of vectors
+                better += scores[start + j] > worst
+        if better > 0:
+            for y in range(start, end):
+                # items come in rising order: one that only equals the worst kept is worse than it
+                if scores[y] > score[0] and (allowed.size == 0 or allowed[first + y]):
+                    while at < excluded.size and excluded[at] < first + y:
+                        at += 1
+                    if not (at < excluded.size and excluded[at] == first + y):
+                        score[0] = scores[y]
+                        item[0] = first + y
+                        _sift(score, item, item.size)
+    return at
+
+
+@helper
+def _order(item: I32, score: F32) -> None:
+    """Turn the heap into a list, best first."""
+    for size in range(item.size - 1, 0, -1):
+        score[0], score[size] = score[size], score[0]
+        item[0], item[size] = item[size], item[0]
+        _sift(score, item, size)
+
+
+@kernel
+def scan(user: F32, item_factors: F32, excluded: I32, allowed: Mask, item: I32, score: F32) -> None:
+    """Write one user's best items, best first, into ``item`` and ``score``.
+
+    Equation   argmax_k of q_y . p over all y that are allowed and not excluded
+    Symbols    user p (g,) · item_factors q (n, g) C-order · excluded (e,) rising · allowed (n,), or (0,): all are
+               item, score (k,), k >= 1; -1, -inf where items run out
+    Cost       O(n g + n log k), bound by reading q once; allocates one tile of scores
+    Reference  tests/core/reference_scan.py::scan
+    """
+    item[:] = -1
+    score[:] = -np.inf
+    n = item_factors.shape[0]
+    scores = np.empty(min(n, TILE), np.float32)
+    at = 0
+    for first in range(0, n, TILE):
+        tile = scores[: min(TILE, n - first)]
+        np.dot(item_factors[first : first + TILE], user, tile)
+        at = _offer(tile, first, excluded, allowed, at, item, score)
+    _order(item, score)
+
+
+@kernel
+def select(scores: F32, excluded: I32, allowed: Mask, item: I32, score: F32) -> None:
+    """Write the best items, best first, of a ready score for each.
+
+    Equation   argmax_k of s_y over all y that are allowed and not excluded
+    Symbols    scores s (n,) · the others as in ``scan``
+    Cost       O(n log k); allocates nothing
+    Reference  tests/core/reference_scan.py::select
+    """
+    item[:] = -1
+    score[:] = -np.inf
+    _offer(scores, 0, excluded, allowed, 0, item, score)
+    _order(item, score)
