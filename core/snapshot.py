@@ -6,13 +6,16 @@ Nothing is pickled; arrays travel as their bytes, little-endian and C-ordered.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.batch.features import FeatureMap
+from core.batch.nystroem import Nystroem
+from core.batch.ocmf_users import StructuredUsers
 from core.batch.row_objective import RowObjective
 from core.errors import SnapshotFormat
 
@@ -20,7 +23,12 @@ SCHEMA = 1
 TYPES = ("<f4", "<f8", "<i4", "<i8", "<u4", "<u8", "|u1", "|b1")
 """Types of arrays that a snapshot may hold."""
 
+ALIGNMENT = 64
+"""Arrays of a blob begin at multiples of it: a cache line, and enough for any vector instruction."""
+
 Array = NDArray[Any]
+Buffer = bytes | memoryview
+"""Bytes, or a one-dimensional view of them."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +62,34 @@ class Snapshot:
     @property
     def version(self) -> str:
         """Return the sha256 of the manifest, hence of everything: equal models have equal versions."""
-        text = json.dumps(self.manifest, sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return version_of(self.manifest)
 
 
-def restored(manifest: Mapping[str, Any], parts: Mapping[str, bytes]) -> Snapshot:
+def version_of(manifest: Mapping[str, Any]) -> str:
+    """Return the version of the model that a manifest describes."""
+    text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def blob(snapshot: Snapshot) -> Iterator[bytes]:
+    """Yield the bytes of all arrays by name, each padded to a multiple of 64, so that they can be mapped."""
+    for _, array in sorted(snapshot.arrays.items()):
+        yield array_bytes(array)
+        yield bytes(-array.nbytes % ALIGNMENT)
+
+
+def blob_bytes(manifest: Mapping[str, Any]) -> int:
+    """Return how many bytes ``blob`` yields."""
+    return max((at.stop + -at.stop % ALIGNMENT for at in _places(manifest).values()), default=0)
+
+
+def mapped(manifest: Mapping[str, Any], data: Buffer) -> Snapshot:
+    """Return the snapshot whose blob is ``data``, a view of it and no copy; SnapshotFormat if anything differs."""
+    view = memoryview(data)
+    return restored(manifest, {name: view[at] for name, at in _places(manifest).items()})
+
+
+def restored(manifest: Mapping[str, Any], parts: Mapping[str, Buffer]) -> Snapshot:
     """Return the snapshot whose arrays have these bytes; SnapshotFormat if anything differs."""
     if manifest.get("schema") != SCHEMA:
         raise SnapshotFormat(
@@ -91,19 +122,60 @@ def of_objective(
     cuts: Mapping[str, Any],
 ) -> Snapshot:
     """Return the snapshot of a model whose users are folded in."""
-    values = {entry.name: getattr(objective, entry.name) for entry in fields(objective)}
-    arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
-    numbers = {name: value for name, value in values.items() if name not in arrays}
+    arrays, numbers = _parts(objective)
     return Snapshot(model, arrays, {"settings": dict(settings), "row": numbers}, metrics, cuts)
 
 
 def objective_of(snapshot: Snapshot) -> RowObjective:
     """Return what folds users in; its arrays are the snapshot's, not copies."""
     try:
-        values: dict[str, Any] = {**snapshot.arrays, **snapshot.parameters["row"]}
-        return RowObjective(**values)
+        arrays: dict[str, Any] = {name: snapshot.arrays[name] for name in _ROW_ARRAYS}
+        return RowObjective(**arrays, **snapshot.parameters["row"])
     except (KeyError, TypeError) as error:
         raise SnapshotFormat(f"the snapshot is not of a model with fold-in: {error}") from error
+
+
+def of_users(
+    model: str,
+    users: StructuredUsers,
+    *,
+    settings: Mapping[str, Any],
+    metrics: Mapping[str, float],
+    cuts: Mapping[str, Any],
+) -> Snapshot:
+    """Return the snapshot of a model that knows users by pairs, features or links."""
+    arrays, numbers = _parts(users.row)
+    known: dict[str, float] = {"link": users.link}
+    if users.weights is not None:
+        arrays["weights"] = users.weights
+    if (landmarks := users.feature_map.nystroem) is not None:
+        arrays |= {"centres": landmarks.centres, "root": landmarks.root}
+        known["gamma"] = landmarks.gamma
+    parameters = {"settings": dict(settings), "row": numbers, "users": known}
+    return Snapshot(model, arrays, parameters, metrics, cuts)
+
+
+def users_of(snapshot: Snapshot) -> StructuredUsers:
+    """Return what makes users' vectors, of any model with fold-in; its arrays are the snapshot's, not copies."""
+    row, arrays = objective_of(snapshot), snapshot.arrays
+    known = snapshot.parameters.get("users", {"link": 0.0})
+    try:
+        landmarks = None
+        if "gamma" in known:
+            landmarks = Nystroem(arrays["centres"], arrays["root"], known["gamma"])
+        return StructuredUsers(row, arrays.get("weights"), FeatureMap(landmarks), known["link"])
+    except (KeyError, TypeError) as error:
+        raise SnapshotFormat(f"the snapshot lacks what it says of its users: {error}") from error
+
+
+_ROW_ARRAYS = ("item_factors", "gram", "item_sum", "negative")
+
+
+def _parts(row: RowObjective) -> tuple[dict[str, Array], dict[str, Any]]:
+    """Return the arrays and the numbers of a row objective."""
+    values = {entry.name: getattr(row, entry.name) for entry in fields(row)}
+    arrays = {name: values.pop(name) for name in _ROW_ARRAYS}
+    return arrays, values
 
 
 def _little(array: Array) -> Array:
@@ -123,11 +195,29 @@ def _entry(array: Array) -> dict[str, Any]:
     return {"dtype": array.dtype.str, "shape": list(array.shape), "sha256": digest}
 
 
-def _array(name: str, entry: Mapping[str, Any], data: bytes) -> Array:
+def _places(manifest: Mapping[str, Any]) -> dict[str, slice]:
+    """Return where in the blob each array lies."""
+    places, start = {}, 0
+    try:
+        for name, entry in sorted(manifest["arrays"].items()):
+            stop = start + _size(name, entry)
+            places[name] = slice(start, stop)
+            start = stop + -stop % ALIGNMENT
+    except (KeyError, TypeError, AttributeError) as error:
+        raise SnapshotFormat(f"the manifest lacks or misspells {error}") from error
+    return places
+
+
+def _size(name: str, entry: Mapping[str, Any]) -> int:
     if entry["dtype"] not in TYPES:
         raise SnapshotFormat(f"array {name} has the unknown type {entry['dtype']!r}")
+    return np.dtype(entry["dtype"]).itemsize * int(np.prod(entry["shape"], dtype=np.int64))
+
+
+def _array(name: str, entry: Mapping[str, Any], data: Buffer) -> Array:
+    size = _size(name, entry)
     dtype, shape = np.dtype(entry["dtype"]), tuple(entry["shape"])
-    if len(data) != dtype.itemsize * int(np.prod(shape, dtype=np.int64)):
+    if len(data) != size:
         raise SnapshotFormat(f"array {name} has {len(data)} bytes, which is not {shape} of {dtype}")
     if hashlib.sha256(data).hexdigest() != entry["sha256"]:
         raise SnapshotFormat(f"array {name} is damaged: its sha256 is not that of the manifest")

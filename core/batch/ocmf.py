@@ -149,34 +149,54 @@ class Ocmf(Ranker):
     @property
     def objective(self) -> RowObjective:
         """Return what folds users in, for snapshots and serving; its items are turned, scores are the same."""
-        if self._fit is None:
-            raise NotFitted("the model has not been fitted: call fit first")
-        if self._fit.side.features is not None or self._fit.side.laplacian is not None:
-            raise ConfigError("this model's users are not known by their pairs alone")
+        fit = self._fitted
+        if fit.side.features is not None or fit.side.laplacian is not None:
+            raise ConfigError(
+                "this model's users are not known by their pairs alone: export ocmf_users.users_of"
+            )
+        return self.row_objective
+
+    @property
+    def row_objective(self) -> RowObjective:
+        """Return what the pairs of a user say, features and graph apart; its items are turned."""
+        fit = self._fitted
         if self.config.negatives != "all":
             raise ConfigError("a model of listed negatives has no row objective: let them be all")
         return diagonalised(
             self.item_factors,
-            self._fit.item_weight,
+            fit.item_weight,
             negative_target=self.config.target,
             reg=self.config.reg,
             nu=self.config.nu,
-            mean_count=self._fit.mean_counts[0],
+            mean_count=fit.mean_counts[0],
             loss=self.config.loss,
         )
 
+    @property
+    def parameters(self) -> F32 | None:
+        """Return W (d, k), the vector of each feature; None for a model without features."""
+        return None if self._fitted.side.features is None else self._parameters
+
+    @property
+    def link(self) -> float:
+        """Return how strongly a link of weight 1 pulls; 0 for a model without a graph."""
+        return 0.0 if self._fitted.side.laplacian is None else self._fitted.side.graph
+
+    @property
+    def _fitted(self) -> "_Fit":
+        if self._fit is None:
+            raise NotFitted("the model has not been fitted: call fit first")
+        return self._fit
+
     def vectors_of(self, features: Features) -> F32:
         """Return the vectors of users who are known by their features alone, (users, k)."""
-        if self._fit is None or self._parameters is None:
-            raise NotFitted("the model has not been fitted: call fit first")
-        if self._fit.side.features is None:
+        parameters = self.parameters
+        if parameters is None:
             raise ConfigError("the model was fitted without features: fit it with features")
         known = checked(features)
-        if known.shape[1] != self._parameters.shape[0]:
-            raise ShapeError(
-                f"{known.shape[1]} features for a model of {self._parameters.shape[0]}"
-            )
-        vectors: Any = known @ self._parameters
+        if known.shape[1] != parameters.shape[0]:
+            raise ShapeError(f"{known.shape[1]} features for a model of {parameters.shape[0]}")
+        vectors: Any = known @ parameters
         ready: F32 = vectors
         return ready
 
@@ -186,11 +206,9 @@ class Ocmf(Ranker):
         ``links`` (users, users of the fit): weights of each user's links, for a model with a graph.
         """
         pairs = self._known(user_items)
-        if self._fit is None:
-            raise NotFitted("the model has not been fitted: call fit first")
-        if self._fit.side.features is not None:
+        if self._fitted.side.features is not None:
             raise ConfigError("this model knows users by their features: call vectors_of")
-        return self._fit.fold_in(pairs, links)
+        return self._fitted.fold_in(pairs, links)
 
 
 class _Fit:

@@ -45,17 +45,29 @@ class RowObjective:
     loss: Loss = "square"
     """l: w (r+ - p.q)^2 or w log(1 + exp(-sign(r+) p.q))."""
 
-    def vector(self, item_ix: I32, weight: F32 | None = None, target: F32 | None = None) -> F32:
-        """Return the minimiser of one user's row (g,); in this thread alone, without the GIL."""
+    def vector(
+        self,
+        item_ix: I32,
+        weight: F32 | None = None,
+        target: F32 | None = None,
+        *,
+        pull: F32 | None = None,
+        more_reg: float = 0.0,
+    ) -> F32:
+        """Return the minimiser of one user's row (g,); in this thread alone, without the GIL.
+
+        What else is known of the user adds more_reg |p|^2 - 2 pull.p, pull (g,).
+        """
         out = np.empty(self.gram.size, np.float32)
+        linear = self.item_sum * np.float32(self.negative_target)
         ones = np.ones(item_ix.size, np.float32)
         fold_in.fold_in(
             self.item_factors,
             self.gram,
-            self.item_sum * np.float32(self.negative_target),
+            linear if pull is None else linear + pull,
             self.negative,
             self.negative_target,
-            float(self.regs(np.array([item_ix.size]))[0]),
+            float(self.regs(np.array([item_ix.size]))[0]) + more_reg,
             item_ix,
             ones if weight is None else weight,
             ones if target is None else target,
@@ -108,6 +120,13 @@ class RowObjective:
         return scaled_reg(counts, self.reg, self.nu, self.mean_count)
 
 
+def diagonal_basis(item_factors: F32 | F64, negative: F32) -> tuple[F64, F64]:
+    """Return eigenvalues (g,) and eigenvectors (g, g) of Q'diag(a)Q."""
+    q = item_factors.astype(np.float64)
+    values, basis = np.linalg.eigh((q * negative[:, None]).T @ q)
+    return np.maximum(values, 0.0), basis
+
+
 def diagonalised(
     item_factors: F32 | F64,
     negative: F32,
@@ -119,12 +138,11 @@ def diagonalised(
     loss: Loss = "square",
 ) -> RowObjective:
     """Return the objective of items in any basis: they are turned to the one where S is diagonal."""
-    q = item_factors.astype(np.float64)
-    values, basis = np.linalg.eigh((q * negative[:, None]).T @ q)
-    turned = np.ascontiguousarray(q @ basis, np.float32)
+    values, basis = diagonal_basis(item_factors, negative)
+    turned = np.ascontiguousarray(item_factors @ basis, np.float32)
     return RowObjective(
         turned,
-        np.maximum(values, 0.0).astype(np.float32),
+        values.astype(np.float32),
         (turned.T @ negative).astype(np.float32),
         negative,
         negative_target,
