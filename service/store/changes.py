@@ -1,4 +1,4 @@
-"""Following the change feed: how far each partition has been learned, and the predictions somebody waits for.
+"""Following the change feed: how far each partition has been learned, what changed, what somebody waits for.
 
 One blocking read for each partition and api process. Reading the feed never changes anything.
 """
@@ -6,7 +6,7 @@ One blocking read for each partition and api process. Reading the feed never cha
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Iterable
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 import redis.asyncio
@@ -28,19 +28,28 @@ Prediction = tuple[float, float, float]
 """rating, low, high."""
 
 
+class Listener(Protocol):
+    """Hears of each change before ``ChangeFollower.watermark`` says that it is learned."""
+
+    def changed(self, partition: int, users: Iterable[str]) -> None:
+        """These users' histories or rows are others now."""
+
+    def lost(self, partition: int) -> None:
+        """Anything may be another now: very much changed at once, the feed has a gap, or an epoch began."""
+
+
 class ChangeFollower:
     """Follows the feeds of all partitions while it is open."""
 
     def __init__(self, client: redis.asyncio.Redis, namespace: str, partitions: int) -> None:
-        self._feeds = [
-            _Feed(client, PartitionKeys(namespace, partition)) for partition in range(partitions)
-        ]
+        self._feeds = [_Feed(client, namespace, partition) for partition in range(partitions)]
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
 
-    def start(self) -> None:
-        """Begin to follow."""
+    def start(self, *listeners: Listener) -> None:
+        """Begin to follow, and to tell ``listeners``."""
         for feed in self._feeds:
+            feed.listeners = listeners
             self._follow(feed)
 
     def _follow(self, feed: "_Feed") -> None:
@@ -81,9 +90,12 @@ class ChangeFollower:
 
 
 class _Feed:
-    def __init__(self, client: redis.asyncio.Redis, keys: PartitionKeys) -> None:
+    def __init__(self, client: redis.asyncio.Redis, namespace: str, partition: int) -> None:
         self._client = client
-        self._keys = keys
+        self._partition = partition
+        self._keys = PartitionKeys(namespace, partition)
+        self.listeners: tuple[Listener, ...] = ()
+        self._epoch = b""
         self.watermark = 0
         self._read_through: str | None = None
         """Id of the last entry that was read; None before the start. Not just the watermark: a rebuild
@@ -109,6 +121,9 @@ class _Feed:
                 # first what the feed holds of it: those who wait want the predictions, too
                 while await self._read(block_ms=None):
                     pass
+                if learned > _sequence(self._read_through):
+                    self._lost()
+                    self._read_through = f"{learned}-0"
                 self._advance(learned)
                 while await self._read(block_ms=BLOCK_MS):
                     pause = FIRST_PAUSE_S
@@ -130,9 +145,27 @@ class _Feed:
         for name, fields in answer[0][1] if answer else ():
             if b"p" in fields:
                 self._keep(np.frombuffer(fields[b"p"], AWAITED_ANSWER))
+            self._tell(fields)
             self._read_through = name.decode()
-            self._advance(int(name.partition(b"-")[0]))
+            self._advance(_sequence(self._read_through))
         return bool(answer)
+
+    def _tell(self, fields: dict[bytes, bytes]) -> None:
+        users, epoch = fields.get(b"u", b""), fields.get(b"e", b"")
+        gap = int(fields.get(b"f", b"-1")) != _sequence(self._read_through)
+        # items alone: one was deleted, and those who have it in their history are not named
+        unnamed = b"a" in fields or (not users and bool(fields.get(b"i")))
+        if gap or unnamed or epoch != self._epoch:
+            self._epoch = epoch
+            self._lost()
+        elif users:
+            names = users.decode().split("\n")
+            for listener in self.listeners:
+                listener.changed(self._partition, names)
+
+    def _lost(self) -> None:
+        for listener in self.listeners:
+            listener.lost(self._partition)
 
     def _keep(self, records: np.ndarray[Any, Any]) -> None:
         for sequence, rating, low, high, status in records.tolist():
@@ -150,3 +183,8 @@ class _Feed:
             elif not done.done():
                 done.set_result(None)
         self._waiting = [entry for entry in still if not entry[1].done()]
+
+
+def _sequence(entry: str | None) -> int:
+    """Return the sequence in the id of an entry."""
+    return int((entry or "0").partition("-")[0])

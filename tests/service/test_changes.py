@@ -1,7 +1,7 @@
 """Following the change feed: from its middle, after its loss, to many at once."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 import numpy as np
@@ -14,18 +14,43 @@ from service.store.connection import connect_async
 from service.store.keys import PartitionKeys
 
 
+class Heard:
+    """A listener that writes down what it hears, None for anything."""
+
+    def __init__(self) -> None:
+        self.users: list[list[str] | None] = []
+
+    def changed(self, partition: int, users: Iterable[str]) -> None:
+        self.users.append(list(users))
+
+    def lost(self, partition: int) -> None:
+        self.users.append(None)
+
+
 @asynccontextmanager
 async def following(
-    url: str, namespace: str
+    url: str, namespace: str, *listeners: Heard
 ) -> AsyncIterator[tuple[ChangeFollower, redis.asyncio.Redis]]:
     async with connect_async(url, role="test") as client:
         follower = ChangeFollower(client, namespace, 1)
-        follower.start()
+        follower.start(*listeners)
         try:
             async with asyncio.timeout(20):
                 yield follower, client
         finally:
             await follower.close()
+
+
+@asynccontextmanager
+async def started(
+    url: str, namespace: str, heard: Heard
+) -> AsyncIterator[tuple[ChangeFollower, redis.asyncio.Redis]]:
+    """Follow a partition that has learned two events before."""
+    async with connect_async(url, role="test") as client:
+        await client.hset(PartitionKeys(namespace, 0).state, "watermark", 2)  # type: ignore[misc]
+    async with following(url, namespace, heard) as (follower, client):
+        await follower.reached(0, 2)
+        yield follower, client
 
 
 async def commit(
@@ -121,5 +146,49 @@ def test_a_second_entry_of_one_watermark_is_read_once(redis_url: str, namespace:
             await follower.reached(0, 6)
             after = (await client.info("commandstats"))["cmdstat_xread"]["calls"]
             assert after - before < 10
+
+    asyncio.run(story())
+
+
+def test_listeners_hear_who_changed_and_of_every_gap(redis_url: str, namespace: str) -> None:
+    keys = PartitionKeys(namespace, 0)
+    heard = Heard()
+
+    async def story() -> None:
+        async with started(redis_url, namespace, heard) as (follower, client):
+
+            async def told(name: str, fields: dict[str, object]) -> list[list[str] | None]:
+                watermark = int(name.partition("-")[0])
+                heard.users.clear()
+                await client.hset(keys.state, "watermark", watermark)  # type: ignore[misc]
+                await client.xadd(keys.changes, {"e": 1, **fields}, name)  # type: ignore[dict-item]
+                while not heard.users:  # noqa: ASYNC110 - a list says nothing when it grows
+                    await asyncio.sleep(0.001)
+                await follower.reached(0, watermark)
+                return heard.users
+
+            assert await told("3-0", {"f": 2, "u": "ada"}) == [None]  # the first epoch it hears of
+            assert await told("4-0", {"f": 3, "u": "ada\nbob", "i": b"1234"}) == [["ada", "bob"]]
+            assert await told("5-0", {"f": 4, "u": "", "i": b"1234"}) == [None]  # a deleted item
+            assert await told("6-0", {"f": 5, "a": 1}) == [None]
+            assert await told("6-1", {"f": 6, "a": 1}) == [None]  # a rebuild
+            assert await told("9-0", {"f": 8, "u": "ada"}) == [None]  # an entry is missing
+            assert await told("10-0", {"f": 9, "e": 2, "u": "ada"}) == [None]  # another learner
+            assert await told("11-0", {"f": 10, "e": 2, "u": "ada"}) == [["ada"]]
+
+    asyncio.run(story())
+
+
+def test_listeners_hear_that_the_feed_says_less_than_the_state(
+    redis_url: str, namespace: str
+) -> None:
+    keys = PartitionKeys(namespace, 0)
+    heard = Heard()
+
+    async def story() -> None:
+        async with started(redis_url, namespace, heard) as (follower, client):
+            await client.hset(keys.state, "watermark", 42)  # type: ignore[misc]
+            await follower.reached(0, 42)
+            assert heard.users == [None]
 
     asyncio.run(story())
