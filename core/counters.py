@@ -1,0 +1,78 @@
+"""How popular items are: the evidence for each, in all and lately. Orders that need no clock.
+
+An event that takes something away must have been counted before it.
+"""
+
+import numpy as np
+
+from core.kernels import count as kernels
+from core.kernels.count import RECENT, TIME, TOTAL
+from core.meaning import KindTable, meaning
+from core.types import F32, F64, I32, I64, U8
+
+WIDTH = 3
+"""Columns of ``Counters.rows``."""
+
+
+class Counters:
+    """Rows (items, 3) f64 by item number: weight in all, decayed weight, and the ms that it was decayed to."""
+
+    def __init__(self, half_life_ms: float, rows: F64 | None = None) -> None:
+        self._half_life_ms = half_life_ms
+        self.rows: F64 = np.zeros((0, WIDTH)) if rows is None else rows
+
+    def grow(self, size: int) -> None:
+        """See to it that there are rows of at least ``size`` items."""
+        if size > len(self.rows):
+            more = np.zeros((max(1024, size, 2 * len(self.rows)), WIDTH))
+            more[: len(self.rows)] = self.rows
+            self.rows = more
+
+    def add(self, item: I64, weight: F64, time_ms: I64) -> None:
+        """Count n events in their order: arrays (n,); a negative weight takes one away again."""
+        self.grow(int(item.max(initial=-1)) + 1)
+        kernels.count(
+            np.ascontiguousarray(item, np.int64),
+            np.ascontiguousarray(weight, np.float64),
+            np.ascontiguousarray(time_ms, np.int64),
+            self._half_life_ms,
+            self.rows,
+        )
+
+
+def evidence(kind: U8, value: F32, table: KindTable, *, low: float, high: float) -> F64:
+    """Return what each of n events (n,) adds to its item's popularity: the weight of a positive, else 0."""
+    means = meaning(kind, value, table, low=low, high=high)
+    return np.where(means.sign > 0, means.weight, 0.0)
+
+
+def popular(rows: F64) -> tuple[I32, F32]:
+    """Return the items with any evidence, most first, and how much (n,).
+
+    >>> popular(np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [3.0, 0.5, 0.0]]))[0]
+    array([2, 0], dtype=int32)
+    """
+    return _ordered(rows[:, TOTAL], rows[:, TOTAL] > 0.0)
+
+
+def trending(rows: F64, half_life_ms: float) -> tuple[I32, F32]:
+    """Return the items by their decayed evidence, most first, and how much as of the newest event (n,).
+
+    Equation   order by log2 recent + T / half life: the same at every moment, so that no clock is needed
+    """
+    known = rows[:, RECENT] > 0.0
+    newest = float(rows[known, TIME].max(initial=0.0))
+    with np.errstate(divide="ignore"):
+        level = np.log2(rows[:, RECENT]) + (rows[:, TIME] - newest) / half_life_ms
+    items, order = _ordered(level, known)
+    return items, np.exp2(order)
+
+
+def _ordered(
+    score: F64, known: "np.ndarray[tuple[int, ...], np.dtype[np.bool_]]"
+) -> tuple[I32, F32]:
+    """Return the known items by score; ties by item number."""
+    items = np.flatnonzero(known)
+    order = np.argsort(-score[items], kind="stable")
+    best = items[order]
+    return best.astype(np.int32), score[best].astype(np.float32)

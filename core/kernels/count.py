@@ -1,0 +1,38 @@
+"""Counting evidence by item: in all, and decayed by the time of the events."""
+
+import numpy as np
+
+from core.kernels.jit import kernel
+from core.types import F64, I64
+
+TOTAL, RECENT, TIME = range(3)
+"""Columns of a row: weight in all, decayed weight as of TIME, time of the newest event in ms."""
+NOTHING = 1e-9
+"""Less than this is what rounding leaves after something was taken away."""
+
+
+@kernel
+def count(item: I64, weight: F64, time_ms: I64, half_life_ms: float, rows: F64) -> None:
+    """Add the weights of n events to the rows of their items; a negative weight takes one away.
+
+    Equation   total += w; recent(T) += w 2^-((T - t) / half life), T = max(T, t), after recent decayed up to T
+    Symbols    item, time_ms (n,) i64: t · weight w (n,) · rows (items, 3) f64: TOTAL, RECENT, TIME, changed in place
+    Cost       O(n); allocates nothing
+    Reference  tests/core/reference_count.py::count
+    """
+    for i in range(item.size):
+        row, t, w = np.uint64(item[i]), float(time_ms[i]), weight[i]
+        newest = rows[row, TIME]
+        if rows[row, RECENT] <= 0.0:
+            newest = t
+        if t > newest:
+            rows[row, RECENT] *= 2.0 ** ((newest - t) / half_life_ms)
+            newest = t
+        rows[row, TIME] = newest
+        rows[row, RECENT] += w * 2.0 ** ((t - newest) / half_life_ms)
+        rows[row, TOTAL] += w
+        if w < 0.0:
+            if rows[row, TOTAL] < NOTHING:
+                rows[row, TOTAL] = 0.0
+            if rows[row, RECENT] < NOTHING:
+                rows[row, RECENT] = 0.0
