@@ -7,6 +7,7 @@ CoreError
 ├── DataError        values that no model can learn from
 ├── NotFitted        a model was asked before it was fitted
 ├── Diverged         a fit left the finite numbers
+├── FilterSyntax     a filter that cannot be read
 └── SnapshotFormat   arrays or manifest of a snapshot are not what they say
 """
 
@@ -37,6 +38,10 @@ class NotFitted(CoreError):
 
 class Diverged(CoreError):
     """A fit left the finite numbers."""
+
+
+class FilterSyntax(CoreError):
+    """A filter cannot be read; the message says where and what was expected there."""
 
 
 class SnapshotFormat(CoreError):
