@@ -137,10 +137,11 @@ class Term:
         for value in self.values:
             column = columns.columns.get((self.name, _kind(value)))
             if column is not None:
-                self._mark(column, value, out)
+                # an array: a plain str would lose NULs at its end
+                self._mark(column, np.array(value, column.value.dtype), out)
         return out
 
-    def _mark(self, column: Column, value: Value, out: Mask) -> None:
+    def _mark(self, column: Column, value: NDArray[Any], out: Mask) -> None:
         if self.op == "!=":
             out[column.owner] = True
             out[column.owner[column.value == value]] = False
