@@ -28,6 +28,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from core.meaning import KindTable
 from service.errors import Misconfigured
 
 PREFIX = "HEDGEROW_"
@@ -102,6 +103,8 @@ class Settings(BaseSettings):
     """How the experts' predictions become one; after a change run ``hedgerow rebuild``."""
     kinds: dict[str, Kind] = KINDS
     """Kinds of feedback besides ratings, and what they mean; kinds given here add to or change these."""
+    trending_half_life_h: Annotated[float, Field(gt=0)] = 168
+    """After how long an event counts half as much for what is trending."""
     max_items: Annotated[int, Field(ge=1)] = 10_000_000
     """Most item numbers a namespace gives out."""
     history_limit: Annotated[int, Field(ge=16)] = 5_000
@@ -164,6 +167,12 @@ class Settings(BaseSettings):
             if names[kind.code] != name:
                 raise ValueError(f"{name} and {names[kind.code]} have the same code {kind.code}")
         return kinds
+
+    @property
+    def kind_table(self) -> KindTable:
+        """What each code of a kind means."""
+        rows = ((k.code, k.weight, k.sign, k.hides) for k in self.kinds.values())
+        return KindTable.of(rows)
 
     @property
     def bounds(self) -> tuple[float, float]:

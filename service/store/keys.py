@@ -49,6 +49,62 @@ class NamespaceKeys:
         """hash key id -> JSON {"hash","role","name","created","revoked"} (store/api_keys.py)."""
         return self._key("api-keys")
 
+    @property
+    def jobs(self) -> str:
+        """zset job id -> ms of its creation (store/jobs.py), the newest 500. 9f2c01ab34de 1794999600000."""
+        return self._key("jobs")
+
+    def job(self, job: str) -> str:
+        """hash, 30 days (store/jobs.py): status="running" stage="fitting" progress=0.6 model="fbgd" ... as JSON."""
+        return self._key(f"job:{job}")
+
+    @property
+    def trainer(self) -> str:
+        """string with expiry: the trainer that takes jobs now (a lease). "host:4711:9f2c01ab"."""
+        return self._key("trainer")
+
+    @property
+    def schedule(self) -> str:
+        """string, JSON with a version (store/schedule.py, compare-and-set). {"version":2,"cron":"0 4 * * *",...}."""
+        return self._key("schedule")
+
+    @property
+    def last_retrain(self) -> str:
+        """hash (store/schedule.py): what the schedule counts from. events=1000209 at_ms=1794999600000."""
+        return self._key("last-retrain")
+
+    @property
+    def models(self) -> str:
+        """zset version -> ms of its creation (store/registry.py): the published models. 4f2a... 1794999600000."""
+        return self._key("models")
+
+    def model(self, version: str) -> str:
+        """hash (store/registry.py): strategy=fbgd upload=9f2c01ab... chunks=4, record and manifest as JSON."""
+        return self._key(f"model:{version}")
+
+    def model_chunk(self, upload: str, index: int) -> str:
+        """string: bytes of a model's arrays, see core/snapshot.py (store/registry.py); an hour unless published."""
+        return self._key(f"model-chunk:{upload}:{index}")
+
+    @property
+    def active_models(self) -> str:
+        """hash strategy -> version that serves (store/registry.py, compare-and-set). fbgd -> 4f2a..."""
+        return self._key("active-models")
+
+    @property
+    def pinned_models(self) -> str:
+        """hash strategy -> version that stays active until it is unpinned (store/registry.py). fbgd -> 4f2a..."""
+        return self._key("pinned-models")
+
+    def models_before(self, strategy: str) -> str:
+        """list, capped: versions that were active before, the last one left (store/registry.py)."""
+        return self._key(f"models-before:{strategy}")
+
+    @property
+    def model_changes(self) -> str:
+        """stream, capped (store/registry.py): {strategy, version, before, action: "promoted", who, why}."""
+        return self._key("model-changes")
+
 
 @dataclass(frozen=True)
 class PartitionKeys:
@@ -104,6 +160,10 @@ class PartitionKeys:
     def item_rows(self, generation: int) -> str:
         """string, bitmap by item number: which item rows exist (commit); GETBIT 17 -> 1."""
         return self._key(f"items:{generation}")
+
+    def counts(self, generation: int) -> str:
+        """string, 24 bytes an item by number (commit): f64 weight of all positives, decayed weight, its ms."""
+        return self._key(f"counts:{generation}")
 
     @property
     def users(self) -> str:
