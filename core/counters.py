@@ -30,7 +30,9 @@ class Counters:
 
     def add(self, item: I64, weight: F64, time_ms: I64) -> None:
         """Count n events in their order: arrays (n,); a negative weight takes one away again."""
-        self.grow(int(item.max(initial=-1)) + 1)
+        if not item.size:
+            return
+        self.grow(int(item.max()) + 1)
         kernels.count(
             np.ascontiguousarray(item, np.int64),
             np.ascontiguousarray(weight, np.float64),

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from service.learning.counters import ItemCounters
 from service.learning.rows import ItemRows, UserRows
 from service.store.codec import DELETE_ITEM, DELETE_RATING, read_history
-from service.store.histories import without_pair
+from service.store.histories import live, without_pair
 from service.store.profile_writer import Commit, ProfileWriter, Rewritten
 from service.store.row_store import RowStore
 
@@ -20,10 +21,11 @@ class Deletions:
         store: RowStore,
         items: ItemRows,
         users: UserRows,
+        counters: ItemCounters,
         deleted: dict[int, int],
     ) -> None:
         self._writer, self._store, self._deleted = writer, store, deleted
-        self._items, self._users = items, users
+        self._items, self._users, self._counters = items, users, counters
 
     def carry_out(self, kind: int, user: str, item: int, commit: Commit) -> Sequence[str]:
         """Put it into the commit; returns the users whose rows must be read anew after it."""
@@ -36,7 +38,10 @@ class Deletions:
     def _rating(self, user: str, item: int, commit: Commit) -> Sequence[str]:
         history, trimmed = self._store.history(user)
         seen = np.frombuffer(trimmed, dtype="<u4")
-        kept = without_pair(read_history(history), item).tobytes()
+        recorded = read_history(history)
+        kept = without_pair(recorded, item).tobytes()
+        gone = live(recorded[recorded["item"] == item], self._deleted)
+        commit.counts = self._counters.take_away(gone)
         commit.rewritten = [Rewritten(user, kept, seen[seen != item].tobytes())]
         commit.touched_users = [user]
         return [user]
@@ -45,6 +50,9 @@ class Deletions:
         commit.removed_users = commit.touched_users = [user]
         commit.last_generation = self._writer.last_generation()
         commit.removed_impressions = self._writer.impressions_of(user)
+        history, _ = self._store.history(user)
+        # last: what changes the memory must not be done twice when the store stops answering
+        commit.counts = self._counters.take_away(live(read_history(history), self._deleted))
         return [user]
 
     def _item(self, item: int, commit: Commit) -> Sequence[str]:
@@ -55,5 +63,6 @@ class Deletions:
             self._items.start_over(item)
             commit.item_heads = [self._items.heads[item]]
             commit.item_rows = self._items.table.rows[[item]]
+        commit.counts = self._counters.start_over(item)
         # their rings hold ratings that no longer count
         return self._users.with_recent(item)

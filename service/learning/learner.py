@@ -18,6 +18,7 @@ from core.types import I64
 from service.errors import Misconfigured, StoreUnavailable, Superseded
 from service.learning.backlog import Backlog
 from service.learning.batch import Batch, answers, history_runs, impressions
+from service.learning.counters import ItemCounters
 from service.learning.dedupe import DedupeWindow
 from service.learning.deletions import Deletions
 from service.learning.rows import ItemRows, UserRows, restore
@@ -81,7 +82,10 @@ class Learner:
         self._items = ItemRows(self.model, self._rows, client, namespace.name)
         self._items.load()
         self._users = UserRows(self.model, self._rows, settings.users_in_memory, deleted)
-        self._deletions = Deletions(self._writer, self._rows, self._items, self._users, deleted)
+        self._item_counters = ItemCounters(settings, self._writer.counts())
+        self._deletions = Deletions(
+            self._writer, self._rows, self._items, self._users, self._item_counters, deleted
+        )
         age_ms = int(settings.dedupe_max_age_h * 3_600_000)
         self._window = DedupeWindow(settings.dedupe_window, age_ms)
         self._window.load(self._writer.chunks())
@@ -275,6 +279,10 @@ class Learner:
         if not batch.history.size:
             return []
         runs = history_runs(backlog, batch, batch.history)
+        own = batch.history + backlog.at
+        commit.counts = self._item_counters.learn(
+            backlog.item[own], backlog.kind[own], backlog.value[own], backlog.time_ms[own]
+        )
         pieces = runs.pieces()
         slots = batch.slots[runs.user]
         before = self._users.records[slots]

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.counters import WIDTH
 from core.types import I64
+from service.learning.counters import ItemCounters
 from service.learning.rows import ItemRows, UserRows
 from service.learning.spill import Spill
 from service.learning.teaching import Ratings, changed_arrays, learn_ratings, machine
@@ -75,7 +77,7 @@ def rebuild(
     """Rebuild every partition with the experts of the settings.
 
     ``into`` names a new namespace for the rows instead, to compare; the source is left alone then.
-    Temporary files (20 bytes a rating) go to ``directory``.
+    Temporary files (29 bytes a rating or positive) go to ``directory``.
     """
     with connect(redis_url, role="rebuild") as client:
         namespace = open_namespace(client, settings)
@@ -119,6 +121,7 @@ class PartitionRebuild:
         self._deleted = self._source.deleted_items()
         self._items = ItemRows(self._model, self._rows, client, target.name)
         self._users = UserRows(self._model, self._rows, settings.users_in_memory, self._deleted)
+        self._counters = ItemCounters(settings, np.zeros((0, WIDTH)))
         self._lease = Lease(client, self._keys.lease, settings.lease_ms)
         self._dirty: I64 = np.empty(0, dtype=np.int64)
         self._is_fenced = False
@@ -161,7 +164,8 @@ class PartitionRebuild:
 
     def _swap(self, fenced: PartitionState) -> None:
         items = np.flatnonzero(self._items.here)
-        self._generation.write_index(items, changed_arrays(self._model, {}))
+        arrays = changed_arrays(self._model, {})
+        self._generation.write_index(items, arrays, self._counters.all())
         self._generation.swap(fenced, self._model.fingerprint, machine())
 
     # --- a round ----------------------------------------------------------------------------------
@@ -174,16 +178,16 @@ class PartitionRebuild:
         self._spills.append(spill)
         for n_users, (user, history) in enumerate(self._read(after)):
             number = sequences(history)
-            rated = (history["kind"] == RATING) & (number > after) & (number <= until)
-            spill.add(user, number[rated], history["item"][rated], history["value"][rated])
+            own = (history["kind"] == RATING) | self._counters.counts(history)
+            spill.add(user, history[own & (number > after) & (number <= until)])
             if n_users % 1_000 == 0:
                 self._tell("reading", n_users)
         done = 0
-        for ratings, users in spill.windows():
-            self._learn_window(ratings, users)
-            done += len(ratings)
-            self._tell("catching up" if after else "learning", done, spill.n_ratings)
-        self._learned += done
+        for records, users in spill.windows():
+            self._counters.learn(*(records[name] for name in ("item", "kind", "value", "time_ms")))
+            self._learn_window(records[records["kind"] == RATING], users)
+            done += len(records)
+            self._tell("catching up" if after else "learning", done, spill.n_records)
         self._write_items()
 
     def _read(self, after: int) -> Iterator[tuple[str, Records]]:
@@ -215,6 +219,7 @@ class PartitionRebuild:
             heads = [self._users.heads[slot] for slot in touched.slots.tolist()]
             self._generation.write_rows(heads, self._users.table.rows[touched.slots])
             self._dirty = np.union1d(self._dirty, touched.items)
+            self._learned += len(part)
             at += len(part)
 
     def _write_items(self) -> None:
@@ -225,6 +230,7 @@ class PartitionRebuild:
     def _follow_deletions(self) -> None:
         """Undo what was deleted after we had learned it; no learner runs any more."""
         for item in self._source.deleted_items().keys() - self._deleted.keys():
+            self._counters.start_over(item)
             if self._items.is_here(item):
                 self._items.start_over(item)
                 self._dirty = np.union1d(self._dirty, [item]).astype(np.int64)

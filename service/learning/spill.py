@@ -1,4 +1,4 @@
-"""Sorting more ratings than memory holds: sorted runs in temporary files, merged a window at a time."""
+"""Sorting more records than memory holds: sorted runs in temporary files, merged a window at a time."""
 
 from array import array
 from collections.abc import Iterator, Sequence
@@ -8,51 +8,63 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-RATINGS = np.dtype([("sequence", "<i8"), ("user", "<u4"), ("item", "<u4"), ("value", "<f4")])
+from service.store.codec import sequences
+from service.store.histories import Records
+
+RECORDS = np.dtype(
+    [
+        ("sequence", "<i8"),
+        ("time_ms", "<i8"),
+        ("user", "<u4"),
+        ("item", "<u4"),
+        ("value", "<f4"),
+        ("kind", "u1"),
+    ]
+)
 """``user`` is a number given by ``Spill.user``."""
 
 RUN = 2_000_000
-"""Ratings sorted in memory at once, 40 MB."""
+"""Records sorted in memory at once, 58 MB."""
 WINDOW = 65_536
-"""Ratings merged at once, about."""
+"""Records merged at once, about."""
 
 
 class Spill:
-    """Collects ratings in any order and returns them by sequence; memory does not grow with their number."""
+    """Collects records in any order and returns them by sequence; memory does not grow with their number."""
 
     def __init__(self, directory: Path, *, run: int = RUN, window: int = WINDOW) -> None:
         self._directory, self._run_size, self._window = directory, run, window
         self._parts: list[NDArray[Any]] = []
-        self._held = self.n_ratings = self._n_runs = 0
+        self._held = self.n_records = self._n_runs = 0
         self._names = bytearray()
         self._name_ends = array("q", [0])
 
-    def add(
-        self, user: str, sequence: NDArray[Any], item: NDArray[Any], value: NDArray[Any]
-    ) -> None:
-        """Take in a user's ratings; each user comes once."""
-        if not len(sequence):
+    def add(self, user: str, history: Records) -> None:
+        """Take in some of a user's history; each user comes once."""
+        if not len(history):
             return
-        part = np.empty(len(sequence), dtype=RATINGS)
-        part["sequence"], part["item"], part["value"] = sequence, item, value
+        part = np.empty(len(history), dtype=RECORDS)
+        part["sequence"] = sequences(history)
+        for column in ("time_ms", "item", "value", "kind"):
+            part[column] = history[column]
         part["user"] = len(self._name_ends) - 1
         name = user.encode()
         self._names += name
         self._name_ends.append(self._name_ends[-1] + len(name))
         self._parts.append(part)
         self._held += len(part)
-        self.n_ratings += len(part)
+        self.n_records += len(part)
         if self._held >= self._run_size:
             self._write_run()
 
     def windows(self) -> Iterator[tuple[NDArray[Any], list[str]]]:
-        """Yield (ratings by sequence, the users they name); ``user`` is then a place in that list."""
+        """Yield (records by sequence, the users they name); ``user`` is then a place in that list."""
         self._write_run()
-        runs = [np.memmap(self._path(number), RATINGS, "r") for number in range(self._n_runs)]
-        for ratings in _merged(runs, self._window):
-            numbers, place = np.unique(ratings["user"], return_inverse=True)
-            ratings["user"] = place
-            yield ratings, self._users(numbers)
+        runs = [np.memmap(self._path(number), RECORDS, "r") for number in range(self._n_runs)]
+        for records in _merged(runs, self._window):
+            numbers, place = np.unique(records["user"], return_inverse=True)
+            records["user"] = place
+            yield records, self._users(numbers)
 
     def users(self) -> Iterator[list[str]]:
         """Yield the users that were added, some at a time; after ``windows``."""
@@ -71,8 +83,8 @@ class Spill:
         with (self._directory / "users").open("ab") as file:
             file.write(self._names)
         self._names.clear()
-        ratings = np.concatenate(self._parts)
-        ratings[np.argsort(ratings["sequence"], kind="stable")].tofile(self._path(self._n_runs))
+        records = np.concatenate(self._parts)
+        records[np.argsort(records["sequence"], kind="stable")].tofile(self._path(self._n_runs))
         self._n_runs += 1
         self._parts, self._held = [], 0
 
@@ -81,7 +93,7 @@ class Spill:
 
 
 def _merged(runs: Sequence[NDArray[Any]], window: int) -> Iterator[NDArray[Any]]:
-    """Yield windows of the merged runs: all ratings up to a sequence that no run exceeds by much."""
+    """Yield windows of the merged runs: all records up to a sequence that no run exceeds by much."""
     at = [0] * len(runs)
     step = max(1, window // max(1, len(runs)))
     while any(first < len(run) for first, run in zip(at, runs, strict=True)):
@@ -92,6 +104,6 @@ def _merged(runs: Sequence[NDArray[Any]], window: int) -> Iterator[NDArray[Any]]
         )
         ends = [int(np.searchsorted(run["sequence"], limit, side="right")) for run in runs]
         parts = [run[first:end] for run, first, end in zip(runs, at, ends, strict=True)]
-        ratings = np.concatenate(parts)
-        yield ratings[np.argsort(ratings["sequence"], kind="stable")]
+        records = np.concatenate(parts)
+        yield records[np.argsort(records["sequence"], kind="stable")]
         at = ends

@@ -11,6 +11,7 @@ from core.types import F32, I64
 from service.errors import Superseded
 from service.store.codec import decode
 from service.store.connection import store_errors
+from service.store.counters import Pieces
 from service.store.keys import PartitionKeys
 from service.store.row_store import SLICE, RowStore
 from service.store.state import PartitionState, read_state
@@ -38,13 +39,17 @@ class Generation:
             transaction.set_rows(heads[first : first + step], rows[first : first + step])
             self._send(transaction)
 
-    def write_index(self, items: I64, arrays: Mapping[str, bytes]) -> None:
-        """Write which items have rows, and the shared state of the model."""
+    def write_index(self, items: I64, arrays: Mapping[str, bytes], counts: Pieces) -> None:
+        """Write which items have rows, the shared state of the model, and the items' counters."""
         for first in range(0, len(items), SLICE):
             numbers = items[first : first + SLICE].tolist()
             bits = [part for number in numbers for part in ("SET", "u1", f"#{number}", 1)]
             self._run("BITFIELD", self._keys.item_rows(self.number), *bits)
         self._run("HSET", self._keys.online(self.number), *_flat(arrays))
+        for offset, data in counts:
+            for at in range(0, len(data), WRITE_BYTES):
+                part = data[at : at + WRITE_BYTES]
+                self._run("SETRANGE", self._keys.counts(self.number), offset + at, part)
 
     def add_users(self, users: Sequence[str]) -> None:
         """Put users into the index."""
@@ -111,7 +116,7 @@ class Generation:
             for first in range(0, len(stored), SLICE):
                 rows = (keys.item_row(number, item) for item in stored[first : first + SLICE])
                 self._run("UNLINK", *rows)
-            self._run("UNLINK", keys.online(number), keys.item_rows(number))
+            self._run("UNLINK", keys.online(number), keys.counts(number), keys.item_rows(number))
 
     def _stored_items(self, number: int) -> I64:
         return RowStore(self._client, self._keys, number, self._row_bytes).stored_items()

@@ -13,9 +13,10 @@ import numpy as np
 import redis
 from redis import exceptions as redis_errors
 
-from core.types import F32
+from core.types import F32, F64
 from service.errors import Misconfigured, StoreUnavailable, Superseded
 from service.store.connection import store_errors
+from service.store.counters import Pieces, read_counts
 from service.store.keys import PartitionKeys
 from service.store.row_store import SLICE, RowStore
 from service.store.state import PartitionState, read_state
@@ -56,6 +57,8 @@ class Commit:
     new_items: Sequence[int] = ()
     """Items whose row is written for the first time."""
     new_users: Sequence[str] = ()
+    counts: Pieces = ()
+    """What is written of the items' counters."""
     history_keys: Sequence[bytes] = ()
     history_records: Sequence[memoryview] = ()
     """What is appended to the history of the same position."""
@@ -152,6 +155,10 @@ class ProfileWriter:
         with store_errors():
             answer = cast("bytes | None", self._client.hget(self._keys.state, "reserved"))
         return int(answer or 0)
+
+    def counts(self) -> F64:
+        """Return the counters of all items."""
+        return read_counts(self._client, self._keys.counts(self.state.generation))
 
     def deleted_items(self) -> dict[int, int]:
         """Return item number -> sequence of its deletion."""
@@ -291,6 +298,8 @@ class ProfileWriter:
         if commit.arrays:
             arrays = [part for pair in commit.arrays.items() for part in pair]
             transaction.add("HSET", keys.online(generation), *arrays)
+        for offset, data in commit.counts:
+            transaction.add("SETRANGE", keys.counts(generation), offset, data)
 
     def _add_histories(self, transaction: Transaction, commit: Commit) -> None:
         if commit.new_users:

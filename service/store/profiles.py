@@ -246,6 +246,7 @@ def _single_keys(keys: PartitionKeys, generation: int) -> list[tuple[str, str]]:
         ("log", keys.log),
         ("users", keys.users),
         ("online", keys.online(generation)),
+        ("counts", keys.counts(generation)),
         ("dedupe", keys.dedupe),
         ("changes", keys.changes),
         ("impressions", keys.impressions),

@@ -3,6 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.learning.spill import Spill
+from service.store.codec import records
 
 
 @settings(max_examples=40)
@@ -16,15 +17,18 @@ def test_ratings_come_back_by_sequence_with_their_users(tmp_path_factory, n, run
     rng = np.random.default_rng(seed)
     owner, sequence = rng.integers(0, 5, n), rng.permutation(n)
     item, value = rng.integers(0, 9, n), rng.integers(1, 6, n)
+    kind = rng.integers(0, 3, n).astype(np.uint8)
+    history = records(item, value, 1_000 + sequence, sequence, kind)
     spill = Spill(tmp_path_factory.mktemp("s"), run=run, window=window)
     for user in range(5):
         own = owner == user
-        spill.add(f"üser-{user}", sequence[own], item[own], value[own])
+        spill.add(f"üser-{user}", history[own])
     rows = [
-        (int(r["sequence"]), users[r["user"]], int(r["item"]), float(r["value"]))
-        for ratings, users in spill.windows()
-        for r in ratings
+        (int(r["sequence"]), users[r["user"]], *r[["item", "value", "time_ms", "kind"]].tolist())
+        for found, users in spill.windows()
+        for r in found
     ]
-    expected = zip(sequence.tolist(), owner.tolist(), item.tolist(), value.tolist(), strict=True)
-    assert rows == sorted((s, f"üser-{u}", i, float(v)) for s, u, i, v in expected)
-    assert spill.n_ratings == n
+    columns = (sequence, owner, item, value, kind)
+    expected = zip(*(column.tolist() for column in columns), strict=True)
+    assert rows == sorted((s, f"üser-{u}", i, float(v), 1_000 + s, k) for s, u, i, v, k in expected)
+    assert spill.n_records == n

@@ -1,0 +1,63 @@
+"""What the learner counts of every item: positives in all, and lately. Rebuild counts with the same code."""
+
+from typing import Any
+
+import numpy as np
+
+from core.counters import Counters, evidence
+from core.types import F32, F64, I64, U8
+from service.settings import Settings
+from service.store.counters import Pieces, pieces
+from service.store.histories import Records
+
+
+class ItemCounters:
+    """The counters in memory; every change says what the commit writes of it."""
+
+    def __init__(self, settings: Settings, rows: F64) -> None:
+        self._table, (self._low, self._high) = settings.kind_table, settings.bounds
+        half_life_ms = settings.trending_half_life_h * 3_600_000
+        self._counters = Counters(half_life_ms, rows.copy())
+
+    @property
+    def rows(self) -> F64:
+        """The rows of all items: read only."""
+        return self._counters.rows
+
+    def learn(self, item: I64, kind: U8, value: F32, time_ms: I64) -> Pieces:
+        """Count n events in their order."""
+        return self._add(item, self._evidence(kind, value), time_ms)
+
+    def take_away(self, history: Records) -> Pieces:
+        """Undo what the records of one user had added."""
+        weight = -self._evidence(history["kind"], history["value"])
+        return self._add(history["item"], weight, history["time_ms"])
+
+    def start_over(self, item: int) -> Pieces:
+        """Count a deleted item from nothing again."""
+        if item >= len(self.rows):
+            return ()
+        self.rows[item] = 0.0
+        return pieces(self.rows, np.array([item]))
+
+    def all(self) -> Pieces:
+        """Return what writes everything."""
+        return pieces(self.rows, np.flatnonzero(self.rows.any(axis=1)))
+
+    def counts(self, history: Records) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Mark the records that are counted."""
+        marked: np.ndarray[Any, np.dtype[np.bool_]] = (
+            self._evidence(history["kind"], history["value"]) > 0.0
+        )
+        return marked
+
+    def _evidence(self, kind: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> F64:
+        return evidence(kind, value, self._table, low=self._low, high=self._high)
+
+    def _add(self, item: np.ndarray[Any, Any], weight: F64, time_ms: I64) -> Pieces:
+        counts = np.flatnonzero(weight)
+        if not counts.size:
+            return ()
+        item = item[counts].astype(np.int64)
+        self._counters.add(item, weight[counts], time_ms[counts])
+        return pieces(self.rows, np.unique(item))
