@@ -1,0 +1,239 @@
+"""What an api process keeps of users: their preferences and vectors, bounded, never a slate.
+
+It hears of every change before ``min_sequence`` is said to be reached, so an answer never trails what was waited
+for. Histories that are not here are read together: one round trip at a time for each partition.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from core.batch.preferences import Preferences, preferences
+from core.meaning import KindTable
+from core.types import F32
+from service.errors import ServiceError
+from service.settings import Settings
+from service.store.codec import sequences
+from service.store.connection import AsyncClient
+from service.store.history_reader import USERS_READ, HistoryAnswer, HistoryReader
+from service.store.namespace import Namespace, partition_of
+
+OVERHEAD = 1_000
+"""About how many bytes an entry takes besides its arrays."""
+VECTORS = 4
+"""Vectors kept of one user: one for each model that serves."""
+
+_UNFORESEEN = ServiceError("reading the history failed unforeseen: see the service's log")
+
+
+@dataclass(eq=False)
+class Known:
+    """A user's history as the rankers read it; nobody with an empty one is unknown."""
+
+    preferences: Preferences
+    """``seen`` holds the trimmed items, too."""
+    watermark: int
+    """It holds everything up to here."""
+    newest: int
+    """Sequence of its newest record; 0: there is none."""
+    vectors: dict[str, F32] = field(default_factory=dict)
+    """By version of the model."""
+
+    @property
+    def nbytes(self) -> int:
+        """Return about how much memory it takes."""
+        one = self.preferences
+        arrays = (one.item_ix, one.weight, one.target, one.seen, *self.vectors.values())
+        return OVERHEAD + sum(array.nbytes for array in arrays)
+
+
+@dataclass(frozen=True)
+class HistoryReading:
+    """How histories become preferences: the settings' table of kinds, the scale."""
+
+    table: KindTable
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, settings: Settings, namespace: Namespace) -> "HistoryReading":
+        kinds = settings.kinds.values()
+        table = KindTable.of((kind.code, kind.weight, kind.sign, kind.hides) for kind in kinds)
+        return cls(table, namespace.scale.low, namespace.scale.high)
+
+    def known(self, answer: HistoryAnswer, through: int | None = None) -> Known:
+        """Return what a history says, if asked without the records after ``through``."""
+        records, order = answer.records, sequences(answer.records)
+        newest = int(order[-1]) if order.size else 0
+        if through is not None and newest > through:
+            kept = order <= through
+            records, order = records[kept], order[kept]
+        read = preferences(
+            records["item"],
+            records["kind"],
+            records["value"],
+            order,
+            self.table,
+            low=self.low,
+            high=self.high,
+        )
+        if answer.trimmed.size:
+            seen = np.union1d(read.seen, answer.trimmed.astype(np.int32))
+            read = Preferences(read.item_ix, read.weight, read.target, seen)
+        return Known(read, answer.watermark, newest)
+
+
+class Users:
+    """The users of all partitions; a ``changes.Listener``."""
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        namespace: Namespace,
+        reading: HistoryReading,
+        most_bytes: int,
+    ) -> None:
+        self._partitions = namespace.partitions
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        self._entries: OrderedDict[str, Known] = OrderedDict()
+        self._lanes = [
+            _Lane(HistoryReader(client, namespace.name, partition), reading, self._keep)
+            for partition in range(namespace.partitions)
+        ]
+
+    async def get(self, user: str) -> Known:
+        """Return a user as of now, or as of a change that is not heard of yet."""
+        known = self._entries.get(user)
+        if known is not None:
+            self._entries.move_to_end(user)
+            return known
+        return await self._lanes[partition_of(user, self._partitions)].read(user)
+
+    async def as_of(self, user: str, sequence: int) -> Known:
+        """Return a user without the events after ``sequence``; what was deleted since stays deleted."""
+        known = await self.get(user)
+        if known.newest <= sequence:
+            return known
+        lane = self._lanes[partition_of(user, self._partitions)]
+        return await lane.read_through(user, sequence)
+
+    def remember(self, user: str, known: Known, version: str, vector: F32) -> None:
+        """Keep a vector for as long as the user's history stays what it is."""
+        if len(known.vectors) >= VECTORS:
+            known.vectors.clear()
+        known.vectors[version] = vector
+        if self._entries.get(user) is known:
+            self._bytes += vector.nbytes
+            self._shrink()
+
+    def changed(self, partition: int, users: Iterable[str]) -> None:
+        lane = self._lanes[partition]
+        for user in users:
+            known = self._entries.pop(user, None)
+            if known is not None:
+                self._bytes -= known.nbytes
+            lane.changed(user)
+
+    def lost(self, partition: int) -> None:
+        self._entries.clear()
+        self._bytes = 0
+        self._lanes[partition].lost()
+
+    def _keep(self, user: str, known: Known) -> None:
+        if self._most_bytes:
+            before = self._entries.pop(user, None)
+            self._bytes += known.nbytes - (before.nbytes if before is not None else 0)
+            self._entries[user] = known
+            self._shrink()
+
+    def _shrink(self) -> None:
+        while self._bytes > self._most_bytes:
+            _, gone = self._entries.popitem(last=False)
+            self._bytes -= gone.nbytes
+
+
+@dataclass(eq=False)
+class _Read:
+    """One user that is being read; ``changed``: meanwhile somebody changed the history."""
+
+    done: asyncio.Future[Known]
+    changed: bool = False
+
+
+class _Lane:
+    """Reads of one partition: who asks during a round trip shares the next one, never the one under way."""
+
+    def __init__(
+        self,
+        reader: HistoryReader,
+        reading: HistoryReading,
+        keep: Callable[[str, Known], None],
+    ) -> None:
+        self._reader, self._reading, self._keep = reader, reading, keep
+        self._waiting: dict[str, _Read] = {}
+        self._reads: dict[str, _Read] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def read(self, user: str) -> Known:
+        read = self._waiting.get(user)
+        if read is None:
+            loop = asyncio.get_running_loop()
+            read = self._waiting[user] = _Read(loop.create_future())
+            if self._task is None:
+                # it starts when this turn of the loop is over: who else asks in it shares the round trip
+                self._task = loop.create_task(self._drain())
+        # shielded: whoever goes away does not take the answer from the others
+        return await asyncio.shield(read.done)
+
+    async def read_through(self, user: str, sequence: int) -> Known:
+        [answer] = await self._reader.read([user])
+        return self._reading.known(answer, sequence)
+
+    def changed(self, user: str) -> None:
+        read = self._reads.get(user)
+        if read is not None:
+            read.changed = True
+
+    def lost(self) -> None:
+        self._reader.forget_deletions()
+        for read in self._reads.values():
+            read.changed = True
+
+    async def _drain(self) -> None:
+        try:
+            while self._waiting:
+                users = list(self._waiting)[:USERS_READ]
+                self._reads = {user: self._waiting.pop(user) for user in users}
+                await self._read_all(users)
+        finally:
+            self._task = None
+            # empty unless something unforeseen ended the loop: nobody must wait for ever
+            _fail([*self._reads.values(), *self._waiting.values()], _UNFORESEEN)
+            self._reads, self._waiting = {}, {}
+
+    async def _read_all(self, users: list[str]) -> None:
+        try:
+            answers = await self._reader.read(users)
+        except ServiceError as error:
+            _fail(self._reads.values(), error)
+            return
+        for (user, read), answer in zip(self._reads.items(), answers, strict=True):
+            known = self._reading.known(answer)
+            # in this very turn of the loop: a change that is heard of later finds it
+            if not read.changed:
+                self._keep(user, known)
+            if not read.done.done():
+                read.done.set_result(known)
+        self._reads = {}
+
+
+def _fail(reads: Iterable[_Read], error: ServiceError) -> None:
+    for read in reads:
+        if not read.done.done():
+            read.done.set_exception(error)
+            # read here, too: nobody may be left to hear of it
+            read.done.exception()

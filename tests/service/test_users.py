@@ -1,0 +1,142 @@
+"""What an api process keeps of users: fresh, bounded, read together."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import numpy as np
+
+from service.serving.users import HistoryReading, Known, Users
+from service.settings import Settings
+from service.store.codec import RATING, records
+from service.store.connection import AsyncClient, connect, connect_async
+from service.store.keys import PartitionKeys
+from service.store.namespace import open_namespace
+
+Story = Callable[[Users, AsyncClient, PartitionKeys], Awaitable[None]]
+
+
+def run(redis_url: str, name: str, story: Story, most_bytes: int = 1 << 20) -> None:
+    settings = Settings(namespace=name)
+    with connect(redis_url, role="test") as client:
+        namespace = open_namespace(client, settings)
+
+    async def told() -> None:
+        async with connect_async(redis_url, role="test") as client:
+            reading = HistoryReading.of(settings, namespace)
+            users = Users(client, namespace, reading, most_bytes)
+            async with asyncio.timeout(20):
+                await story(users, client, PartitionKeys(name, 0))
+
+    asyncio.run(told())
+
+
+async def rate(
+    client: AsyncClient, keys: PartitionKeys, user: str, ratings: dict[int, float], watermark: int
+) -> None:
+    n = len(ratings)
+    sequence = np.arange(watermark - n + 1, watermark + 1, dtype=np.int64)
+    packed = records(
+        np.array(list(ratings)),
+        np.array(list(ratings.values()), np.float32),
+        np.zeros(n, np.int64),
+        sequence,
+        np.full(n, RATING, np.uint8),
+    )
+    await client.append(keys.history(user), packed.tobytes())  # type: ignore[misc]
+    await client.hset(keys.state, "watermark", watermark)  # type: ignore[misc]
+
+
+def items(known: Known) -> list[int]:
+    return known.preferences.item_ix.tolist()
+
+
+def test_a_user_is_kept_until_the_feed_names_it(redis_url: str, namespace: str) -> None:
+    async def story(users: Users, client: AsyncClient, keys: PartitionKeys) -> None:
+        await rate(client, keys, "ada", {7: 5.0, 3: 1.0, 9: 3.0}, 3)
+        known = await users.get("ada")
+        assert (items(known), known.watermark, known.newest) == ([3, 7], 3, 3)
+        assert known.preferences.seen.tolist() == [3, 7, 9]
+        await rate(client, keys, "ada", {1: 4.0}, 4)
+        assert await users.get("ada") is known
+        users.changed(0, ["bob"])
+        assert await users.get("ada") is known
+        users.changed(0, ["bob", "ada"])
+        assert items(await users.get("ada")) == [1, 3, 7]
+        await rate(client, keys, "ada", {2: 4.0}, 5)
+        users.lost(0)
+        assert items(await users.get("ada")) == [1, 2, 3, 7]
+
+    run(redis_url, namespace, story)
+
+
+def test_trimmed_items_stay_seen_and_deleted_ones_are_gone(redis_url: str, namespace: str) -> None:
+    async def story(users: Users, client: AsyncClient, keys: PartitionKeys) -> None:
+        await rate(client, keys, "ada", {7: 5.0, 3: 5.0}, 2)
+        await client.set(keys.trimmed("ada"), np.array([8, 1], "<u4").tobytes())
+        known = await users.get("ada")
+        assert known.preferences.seen.tolist() == [1, 3, 7, 8]
+        await client.hset(keys.deleted_items, "3", 2)  # type: ignore[misc]
+        users.lost(0)
+        assert items(await users.get("ada")) == [7]
+
+    run(redis_url, namespace, story)
+
+
+def test_a_change_during_a_read_leaves_nothing_stale(redis_url: str, namespace: str) -> None:
+    async def story(users: Users, client: AsyncClient, keys: PartitionKeys) -> None:
+        for change in (lambda: users.changed(0, ["ada"]), lambda: users.lost(0)):
+            users.lost(0)
+            reading = asyncio.ensure_future(users.get("ada"))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            change()
+            known = await reading
+            assert await users.get("ada") is not known
+
+    run(redis_url, namespace, story)
+
+
+def test_who_asks_at_once_shares_a_round_trip(redis_url: str, namespace: str) -> None:
+    async def story(users: Users, client: AsyncClient, keys: PartitionKeys) -> None:
+        await rate(client, keys, "u1", {7: 5.0}, 1)
+        names = [f"u{n % 100}" for n in range(150)]
+        before = (await client.info("commandstats"))["cmdstat_mget"]["calls"]
+        found = await asyncio.gather(*map(users.get, names))
+        after = (await client.info("commandstats"))["cmdstat_mget"]["calls"]
+        assert after - before == 2
+        assert [items(known) for known in found[:3]] == [[], [7], []]
+        assert found[100] is found[0]
+
+    run(redis_url, namespace, story)
+
+
+def test_a_user_is_answered_as_of_an_earlier_event(redis_url: str, namespace: str) -> None:
+    async def story(users: Users, client: AsyncClient, keys: PartitionKeys) -> None:
+        await rate(client, keys, "ada", {7: 5.0, 3: 5.0}, 2)
+        await rate(client, keys, "ada", {9: 5.0}, 3)
+        now = await users.get("ada")
+        assert await users.as_of("ada", 3) is now
+        assert items(await users.as_of("ada", 2)) == [3, 7]
+        assert items(await users.as_of("ada", 0)) == []
+
+    run(redis_url, namespace, story)
+
+
+def test_memory_is_bounded(redis_url: str, namespace: str) -> None:
+    async def story(users: Users, client: AsyncClient, keys: PartitionKeys) -> None:
+        vector = np.zeros(500, np.float32)
+        first = await users.get("u0")
+        for n in range(1, 4):
+            users.remember(f"u{n}", await users.get(f"u{n}"), "v", vector)
+        users.remember("u0", first, "v", vector)
+        assert await users.get("u3") is not None
+        assert await users.get("u0") is not first
+
+    run(redis_url, namespace, story, most_bytes=8_000)
+
+
+def test_nothing_is_kept_when_the_bound_is_zero(redis_url: str, namespace: str) -> None:
+    async def story(users: Users, client: AsyncClient, keys: PartitionKeys) -> None:
+        assert await users.get("ada") is not await users.get("ada")
+
+    run(redis_url, namespace, story, most_bytes=0)
