@@ -3,8 +3,11 @@
 ServiceError (status, code, retry_after_s)
 ├── InvalidEvent 422          a row that cannot be accepted
 ├── InvalidId 422             an id outside the rules (DESIGN 2, Ids)
+├── InvalidSchedule 422       a condition that can never be read
+├── InvalidTraining 422       a model that is not there, or a setting that it does not have
 ├── NotFound 404              an item, user, rating or key that is not there
 ├── VersionConflict 409       somebody else changed the document meanwhile
+├── Conflict 409              what is asked does not go with the state of the thing
 ├── Unauthorised 401, Forbidden 403
 ├── TooLarge 413              body, line, array or page beyond its bound
 ├── Backlogged 503            the log is full: try again
@@ -37,12 +40,24 @@ class InvalidId(ServiceError):
     status, code = 422, "invalid_id"
 
 
+class InvalidSchedule(ServiceError):
+    status, code = 422, "invalid_schedule"
+
+
+class InvalidTraining(ServiceError):
+    status, code = 422, "invalid_training"
+
+
 class NotFound(ServiceError):
     status, code = 404, "not_found"
 
 
 class VersionConflict(ServiceError):
     status, code = 409, "version_conflict"
+
+
+class Conflict(ServiceError):
+    status, code = 409, "conflict"
 
 
 class Unauthorised(ServiceError):

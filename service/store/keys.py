@@ -51,11 +51,11 @@ class NamespaceKeys:
 
     @property
     def jobs(self) -> str:
-        """zset job id -> ms of its creation (store/jobs.py), the newest 500. 9f2c01ab34de 1794999600000."""
+        """zset job id -> ms of its creation (store/job_records.py), the newest 500. 9f2c01ab34de 1794999600000."""
         return self._key("jobs")
 
     def job(self, job: str) -> str:
-        """hash, 30 days (store/jobs.py): status="running" stage="fitting" progress=0.6 model="fbgd" ... as JSON."""
+        """hash, 30 days (store/job_records.py): status="running" stage="fitting" progress=0.6 model="fbgd" ... as JSON."""
         return self._key(f"job:{job}")
 
     @property

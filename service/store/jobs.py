@@ -1,0 +1,159 @@
+"""The way of a job to the trainer: RQ carries its id, the record is ours. Nothing else imports RQ.
+
+RQ's own keys (``rq:...``) live where HEDGEROW_JOBS_REDIS_URL says, as JSON, and may be lost: a trainer that starts
+finds the queued jobs in our records.
+"""
+
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+from types import FrameType
+from typing import Any, Protocol
+
+import redis
+import rq
+import rq.exceptions
+import rq.job
+from redis import exceptions as redis_errors
+from rq.serializers import JSONSerializer
+
+from service.store.connection import store_errors
+from service.store.job_records import JobRecord, JobRecords
+
+WORK = "service.cli.trainer.work"
+"""What the process of a job calls, with the job's id."""
+LONGEST_S = 6 * 3600
+"""A job that takes longer is ended."""
+TICK_S = 1
+"""How often the parent looks around, whether a job runs or not."""
+
+IDLE_S = 15
+"""RQ waits so much shorter for a job than its worker is kept."""
+
+
+class Jobs:
+    """Orders jobs and tells how they are."""
+
+    def __init__(self, client: redis.Redis, queue: redis.Redis, namespace: str) -> None:
+        """``queue`` is a connection to the server that carries the ids, ``client`` one to the store."""
+        self.records = JobRecords(client, namespace)
+        self._queue = _queue(queue, namespace)
+
+    def submit(
+        self, model: str, parameters: Mapping[str, Any], *, budget_s: float, who: str, why: str
+    ) -> JobRecord:
+        """Order a training; Backlogged when very many wait."""
+        record = self.records.create(model, parameters, budget_s=budget_s, who=who, why=why)
+        self._send(record.id)
+        return record
+
+    def cancel(self, job: str, who: str) -> JobRecord:
+        """End a job; a running one stops within about a second."""
+        record = self.records.cancel(job, who)
+        with store_errors():
+            self._queue.remove(job)
+        return record
+
+    def send_lost(self) -> None:
+        """Send the queued jobs again that nobody carries: RQ lost them, or a trainer that has ended."""
+        with store_errors():
+            carried = set(self._queue.get_job_ids())
+        for record in reversed(self.records.records()):
+            if record.status == "queued" and record.id not in carried:
+                self._send(record.id)
+
+    def _send(self, job: str) -> None:
+        with store_errors():
+            self._queue.enqueue_call(
+                WORK,
+                args=(job,),
+                job_id=job,
+                timeout=LONGEST_S,
+                result_ttl=0,
+                failure_ttl=0,
+                description=f"training {job}",
+            )
+
+
+class Foreman(Protocol):
+    """What the parent of the jobs' processes decides."""
+
+    def begin(self, job: str) -> bool:
+        """Return whether the job is to be run."""
+
+    def look(self, job: str | None) -> bool:
+        """Hear that time has passed; False ends the running job."""
+
+    def died(self, job: str, how: str) -> None:
+        """Hear that the process of a job ended without a word."""
+
+
+class Worker(rq.Worker):
+    """RQ's forking worker, whose parent stays small: no thread, no commands, jobs of ours alone."""
+
+    def __init__(self, connection: redis.Redis, namespace: str, foreman: Foreman) -> None:
+        super().__init__(
+            [_queue(connection, namespace)],
+            connection=connection,
+            serializer=JSONSerializer,
+            worker_ttl=IDLE_S + TICK_S,
+            job_monitoring_interval=TICK_S,
+            work_horse_killed_handler=self._killed,
+        )
+        self._foreman = foreman
+        self._job: str | None = None
+
+    def run(self) -> None:
+        """Take jobs until SIGTERM or SIGINT; a running one is ended then."""
+        self.work(logging_level="WARNING")
+
+    def execute_job(self, job: rq.job.Job, queue: rq.Queue) -> None:
+        """Run a job that is still wanted in a process of its own."""
+        if not self._foreman.begin(job.id):
+            job.delete()
+            return
+        self._job = job.id
+        try:
+            super().execute_job(job, queue)
+        finally:
+            self._job = None
+
+    def heartbeat(self, timeout: int | None = None, pipeline: Any = None) -> None:
+        """RQ calls it every TICK_S, idle or not."""
+        super().heartbeat(timeout, pipeline)
+        if not self._foreman.look(self._job) and self.horse_pid:
+            self.kill_horse()
+
+    def maintain_heartbeats(self, job: rq.job.Job) -> None:
+        """Let a job go on while the server is away for a moment."""
+        with suppress(redis_errors.ConnectionError, redis_errors.TimeoutError):
+            super().maintain_heartbeats(job)
+
+    def request_stop(self, signum: int, frame: FrameType | None) -> None:
+        """End now, the running job too: it can be ordered again, and nothing of it is visible before its end."""
+        self._stop_requested = True
+        if not self.horse_pid:
+            raise rq.exceptions.StopRequested
+        self.kill_horse()
+
+    def subscribe(self) -> None:
+        """Listen to no commands: that would be a thread, and forking likes none."""
+
+    def unsubscribe(self) -> None:
+        """Nothing was subscribed."""
+
+    def _killed(self, job: rq.job.Job, pid: int, code: int, usage: Any) -> None:
+        ended = signal.Signals(code & 0x7F).name if code & 0x7F else f"exit code {code >> 8}"
+        stopped = (
+            "the trainer was stopped" if self._stop_requested else f"its process ended: {ended}"
+        )
+        self._foreman.died(job.id, stopped)
+
+
+def work(connection: redis.Redis, namespace: str, foreman: Foreman) -> None:
+    """Take the namespace's jobs until SIGTERM or SIGINT."""
+    Worker(connection, namespace, foreman).run()
+
+
+def _queue(connection: redis.Redis, namespace: str) -> rq.Queue:
+    return rq.Queue(f"hedgerow-{namespace}", connection=connection, serializer=JSONSerializer)
