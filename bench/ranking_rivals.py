@@ -1,18 +1,20 @@
 """``implicit`` with its best setting on the TEST part: as strong as a rival can be made."""
 
-import itertools
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
+import numba
 import numpy as np
 from implicit.als import AlternatingLeastSquares
 from implicit.bpr import BayesianPersonalizedRanking
 from implicit.lmf import LogisticMatrixFactorization
 from scipy import sparse
 
+from bench.attempts import Attempt, Attempts
 from core import ranking_metrics
+from core.batch.popularity import Popular
 from core.batch.ranker import rank
 from core.interactions import Interactions
 
@@ -22,24 +24,35 @@ REGS_OF_ALPHA = (2.0, 4.0)
 ITERATIONS = (4, 10, 20)
 RATES, RANK_REGS, RANK_ITERATIONS = (0.01, 0.03, 0.1), (0.001, 0.01, 0.1), (100, 300)
 KS = (10, 20)
+THREADS = numba.get_num_threads()
+
+Grid = list[dict[str, float]]
+Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
-class Attempt:
-    """One setting of the rival: its scores on the test part and the seconds of its fit."""
+class Contest:
+    """One split of one data set, where everybody is judged alike."""
 
-    settings: dict[str, Any]
-    scores: dict[str, float]
-    seconds: float
+    data: str
+    split: int
+    train: Interactions
+    test: Interactions
+    clock: Clock
+    """Of the seconds that are reported."""
 
+    def scores(self, users: Any, items: Any) -> dict[str, float]:
+        """Rank all items but the training ones, for all users with a test item."""
+        asked = np.flatnonzero(self.test.user_counts)
+        vectors = np.ascontiguousarray(np.asarray(users, np.float32)[asked])
+        seen = self.train.rows(asked)
+        ids, _ = rank(vectors, np.ascontiguousarray(items, np.float32), seen, max(KS))
+        return ranking_metrics.means(ranking_metrics.hits(ids, self.test.rows(asked)), KS)
 
-def scores(users: Any, items: Any, train: Interactions, test: Interactions) -> dict[str, float]:
-    """Rank all items but the training ones; the same for everybody."""
-    asked = np.flatnonzero(test.user_counts)
-    seen = train.rows(asked)
-    vectors = np.ascontiguousarray(np.asarray(users, np.float32)[asked])
-    ids, _ = rank(vectors, np.ascontiguousarray(items, np.float32), seen, max(KS))
-    return ranking_metrics.means(ranking_metrics.hits(ids, test.rows(asked)), KS)
+    def attempt(
+        self, model: str, settings: dict[str, Any], users: Any, items: Any, seconds: float
+    ) -> Attempt:
+        return Attempt(self.data, self.split, model, settings, self.scores(users, items), seconds)
 
 
 def matrix(pairs: Interactions) -> Any:
@@ -48,57 +61,101 @@ def matrix(pairs: Interactions) -> Any:
     return sparse.csr_matrix((np.ones(len(pairs), np.float32), pairs.item_ix, pairs.ptr), shape)
 
 
-def als_grid(*, full: bool) -> list[tuple[float, float]]:
-    """Return (alpha, regularization); the short grid is every other one."""
-    pairs = [
-        (alpha, reg) for alpha in ALPHAS for reg in (*REGS, *(alpha * of for of in REGS_OF_ALPHA))
-    ]
-    return pairs if full else [(a, r) for a, r in pairs if 2.0 <= a <= 40.0 and r >= 3.0][::2]
+def als_grid(kind: str) -> Grid:
+    """Return alpha and regularization; ``large``: where unlabelled pairs weigh little, for large catalogues."""
+    pairs = [(a, r) for a in ALPHAS for r in (*REGS, *(a * of for of in REGS_OF_ALPHA))]
+    if kind == "short":
+        pairs = [(a, r) for a, r in pairs if 2.0 <= a <= 40.0 and r >= 3.0][::2]
+    if kind == "large":
+        pairs = [(a, r) for a, r in pairs if a >= 16.0 and r >= 10.0]
+    return [{"alpha": a, "regularization": r} for a, r in dict.fromkeys(pairs)]
 
 
-def als(
-    train: Interactions, test: Interactions, factors: int, *, threads: int, full: bool
-) -> Iterator[Attempt]:
+def pairwise_grid(kind: str) -> Grid:
+    """Return learning rate and regularization of BPR and LMF."""
+    grid = list(product(RATES, RANK_REGS))
+    chosen = grid if kind == "full" else grid[1::3]
+    return [{"learning_rate": rate, "regularization": reg} for rate, reg in chosen]
+
+
+def als(contest: Contest, factors: int, kind: str, table: Attempts) -> None:
     """Try the grid; one fit shows all numbers of iterations."""
-    values = matrix(train)
-    for alpha, reg in als_grid(full=full):
+    for settings in als_grid(kind):
         model = AlternatingLeastSquares(
             factors=factors,
-            alpha=alpha,
-            regularization=reg,
             iterations=max(ITERATIONS),
-            num_threads=threads,
+            num_threads=THREADS,
             random_state=0,
+            **settings,
         )
-        found: list[Attempt] = []
-        begun, judged = time.perf_counter(), [0.0]
-
-        def look(iteration: int, *_: Any) -> None:
-            done = iteration + 1
-            if done in ITERATIONS:
-                now = time.perf_counter()
-                spent = now - begun - judged[0]  # noqa: B023
-                settings = {"alpha": alpha, "regularization": reg, "iterations": done}  # noqa: B023
-                result = scores(model.user_factors, model.item_factors, train, test)  # noqa: B023
-                found.append(Attempt(settings, result, spent))  # noqa: B023
-                judged[0] += time.perf_counter() - now  # noqa: B023
-
-        model.fit(values, show_progress=False, callback=look)
-        yield from found
+        _try(contest, "ALS", model, {"factors": factors, **settings}, ITERATIONS, table)
 
 
-def pairwise(
-    train: Interactions, test: Interactions, factors: int, *, threads: int, full: bool
-) -> Iterator[tuple[str, Attempt]]:
-    """Try BPR and LMF."""
-    values = matrix(train)
-    grid = list(itertools.product(RATES, RANK_REGS, RANK_ITERATIONS))
-    for kind in (BayesianPersonalizedRanking, LogisticMatrixFactorization):
-        for rate, reg, iterations in grid if full else grid[::6]:
-            settings = {"learning_rate": rate, "regularization": reg, "iterations": iterations}
-            model = kind(factors=factors, num_threads=threads, random_state=0, **settings)
-            begun = time.perf_counter()
-            model.fit(values, show_progress=False)
-            seconds = time.perf_counter() - begun
-            result = scores(model.user_factors, model.item_factors, train, test)
-            yield kind.__name__, Attempt(settings, result, seconds)
+def bpr(contest: Contest, factors: int, kind: str, table: Attempts) -> None:
+    _pairwise(contest, "BPR", BayesianPersonalizedRanking, factors, kind, table)
+
+
+def lmf(contest: Contest, factors: int, kind: str, table: Attempts) -> None:
+    _pairwise(contest, "LMF", LogisticMatrixFactorization, factors, kind, table)
+
+
+def _pairwise(
+    contest: Contest, name: str, make: Any, factors: int, kind: str, table: Attempts
+) -> None:
+    for settings in pairwise_grid(kind):
+        model = make(
+            factors=factors,
+            iterations=max(RANK_ITERATIONS),
+            num_threads=THREADS,
+            random_state=0,
+            **settings,
+        )
+        _try(contest, name, model, {"factors": factors, **settings}, RANK_ITERATIONS, table)
+
+
+def popular(contest: Contest, table: Attempts) -> None:
+    """What everybody likes: the floor."""
+    if not table.find(contest.data, contest.split, "popular", {}):
+        model = Popular().fit(contest.train)
+        users = model.user_vectors(contest.train)
+        table.add([contest.attempt("popular", {}, users, model.item_factors, 0.0)])
+
+
+def _try(
+    contest: Contest,
+    name: str,
+    model: Any,
+    settings: dict[str, Any],
+    looked_at: tuple[int, ...],
+    table: Attempts,
+) -> None:
+    """Fit once unless the table knows it; look at the model after some iterations."""
+    wanted = [{**settings, "iterations": n} for n in looked_at]
+    if all(table.find(contest.data, contest.split, name, one) for one in wanted):
+        return
+    table.add(
+        contest.attempt(name, {**settings, "iterations": n}, users, items, seconds)
+        for n, users, items, seconds in curve(contest, model, looked_at)
+    )
+
+
+def curve(
+    contest: Contest, model: Any, looked_at: Collection[int]
+) -> list[tuple[int, Any, Any, float]]:
+    """Fit; return users, items and seconds so far after each of these iterations."""
+    seen: list[tuple[int, Any, Any, float]] = []
+    begun, copying = contest.clock(), [0.0]
+
+    def look(iteration: int, *_: Any) -> None:
+        if iteration + 1 in looked_at:
+            now = contest.clock()
+            users, items = np.array(model.user_factors), np.array(model.item_factors)
+            seen.append((iteration + 1, users, items, now - begun - copying[0]))
+            copying[0] += contest.clock() - now
+
+    model.fit(matrix(contest.train), show_progress=False, callback=look)
+    return seen
+
+
+RIVALS = {"als": als, "bpr": bpr, "lmf": lmf}
+"""What tries a grid: split, factors, kind of grid, table."""
