@@ -3,11 +3,13 @@
 An event that takes something away must have been counted before it.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from core.kernels import count as kernels
 from core.kernels.count import RECENT, TIME, TOTAL
-from core.meaning import KindTable, meaning
+from core.meaning import KindTable, Mask, meaning
 from core.types import F32, F64, I32, I64, U8
 
 WIDTH = 3
@@ -37,7 +39,7 @@ class Counters:
             np.ascontiguousarray(item, np.int64),
             np.ascontiguousarray(weight, np.float64),
             np.ascontiguousarray(time_ms, np.int64),
-            self._half_life_ms,
+            1.0 / self._half_life_ms,
             self.rows,
         )
 
@@ -70,9 +72,23 @@ def trending(rows: F64, half_life_ms: float) -> tuple[I32, F32]:
     return items, np.exp2(order)
 
 
-def _ordered(
-    score: F64, known: "np.ndarray[tuple[int, ...], np.dtype[np.bool_]]"
-) -> tuple[I32, F32]:
+def joined(parts: Sequence[F64], half_life_ms: float) -> F64:
+    """Return the rows (items, 3) that one counter of all events would have; parts may differ in length."""
+    rows = np.zeros((max(map(len, parts), default=0), WIDTH))
+    rows[:, TIME] = -np.inf
+    for part in parts:
+        known = np.flatnonzero(part[:, RECENT] > 0.0)
+        rows[known, TIME] = np.maximum(rows[known, TIME], part[known, TIME])
+    for part in parts:
+        rows[: len(part), TOTAL] += part[:, TOTAL]
+        known = np.flatnonzero(part[:, RECENT] > 0.0)
+        age = (rows[known, TIME] - part[known, TIME]) / half_life_ms
+        rows[known, RECENT] += part[known, RECENT] * np.exp2(-age)
+    rows[:, TIME] = np.where(rows[:, RECENT] > 0.0, rows[:, TIME], 0.0)
+    return rows
+
+
+def _ordered(score: F64, known: Mask) -> tuple[I32, F32]:
     """Return the known items by score; ties by item number."""
     items = np.flatnonzero(known)
     order = np.argsort(-score[items], kind="stable")

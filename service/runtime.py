@@ -8,12 +8,14 @@ from core.online.model import OnlineModel
 from service.errors import NotReady
 from service.ingest import Appender
 from service.online import online_model
+from service.serving.popularity import Popularity
 from service.serving.predictions import Serving
 from service.settings import Settings
 from service.store.api_keys import ApiKeys
 from service.store.catalogue import Catalogue
 from service.store.changes import ChangeFollower
 from service.store.connection import AsyncClient, connect, connect_async
+from service.store.counters import CountsReader
 from service.store.inspection import ServerReport, inspect_server
 from service.store.log import LogAppender
 from service.store.namespace import Namespace, open_namespace
@@ -37,6 +39,7 @@ class ApiRuntime:
     keys: ApiKeys
     changes: ChangeFollower
     serving: Serving
+    popularity: Popularity
 
 
 @asynccontextmanager
@@ -55,6 +58,10 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
         log = LogAppender(connection, namespace, max_bytes=settings.log_max_bytes)
         appender = Appender(log, namespace.partitions)
         stack.push_async_callback(appender.close)
+        counts = CountsReader(connection, namespace.name, namespace.partitions)
+        popularity = Popularity(counts, settings.trending_half_life_h)
+        popularity.start()
+        stack.push_async_callback(popularity.close)
         model = online_model(settings, namespace)
         numbers = ItemNumbers(connection, namespace.name, settings.max_items)
         profiles = ProfileReader(connection, namespace, model)
@@ -71,6 +78,7 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
             keys=ApiKeys(connection, namespace.name),
             changes=changes,
             serving=Serving(namespace, model, numbers, profiles),
+            popularity=popularity,
         )
 
 

@@ -22,6 +22,7 @@ EVENTS = {
     "learner_stopped": "a learner ended as it was told to",
     "learner_superseded": "another learner took over the partition",
     "library_message": "a library logged something",
+    "popularity_failed": "reading what is popular failed unforeseen; it begins again after a pause",
     "request_failed": "a request ended in an error that nobody foresaw; the answer has its id",
     "service_stopped": "everything that `serve` started has ended",
     "store_restarted": "the private server ended by itself and was started again",

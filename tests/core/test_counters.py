@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.counters import Counters, evidence, popular, trending
+from core.counters import Counters, evidence, joined, popular, trending
 from core.kernels.count import RECENT, TIME, TOTAL
 from core.meaning import KindTable
 from tests.core import reference_count
@@ -51,6 +51,13 @@ def test_where_a_batch_ends_changes_no_bit(told, data):
 def test_what_is_taken_away_leaves_nothing(told):
     counters = counted(told, counted(told), sign=-1.0)
     assert (counters.rows[:, :TIME] == 0.0).all()
+
+
+@given(events, st.integers(1, 3))
+def test_partitions_joined_are_one(told, n):
+    parts = [counted(told[first::n]).rows for first in range(n) if told[first::n]]
+    whole, rows = counted(told).rows, joined(parts, 10.0 * HOUR)
+    assert rows == pytest.approx(whole[: len(rows)])
 
 
 def test_the_order_of_trending_is_that_of_every_moment():
