@@ -1,0 +1,93 @@
+"""Whether a new model may serve: the same users judge it and its rival, and their difference decides.
+
+The interval is a paired bootstrap over users, so what makes some users easy and others hard cancels out.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from core.errors import ConfigError, ShapeError
+from core.types import F64
+
+FEWEST_USERS = 200
+"""With fewer judges nothing is judged."""
+TOLERATED = 0.01
+"""A loss of this share of the rival's score is borne: models that are alike may replace one another."""
+RESAMPLES, LEVEL = 2_000, 0.95
+_AT_ONCE = 1 << 22
+"""Drawn numbers that are held at a time."""
+
+Outcome = Literal["promoted", "refused", "not_judged"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean and the bounds of its central interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is to become of a candidate, why, and the difference that it rests on."""
+
+    outcome: Outcome
+    reason: str
+    difference: Interval | None = None
+    """Candidate minus rival; None: they were not compared."""
+
+    @property
+    def may_serve(self) -> bool:
+        return self.outcome == "promoted"
+
+
+def decide(
+    candidate: F64, rival: F64 | None, rng: np.random.Generator, *, fewest: int = FEWEST_USERS
+) -> Decision:
+    """Compare the scores (users,) of a candidate with its rival's; None: nothing serves yet.
+
+    The candidate is refused only if it is worse beyond doubt: the whole interval of the difference lies below
+    -TOLERATED of the rival's mean. With fewer than ``fewest`` users it is not judged, and serves only if nothing does.
+    """
+    if candidate.size < fewest:
+        if rival is None:
+            return Decision("promoted", f"nothing serves yet; {_few(candidate.size, fewest)}")
+        return Decision(
+            "not_judged", f"{_few(candidate.size, fewest)}; promote it if you know better"
+        )
+    if rival is None:
+        return Decision("promoted", "nothing serves yet")
+    found = paired_interval(candidate, rival, rng)
+    bound = -TOLERATED * float(rival.mean())
+    says = f"{found.mean:+.4f}, 95 % interval {found.low:+.4f} to {found.high:+.4f}"
+    if found.high < bound:
+        return Decision("refused", f"worse than what serves: {says}, all below {bound:.4f}", found)
+    return Decision("promoted", f"not worse than what serves: {says}", found)
+
+
+def paired_interval(candidate: F64, rival: F64, rng: np.random.Generator) -> Interval:
+    """Return the mean difference (candidate - rival) and its 95 % bootstrap interval over users.
+
+    Equation   d_b = mean of d over n users drawn with replacement, b = 1..RESAMPLES; the quantiles of d_b
+    """
+    if candidate.shape != rival.shape or candidate.ndim != 1:
+        raise ShapeError(f"scores of the same users are wanted: {candidate.shape}, {rival.shape}")
+    if candidate.size == 0:
+        raise ConfigError("no user judges: hold out more")
+    difference = candidate - rival
+    n = difference.size
+    step = max(1, _AT_ONCE // n)
+    means = [
+        difference[rng.integers(0, n, (min(step, RESAMPLES - at), n))].mean(axis=1)
+        for at in range(0, RESAMPLES, step)
+    ]
+    low, high = np.quantile(np.concatenate(means), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Interval(float(difference.mean()), float(low), float(high))
+
+
+def _few(n: int, fewest: int) -> str:
+    return f"only {n} users could judge, {fewest} are needed"
