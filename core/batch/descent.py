@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from core.batch.dot_models import DotModel, Parameters
+from core.batch.dot_models import DotModel, Parameters, grown
 from core.batch.gram import gram
 from core.batch.row_objective import ONE, PARTS
-from core.batch.weighting import constant_loss, negative_weights
+from core.batch.weighting import constant_loss, mean_count, negative_weights, scaled_reg
 from core.errors import ConfigError, DataError, Diverged, ShapeError
 from core.interactions import Interactions, chunks
 from core.kernels import fbgd
-from core.types import F32
+from core.types import F32, I64
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class DescentConfig:
     """Weight of all unlabelled pairs of a context together."""
     rho: float = 0.0
     reg: float = 0.1
+    nu: float = 0.0
+    """Regularisation of a parameter's row is reg (pairs of the row / mean pairs)^nu."""
     negative_target: float = 0.0
     start: float = 0.1
     """Standard deviation of the first parameters, times sqrt(g)."""
@@ -46,6 +48,8 @@ class DescentConfig:
                 raise ConfigError(f"{name} must be above 0 and finite, not {getattr(self, name)}")
         if not 0.0 <= self.reg < np.inf:
             raise ConfigError(f"reg must be at least 0 and finite, not {self.reg}")
+        if not 0.0 <= self.nu <= 1.0:
+            raise ConfigError(f"nu must be between 0 and 1, not {self.nu}")
 
 
 @dataclass(frozen=True)
@@ -54,26 +58,28 @@ class Descended:
 
     parameters: Parameters
     losses: list[float]
+    squares: Parameters
+    """Adagrad's sums of squared slopes: a descent that continues goes on with short steps."""
 
 
 class _Steps:
-    """The optimiser's memory."""
+    """The optimiser; ``squares`` is its memory, changed in place."""
 
-    def __init__(self, config: DescentConfig) -> None:
-        self._config = config
-        self._squares: Parameters = {}
+    def __init__(self, config: DescentConfig, reg: Parameters, squares: Parameters) -> None:
+        self._config, self._reg = config, reg
+        self.squares = squares
 
     def take(self, parameters: Parameters, gradient: Parameters) -> None:
         """Change the parameters in place."""
         for name, slope in gradient.items():
             theta = parameters[name]
-            slope = slope + np.float32(2.0 * self._config.reg) * theta
+            slope = slope + np.float32(2.0) * self._reg[name] * theta
             theta -= np.float32(self._config.learning_rate) * self._scaled(name, slope)
 
     def _scaled(self, name: str, slope: F32) -> F32:
         if self._config.optimiser == "plain":
             return slope
-        squares = self._squares.setdefault(name, np.zeros_like(slope))
+        squares = self.squares[name]
         squares += slope * slope
         scaled: F32 = (slope / (np.sqrt(squares) + np.float32(self._config.epsilon))).astype(
             np.float32
@@ -123,32 +129,37 @@ def descend(
     pairs: Interactions,
     config: DescentConfig,
     *,
-    parameters: Parameters | None = None,
+    previous: Descended | None = None,
     on_epoch: Callable[[Parameters, int], bool] = lambda parameters, epoch: False,
 ) -> Descended:
-    """Fit the model; rows of ``pairs`` are the contexts. ``parameters`` continue an earlier descent.
+    """Fit the model; rows of ``pairs`` are the contexts.
 
+    ``previous`` is continued; it may have had fewer users, items or features: new ones have the highest numbers.
     ``on_epoch`` hears the parameters after each epoch, counted from 1; True ends the fit.
     """
     if len(pairs) == 0:
         raise DataError("there are no pairs to learn from: give at least one")
     if pairs.n_items != model.n_targets:
         raise ShapeError(f"the model has {model.n_targets} targets, the pairs {pairs.n_items}")
-    if parameters is None:
-        parameters = _started(model, contexts, config)
+    parameters = _started(model, config)
+    squares = {name: np.zeros_like(values) for name, values in parameters.items()}
+    if previous is not None:
+        parameters = grown(parameters, previous.parameters)
+        squares = grown(squares, previous.squares)
     columns = pairs.by_item()
     negative = negative_weights(columns.user_counts, config.alpha0, config.rho)
     left = _Side(pairs, negative, config, of_items=False)
     right = _Side(columns, negative, config, of_items=True)
-    steps, losses = _Steps(config), []
+    reg = _regs(model.counts(contexts, pairs), parameters, config)
+    steps, losses = _Steps(config, reg, squares), []
     constant = constant_loss(pairs, negative, config.negative_target)
     for epoch in range(1, config.epochs + 1):
         q = model.right(parameters)
         by_left, loss = left.gradient(model.left(parameters, contexts), q)
-        losses.append(constant + loss + _penalty(config.reg, parameters))
+        losses.append(constant + loss + _penalty(reg, parameters))
         steps.take(parameters, model.left_gradient(parameters, contexts, by_left))
         by_right, loss = right.gradient(model.right(parameters), model.left(parameters, contexts))
-        losses.append(constant + loss + _penalty(config.reg, parameters))
+        losses.append(constant + loss + _penalty(reg, parameters))
         steps.take(parameters, model.right_gradient(parameters, by_right))
         if not all(np.isfinite(values).all() for values in parameters.values()):
             raise Diverged(
@@ -156,16 +167,26 @@ def descend(
             )
         if on_epoch(parameters, epoch):
             break
-    return Descended(parameters, losses)
+    return Descended(parameters, losses, squares)
 
 
-def _started(model: DotModel[Any], contexts: Any, config: DescentConfig) -> Parameters:
+def _started(model: DotModel[Any], config: DescentConfig) -> Parameters:
     rng = np.random.default_rng(config.seed)
     width = model.right(model.start(rng, 0.0)).shape[1]
     return model.start(np.random.default_rng(config.seed), config.start / float(np.sqrt(width)))
 
 
-def _penalty(reg: float, parameters: Parameters) -> float:
-    return reg * sum(
-        float(np.square(values).sum(dtype=np.float64)) for values in parameters.values()
+def _regs(counts: dict[str, I64], parameters: Parameters, config: DescentConfig) -> Parameters:
+    """Return the regularisation of each row, shaped to multiply the parameter."""
+    regs = {}
+    for name, count in counts.items():
+        reg = scaled_reg(count, config.reg, config.nu, mean_count(count))
+        regs[name] = reg.reshape(-1, *[1] * (parameters[name].ndim - 1))
+    return regs
+
+
+def _penalty(regs: Parameters, parameters: Parameters) -> float:
+    return sum(
+        float((regs[name] * np.square(values)).sum(dtype=np.float64))
+        for name, values in parameters.items()
     )

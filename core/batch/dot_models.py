@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from core.errors import DataError, ShapeError
+from core.interactions import Interactions
 from core.types import F32, I64
 
 Parameters = dict[str, F32]
@@ -42,6 +43,10 @@ class DotModel(ABC, Generic[Contexts]):
     def right_gradient(self, parameters: Parameters, by_right: F32) -> Parameters:
         """Return the gradient by the parameters of Q, given the one by Q."""
 
+    @abstractmethod
+    def counts(self, contexts: Contexts, pairs: Interactions) -> dict[str, I64]:
+        """Return how many pairs each row of each parameter takes part in, (rows,)."""
+
 
 class MatrixFactorisation(DotModel[I64]):
     """score = p_x . q_y; contexts are user numbers (n,)."""
@@ -66,6 +71,12 @@ class MatrixFactorisation(DotModel[I64]):
 
     def right_gradient(self, parameters: Parameters, by_right: F32) -> Parameters:
         return {"items": by_right}
+
+    def counts(self, contexts: I64, pairs: Interactions) -> dict[str, I64]:
+        return {
+            "users": _counted(contexts, pairs.user_counts, self.n_users),
+            "items": pairs.item_counts,
+        }
 
 
 class SvdFeature(DotModel[Any]):
@@ -117,6 +128,17 @@ class SvdFeature(DotModel[Any]):
             "target_bias": self.target_features.T @ by_right[:, f + 1],
         }
 
+    def counts(self, contexts: Any, pairs: Interactions) -> dict[str, I64]:
+        of_context = _touched(contexts).T @ pairs.user_counts
+        of_target = _touched(self.target_features).T @ pairs.item_counts
+        return {
+            "context_factors": of_context,
+            "context_bias": of_context,
+            "bias": np.array([len(pairs)]),
+            "target_factors": of_target,
+            "target_bias": of_target,
+        }
+
 
 class _Tensor(DotModel[I64]):
     """Contexts are pairs (n, 2) of numbers: of a first kind (such as users) and a second (such as previous items)."""
@@ -140,6 +162,13 @@ class _Tensor(DotModel[I64]):
         return {
             "first": _scatter(contexts[:, 0], by_first, self.n_first),
             "second": _scatter(contexts[:, 1], by_second, self.n_second),
+        }
+
+    def counts(self, contexts: I64, pairs: Interactions) -> dict[str, I64]:
+        return {
+            "first": _counted(contexts[:, 0], pairs.user_counts, self.n_first),
+            "second": _counted(contexts[:, 1], pairs.user_counts, self.n_second),
+            "targets": pairs.item_counts,
         }
 
 
@@ -196,6 +225,37 @@ def checked_features(features: Any) -> Any:
 def _normal(rng: np.random.Generator, deviation: float, rows: int, columns: int) -> F32:
     drawn: F32 = rng.standard_normal((rows, columns), np.float32) * np.float32(deviation)
     return drawn
+
+
+def grown(parameters: Parameters, previous: Parameters) -> Parameters:
+    """Return ``parameters`` with the values of a smaller, earlier model in their first rows.
+
+    Numbers must not have changed: new users, items and features come after the old ones.
+    """
+    if parameters.keys() != previous.keys():
+        raise ShapeError("the previous parameters are those of another kind of model")
+    for name, old in previous.items():
+        new = parameters[name]
+        if old.shape[1:] != new.shape[1:] or old.shape[0] > new.shape[0]:
+            raise ShapeError(
+                f"{name} was {old.shape}, is {new.shape}: keep factors and numbers, add new rows last"
+            )
+    return {
+        name: np.concatenate([old, parameters[name][old.shape[0] :]])
+        for name, old in previous.items()
+    }
+
+
+def _counted(rows: I64, pairs: I64, n: int) -> I64:
+    """Return the sum of ``pairs`` by row, (n,)."""
+    return np.bincount(rows, weights=pairs, minlength=n).astype(np.int64)
+
+
+def _touched(features: Any) -> Any:
+    """Return 1 wherever a feature is not 0."""
+    where: Any = features.copy()
+    where.data = (where.data != 0).astype(np.int64)
+    return where
 
 
 def _columns(*parts: Any) -> F32:

@@ -1,10 +1,12 @@
 """The dot-product models: gradients against finite differences of the loss over all pairs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
 
-from core.batch.descent import DescentConfig, _Side, descend
+from core.batch.descent import DescentConfig, _regs, _Side, descend
 from core.batch.dot_models import (
     CpTensor,
     MatrixFactorisation,
@@ -124,8 +126,57 @@ def test_a_descent_can_be_continued_and_stopped():
     pairs, config = ranking.tiny(), DescentConfig(epochs=5, alpha0=3.0)
     first = descend(model, contexts, pairs, config, on_epoch=lambda parameters, epoch: epoch == 2)
     assert len(first.losses) == 4
-    again = descend(model, contexts, pairs, config, parameters=first.parameters)
+    again = descend(model, contexts, pairs, config, previous=first)
     assert again.losses[0] < first.losses[-1]
+
+
+def first_rows(name, contexts, targets):
+    """Return a model of the first 7 targets and the first 9 contexts."""
+    if name == "svdfeature":
+        return SvdFeature(6, targets[:7], 3), contexts[:9]
+    if name == "mf":
+        return MatrixFactorisation(9, 7, 3), contexts[:9]
+    return (PairwiseTensor if name == "pitf" else CpTensor)(6, 4, 7, 3), contexts[:9]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_descent_goes_on_with_new_rows(name):
+    model, contexts = build(name, n_contexts=12, n_targets=9)
+    small, known = first_rows(name, contexts, getattr(model, "target_features", None))
+    pairs = ranking.tiny(users=12, items=9, density=0.5)
+    old = pairs.keep((pairs.user_ix < 9) & (pairs.item_ix < 7))
+    old = from_pairs(old.user_ix, old.item_ix, n_users=9, n_items=7)
+    config = DescentConfig(epochs=200, alpha0=3.0, reg=0.01)
+    before = descend(small, known, old, config)
+    few = replace(config, epochs=5)
+    warm = descend(model, contexts, pairs, few, previous=before)
+    assert warm.losses[-1] < descend(model, contexts, pairs, few).losses[-1]
+
+
+def test_a_descent_of_another_kind_or_size_is_not_continued():
+    model, contexts = build("mf")
+    before = descend(model, contexts, ranking.tiny(), DescentConfig(epochs=1))
+    other, its = build("cp")
+    with pytest.raises(ShapeError, match="another kind"):
+        descend(other, its, ranking.tiny(), DescentConfig(), previous=before)
+    wider = MatrixFactorisation(9, 7, 4)
+    with pytest.raises(ShapeError, match="keep factors"):
+        descend(wider, contexts, ranking.tiny(), DescentConfig(), previous=before)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_row_with_many_pairs_is_regularised_more(name):
+    model, contexts = build(name)
+    pairs = ranking.tiny()
+    parameters = model.start(np.random.default_rng(0), 0.7)
+    counts = model.counts(contexts, pairs)
+    assert {key: one.shape for key, one in counts.items()} == {
+        key: values.shape[:1] for key, values in parameters.items()
+    }
+    regs = _regs(counts, parameters, DescentConfig(reg=2.0, nu=0.5))
+    for key, count in counts.items():
+        mean = count[count > 0].mean()
+        assert np.allclose(regs[key].ravel(), 2.0 * np.sqrt(np.maximum(count, 1) / mean))
 
 
 def test_a_plain_step_that_is_too_long_says_so():
@@ -152,7 +203,13 @@ def test_bad_input_is_refused_or_has_a_result():
         checked_features(sparse.csr_array(np.array([[np.nan]])))
     with pytest.raises(ShapeError, match=r"scipy\.sparse"):
         checked_features(np.eye(2))
-    for bad in ({"learning_rate": 0.0}, {"reg": -1.0}, {"optimiser": "adam"}, {"epochs": 0}):
+    for bad in (
+        {"learning_rate": 0.0},
+        {"reg": -1.0},
+        {"nu": 2.0},
+        {"optimiser": "adam"},
+        {"epochs": 0},
+    ):
         with pytest.raises(ConfigError):
             DescentConfig(**bad)
     nothing = sparse.csr_array((9, 6), dtype=np.float32)
