@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from core.errors import ConfigError, DataError, ShapeError
+from core.kernels.pairs import transpose
 from core.types import F32, I32, I64
 
 
@@ -80,14 +81,18 @@ class Interactions:
 
     def by_item(self) -> "Interactions":
         """Return the transpose: rows are items, ``item_ix`` holds users. Times are left out."""
-        order = np.argsort(self.item_ix, kind="stable")
         ptr = np.concatenate([[0], np.cumsum(self.item_counts)]).astype(np.int64)
+        users = np.empty(len(self), np.int32)
+        none = np.empty(0, np.float32)
+        weight, target = (none if v is None else v for v in (self.weight, self.target))
+        w, t = np.empty_like(weight), np.empty_like(target)
+        transpose(self.ptr, self.item_ix, weight, target, ptr[:-1].copy(), users, w, t)
         return Interactions(
             self.n_users,
             ptr,
-            self.user_ix[order],
-            None if self.weight is None else self.weight[order],
-            None if self.target is None else self.target[order],
+            users,
+            None if self.weight is None else w,
+            None if self.target is None else t,
         )
 
 

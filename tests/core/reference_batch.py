@@ -182,3 +182,10 @@ def fold_in(
         curve = weight * likely * (1.0 - likely) / 2 - a
         p = p + np.linalg.solve(held + (q * curve[:, None]).T @ q, slope)
     out[:] = p
+
+
+def transpose(ptr, item_ix, weight, target, next_at, user_ix, w, t):
+    """Sort the pairs by item, those of one item stay in order."""
+    order = np.argsort(item_ix, kind="stable")
+    user_ix[:] = np.repeat(np.arange(ptr.size - 1), np.diff(ptr))[order]
+    w[:], t[:] = (values[order] if values.size else values for values in (weight, target))

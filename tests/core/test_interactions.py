@@ -7,7 +7,7 @@ from scipy import sparse
 from core import interactions
 from core.errors import ConfigError, DataError, ShapeError
 from core.interactions import as_interactions, from_pairs
-from tests.core import ranking
+from tests.core import ranking, reference_batch
 
 
 def as_set(pairs):
@@ -33,6 +33,29 @@ def test_the_transpose_of_the_transpose_is_the_same():
     again = pairs.by_item().by_item()
     for name in ("ptr", "item_ix", "weight", "target"):
         assert np.array_equal(getattr(again, name), getattr(pairs, name))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shape", [(9, 7), (1, 1), (1, 9), (60, 2)])
+def test_the_transpose_is_the_twins(weighted, shape):
+    users, items = shape
+    pairs = ranking.tiny(users=users, items=items, weighted=weighted) if users > 8 else whole(shape)
+    none = np.empty(0, np.float32)
+    given = [none if v is None else v for v in (pairs.weight, pairs.target)]
+    wanted = [np.empty(len(pairs), np.int32), *map(np.empty_like, given)]
+    reference_batch.transpose(pairs.ptr, pairs.item_ix, *given, None, *wanted)
+    found = pairs.by_item()
+    assert found.ptr.tolist() == [0, *np.cumsum(pairs.item_counts)]
+    for name, values in zip(("item_ix", "weight", "target"), wanted, strict=True):
+        if values.size:
+            assert np.array_equal(getattr(found, name), values)
+
+
+def whole(shape):
+    """Return all pairs, one of them with a weight."""
+    users, items = (ix.ravel() for ix in np.indices(shape))
+    weight = 1.0 + (np.arange(users.size) == 0)
+    return from_pairs(users, items, weight=weight, target=2.0 * weight)
 
 
 @pytest.mark.parametrize(
