@@ -1,10 +1,14 @@
-"""Compiles every kernel for this machine by learning a few made-up ratings with every kind of expert."""
+"""Compiles every kernel for this machine by using each on a few made-up events."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from time import perf_counter
 
 import numpy as np
 
+from core.batch.fbgd import Fbgd, FbgdConfig
+from core.batch.ocmf import Ocmf, OcmfConfig
+from core.interactions import from_pairs
 from core.online.experts import DEFAULT, PAPER_SMALL, Expert, PassiveAggressive
 from core.online.model import OnlineConfig, OnlineModel
 from core.online.tables import Side
@@ -24,19 +28,20 @@ RECIPES = {
     "exponentiated gradient": OnlineConfig(experts=PAPER_SMALL[:2], aggregator="eg"),
     "equal weights": OnlineConfig(experts=PAPER_SMALL[:2], aggregator="uniform"),
 }
-"""Together they reach every kernel."""
+"""Together they reach every kernel of the experts."""
 
 
 def compile_all() -> Iterator[tuple[str, float]]:
     """Yield what was compiled and the seconds it took; seconds are small when numba's cache had it."""
-    for name, config in RECIPES.items():
+    for name, use in USES.items():
         started = perf_counter()
-        _learn_a_little(OnlineModel(config))
+        use()
         yield name, perf_counter() - started
     mark_compiled()
 
 
-def _learn_a_little(model: OnlineModel) -> None:
+def _learn_a_little(config: OnlineConfig) -> None:
+    model = OnlineModel(config)
     # enough for the user's row to be solved anew
     n = 40
     ids = np.arange(n, dtype=np.int64) % 3
@@ -49,3 +54,22 @@ def _learn_a_little(model: OnlineModel) -> None:
     model.predict(users.rows[:1], items.rows[:1])
     model.load({name: array.copy() for name, array in model.arrays().items()})
     model.experts()
+
+
+def _rank_a_little() -> None:
+    pairs = from_pairs(np.array([0, 0, 1]), np.array([0, 1, 1]))
+    graded = from_pairs(np.array([0, 1]), np.array([0, 1]), weight=[2.0, 3.0], target=[0.0, 2.0])
+    for given in (pairs, graded):
+        Fbgd(FbgdConfig(factors=2, epochs=2)).fit(given).recommend(0, given, 1)
+    for config in (OcmfConfig(loss="square"), OcmfConfig(loss="logistic")):
+        model = Ocmf(config).fit(pairs)
+        model.recommend(0, pairs, 1)
+        model.objective.vector(pairs.item_ix[:1])
+        Ocmf(config).fit(pairs, features=np.eye(2), graph=[[0, 1]])
+
+
+USES: dict[str, Callable[[], object]] = {
+    **{name: partial(_learn_a_little, config) for name, config in RECIPES.items()},
+    "the ranking models": _rank_a_little,
+}
+"""What compiles each group of kernels."""
