@@ -21,8 +21,8 @@ class Aggregator(Protocol):
     def learn(self, clipped: F64, known: F64, rating: F64, mixture: F64, out: F64) -> None:
         """Write the outputs made before each rating, then learn it. ``mixture`` (n,) is Hedge's output."""
 
-    def predict(self, clipped: F64, known: F64, out: F64) -> None:
-        """Write the outputs; change nothing else."""
+    def predict(self, clipped: F64, known: F64, out: F64, *, bounded: bool = True) -> None:
+        """Write the outputs; change nothing else. Not bounded, they may lie beyond the scale, without ties."""
 
     def parts(self) -> F64:
         """Return each expert's part (m,) in the median-like output; they sum to 1."""
@@ -80,8 +80,9 @@ class Stack:
         bounds = self._low, self._high
         kernels.stack(clipped, known, rating, covariance, weight, self._x, self._g, *bounds, out)
 
-    def predict(self, clipped: F64, known: F64, out: F64) -> None:
-        weight, bounds = self.state["weight"], (self._low, self._high)
+    def predict(self, clipped: F64, known: F64, out: F64, *, bounded: bool = True) -> None:
+        weight = self.state["weight"]
+        bounds = (self._low, self._high) if bounded else (-np.inf, np.inf)
         own = np.empty(
             weight.shape[1]
         )  # not the scratch of learn: threads may predict at the same time
@@ -100,7 +101,7 @@ class _Mixture:
     def parts(self) -> F64:
         raise NotImplementedError
 
-    def predict(self, clipped: F64, known: F64, out: F64) -> None:
+    def predict(self, clipped: F64, known: F64, out: F64, *, bounded: bool = True) -> None:
         out[:] = _weighted(clipped, self.parts())[:, None]
 
 

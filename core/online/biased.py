@@ -6,7 +6,7 @@ import numpy as np
 
 from core.kernels import biased as kernels
 from core.online.experts import Biased, Resolved
-from core.online.group import COORDINATES
+from core.online.group import COORDINATES, Place
 from core.online.tables import Batch, ItemTable, Side, UserTable
 from core.rng import symmetric_noise
 from core.types import F32, F64, U64
@@ -72,3 +72,9 @@ class BiasedGroup:
     ) -> None:
         first = self._offset + first_column
         kernels.biased_predict(user_rows, item_rows, mean, first, self._rank, predictions)
+
+    def places(self, first_column: int) -> list[Place]:
+        first = (self._offset + first_column).tolist()
+        return [
+            Place(at, at + 1, rank) for at, rank in zip(first, self._rank.tolist(), strict=True)
+        ]

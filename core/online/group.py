@@ -5,13 +5,22 @@ whole batch in order and leaves its predictions in a column; the aggregator goes
 (Sampled updates depend on the weights of the same family and stay inside their group.)
 """
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from core.online.tables import Batch, ItemTable, Side, UserTable
 from core.types import F32, F64, U64
 
 COORDINATES = 1 << 16
 """Expert number e draws its start noise at coordinates e * COORDINATES and on."""
+
+
+class Place(NamedTuple):
+    """Where the parameters of one expert stand in a row."""
+
+    bias: int | None
+    """None: its prediction is the product of the factors alone, without the mean."""
+    factors: int
+    rank: int
 
 
 class ExpertGroup(Protocol):
@@ -42,3 +51,6 @@ class ExpertGroup(Protocol):
         self, user_rows: F32, item_rows: F32, mean: float, first_column: int, predictions: F64
     ) -> None:
         """Write predictions (n, size) f64 for n pairs of rows (n, row width); changes nothing else."""
+
+    def places(self, first_column: int) -> list[Place]:
+        """Return where each expert's parameters stand; its prediction is mean + biases + product of factors."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from core.kernels import kalman as kernels
 from core.online.experts import Kalman
-from core.online.group import COORDINATES
+from core.online.group import COORDINATES, Place
 from core.online.tables import Batch, ItemTable, Side, UserTable
 from core.rng import symmetric_noise
 from core.types import F32, F64, U64
@@ -62,3 +62,9 @@ class KalmanGroup:
     ) -> None:
         first = self._offset + first_column
         kernels.kalman_predict(user_rows, item_rows, mean, first, self._rank, predictions)
+
+    def places(self, first_column: int) -> list[Place]:
+        first = (self._offset + first_column).tolist()
+        return [
+            Place(at, at + 1, rank) for at, rank in zip(first, self._rank.tolist(), strict=True)
+        ]

@@ -17,7 +17,9 @@ from core.online.aggregators import HedgeWeights, aggregator
 from core.online.config import HIGHEST, LOWEST, OnlineConfig, Scale, fingerprint
 from core.online.experts import Expert, Kalman, PassiveAggressive, Resolved
 from core.online.families import members
+from core.online.group import Place
 from core.online.interval import Intervals
+from core.online.scores import Scorer
 from core.online.tables import (
     FINGERPRINT_COLUMNS,
     RECENT,
@@ -123,6 +125,15 @@ class OnlineModel:
             high=self._bounds[1],
         )
         self._intervals = Intervals(*self._bounds)
+        self._scorer = Scorer(self._places())
+
+    def _places(self) -> list[Place]:
+        """Return where each expert's parameters stand, in the order of the set."""
+        places: dict[int, Place] = {}
+        for member in self._members:
+            own = member.group.places(member.first_column)
+            places |= dict(zip(member.columns.tolist(), own, strict=True))
+        return [places[expert] for expert in range(len(self.names))]
 
     # --- rows -------------------------------------------------------------------------------------
 
@@ -211,6 +222,19 @@ class OnlineModel:
         self._aggregator.predict(clipped, known, out)
         interval = self._intervals.predict(out[:, 0].copy(), known)
         return Predicted(*self._native(out, interval, clipped))
+
+    def parameters(self, rows: F32) -> F32:
+        """Return the part of rows (n, width) that predictions need, (n, w): the accumulators stay behind."""
+        return rows[:, self._scorer.columns]
+
+    def scores(self, user_row: F32, items: F32) -> F64:
+        """Return how one user would rate many items, on the inside scale, without its ends: nothing is tied.
+
+        user_row (width,) · items (n, w) from ``parameters``. ``predict`` gives the same within the scale.
+        """
+        mean = (3.0 + self._mean[0]) / (1.0 + self._mean[1])
+        [user] = self.parameters(user_row[None])
+        return self._scorer.scores(user, items, mean, self._bounds, self._aggregator)
 
     def _native(self, out: F64, interval: F64, clipped: F64) -> tuple[F64, ...]:
         both, bounds = self._bounded(out), self._bounded(interval)

@@ -12,7 +12,7 @@ from core.errors import ConfigError
 from core.kernels import full_matrix, passive_aggressive
 from core.kernels.passive_aggressive import EXPERT, Experts
 from core.online.experts import PassiveAggressive
-from core.online.group import COORDINATES
+from core.online.group import COORDINATES, Place
 from core.online.tables import Batch, ItemTable, Side, UserTable
 from core.rng import mix, symmetric_noise
 from core.types import F32, F64, U64
@@ -111,6 +111,12 @@ class _NonNegativeGroup:
         passive_aggressive.passive_aggressive_predict(
             self._table, first_column, user_rows, item_rows, predictions
         )
+
+    def places(self, first_column: int) -> list[Place]:
+        """Return where each expert's factors stand."""
+        return [
+            Place(None, first_column + int(row["factors"]), int(row["rank"])) for row in self._table
+        ]
 
 
 def _start_factors(expert: PassiveAggressive, noise: F64) -> F64:
