@@ -28,7 +28,6 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from core.meaning import KindTable
 from service.errors import Misconfigured
 
 PREFIX = "HEDGEROW_"
@@ -129,6 +128,28 @@ class Settings(BaseSettings):
     """Longest line of an NDJSON stream."""
     wait_timeout_ms: Annotated[int, Field(ge=1)] = 2_000
     """How long ``?wait=learned`` waits before it answers 202."""
+    trainer: bool = True
+    """Whether ``serve`` runs a trainer; without one jobs wait for a ``hedgerow trainer`` elsewhere."""
+    jobs_redis_url: Annotated[str, Field(pattern=r"^(redis|rediss|unix)://")] | None = None
+    """The server that carries the jobs' ids, not a cluster; by default the one that stores everything."""
+    trainer_threads: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """Threads of a training; by default all processors but one."""
+    trainer_nice: Annotated[int, Field(ge=0, le=19)] = 10
+    """How much a training yields to the other processes of the machine."""
+    retrain_budget_s: Annotated[float, Field(ge=0)] = 15
+    """Seconds that the search of a model's settings may take, unless the job says otherwise."""
+    retrain_cron: str | None = None
+    """Retrain at these moments, in UTC: ``0 4 * * *`` is every day at four. PUT /v1/retrain/schedule goes before."""
+    retrain_after_events: Annotated[int, Field(ge=1)] | None = 100_000
+    """Retrain after so many new events."""
+    retrain_on_drift: Annotated[float, Field(gt=1)] | None = None
+    """Retrain when the recent online error is so many times the usual one, such as 1.1."""
+    retrain_pause_s: Annotated[float, Field(ge=0)] = 600
+    """By itself the trainer starts no job sooner after the last one, or after its own start."""
+    keep_models: Annotated[int, Field(ge=1)] = 5
+    """Versions of each strategy that are kept; what serves, served before or is pinned stays in any case."""
+    keep_models_days: Annotated[float, Field(gt=0)] = 30
+    """Older versions go, with the same exceptions."""
     min_sequence_wait_ms: Annotated[int, Field(ge=1)] = 1_000
     """How long ``?min_sequence=`` waits before it answers 503."""
     lease_ms: Annotated[int, Field(ge=100)] = 5_000
@@ -167,12 +188,6 @@ class Settings(BaseSettings):
             if names[kind.code] != name:
                 raise ValueError(f"{name} and {names[kind.code]} have the same code {kind.code}")
         return kinds
-
-    @property
-    def kind_table(self) -> KindTable:
-        """What each code of a kind means."""
-        rows = ((k.code, k.weight, k.sign, k.hides) for k in self.kinds.values())
-        return KindTable.of(rows)
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -266,5 +281,5 @@ def _explain_one(path: list[str], problem: ErrorDetails) -> str:
         known = Settings.model_fields if len(path) == 1 else Kind.model_fields
         return f"{'.'.join(path)} is not a setting{nearest(path[-1], known)}"
     # the url may hold a password
-    given = "" if path[0] == "redis_url" else f" (it is {problem['input']!r})"
+    given = "" if path[0] in {"redis_url", "jobs_redis_url"} else f" (it is {problem['input']!r})"
     return f"{PREFIX}{'__'.join(path).upper()}: {problem['msg']}{given}"

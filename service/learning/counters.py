@@ -6,6 +6,7 @@ import numpy as np
 
 from core.counters import Counters, evidence
 from core.types import F32, F64, I64, U8
+from service.kinds import kind_table
 from service.settings import Settings
 from service.store.counters import Pieces, pieces
 from service.store.histories import Records
@@ -15,7 +16,7 @@ class ItemCounters:
     """The counters in memory; every change says what the commit writes of it."""
 
     def __init__(self, settings: Settings, rows: F64) -> None:
-        self._table, (self._low, self._high) = settings.kind_table, settings.bounds
+        self._table, (self._low, self._high) = kind_table(settings), settings.bounds
         half_life_ms = settings.trending_half_life_h * 3_600_000
         self._counters = Counters(half_life_ms, rows.copy())
 
