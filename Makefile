@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 # one BLAS thread: our kernels are the parallel part, and two pools of threads stall each other
 export OMP_NUM_THREADS ?= 1
+export OMP_WAIT_POLICY ?= PASSIVE
 export OPENBLAS_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 

@@ -1,5 +1,6 @@
 """Fixtures of every test: one private real server for each worker process, one namespace for each test."""
 
+import os
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -10,6 +11,10 @@ import redis
 from hypothesis import settings
 
 from tests.server import PrivateServer
+
+# read when the first parallel kernel runs: threads that wait by spinning take 50 times as long
+# beside a busy neighbour
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # the first call of a kernel may compile it, and our machines are shared: no deadlines
 settings.register_profile("hedgerow", deadline=None)
