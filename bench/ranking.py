@@ -119,6 +119,16 @@ def best_rivals(
     return {name: best(table.find(over.data, over.split, name), metric) for name in names}
 
 
+def grid(options: argparse.Namespace) -> list[Figure]:
+    """Fill the table with the rivals' grid alone, with the given factors; no figures."""
+    table = Attempts(options.table)
+    for name in options.sets:
+        for seed in seeds_of(name, options.splits):
+            over = contest(name, seed, options.clock)
+            best_rivals(over, options.factors[0], options, table)
+    return []
+
+
 def _quality_figures(
     name: str, ours: list[Attempt], rivals: list[dict[str, Attempt]]
 ) -> list[Figure]:
@@ -204,7 +214,9 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
     "quality": quality,
     "stated": stated,
     "warm": warm,
+    "grid": grid,
 }
+SHOWN = ("quality", "stated", "warm")
 
 
 def options_of(arguments: list[str] | None = None) -> Any:
@@ -213,7 +225,7 @@ def options_of(arguments: list[str] | None = None) -> Any:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--only", type=_words(SECTIONS), default=list(SECTIONS))
+    parser.add_argument("--only", type=_words(SECTIONS), default=list(SHOWN))
     parser.add_argument("--sets", type=_words(ranking_data.NAMES), default=list(ranking_data.NAMES))
     parser.add_argument("--splits", type=int, default=4)
     parser.add_argument("--grid", choices=("short", "full"), default="short")
@@ -224,6 +236,8 @@ def options_of(arguments: list[str] | None = None) -> Any:
     parser.add_argument("--clock", choices=CLOCKS, default="wall")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
     options = parser.parse_args(arguments)
+    if "grid" in options.only and not (options.table and options.factors):
+        parser.error("the grid alone needs --table and --factors")
     options.clock = CLOCKS[options.clock]
     return options
 
