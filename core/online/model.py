@@ -225,7 +225,7 @@ class OnlineModel:
 
     def parameters(self, rows: F32) -> F32:
         """Return the part of rows (n, width) that predictions need, (n, w): the accumulators stay behind."""
-        return rows[:, self._scorer.columns]
+        return np.take(rows, self._scorer.columns, axis=1)
 
     def scores(self, user_row: F32, items: F32) -> F64:
         """Return how one user would rate many items, on the inside scale, without its ends: nothing is tied.
