@@ -18,8 +18,8 @@ from service.errors import ServiceError
 from service.settings import Settings
 from service.store.codec import sequences
 from service.store.connection import AsyncClient
-from service.store.history_reader import USERS_READ, HistoryAnswer, HistoryReader
 from service.store.namespace import Namespace, partition_of
+from service.store.user_histories import USERS_READ, HistoryAnswer, UserHistories
 
 OVERHEAD = 1_000
 """About how many bytes an entry takes besides its arrays."""
@@ -101,7 +101,7 @@ class Users:
         self._bytes = 0
         self._entries: OrderedDict[str, Known] = OrderedDict()
         self._lanes = [
-            _Lane(HistoryReader(client, namespace.name, partition), reading, self._keep)
+            _Lane(UserHistories(client, namespace.name, partition), reading, self._keep)
             for partition in range(namespace.partitions)
         ]
 
@@ -169,7 +169,7 @@ class _Lane:
 
     def __init__(
         self,
-        reader: HistoryReader,
+        reader: UserHistories,
         reading: HistoryReading,
         keep: Callable[[str, Known], None],
     ) -> None:
