@@ -1,0 +1,226 @@
+"""What can rank: each model that serves, what is popular, what is trending. Lists of (item numbers, scores).
+
+A ranker is frozen: one answer uses the same one from beginning to end, whatever is promoted meanwhile. Only
+serial kernels run here, without the GIL.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from core.batch.ocmf_users import StructuredUsers
+from core.batch.preferences import Preferences
+from core.kernels import scan
+from core.kernels.scan import Mask
+from core.types import F32, I32
+from service.rec_ids import Strategy
+
+EVERY: Mask = np.empty(0, np.bool_)
+"""The mask that lets everything through."""
+NOTHING: I32 = np.empty(0, np.int32)
+
+Ranked = tuple[I32, F32]
+"""Item numbers, best first, and their scores."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The items that an answer may choose from."""
+
+    excluded: I32 = field(default_factory=lambda: NOTHING)
+    """Rising."""
+    allowed: Mask = field(default_factory=lambda: EVERY)
+    """(n,) by item number, or ``EVERY``."""
+    beyond: bool = True
+    """Whether items numbered after ``allowed`` may be chosen."""
+    candidates: I32 | None = None
+    """Rising: the only items to choose from, by ``excluded`` and ``allowed``, too."""
+
+    def mask(self, n: int) -> Mask:
+        """Return ``allowed`` for the first n items."""
+        if self.allowed.size == 0 or self.allowed.size >= n:
+            return self.allowed[:n]
+        more = np.full(n - self.allowed.size, self.beyond, np.bool_)
+        return np.concatenate([self.allowed, more])
+
+    @property
+    def listed(self) -> I32:
+        """Return the candidates that may be chosen, rising."""
+        chosen = NOTHING if self.candidates is None else self.candidates
+        chosen = chosen[~np.isin(chosen, self.excluded, assume_unique=True)]
+        if self.allowed.size and chosen.size:
+            chosen = chosen[self.mask(int(chosen[-1]) + 1)[chosen]]
+        return chosen
+
+    def without(self, items: I32) -> "Pool":
+        """Return the pool without some more items."""
+        excluded = np.union1d(self.excluded, items).astype(np.int32, copy=False)
+        return Pool(excluded, self.allowed, self.beyond, self.candidates)
+
+
+@dataclass(frozen=True, eq=False)
+class Asker:
+    """For whom items are ranked: the preferences, and the vectors that some model made of them before."""
+
+    preferences: Preferences
+    vectors: Mapping[str, F32] = field(default_factory=dict)
+    """By version of the model."""
+    made: dict[str, F32] = field(default_factory=dict)
+    """The vectors that were not there and are worth keeping."""
+    described: Mapping[str, F32] = field(default_factory=dict)
+    """By version of a model that knows features: what it makes of this user's."""
+
+
+class Ranker(Protocol):
+    """Something that ranks."""
+
+    strategy: Strategy
+    version: str
+    trained_through: Mapping[int, int]
+    """Partition -> sequence."""
+    effort: int
+    """About how many multiplications a list takes."""
+
+    def knows(self, asker: Asker) -> bool:
+        """Whether its list is the asker's own."""
+
+    def best(self, asker: Asker, pool: Pool, n: int) -> Ranked:
+        """Return the best n items, or as many as there are."""
+
+    def scores(self, asker: Asker) -> F32:
+        """Return the score of each item that it knows."""
+
+
+class FoldIn:
+    """A batch model: the user's vector is made of the history as it is now."""
+
+    def __init__(
+        self,
+        strategy: Strategy,
+        version: str,
+        users: StructuredUsers,
+        trained_through: Mapping[int, int],
+    ) -> None:
+        self.strategy, self.version, self.trained_through = strategy, version, trained_through
+        self.users = users
+        self.item_factors = users.row.item_factors
+        self.effort = self.item_factors.size
+        self._inverse_lengths: F32 | None = None
+
+    def knows(self, asker: Asker) -> bool:
+        own = asker.preferences.item_ix
+        known = own.size > 0 and int(own[0]) < len(self.item_factors)
+        return known or self.version in asker.described
+
+    def vector(self, asker: Asker) -> F32:
+        """Return the asker's vector (g,)."""
+        vector = asker.vectors.get(self.version)
+        if vector is None:
+            own = asker.preferences.within(len(self.item_factors))
+            described = asker.described.get(self.version)
+            vector = self.users.vector(own.item_ix, own.weight, own.target, described=described)
+            if described is None:
+                asker.made[self.version] = vector
+        return vector
+
+    def best(self, asker: Asker, pool: Pool, n: int) -> Ranked:
+        return self.near(self.vector(asker), pool, n)
+
+    def near(self, vector: F32, pool: Pool, n: int) -> Ranked:
+        """Return the items of the highest products with a vector."""
+        size = len(self.item_factors)
+        if pool.candidates is not None:
+            listed = pool.listed
+            listed = listed[listed < size]
+            return _sorted(listed, self.item_factors[listed] @ vector, n)
+        item, score = _empty(min(n, size))
+        if item.size:
+            scan.scan(vector, self.item_factors, pool.excluded, pool.mask(size), item, score)
+        return _found(item, score)
+
+    def scores(self, asker: Asker) -> F32:
+        scores: F32 = self.item_factors @ self.vector(asker)
+        return scores
+
+    def similar(self, item: int, pool: Pool, n: int) -> Ranked:
+        """Return the items of the nearest direction (cosine) to that of an item which it knows."""
+        if self._inverse_lengths is None:
+            lengths = np.sqrt(np.einsum("ij,ij->i", self.item_factors, self.item_factors))
+            self._inverse_lengths = (1.0 / np.maximum(lengths, 1e-12)).astype(np.float32)
+        inverse = self._inverse_lengths
+        scores = self.item_factors @ (self.item_factors[item] * inverse[item])
+        return chosen(scores * inverse, pool, n)
+
+
+class Order:
+    """Everybody's list: what is popular, or trending; items that nobody has come last, by their number."""
+
+    def __init__(self, strategy: Strategy, order: Ranked, seen_through: Mapping[int, int]) -> None:
+        self.strategy, self.trained_through = strategy, seen_through
+        self.version: str = strategy
+        items, scores = order
+        self.effort = items.size
+        self._scores = np.zeros(int(items.max(initial=-1)) + 1, np.float32)
+        self._scores[items] = scores
+
+    def knows(self, asker: Asker) -> bool:
+        return False
+
+    def best(self, asker: Asker, pool: Pool, n: int) -> Ranked:
+        size = max(self._scores.size, pool.allowed.size)
+        if pool.candidates is not None:
+            size = max(size, int(pool.candidates.max(initial=-1)) + 1)
+        return chosen(self._padded(size), pool, n)
+
+    def scores(self, asker: Asker) -> F32:
+        return self._scores
+
+    def _padded(self, size: int) -> F32:
+        if size > self._scores.size:
+            more = np.zeros(size - self._scores.size, np.float32)
+            # a larger one holds for every smaller one, too
+            self._scores = np.concatenate([self._scores, more])
+        return self._scores
+
+
+def chosen(scores: F32, pool: Pool, n: int) -> Ranked:
+    """Return the best n items of ready scores by item number."""
+    if pool.candidates is not None:
+        listed = pool.listed
+        listed = listed[listed < scores.size]
+        return _sorted(listed, scores[listed], n)
+    item, score = _empty(min(n, scores.size))
+    if item.size:
+        scan.select(scores, pool.excluded, pool.mask(scores.size), item, score)
+    return _found(item, score)
+
+
+def blended(base: F32, other: F32, share: float) -> F32:
+    """Return (1 - share) base + share other, both of mean 0 and variance 1 over the items that both know."""
+    n = min(base.size, other.size)
+    out = np.full(max(base.size, other.size), -np.inf, np.float32)
+    out[:n] = (1.0 - share) * _standard(base[:n]) + share * _standard(other[:n])
+    return out
+
+
+def _standard(scores: F32) -> F32:
+    spread = float(scores.std()) if scores.size else 0.0
+    centred: F32 = scores - scores.mean() if scores.size else scores
+    return centred / np.float32(spread) if spread > 0.0 else centred
+
+
+def _sorted(items: I32, scores: F32, n: int) -> Ranked:
+    order = np.lexsort((items, -scores))[:n]
+    return items[order], scores[order]
+
+
+def _empty(n: int) -> Ranked:
+    return np.empty(n, np.int32), np.empty(n, np.float32)
+
+
+def _found(item: I32, score: F32) -> Ranked:
+    """Cut off the places that no item took."""
+    n = int(np.count_nonzero(item >= 0))
+    return (item, score) if n == item.size else (item[:n], score[:n])
