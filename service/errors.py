@@ -5,6 +5,7 @@ ServiceError (status, code, retry_after_s)
 ├── InvalidId 422             an id outside the rules (DESIGN 2, Ids)
 ├── InvalidSchedule 422       a condition that can never be read
 ├── InvalidTraining 422       a model that is not there, or a setting that it does not have
+├── InvalidFilter 422         a filter that cannot be read
 ├── NotFound 404              an item, user, rating or key that is not there
 ├── VersionConflict 409       somebody else changed the document meanwhile
 ├── Conflict 409              what is asked does not go with the state of the thing
@@ -46,6 +47,10 @@ class InvalidSchedule(ServiceError):
 
 class InvalidTraining(ServiceError):
     status, code = 422, "invalid_training"
+
+
+class InvalidFilter(ServiceError):
+    status, code = 422, "invalid_filter"
 
 
 class NotFound(ServiceError):

@@ -8,11 +8,13 @@ from core.online.model import OnlineModel
 from service.errors import NotReady
 from service.ingest import Appender
 from service.online import online_model
+from service.serving.catalogue_view import CatalogueView
 from service.serving.popularity import Popularity
 from service.serving.predictions import Serving
 from service.settings import Settings
 from service.store.api_keys import ApiKeys
 from service.store.catalogue import Catalogue
+from service.store.catalogue_feed import CatalogueFeed
 from service.store.changes import ChangeFollower
 from service.store.connection import AsyncClient, connect, connect_async
 from service.store.counters import CountsReader
@@ -36,6 +38,7 @@ class ApiRuntime:
     numbers: ItemNumbers
     profiles: ProfileReader
     catalogue: Catalogue
+    view: CatalogueView
     keys: ApiKeys
     changes: ChangeFollower
     serving: Serving
@@ -50,11 +53,17 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
         namespace = open_namespace(client, settings)
     async with AsyncExitStack() as stack:
         connection = await stack.enter_async_context(connect_async(redis_url, role="api"))
-        # of its own: it waits in XREAD all the time
-        feed = await stack.enter_async_context(connect_async(redis_url, role="api-changes"))
+        # of its own: each feed waits in XREAD all the time
+        feeds = connect_async(
+            redis_url, role="api-changes", max_connections=namespace.partitions + 8
+        )
+        feed = await stack.enter_async_context(feeds)
         changes = ChangeFollower(feed, namespace.name, namespace.partitions)
         changes.start()
         stack.push_async_callback(changes.close)
+        view = CatalogueView(CatalogueFeed(feed, namespace.name))
+        view.start()
+        stack.push_async_callback(view.close)
         log = LogAppender(connection, namespace, max_bytes=settings.log_max_bytes)
         appender = Appender(log, namespace.partitions)
         stack.push_async_callback(appender.close)
@@ -75,6 +84,7 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
             numbers=numbers,
             profiles=profiles,
             catalogue=Catalogue(connection, namespace.name),
+            view=view,
             keys=ApiKeys(connection, namespace.name),
             changes=changes,
             serving=Serving(namespace, model, numbers, profiles),

@@ -13,6 +13,7 @@ import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
 EVENTS = {
+    "catalogue_view_failed": "following the catalogue failed unforeseen; it begins again after a pause",
     "change_feed_failed": "following a partition's commits failed unforeseen; it begins again after a pause",
     "child_ended": "a child process ended by itself; it is started again after a pause",
     "child_started": "the supervisor started a child process",

@@ -32,6 +32,7 @@ CODES: dict[str, tuple[int, str]] = {
     "nothing_accepted": (422, "no row of the request was accepted; see `rejected`"),
     "item_limit": (422, "the namespace has given out all its item numbers"),
     "line_too_long": (422, "a line of an NDJSON body beyond its bound"),
+    "invalid_filter": (422, "the filter cannot be read; `detail` says where"),
     "invalid_cursor": (422, "the cursor belongs to another list or was changed"),
     "invalid_sequence": (422, "the sequence is not one that an answer held"),
     "invalid_document": (422, "a document of the catalogue cannot be accepted"),

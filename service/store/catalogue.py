@@ -1,7 +1,8 @@
 """Documents of items and users: JSON with a version, changed by compare-and-set.
 
 A document is replaced only while it is what the writer read, so no change is lost. A deleted item leaves a
-tombstone (its number lives on in histories); a deleted user leaves nothing.
+tombstone (its number lives on in histories); a deleted user leaves nothing. Each change of an item is told in a
+capped stream, see ``catalogue_feed``.
 """
 
 import hashlib
@@ -21,6 +22,8 @@ Body = dict[str, Any]
 Edit = Callable[[Body | None], Body | None]
 """From the body of a document (None: there is none) to its new one (None: delete it)."""
 
+CHANGES_KEPT = 100_000
+"""Changes of items that the stream keeps, about: who is further behind reads all documents anew."""
 ATTEMPTS = 16
 """How often a change is tried anew when others change the same document."""
 
@@ -59,25 +62,25 @@ class Catalogue:
 
     async def change_item(self, number: int, edit: Edit, if_version: int | None = None) -> Document:
         """Apply ``edit`` to an item's document; VersionConflict if it is not at ``if_version``."""
-        return await self._change(self._keys.item_document(number), "", edit, if_version)
+        return await self._change(self._item(number), edit, if_version)
 
     async def change_user(self, user: str, edit: Edit, if_version: int | None = None) -> Document:
         """Apply ``edit`` to a user's document; VersionConflict if it is not at ``if_version``."""
-        return await self._change(self._keys.user_document(user), user, edit, if_version)
+        return await self._change(self._user(user), edit, if_version)
 
     async def replace_items(self, bodies: Mapping[int, Body]) -> None:
         """Put many items' documents, whatever they were."""
         numbers = list(bodies)
         documents = await self.items(numbers)
-        pairs = [
-            (self._keys.item_document(number), old, _next(old, bodies[number], ""))
+        changes = [
+            (self._item(number), old, _next(old, bodies[number], is_item=True))
             for number, old in zip(numbers, documents, strict=True)
         ]
         with store_errors():
             await self._load_script()
             pipe = self._client.pipeline(transaction=False)
-            for key, old, new in pairs:
-                pipe.execute_command("EVALSHA", *self._arguments(key, old, new, ""))
+            for place, old, new in changes:
+                pipe.execute_command("EVALSHA", *self._arguments(place, old, new))
             replaced = await pipe.execute()
         for number, done in zip(numbers, replaced, strict=True):
             if not done:
@@ -100,22 +103,22 @@ class Catalogue:
             answer = await cast("Awaitable[list[bytes | None]]", self._client.mget(keys))
         return [_document(packed) for packed in answer]
 
-    async def _change(self, key: str, name: str, edit: Edit, if_version: int | None) -> Document:
+    async def _change(self, place: "_Place", edit: Edit, if_version: int | None) -> Document:
         for _ in range(ATTEMPTS):
-            [old] = await self._read([key])
+            [old] = await self._read([place.key])
             if if_version is not None and old.version != if_version:
                 raise VersionConflict(
                     f"the document is at version {old.version}, not {if_version}: read it again"
                 )
-            new = _next(old, edit(old.body), name)
-            if await self._replace(key, old, new, name):
+            new = _next(old, edit(old.body), is_item=bool(place.number))
+            if await self._replace(place, old, new):
                 return new
         raise VersionConflict("others keep changing the document: try again")
 
-    async def _replace(self, key: str, old: Document, new: Document, name: str) -> bool:
+    async def _replace(self, place: "_Place", old: Document, new: Document) -> bool:
         with store_errors():
             await self._load_script()
-            arguments = self._arguments(key, old, new, name)
+            arguments = self._arguments(place, old, new)
             send: Callable[..., Awaitable[Any]] = self._client.execute_command
             return bool(await send("EVALSHA", *arguments))
 
@@ -124,8 +127,25 @@ class Catalogue:
         if not (await send("SCRIPT EXISTS", _SCRIPT_SHA))[0]:
             await send("SCRIPT LOAD", _SCRIPT)
 
-    def _arguments(self, key: str, old: Document, new: Document, name: str) -> tuple[Any, ...]:
-        return (_SCRIPT_SHA, 2, key, self._keys.user_documents, old.packed, new.packed, name)
+    def _arguments(self, place: "_Place", old: Document, new: Document) -> tuple[Any, ...]:
+        keys = (place.key, self._keys.user_documents, self._keys.catalogue_changes)
+        values = (old.packed, new.packed, place.name, place.number, CHANGES_KEPT)
+        return (_SCRIPT_SHA, len(keys), *keys, *values)
+
+    def _item(self, number: int) -> "_Place":
+        return _Place(self._keys.item_document(number), number=str(number))
+
+    def _user(self, user: str) -> "_Place":
+        return _Place(self._keys.user_document(user), name=user)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a document stands: a user's has a name in the index, an item's a number in the changes."""
+
+    key: str
+    name: str = ""
+    number: str = ""
 
 
 def _document(packed: bytes | None) -> Document:
@@ -136,11 +156,11 @@ def _document(packed: bytes | None) -> Document:
     return Document(version, None if stored.pop("deleted", False) else stored, packed)
 
 
-def _next(old: Document, body: Body | None, name: str) -> Document:
-    """Return what follows ``old``: a body, a tombstone (items), or nothing (users, which have a name)."""
+def _next(old: Document, body: Body | None, *, is_item: bool) -> Document:
+    """Return what follows ``old``: a body, or a tombstone for an item, nothing for a user."""
     version = old.version + 1
     if body is not None:
         return Document(version, body, msgspec.json.encode({"version": version, **body}))
-    if name:
+    if not is_item:
         return Document()
     return Document(version, None, msgspec.json.encode({"version": version, "deleted": True}))

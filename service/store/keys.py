@@ -35,6 +35,11 @@ class NamespaceKeys:
         """string, JSON with a version (api, compare-and-set). {"version":3,"categories":["film"],...}."""
         return self._key(f"item-document:{number}")
 
+    @property
+    def catalogue_changes(self) -> str:
+        """stream, capped, ids without holes (api, with each change of an item's document): {i: 17}."""
+        return self._key("catalogue-changes")
+
     def user_document(self, user: str) -> str:
         """string, JSON with a version (api, compare-and-set). {"version":1,"features":{"age":31},...}."""
         return self._key(f"user-document:{user}")

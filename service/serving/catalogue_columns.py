@@ -1,0 +1,191 @@
+"""The items in columns: frozen blocks, and the masks made of them. Nothing here waits for anything."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from core.errors import FilterSyntax
+from core.filter import CATEGORY, Columns, Facts, Filter, Mask, Term, parse
+from core.types import I64
+from service.errors import InvalidFilter
+from service.store.catalogue_feed import StoredItem
+
+BLOCK = 4_096
+"""Items of a block: a change copies the columns of one."""
+MASK_BYTES = 64 << 20
+"""Of the masks that are kept; a few are kept whatever their size."""
+LEAST_MASKS = 4
+
+ALWAYS, NEVER = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Judge = Callable[["Block"], tuple[Mask, int, int]]
+"""Gives the mask of a block, since when and until when (not included) it holds."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Items ``i * BLOCK ..``: all arrays (BLOCK,)."""
+
+    closed: Mask
+    """Hidden or deleted."""
+    opens: I64
+    closes: I64
+    """Shown from ``opens`` on and before ``closes``, in ms."""
+    columns: Columns
+    """Of the categories, and of the features that filters have named."""
+
+    def replaced(self, items: Mapping[int, StoredItem], names: Iterable[str]) -> "Block":
+        """Return the block after some items, by their place in it, have other documents."""
+        places = list(items)
+        closed, opens, closes = self.closed.copy(), self.opens.copy(), self.closes.copy()
+        closed[places] = [item.hidden or item.deleted for item in items.values()]
+        opens[places] = [_moment(item.available_from, ALWAYS) for item in items.values()]
+        closes[places] = [_moment(item.available_until, NEVER) for item in items.values()]
+        facts = {place: _facts(item) for place, item in items.items()}
+        return Block(closed, opens, closes, self.columns.replaced(facts, names))
+
+    def shown(self, now_ms: int) -> tuple[Mask, int, int]:
+        """Return which items may be shown, and between which moments that stays so."""
+        moments = np.concatenate((self.opens, self.closes))
+        return (
+            ~self.closed & (self.opens <= now_ms) & (now_ms < self.closes),
+            int(moments.max(where=moments <= now_ms, initial=ALWAYS)),
+            int(moments.min(where=moments > now_ms, initial=NEVER)),
+        )
+
+
+EMPTY = Block(
+    np.zeros(BLOCK, np.bool_), np.full(BLOCK, ALWAYS), np.full(BLOCK, NEVER), Columns(BLOCK, {})
+)
+"""Items of which nothing is said."""
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A mask over whole blocks, and over items beyond them; it holds from ``since`` on and before ``until``."""
+
+    blocks: Sequence[Block]
+    mask: Mask
+    since: int
+    until: int
+
+
+class Masks:
+    """The masks of late, by what they are for; a block that is another now is judged anew, the rest is kept."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[object, _Kept] = OrderedDict()
+
+    def get(self, key: object, blocks: Sequence[Block], n: int, now_ms: int, judge: Judge) -> Mask:
+        """Return the mask (n,) of items 0 .. n - 1; read-only."""
+        kept = self._kept.get(key)
+        if (
+            kept is None
+            or kept.blocks is not blocks
+            or kept.mask.size < n
+            or not kept.since <= now_ms < kept.until
+        ):
+            kept = self._judged(kept, blocks, n, now_ms, judge)
+            self._kept[key] = kept
+            while len(self._kept) > max(LEAST_MASKS, MASK_BYTES // max(kept.mask.size, 1)):
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        return kept.mask[:n]
+
+    def _judged(
+        self, old: _Kept | None, blocks: Sequence[Block], n: int, now_ms: int, judge: Judge
+    ) -> _Kept:
+        size = (
+            max(len(blocks), -(-n // BLOCK), 0 if old is None else old.mask.size // BLOCK) * BLOCK
+        )
+        since, until, known = ALWAYS, NEVER, 0
+        mask = np.empty(size, np.bool_)
+        if old is not None and old.since <= now_ms < old.until:
+            since, until, known = old.since, old.until, old.mask.size // BLOCK
+            mask[: old.mask.size] = old.mask
+        for at in range(size // BLOCK):
+            block = blocks[at] if at < len(blocks) else EMPTY
+            before = old.blocks[at] if old is not None and at < len(old.blocks) else EMPTY
+            if at >= known or block is not before:
+                mask[at * BLOCK : (at + 1) * BLOCK], begins, ends = judge(block)
+                since, until = max(since, begins), min(until, ends)
+        mask.flags.writeable = False
+        return _Kept(blocks, mask, since, until)
+
+
+@dataclass(frozen=True)
+class Catalogued:
+    """All items at one moment. Its masks are shared and read-only; ask for them on the event loop."""
+
+    version: int = 0
+    """Number of the newest change that is in it."""
+    blocks: tuple[Block, ...] = ()
+    names: frozenset[str] = frozenset({CATEGORY})
+    """The features that have columns."""
+    masks: Masks = field(default_factory=Masks, compare=False)
+
+    def mask(self, now_ms: int, n: int) -> Mask:
+        """Mark which of the items 0 .. n - 1 may be shown: neither hidden nor deleted, and available now."""
+        return self.masks.get("shown", self.blocks, n, now_ms, lambda block: block.shown(now_ms))
+
+    def filter(self, text: str, n: int) -> Mask:
+        """Mark which of the items 0 .. n - 1 pass a filter; its features must have columns, see ``covering``."""
+        return self._mask(("filter", text), n, read(text).mask)
+
+    def category(self, name: str, n: int) -> Mask:
+        """Mark which of the items 0 .. n - 1 are in a category."""
+        return self._mask(("category", name), n, Term(CATEGORY, "=", (name,)).mask)
+
+    def categories(self, numbers: Iterable[int]) -> list[list[str]]:
+        """Return the categories of each item."""
+        return [self._categories(number) for number in numbers]
+
+    def replaced(self, version: int, items: Mapping[int, StoredItem]) -> "Catalogued":
+        """Return what all looks like after some items, by number, have other documents."""
+        blocks = list(self.blocks)
+        blocks += [EMPTY] * (max(items, default=-1) // BLOCK + 1 - len(blocks))
+        own: dict[int, dict[int, StoredItem]] = {}
+        for number, item in items.items():
+            own.setdefault(number // BLOCK, {})[number % BLOCK] = item
+        for at, changed in own.items():
+            blocks[at] = blocks[at].replaced(changed, self.names)
+        return Catalogued(version, tuple(blocks), self.names, self.masks)
+
+    def _mask(self, key: object, n: int, judge: Callable[[Columns], Mask]) -> Mask:
+        return self.masks.get(
+            key, self.blocks, n, 0, lambda block: (judge(block.columns), ALWAYS, NEVER)
+        )
+
+    def _categories(self, number: int) -> list[str]:
+        at, place = divmod(number, BLOCK)
+        column = (
+            self.blocks[at].columns.columns.get((CATEGORY, str)) if at < len(self.blocks) else None
+        )
+        if column is None:
+            return []
+        first, end = np.searchsorted(column.owner, (place, place + 1))
+        return column.value[first:end].tolist()
+
+
+def read(text: str) -> Filter:
+    """Read a filter; InvalidFilter says where it cannot be read."""
+    try:
+        return parse(text)
+    except FilterSyntax as error:
+        raise InvalidFilter(str(error)) from None
+
+
+def _facts(item: StoredItem) -> Facts:
+    return {**item.features, CATEGORY: item.categories}
+
+
+def _moment(text: str | None, otherwise: int) -> int:
+    return (
+        otherwise
+        if text is None
+        else (datetime.fromisoformat(text) - _EPOCH) // timedelta(milliseconds=1)
+    )
