@@ -1,0 +1,57 @@
+"""Several rankers as one: their lists combined by weights, and the weights learned from what users then do.
+
+A ranker is an expert; its loss at an event is 1 less the reciprocal rank it had given the item that the user took.
+Hedge with fixed share turns losses into weights, so that they follow a ranker that becomes better or worse.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from core.types import F32, F64, I32
+
+DEPTH = 100
+"""How far a list is read: beyond it, a rank counts as none."""
+SMOOTH = 10.0
+"""Added to every rank when lists are combined: agreement counts more than a single first place."""
+RATE, SHARE = 2.0, 0.001
+"""Of Hedge; see docs/mixture.md for how they were chosen."""
+
+List = tuple[I32, F32]
+"""Item numbers, best first, and their scores."""
+
+
+def combine(lists: Sequence[List], weights: Sequence[float]) -> List:
+    """Return one list of everything in the lists, best first, and the scores; ties by item number.
+
+    Equation   score(y) = sum over the lists that hold y of w / (10 + rank of y), rank 1 .. 100
+
+    >>> a, b = np.array([3, 1], np.int32), np.array([1, 2], np.int32)
+    >>> combine([(a, np.ones(2, np.float32)), (b, np.ones(2, np.float32))], [1.0, 1.0])[0]
+    array([1, 3, 2], dtype=int32)
+    """
+    if not lists:
+        return np.empty(0, np.int32), np.empty(0, np.float32)
+    ids = [one[:DEPTH] for one, _ in lists]
+    gains = [w / (SMOOTH + np.arange(1, len(one) + 1)) for one, w in zip(ids, weights, strict=True)]
+    items, place = np.unique(np.concatenate(ids), return_inverse=True)
+    score = np.bincount(place, np.concatenate(gains), items.size)
+    order = np.argsort(-score, kind="stable")
+    return items[order].astype(np.int32), score[order].astype(np.float32)
+
+
+def reciprocal_rank(rank: int) -> float:
+    """Return 1 / rank, 0 beyond DEPTH; rank 0 means that the ranker could not rank the item."""
+    return 1.0 / rank if 0 < rank <= DEPTH else 0.0
+
+
+def hedge(weights: Mapping[str, float], gains: Mapping[str, float]) -> dict[str, float]:
+    """Return the weights after one event; ``gains`` are the rankers' reciprocal ranks.
+
+    Equation   w = w exp(-rate (1 - gain)), normalised; w = (1 - share) w + share / m   [Herbster and Warmuth 1998]
+    """
+    names = list(weights)
+    old: F64 = np.array([weights[name] for name in names])
+    new = old * np.exp(RATE * np.array([gains[name] - 1.0 for name in names]))
+    new = (1.0 - SHARE) * new / new.sum() + SHARE / len(names)
+    return dict(zip(names, new.tolist(), strict=True))

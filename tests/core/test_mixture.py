@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.mixture import DEPTH, combine, hedge, reciprocal_rank
+
+permutations = st.lists(st.integers(0, 300), min_size=1, max_size=150, unique=True)
+
+
+def listed(items):
+    return np.array(items, np.int32), np.linspace(1, 0, len(items)).astype(np.float32)
+
+
+@given(permutations)
+def test_one_list_stays_as_it_is(items):
+    combined, score = combine([listed(items)], [1.0])
+    assert combined.tolist() == items[:DEPTH]
+    assert (np.diff(score) < 0).all()
+
+
+@given(permutations, permutations)
+def test_a_ranker_without_weight_has_no_say(mine, others):
+    combined, score = combine([listed(mine), listed(others)], [1.0, 0.0])
+    assert combined[score > 0].tolist() == mine[:DEPTH]
+
+
+@given(permutations, permutations)
+def test_equal_weights_make_the_order_of_the_rankers_indifferent(a, b):
+    one, other = (
+        combine([listed(a), listed(b)], [0.5, 0.5]),
+        combine([listed(b), listed(a)], [0.5, 0.5]),
+    )
+    assert one[0].tolist() == other[0].tolist()
+
+
+def test_agreement_beats_a_single_first_place():
+    a, b = listed([1, 2, 3]), listed([4, 2, 5])
+    assert combine([a, b], [0.5, 0.5])[0][0] == 2
+
+
+def test_nothing_combined_is_nothing():
+    assert combine([], [])[0].size == 0
+    assert combine([listed([])], [1.0])[0].size == 0
+
+
+def test_a_rank_counts_up_to_the_depth():
+    assert [reciprocal_rank(rank) for rank in (0, 1, 4, DEPTH, DEPTH + 1)] == [0, 1, 0.25, 0.01, 0]
+
+
+def test_the_better_ranker_wins_and_loses_again_when_it_becomes_worse():
+    weights = {"a": 0.5, "b": 0.5}
+    for _ in range(300):
+        weights = hedge(weights, {"a": 0.2, "b": 0.1})
+    assert weights["a"] > 0.9
+    assert sum(weights.values()) == pytest.approx(1.0)
+    for _ in range(300):
+        weights = hedge(weights, {"a": 0.1, "b": 0.2})
+    assert weights["b"] > 0.9
