@@ -13,14 +13,14 @@ from core.types import I64
 from service.errors import InvalidFilter
 from service.store.catalogue_feed import StoredItem
 
-BLOCK = 4_096
+BLOCK = 1_024
 """Items of a block: a change copies the columns of one."""
 MASK_BYTES = 64 << 20
 """Of the masks that are kept; a few are kept whatever their size."""
 LEAST_MASKS = 4
 
 ALWAYS, NEVER = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH, _MS = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 
 Judge = Callable[["Block"], tuple[Mask, int, int]]
 """Gives the mask of a block, since when and until when (not included) it holds."""
@@ -168,7 +168,8 @@ class Catalogued:
         if column is None:
             return []
         first, end = np.searchsorted(column.owner, (place, place + 1))
-        return column.value[first:end].tolist()
+        own: list[str] = column.value[first:end].tolist()
+        return own
 
 
 def read(text: str) -> Filter:
@@ -183,9 +184,5 @@ def _facts(item: StoredItem) -> Facts:
     return {**item.features, CATEGORY: item.categories}
 
 
-def _moment(text: str | None, otherwise: int) -> int:
-    return (
-        otherwise
-        if text is None
-        else (datetime.fromisoformat(text) - _EPOCH) // timedelta(milliseconds=1)
-    )
+def _moment(moment: datetime | None, otherwise: int) -> int:
+    return otherwise if moment is None else (moment - _EPOCH) // _MS

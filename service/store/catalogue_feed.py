@@ -5,6 +5,7 @@ The changes have numbers without holes: a follower that finds one has missed wha
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from importlib import resources
 from typing import Any
 
@@ -26,8 +27,8 @@ class StoredItem(msgspec.Struct, gc=False):
 
     deleted: bool = False
     hidden: bool = False
-    available_from: str | None = None
-    available_until: str | None = None
+    available_from: datetime | None = None
+    available_until: datetime | None = None
     categories: list[str] = []
     features: dict[str, Any] = {}
 
