@@ -211,7 +211,7 @@ def _places(manifest: Mapping[str, Any]) -> dict[str, slice]:
 def _size(name: str, entry: Mapping[str, Any]) -> int:
     if entry["dtype"] not in TYPES:
         raise SnapshotFormat(f"array {name} has the unknown type {entry['dtype']!r}")
-    return np.dtype(entry["dtype"]).itemsize * int(np.prod(entry["shape"], dtype=np.int64))
+    return int(np.dtype(entry["dtype"]).itemsize * np.prod(entry["shape"], dtype=np.int64))
 
 
 def _array(name: str, entry: Mapping[str, Any], data: Buffer) -> Array:
