@@ -1,0 +1,128 @@
+"""Settings of the label models, each checked where it is made."""
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, get_args
+
+from core.errors import ConfigError
+from core.labels.sppmi import Mix
+
+Variant = Literal["exmlds1", "exmlds2", "exmlds3", "exmlds4"]
+Optimiser = Literal["adagrad", "adam"]
+
+INF = float("inf")
+
+
+@dataclass(frozen=True)
+class Votes:
+    """How labels are read off a point's place: votes of its neighbours, and the labels' own places."""
+
+    neighbours: int = 100
+    """Training points of the nearest directions that vote."""
+    sharpness: float = 20.0
+    """A vote weighs exp(sharpness (cosine - best cosine)); 0: all alike, as in the paper."""
+    blend: float = 1.0
+    """Weight of the labels' own scores beside the votes, each a row of length 1; 0: votes alone."""
+
+    def __post_init__(self) -> None:
+        _check("neighbours", self.neighbours, 1, INF)
+        _check("sharpness", self.sharpness, 0.0, 1e4)
+        _check("blend", self.blend, 0.0, 1e6)
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Of the models that learn from a point's neighbours in label space, one step after the other."""
+
+    context: int = 10
+    """Points of the most alike labels that are a point's positives."""
+    negatives: int = 5
+    """Random points beside each positive."""
+    negative_weight: float = 1.0
+    """Of all negatives of a positive together over that of the positive."""
+    scale: float = 1.0
+    """gamma: what the cosine is multiplied with (ExMLDS4)."""
+    epochs: int = 20
+    learning_rate: float = 0.1
+    optimiser: Optimiser = "adagrad"
+
+    def __post_init__(self) -> None:
+        for name in ("context", "negatives", "epochs"):
+            _check(name, getattr(self, name), 1, 100_000)
+        for name in ("negative_weight", "scale", "learning_rate"):
+            _check(name, getattr(self, name), 1e-9, 1e6)
+        if self.optimiser not in get_args(Optimiser):
+            raise ConfigError(f"optimiser must be {' or '.join(get_args(Optimiser))}")
+
+
+@dataclass(frozen=True)
+class ExmldsConfig:
+    """Settings of one fit."""
+
+    variant: Variant = "exmlds1"
+    factors: int = 100
+    """Dimensions of the embedding."""
+    shift: float = 1.0
+    """log(shift) is subtracted from the mutual information: above 1 only strong associations remain."""
+    reg: float = 1.0
+    """Of the regression of places on features, whose rows have length 1."""
+    l1: float = 0.0
+    """Above 0: regression by ADMM, which leaves zeros in the fitted places."""
+    rho: float = 0.1
+    sweeps: int = 30
+    """Of ADMM."""
+    landmarks: int = 0
+    """Non-linear features: centres of k-means; 0: none."""
+    gamma: float = 1.0
+    """Of their kernel exp(-gamma |x - c|^2)."""
+    clusters: int = 0
+    """Parts of the points, each with places of its own; 0: one for every 12,000 points."""
+    learners: int = 1
+    """Models whose votes are added; they differ in their random numbers alone."""
+    votes: Votes = field(default_factory=Votes)
+    descent: Descent = field(default_factory=Descent)
+    mix: Mix = field(default_factory=Mix)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.variant not in get_args(Variant):
+            raise ConfigError(f"variant must be one of {', '.join(get_args(Variant))}")
+        _check("factors", self.factors, 1, 10_000)
+        _check("shift", self.shift, 1e-6, 1e6)
+        _check("reg", self.reg, 1e-9, 1e9)
+        _check("l1", self.l1, 0.0, 1e9)
+        _check("rho", self.rho, 1e-9, 1e9)
+        _check("sweeps", self.sweeps, 1, 10_000)
+        _check("landmarks", self.landmarks, 0, 100_000)
+        _check("gamma", self.gamma, 1e-9, 1e9)
+        _check("clusters", self.clusters, 0, 1_000_000)
+        _check("learners", self.learners, 1, 1_000)
+
+
+GROUPS = {"votes": Votes, "descent": Descent, "mix": Mix}
+
+
+def names() -> dict[str, type]:
+    """Return what may be set, with its type, as one flat list."""
+    own = {one.name: one for one in fields(ExmldsConfig) if one.name not in GROUPS}
+    for group in GROUPS.values():
+        own |= {one.name: one for one in fields(group)}
+    kinds: dict[str, type] = {"int": int, "float": float}
+    typed = {name: kinds.get(_type_name(one.type), str) for name, one in own.items()}
+    return {name: kind for name, kind in typed.items() if name not in ("variant", "seed")}
+
+
+def set_value(config: ExmldsConfig, name: str, value: Any) -> ExmldsConfig:
+    """Return the settings with one changed, whichever group it belongs to."""
+    for group, kind in GROUPS.items():
+        if name in {one.name for one in fields(kind)}:
+            return replace(config, **{group: replace(getattr(config, group), **{name: value})})
+    return replace(config, **{name: value})
+
+
+def _type_name(kind: Any) -> str:
+    return kind if isinstance(kind, str) else getattr(kind, "__name__", "")
+
+
+def _check(name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise ConfigError(f"{name} must be in {low:g} .. {high:g}, not {value}")

@@ -1,0 +1,169 @@
+"""ExMLDS: points that share labels get like places, features are mapped to places, neighbours vote for labels.
+
+exmlds1   places are the leading directions of SPPMI(Y Y'); regression maps features to them
+exmlds3   the same of the joint matrix of points and labels with known label correlations
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from core.batch.features import FeatureMap, Features, checked, fit_features, unit_rows
+from core.errors import ConfigError, DataError, NotFitted, ShapeError
+from core.interactions import Interactions
+from core.labels.clusters import direction_clusters
+from core.labels.config import ExmldsConfig
+from core.labels.regression import Regression
+from core.labels.space import LabelSpace, unit
+from core.labels.spectrum import leading
+from core.labels.sppmi import as_matrix, co_occurrence, joint_sppmi, sppmi
+from core.types import F32, I32, I64
+
+POINTS_OF_A_PART = 12_000
+DECODER_REG = 0.01
+"""Of the labels' own places, over the mean square of a dimension."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The points of one cluster of one learner, and where their labels put them."""
+
+    learner: int
+    centre: F32
+    """(n_features,)"""
+    rows: I64
+    places: F32
+    """(rows, g)"""
+    label_places: F32 | None = None
+    """(L, g), of the joint model."""
+
+
+class Exmlds:
+    """Fit on points' features and labels, then rank the labels of others by their features."""
+
+    def __init__(self, config: ExmldsConfig) -> None:
+        self.config = config
+        self._space: LabelSpace | None = None
+
+    @property
+    def space(self) -> LabelSpace:
+        """Return what predicts."""
+        if self._space is None:
+            raise NotFitted("the model has not been fitted: call fit first")
+        return self._space
+
+    def fit(self, features: Any, labels: Interactions, *, correlations: Any = None) -> Self:
+        """Learn; ``correlations`` (L, L) are known common occurrences of labels, else those of ``labels`` (exmlds3)."""
+        rows, known = labelled(features, labels)
+        feature_map = mapping(self.config, rows)
+        parts = embedded(self.config, rows, known, correlations)
+        self._space = fitted(self.config, feature_map, rows, known, parts)
+        return self
+
+    def ranked(self, features: Any, n: int) -> I32:
+        """Return the n best labels of each point, (points, n), -1 where labels run out."""
+        return self.space.ranked(features, n)[0]
+
+
+def labelled(features: Any, labels: Interactions) -> tuple[Features, Interactions]:
+    """Return the points that have labels: others say nothing about places."""
+    rows: Any = checked(features)
+    if rows.shape[0] != labels.n_users:
+        raise ShapeError(f"features of {rows.shape[0]} points, labels of {labels.n_users}")
+    known = np.flatnonzero(labels.user_counts)
+    if known.size == 0:
+        raise DataError("no point has a label: give at least one labelled point")
+    return rows[known], labels.rows(known)
+
+
+def mapping(config: ExmldsConfig, features: Features) -> FeatureMap:
+    """Return the map of the features; its centres depend on them and the seed alone."""
+    return fit_features(features, centres=config.landmarks, gamma=config.gamma, seed=config.seed)
+
+
+def embedded(
+    config: ExmldsConfig, features: Features, labels: Interactions, correlations: Any = None
+) -> list[Part]:
+    """Return the parts of all learners with the places that the labels of their points say."""
+    rows: Any = unit_rows(features)
+    clusters = config.clusters or max(round(labels.n_users / POINTS_OF_A_PART), 1)
+    parts = []
+    for learner in range(config.learners):
+        rng = np.random.default_rng([config.seed, 5, learner])
+        centres, members = direction_clusters(rows, clusters, rng)
+        for centre, member in zip(centres, members, strict=True):
+            places, label_places = _places(config, labels.rows(member), correlations, rng)
+            parts.append(Part(learner, centre, member, places, label_places))
+    return parts
+
+
+def fitted(
+    config: ExmldsConfig,
+    feature_map: FeatureMap,
+    features: Features,
+    labels: Interactions,
+    parts: list[Part],
+) -> LabelSpace:
+    """Return the space: the features of each part's points mapped to their places."""
+    mapped: Any = feature_map.transform(features)
+    weights, points, factors = [], [], []
+    for part in parts:
+        whole = part.rows.size == labels.n_users
+        own = mapped if whole else mapped[part.rows]
+        chosen = _regressed(config, Regression(own), part.places)
+        # what neighbours are compared with is where the map puts them: a new point is put by the same map
+        placed = np.asarray(own @ chosen, np.float32)
+        weights.append(chosen)
+        points.append(unit(placed))
+        known = part.label_places
+        factors.append(_decoder(placed, labels.rows(part.rows)) if known is None else known)
+    learners = np.array([part.learner for part in parts])
+    sizes = [part.rows.size for part in parts]
+    return LabelSpace(
+        feature_map,
+        int(features.shape[1]),
+        np.stack([part.centre for part in parts]),
+        np.searchsorted(learners, np.arange(config.learners + 1)).astype(np.int64),
+        np.stack(weights),
+        np.stack(factors),
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        np.concatenate(points),
+        labels.rows(np.concatenate([part.rows for part in parts])),
+        config.votes,
+    )
+
+
+def _places(
+    config: ExmldsConfig, labels: Interactions, correlations: Any, rng: np.random.Generator
+) -> tuple[F32, F32 | None]:
+    """Return the places of points, and of labels if the model knows them."""
+    if config.variant == "exmlds1":
+        found = sppmi(labels, config.shift)
+        return _spectral(found.times, found.size, config.factors, rng), None
+    if config.variant == "exmlds3":
+        known = co_occurrence(labels) if correlations is None else correlations
+        if known.shape != (labels.n_items, labels.n_items):
+            raise ShapeError(f"{labels.n_items} labels, correlations of shape {known.shape}")
+        found = joint_sppmi(labels, known, config.mix, config.shift)
+        both = _spectral(found.times, found.size, config.factors, rng)
+        return both[: labels.n_users], both[labels.n_users :]
+    raise ConfigError(f"{config.variant} is not made yet")
+
+
+def _spectral(times: Any, size: int, factors: int, rng: np.random.Generator) -> F32:
+    """Return U |lambda|^(1/2), (size, factors): the matrix may be indefinite."""
+    values, vectors = leading(times, size, factors, rng)
+    return vectors * np.sqrt(np.abs(values)).astype(np.float32)
+
+
+def _regressed(config: ExmldsConfig, regression: Regression, places: F32) -> F32:
+    if config.l1 == 0.0:
+        return regression.ridge(places, config.reg)
+    return regression.admm(places, config.reg, config.l1, rho=config.rho, sweeps=config.sweeps)
+
+
+def _decoder(placed: F32, labels: Interactions) -> F32:
+    """Return h (L, g): the ridge regression of the labels on the places."""
+    reg = DECODER_REG * float(np.square(placed).sum()) / placed.shape[1] + 1e-9
+    return np.ascontiguousarray(Regression(placed).ridge(as_matrix(labels), reg).T)
