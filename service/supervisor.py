@@ -46,6 +46,8 @@ class Child:
     name: str
     arguments: list[str]
     files: tuple[int, ...] = ()
+    essential: bool = True
+    """Whether the service stops when the child keeps ending; what serves goes on without a trainer."""
     ended: deque[float] = field(default_factory=lambda: deque(maxlen=ENDS_ALLOWED))
 
     def ended_too_often(self, now: float) -> bool:
@@ -105,7 +107,7 @@ def check_store(settings: Settings) -> None:
 
 
 class Supervisor:
-    """Keeps the children running; api processes stop first, then the learners, the server last."""
+    """Keeps the children running; api processes stop first, then learners and trainer, the server last."""
 
     def __init__(
         self, settings: Settings, server: EmbeddedServer | None, listener: socket.socket
@@ -120,6 +122,7 @@ class Supervisor:
         stop, stop_apis, stop_learners = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._stop_when_told(stop)
         learners = [self._task(child, stop_learners) for child in self._learners()]
+        learners += [self._task(child, stop_learners) for child in self._trainers()]
         apis = [self._task(child, stop_apis) for child in self._apis()]
         store = asyncio.create_task(self._keep_store(stop_learners))
         told = asyncio.create_task(stop.wait())
@@ -138,6 +141,10 @@ class Supervisor:
     def _learners(self) -> Iterable[Child]:
         for partition in range(self._settings.partitions):
             yield Child(f"learner-{partition}", ["learner", "--partition", str(partition)])
+
+    def _trainers(self) -> Iterable[Child]:
+        if self._settings.trainer:
+            yield Child("trainer", ["trainer"], essential=False)
 
     def _apis(self) -> Iterable[Child]:
         fd = self._listener.fileno()
@@ -181,9 +188,12 @@ class Supervisor:
     def _judge(self, child: Child, code: int) -> None:
         """Raise Misconfigured when starting the child again makes no sense."""
         logger().warning("child_ended", child=child.name, code=code)
+        too_often = child.ended_too_often(asyncio.get_running_loop().time())
+        if not child.essential:
+            return
         if code == REFUSED:
             raise Misconfigured(f"{child.name} cannot run; its message stands above")
-        if child.ended_too_often(asyncio.get_running_loop().time()) and code != SUPERSEDED:
+        if too_often and code != SUPERSEDED:
             raise Misconfigured(
                 f"{child.name} ended {ENDS_ALLOWED} times within {WITHIN_S:.0f} s (last exit code "
                 f"{code}); the lines above say why, and `hedgerow doctor` checks this machine"

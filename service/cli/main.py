@@ -19,6 +19,7 @@ COMMANDS = {
     "serve": ("service.cli.serve", "Run the whole service on this machine."),
     "api": ("service.cli.api", "Run one api process beside a given Redis."),
     "learner": ("service.cli.learner", "Run the learner of one partition beside a given Redis."),
+    "trainer": ("service.cli.trainer", "Run the trainer beside a given Redis."),
     "demo": ("service.cli.demo", "Watch the service learn a sample world, or your ratings."),
     "import": ("service.cli.import_file", "Send a file of ratings to a running service."),
     "export": ("service.cli.export", "Write all histories as NDJSON or CSV."),

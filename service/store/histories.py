@@ -21,12 +21,20 @@ def live(history: Records, deleted: Mapping[int, int]) -> Records:
     """Leave out what was recorded before its item was deleted; ``deleted``: item -> sequence."""
     if not deleted or not history.size:
         return history
-    gone = np.isin(history["item"], np.fromiter(deleted, dtype=np.uint32, count=len(deleted)))
-    for position in np.flatnonzero(gone):
-        record = history[position : position + 1]
-        gone[position] = sequences(record)[0] <= deleted[int(record["item"][0])]
-    kept: Records = history[~gone]
+    kept: Records = history[is_live(history, deleted)]
     return kept
+
+
+def is_live(history: Records, deleted: Mapping[int, int]) -> NDArray[np.bool_]:
+    """Mark the records that were not recorded before their item was deleted."""
+    if not deleted or not history.size:
+        return np.ones(len(history), dtype=bool)
+    items = np.array(sorted(deleted), dtype=np.uint32)
+    deletion = np.array([deleted[item] for item in items.tolist()], dtype=np.int64)
+    at = np.minimum(np.searchsorted(items, history["item"]), items.size - 1)
+    gone = (items[at] == history["item"]) & (sequences(history) <= deletion[at])
+    alive: NDArray[np.bool_] = ~gone
+    return alive
 
 
 def recent_ratings(history: Records, deleted: Mapping[int, int]) -> Records:

@@ -1,73 +1,92 @@
-"""Histories for serving: many users of a partition in one round trip, with how far the partition had learned."""
+"""All histories of a namespace, some users at a time: what the trainer reads.
 
-from collections.abc import Sequence
+Up to the watermarks of one moment; what is learned meanwhile is left out, and so is what was deleted.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
+import msgspec
 import numpy as np
-import redis.asyncio
+import redis
 from numpy.typing import NDArray
 
-from service.store.codec import read_history
+from core.types import I64
+from service.store.codec import read_history, sequences
 from service.store.connection import store_errors
-from service.store.histories import live
-from service.store.keys import PartitionKeys
+from service.store.generation import users_of
+from service.store.histories import is_live
+from service.store.keys import NamespaceKeys, PartitionKeys
+from service.store.namespace import Namespace
+from service.store.state import read_state
 
-USERS_READ = 64
-"""Users of one command: bounds how long other clients of Redis wait."""
+USERS_AT_ONCE = 100
+"""Of one read: bounds how long other clients of Redis wait."""
 
 
 @dataclass(frozen=True)
-class HistoryAnswer:
-    """A user's records, and the items whose records were trimmed away."""
+class Histories:
+    """Some users with n records and m trimmed items."""
 
+    users: list[str]
+    user_ix: I64
+    """(n,): whose record it is, by its place in ``users``."""
     records: NDArray[Any]
-    """``codec.HISTORY``, oldest first, without those of deleted items."""
-    trimmed: NDArray[np.uint32]
-    watermark: int
-    """The records hold at least everything up to here."""
+    """(n,) of codec.HISTORY, a user's in their order."""
+    trimmed_user_ix: I64
+    """(m,)"""
+    trimmed: I64
+    """(m,): items that count as seen, though no record names them any more."""
 
 
 class HistoryReader:
-    """Reads the histories of one partition."""
+    """Reads as of the moment when it was made."""
 
-    def __init__(self, client: redis.asyncio.Redis, namespace: str, partition: int) -> None:
+    def __init__(self, client: redis.Redis, namespace: Namespace) -> None:
         self._client = client
-        self._keys = PartitionKeys(namespace, partition)
-        self._deleted: dict[int, int] | None = None
-        self._forgotten = 0
-
-    def forget_deletions(self) -> None:
-        """Read anew which items were deleted, with the next histories."""
-        self._deleted = None
-        self._forgotten += 1
-
-    async def read(self, users: Sequence[str]) -> list[HistoryAnswer]:
-        """Return each user's history; an unknown user has an empty one."""
-        keys = self._keys
-        names = [key for user in users for key in (keys.history(user), keys.trimmed(user))]
-        known, forgotten = self._deleted, self._forgotten
+        self._namespace = NamespaceKeys(namespace.name)
+        self._partitions = [PartitionKeys(namespace.name, p) for p in range(namespace.partitions)]
+        self.cuts = [read_state(client, keys).watermark for keys in self._partitions]
+        """Watermark of each partition."""
         with store_errors():
-            pipe = self._client.pipeline(transaction=False)
-            # before the histories: what they hold beyond it is more than was promised, never less
-            pipe.hget(keys.state, "watermark")
-            pipe.mget(names)
-            if known is None:
-                pipe.hgetall(keys.deleted_items)
-            answer: list[Any] = await pipe.execute()
-        deleted = _numbers(answer[2]) if known is None else known
-        if forgotten == self._forgotten:
-            self._deleted = deleted
-        watermark, packed = int(answer[0] or 0), cast("list[bytes | None]", answer[1])
-        return [
-            HistoryAnswer(
-                live(read_history(history), deleted),
-                np.frombuffer(trimmed or b"", dtype="<u4"),
-                watermark,
-            )
-            for history, trimmed in zip(packed[::2], packed[1::2], strict=True)
-        ]
+            self.n_items = client.llen(self._namespace.item_ids)
+            """Items that have a number."""
 
+    def pages(self) -> Iterator[Histories]:
+        """Yield all users; each call reads anew, up to the same watermarks."""
+        for keys, cut in zip(self._partitions, self.cuts, strict=True):
+            with store_errors():
+                stored = cast("dict[bytes, bytes]", self._client.hgetall(keys.deleted_items))
+            deleted = {int(item): int(sequence) for item, sequence in stored.items()}
+            for users in users_of(self._client, keys):
+                for first in range(0, len(users), USERS_AT_ONCE):
+                    yield self._page(keys, cut, deleted, users[first : first + USERS_AT_ONCE])
 
-def _numbers(stored: dict[bytes, bytes]) -> dict[int, int]:
-    return {int(number): int(sequence) for number, sequence in stored.items()}
+    def documents(self, users: list[str]) -> list[dict[str, Any]]:
+        """Return the body of each user's document, empty where there is none."""
+        with store_errors():
+            packed = self._client.mget([self._namespace.user_document(user) for user in users])
+        found = cast("list[bytes | None]", packed)
+        return [{} if one is None else msgspec.json.decode(one) for one in found]
+
+    def _page(
+        self, keys: PartitionKeys, cut: int, deleted: dict[int, int], users: list[str]
+    ) -> Histories:
+        with store_errors():
+            pipe = self._client.pipeline(transaction=True)
+            pipe.mget([keys.history(user) for user in users])
+            pipe.mget([keys.trimmed(user) for user in users])
+            packed, trimmed = cast("list[list[bytes | None]]", pipe.execute())
+        histories = [read_history(one) for one in packed]
+        user_ix = np.repeat(np.arange(len(users)), [len(history) for history in histories])
+        records = np.concatenate(histories)
+        counts = is_live(records, deleted) & (sequences(records) <= cut)
+        gone = [np.frombuffer(one or b"", "<u4").astype(np.int64) for one in trimmed]
+        return Histories(
+            users,
+            user_ix[counts],
+            records[counts],
+            np.repeat(np.arange(len(users)), [len(items) for items in gone]),
+            np.concatenate(gone),
+        )

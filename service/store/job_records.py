@@ -126,6 +126,12 @@ class JobRecords:
             ids = self._client.zrevrangebyscore(self._keys.jobs, first, "-inf", 0, limit)
         return self._read([name.decode() for name in cast("list[bytes]", ids)])
 
+    def is_running(self, job: str) -> bool:
+        """Return whether a job is still to be worked on."""
+        with store_errors():
+            status = self._client.hget(self._keys.job(job), "status")
+        return status == _text("running")
+
     def claim(self, job: str, worker: str) -> bool:
         """Make a queued job the worker's own; False if it is not queued any more."""
         return self._move(job, ("queued",), {"status": "running", "worker": worker, **_started()})
@@ -172,6 +178,8 @@ class JobRecords:
     def _bury(self, record: JobRecord) -> None:
         was = record.stage or "starting"
         error = f"the trainer that ran it is gone (it was {was}): retrain again"
+        if was == PROMOTING:
+            error += ", unless GET /v1/models says that its model serves"
         change = {"status": "failed", "error": error, **_ended()}
         self._move(record.id, ("running",), change, worker=record.worker)
 
@@ -223,9 +231,9 @@ def _ended() -> dict[str, Any]:
     return {"ended_ms": now_ms()}
 
 
-def _text(value: str) -> bytes | str:
+def _text(value: str) -> bytes:
     """Return a text as the record holds it; none at all stays empty."""
-    return msgspec.json.encode(value) if value else ""
+    return msgspec.json.encode(value) if value else b""
 
 
 def _packed(values: Mapping[str, Any]) -> dict[Any, Any]:

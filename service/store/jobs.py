@@ -34,10 +34,12 @@ IDLE_S = 15
 class Jobs:
     """Orders jobs and tells how they are."""
 
-    def __init__(self, client: redis.Redis, queue: redis.Redis, namespace: str) -> None:
+    def __init__(
+        self, client: redis.Redis, queue: redis.Redis, namespace: str, *, work: str = WORK
+    ) -> None:
         """``queue`` is a connection to the server that carries the ids, ``client`` one to the store."""
         self.records = JobRecords(client, namespace)
-        self._queue = _queue(queue, namespace)
+        self._queue, self._work = _queue(queue, namespace), work
 
     def submit(
         self, model: str, parameters: Mapping[str, Any], *, budget_s: float, who: str, why: str
@@ -65,7 +67,7 @@ class Jobs:
     def _send(self, job: str) -> None:
         with store_errors():
             self._queue.enqueue_call(
-                WORK,
+                self._work,
                 args=(job,),
                 job_id=job,
                 timeout=LONGEST_S,
@@ -82,7 +84,10 @@ class Foreman(Protocol):
         """Return whether the job is to be run."""
 
     def look(self, job: str | None) -> bool:
-        """Hear that time has passed; False ends the running job."""
+        """Hear that time has passed; False ends the running job, or without one the work."""
+
+    def failed(self, job: str, error: BaseException) -> None:
+        """Hear, in the process of the job, of an error that nobody foresaw."""
 
     def died(self, job: str, how: str) -> None:
         """Hear that the process of a job ended without a word."""
@@ -98,6 +103,7 @@ class Worker(rq.Worker):
             serializer=JSONSerializer,
             worker_ttl=IDLE_S + TICK_S,
             job_monitoring_interval=TICK_S,
+            exception_handlers=[self._failed],
             work_horse_killed_handler=self._killed,
         )
         self._foreman = foreman
@@ -121,8 +127,11 @@ class Worker(rq.Worker):
     def heartbeat(self, timeout: int | None = None, pipeline: Any = None) -> None:
         """RQ calls it every TICK_S, idle or not."""
         super().heartbeat(timeout, pipeline)
-        if not self._foreman.look(self._job) and self.horse_pid:
-            self.kill_horse()
+        if self._foreman.look(self._job):
+            return
+        if not self.horse_pid:
+            raise rq.exceptions.StopRequested
+        self.kill_horse()
 
     def maintain_heartbeats(self, job: rq.job.Job) -> None:
         """Let a job go on while the server is away for a moment."""
@@ -141,6 +150,10 @@ class Worker(rq.Worker):
 
     def unsubscribe(self) -> None:
         """Nothing was subscribed."""
+
+    def _failed(self, job: rq.job.Job, _: object, error: BaseException, __: object) -> bool:
+        self._foreman.failed(job.id, error)
+        return True
 
     def _killed(self, job: rq.job.Job, pid: int, code: int, usage: Any) -> None:
         ended = signal.Signals(code & 0x7F).name if code & 0x7F else f"exit code {code >> 8}"

@@ -1,0 +1,60 @@
+"""`hedgerow trainer`, and what it forks for each job."""
+
+import contextlib
+import importlib
+import os
+import signal
+import threading
+
+import typer
+
+from service.cli import options
+from service.errors import Superseded
+from service.processes import end_with_parent, follow_lifeline
+from service.settings import Settings, load_settings
+from service.store.connection import connect
+from service.supervisor import ONE_THREAD, SUPERSEDED
+from service.telemetry import logger, set_up_logs
+from service.training import trainer as trainers
+
+app = options.verb()
+
+
+@app.command()
+def trainer(lifeline: options.Lifeline = None) -> None:
+    """Run the trainer beside a given Redis (HEDGEROW_REDIS_URL).
+
+    A second one for the same namespace waits as a standby. The exit code is 75 when another one took over.
+    """
+    settings = load_settings()
+    set_up_logs("trainer", settings.log_level)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    follow_lifeline(lifeline)
+    try:
+        trainers.run(settings, options.given_redis(settings, "trainer"), stop)
+    except Superseded:
+        logger().warning("trainer_superseded")
+        raise typer.Exit(SUPERSEDED) from None
+
+
+def work(job: str) -> None:
+    """Do one job in this process, which was forked for it."""
+    settings = load_settings()
+    _yield_to_others(settings)
+    # only now: threads and arithmetic are set up when they are imported
+    training = importlib.import_module("service.training.work")
+    with connect(options.given_redis(settings, "trainer"), role="training") as client:
+        training.run(settings, client, job)
+
+
+def _yield_to_others(settings: Settings) -> None:
+    """Leave processors to those who serve, and end with the trainer."""
+    if (tie := end_with_parent()) is not None:
+        tie()
+    with contextlib.suppress(OSError):
+        os.nice(settings.trainer_nice)
+    threads = settings.trainer_threads or max(1, (os.cpu_count() or 2) - 1)
+    os.environ.update(ONE_THREAD)
+    os.environ["NUMBA_NUM_THREADS"] = str(threads)

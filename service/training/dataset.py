@@ -1,0 +1,306 @@
+"""From the histories to what a training needs, with memory for the result and one page of users.
+
+Two readings: the first finds the moment that divides what is known from what is held out, the second builds the
+matrices. Users have a number in the dataset alone; items have the namespace's.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from core.batch.preferences import preference_rows
+from core.features import EncoderFit, FeatureEncoder
+from core.gate import FEWEST_USERS
+from core.interactions import Interactions
+from core.meaning import KindTable, meaning
+from core.types import F32, I64
+from service.store.history_reader import Histories, HistoryReader
+
+HELD_OUT = (0.05, 0.1, 0.2)
+"""Shares of the newest positives: the first that leaves enough users to judge."""
+DAY_MS, ENOUGH = 86_400_000, 2_000
+"""The last day is held out instead where it alone gives so many judges."""
+MOST_TIMES = 1 << 20
+MOST_JUDGES = 20_000
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How records are read."""
+
+    table: KindTable
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Known is what happened up to ``at_ms``, held out are the positives after it."""
+
+    at_ms: int
+    newest_ms: int
+
+    @property
+    def holds_out(self) -> bool:
+        return self.at_ms < self.newest_ms
+
+
+@dataclass(frozen=True)
+class Judges:
+    """n users with preferences known at the cut and positives after it; a row of each matrix is one of them."""
+
+    user_ix: I64
+    """(n,) their rows in the dataset."""
+    seen: Interactions
+    """Items that count as seen at the cut."""
+    held: Interactions
+    """Positives after the cut that were not seen before it."""
+
+
+@dataclass(frozen=True)
+class Described:
+    """What the documents say of the users."""
+
+    encoder: FeatureEncoder
+    features: sp.csr_array
+    """X (users, encoder.width)."""
+    links: sp.csr_array
+    """(users, users), weights."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """All users; ``known`` and ``whole`` have a row for each of them."""
+
+    cut: Cut
+    known: Interactions
+    """Preferences at the cut."""
+    whole: Interactions
+    """Preferences now."""
+    judges: Judges
+    described: Described | None
+    sequences: list[int]
+    """Last event of each partition that is in here."""
+
+
+def read(
+    reader: HistoryReader,
+    reading: Reading,
+    *,
+    with_documents: bool,
+    on_progress: Progress = lambda share: None,
+) -> Dataset:
+    """Read everything; a namespace without a positive gives an empty dataset."""
+    times, encoder = _Times(), EncoderFit(np.random.default_rng(0))
+    n_users = 0
+    for page in reader.pages():
+        times.add(page, reading)
+        n_users += len(page.users)
+        if with_documents:
+            encoder.add(body.get("features", {}) for body in reader.documents(page.users))
+    on_progress(0.4)
+    building = _Building(
+        reader, reading, times.cut(), encoder.encoder() if with_documents else None
+    )
+    for page in reader.pages():
+        building.add(page)
+        on_progress(0.4 + 0.6 * min(building.n_users / max(n_users, 1), 1.0))
+    return building.finish()
+
+
+class _Times:
+    """The times of positives: a thinned sample of all, and the first and last of each user."""
+
+    def __init__(self) -> None:
+        self._sample: list[I64] = []
+        self._size, self._stride = 0, 1
+        self._first: list[I64] = []
+        self._last: list[I64] = []
+
+    def add(self, page: Histories, reading: Reading) -> None:
+        positive = _positive(page.records, reading)
+        time, user_ix = page.records["time_ms"][positive], page.user_ix[positive]
+        first = np.full(len(page.users), np.iinfo(np.int64).max)
+        last = np.full(len(page.users), np.iinfo(np.int64).min)
+        np.minimum.at(first, user_ix, time)
+        np.maximum.at(last, user_ix, time)
+        self._first.append(first)
+        self._last.append(last)
+        self._sample.append(time[:: self._stride].astype(np.int64))
+        self._size += self._sample[-1].size
+        if self._size > MOST_TIMES:
+            self._sample = [np.concatenate(self._sample)[::2]]
+            self._size, self._stride = self._sample[0].size, 2 * self._stride
+
+    def cut(self) -> Cut:
+        """Return the moment that leaves enough judges, the newest there is; if none does, nothing is held out."""
+        times = np.concatenate([*self._sample, np.empty(0, np.int64)])
+        if times.size == 0:
+            return Cut(0, 0)
+        first, last = np.concatenate(self._first), np.concatenate(self._last)
+        newest = int(last.max())
+
+        def judges(at_ms: int) -> int:
+            return int(((first <= at_ms) & (last > at_ms)).sum())
+
+        shares = [int(np.quantile(times, 1.0 - share, method="lower")) for share in HELD_OUT]
+        if (day := newest - DAY_MS) > shares[0] and judges(day) >= ENOUGH:
+            return Cut(day, newest)
+        for at_ms in shares:
+            if judges(at_ms) >= FEWEST_USERS:
+                return Cut(at_ms, newest)
+        return Cut(newest, newest)
+
+
+class _Building:
+    """The matrices, page by page."""
+
+    def __init__(
+        self, reader: HistoryReader, reading: Reading, cut: Cut, encoder: FeatureEncoder | None
+    ) -> None:
+        self._reader, self._reading, self._cut, self._encoder = reader, reading, cut, encoder
+        self.n_users = 0
+        self._known: list[Interactions] = []
+        self._whole: list[Interactions] = []
+        self._seen: list[Interactions] = []
+        self._held: list[Interactions] = []
+        self._judges: list[I64] = []
+        self._features: list[sp.csr_array] = []
+        self._numbers: dict[str, int] = {}
+        self._links: list[tuple[int, str, float]] = []
+
+    def add(self, page: Histories) -> None:
+        known = page.records["time_ms"] <= self._cut.at_ms
+        learned, seen = self._rows(page, known)
+        self._known.append(learned)
+        self._whole.append(self._rows(page, np.ones_like(known))[0])
+        if self._cut.holds_out:
+            self._add_judges(page, learned, seen, self._rows(page, ~known)[0])
+        if self._encoder is not None:
+            self._add_documents(page.users, self._encoder)
+        self.n_users += len(page.users)
+
+    def _rows(
+        self, page: Histories, chosen: NDArray[np.bool_]
+    ) -> tuple[Interactions, Interactions]:
+        records = page.records[chosen]
+        return preference_rows(
+            page.user_ix[chosen],
+            records["item"].astype(np.int64),
+            records["kind"],
+            records["value"],
+            # of one user they stand in their order already
+            np.arange(len(records)),
+            self._reading.table,
+            low=self._reading.low,
+            high=self._reading.high,
+            n_users=len(page.users),
+            n_items=self._reader.n_items,
+        )
+
+    def _add_judges(
+        self, page: Histories, learned: Interactions, seen: Interactions, later: Interactions
+    ) -> None:
+        width = max(self._reader.n_items, 1)
+        before = np.concatenate([_keys(seen, width), page.trimmed_user_ix * width + page.trimmed])
+        before = np.unique(before[before % width < width])
+        positive = later if later.target is None else later.keep(later.target > 0)
+        held = positive.keep(~np.isin(_keys(positive, width), before))
+        judges = np.flatnonzero((held.user_counts > 0) & (learned.user_counts > 0))
+        self._judges.append(self.n_users + judges)
+        self._seen.append(_of_keys(before, width, len(page.users)).rows(judges))
+        self._held.append(_of_keys(_keys(held, width), width, len(page.users)).rows(judges))
+
+    def _add_documents(self, users: list[str], encoder: FeatureEncoder) -> None:
+        bodies = self._reader.documents(users)
+        self._features.append(encoder.transform([body.get("features", {}) for body in bodies]))
+        for ix, (user, body) in enumerate(zip(users, bodies, strict=True), self.n_users):
+            self._numbers[user] = ix
+            links = body.get("links", ())
+            self._links.extend((ix, link["user"], link.get("weight", 1.0)) for link in links)
+
+    def finish(self) -> Dataset:
+        n_items = self._reader.n_items
+        chosen, at = np.concatenate([*self._judges, np.empty(0, np.int64)]), slice(None)
+        seen, held = stacked(self._seen, n_items), stacked(self._held, n_items)
+        judges = Judges(chosen[at], seen, held)
+        return Dataset(
+            self._cut,
+            stacked(self._known, n_items),
+            stacked(self._whole, n_items),
+            _sampled(judges),
+            self._described(),
+            self._reader.cuts,
+        )
+
+    def _described(self) -> Described | None:
+        if self._encoder is None or not self._features:
+            return None
+        known = [
+            (ix, self._numbers[other], weight)
+            for ix, other, weight in self._links
+            if other in self._numbers
+        ]
+        ix, other, weight = np.array(known, np.float64).reshape(-1, 3).T
+        shape = (self.n_users, self.n_users)
+        ends = ix.astype(np.int64), other.astype(np.int64)
+        links: sp.csr_array = sp.csr_array((weight.astype(np.float32), ends), shape=shape)
+        features: Any = sp.vstack(self._features, format="csr")
+        return Described(self._encoder, sp.csr_array(features), links)
+
+
+def stacked(parts: Sequence[Interactions], n_items: int) -> Interactions:
+    """Return the rows of all parts one after the other."""
+    if not parts:
+        return Interactions(n_items, np.zeros(1, np.int64), np.empty(0, np.int32))
+    counts = np.concatenate([part.user_counts for part in parts])
+    return Interactions(
+        n_items,
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        np.concatenate([part.item_ix for part in parts]),
+        _values([part.weight for part in parts], parts),
+        _values([part.target for part in parts], parts),
+    )
+
+
+def _values(values: Sequence[F32 | None], parts: Sequence[Interactions]) -> F32 | None:
+    if all(value is None for value in values):
+        return None
+    return np.concatenate(
+        [
+            np.ones(len(part), np.float32) if value is None else value
+            for value, part in zip(values, parts, strict=True)
+        ]
+    )
+
+
+def _sampled(judges: Judges) -> Judges:
+    """Return at most MOST_JUDGES of them, the same ones for the same data."""
+    n = judges.user_ix.size
+    if n <= MOST_JUDGES:
+        return judges
+    at = np.sort(np.random.default_rng(0).permutation(n)[:MOST_JUDGES])
+    return Judges(judges.user_ix[at], judges.seen.rows(at), judges.held.rows(at))
+
+
+def _positive(records: NDArray[Any], reading: Reading) -> NDArray[np.bool_]:
+    means = meaning(
+        records["kind"], records["value"], reading.table, low=reading.low, high=reading.high
+    )
+    return (means.sign > 0) & (means.weight > 0)
+
+
+def _keys(pairs: Interactions, width: int) -> I64:
+    return pairs.user_ix.astype(np.int64) * width + pairs.item_ix
+
+
+def _of_keys(keys: I64, width: int, n_users: int) -> Interactions:
+    user_ix, item_ix = np.divmod(keys, width)
+    ptr = np.searchsorted(user_ix, np.arange(n_users + 1)).astype(np.int64)
+    return Interactions(width, ptr, item_ix.astype(np.int32))

@@ -1,0 +1,199 @@
+"""What can be trained: the models by name, their settings, how they are searched and fitted.
+
+A recipe turns pairs into ``StructuredUsers``: item factors and what makes a user's vector, as serving has it. The api
+checks orders with ``checked``; everything else runs in the trainer.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol, TypeVar
+
+from core.batch import fbgd_search, ocmf_search
+from core.batch.fbgd import Fbgd, FbgdConfig
+from core.batch.graph import similarity
+from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ocmf_users import StructuredUsers, users_of
+from core.batch.search import Budget
+from core.errors import ConfigError
+from core.interactions import Interactions
+from service.errors import InvalidTraining
+from service.training.dataset import Described
+
+OnShare = Callable[[float], None]
+ConfigT = TypeVar("ConfigT")
+
+
+class Recipe(Protocol[ConfigT]):
+    """One model by name."""
+
+    @property
+    def strategy(self) -> str:
+        """Return which strategy it serves."""
+
+    @property
+    def with_documents(self) -> bool:
+        """Return whether it learns from features and links of users."""
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Return the names of what can be set."""
+
+    def config(self, given: Mapping[str, Any]) -> ConfigT:
+        """Return settings where the ones not given are the usual ones; ConfigError."""
+
+    def search(
+        self,
+        pairs: Interactions,
+        described: Described | None,
+        given: Mapping[str, Any],
+        budget: Budget,
+        on_share: OnShare,
+    ) -> ConfigT:
+        """Return the settings found; those given stay."""
+
+    def fit(
+        self,
+        pairs: Interactions,
+        described: Described | None,
+        config: ConfigT,
+        *,
+        previous: StructuredUsers | None = None,
+    ) -> StructuredUsers:
+        """Return the fitted model; ``previous``: the same settings fitted to a part of the pairs."""
+
+
+@dataclass(frozen=True)
+class FbgdRecipe:
+    """Matrix factorisation on all pairs."""
+
+    strategy = "fbgd"
+    with_documents = False
+    settings = tuple(field.name for field in fields(FbgdConfig))
+
+    def config(self, given: Mapping[str, Any]) -> FbgdConfig:
+        return replace(FbgdConfig(), **given)
+
+    def search(
+        self,
+        pairs: Interactions,
+        described: Described | None,
+        given: Mapping[str, Any],
+        budget: Budget,
+        on_share: OnShare,
+    ) -> FbgdConfig:
+        fixed = frozenset(given)
+        return fbgd_search.search(
+            pairs, self.config(given), _usable(pairs, budget), fixed=fixed, on_trial=on_share
+        )
+
+    def fit(
+        self,
+        pairs: Interactions,
+        described: Described | None,
+        config: FbgdConfig,
+        *,
+        previous: StructuredUsers | None = None,
+    ) -> StructuredUsers:
+        if previous is not None:
+            # one epoch brings a model up to date with a few new events
+            warm = Fbgd(replace(config, epochs=1)).fit(pairs, previous=previous.row)
+            return StructuredUsers(warm.fitted)
+        return StructuredUsers(Fbgd(config).fit(pairs).fitted)
+
+
+@dataclass(frozen=True)
+class OcmfRecipe:
+    """One-class matrix factorisation; with features and links where users have documents."""
+
+    base: OcmfConfig
+    fixed: frozenset[str] = frozenset()
+    """Settings that make it this model."""
+    strategy = "ocmf"
+    with_documents = True
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        known = ("factors", "weight", "target", "reg", "reg_item", "nu", "rounds", "graph", "seed")
+        return tuple(name for name in known if name not in self.fixed)
+
+    def config(self, given: Mapping[str, Any]) -> OcmfConfig:
+        return replace(self.base, **given)
+
+    def search(
+        self,
+        pairs: Interactions,
+        described: Described | None,
+        given: Mapping[str, Any],
+        budget: Budget,
+        on_share: OnShare,
+    ) -> OcmfConfig:
+        return ocmf_search.search(
+            pairs,
+            self.config(given),
+            _usable(pairs, budget),
+            similar=_similar(described),
+            fixed=frozenset(given) | self.fixed,
+            on_trial=on_share,
+        )
+
+    def fit(
+        self,
+        pairs: Interactions,
+        described: Described | None,
+        config: OcmfConfig,
+        *,
+        previous: StructuredUsers | None = None,
+    ) -> StructuredUsers:
+        model = Ocmf(config).fit(pairs, graph=_similar(described) if config.graph else None)
+        return users_of(model)
+
+
+RECIPES: dict[str, Recipe[Any]] = {
+    "fbgd": FbgdRecipe(),
+    "ocmf-lr-wsq": OcmfRecipe(OcmfConfig(loss="logistic")),
+    "ocmf-sq-wsq": OcmfRecipe(OcmfConfig(loss="square")),
+    "ocmf-sq-sq": OcmfRecipe(OcmfConfig(loss="square", weight=1.0), frozenset({"weight"})),
+}
+
+
+def checked(model: str, parameters: Mapping[str, Any]) -> Recipe[Any]:
+    """Return the recipe of a model; InvalidTraining names the known models or settings, or what is wrong."""
+    recipe = RECIPES.get(model)
+    if recipe is None:
+        known = ", ".join(RECIPES)
+        raise InvalidTraining(f"there is no model {model!r} to train; there are: {known}")
+    for name, value in parameters.items():
+        if name not in recipe.settings:
+            known = ", ".join(recipe.settings)
+            raise InvalidTraining(f"{model} has no parameter {name!r}; it has: {known}")
+        _check_type(name, value, getattr(recipe.config({}), name))
+    try:
+        recipe.config(parameters)
+    except ConfigError as error:
+        raise InvalidTraining(f"{model}: {error}") from error
+    return recipe
+
+
+def _check_type(name: str, value: Any, usual: Any) -> None:
+    """Refuse what is no number, and a fraction where a whole number is meant."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value):
+        raise InvalidTraining(f"{name} must be a number, not {value!r}")
+    if isinstance(usual, int) and not isinstance(value, int):
+        raise InvalidTraining(f"{name} must be a whole number, not {value!r}")
+
+
+def _usable(pairs: Interactions, budget: Budget) -> Budget:
+    """Return a budget of 0 where too few users have two pairs to choose settings on."""
+    enough = int((pairs.user_counts > 1).sum()) >= FEWEST_TO_SEARCH
+    return budget if enough else replace(budget, seconds=0.0)
+
+
+FEWEST_TO_SEARCH = 10
+
+
+def _similar(described: Described | None) -> Any:
+    if described is None or described.links.nnz == 0:
+        return None
+    return similarity(described.links, described.links.shape[0])

@@ -1,0 +1,126 @@
+"""The trainer's process: waits for jobs and forks one for each; starts some itself when the schedule says so.
+
+It stays small: neither numba nor a BLAS is imported here, so that a fork is cheap and safe. The work is in ``work.py``.
+"""
+
+import threading
+
+from service.errors import StoreUnavailable, Superseded
+from service.settings import Settings
+from service.store.connection import connect
+from service.store.job_records import JobGone, now_ms
+from service.store.jobs import Jobs, work
+from service.store.keys import NamespaceKeys
+from service.store.lease import Lease
+from service.store.schedule import Schedule, Schedules
+from service.telemetry import logger
+
+STANDBY_S = 0.5
+"""Between two attempts to become the trainer."""
+SCHEDULE_MS = 3_000
+"""Between two looks at the schedule and at the jobs that wait."""
+
+
+def run(settings: Settings, redis_url: str, stop: threading.Event) -> None:
+    """Take jobs until SIGTERM or SIGINT; a second trainer of the namespace waits until the first is gone.
+
+    Superseded when another one took over.
+    """
+    jobs_url = settings.jobs_redis_url or redis_url
+    with (
+        connect(redis_url, role="trainer") as client,
+        connect(jobs_url, role="trainer-jobs") as queue,
+    ):
+        lease = Lease(client, NamespaceKeys(settings.namespace).trainer, settings.lease_ms)
+        while not lease.acquire():
+            if stop.wait(STANDBY_S):
+                return
+        jobs = Jobs(client, queue, settings.namespace)
+        schedules = Schedules(
+            client, settings.namespace, settings.partitions, default_schedule(settings)
+        )
+        trainer = Trainer(settings, lease, jobs, schedules)
+        trainer.begin_service()
+        try:
+            work(queue, settings.namespace, trainer)
+        finally:
+            lease.release()
+        if trainer.superseded:
+            raise Superseded("another trainer has taken over")
+
+
+def default_schedule(settings: Settings) -> Schedule:
+    """Return the schedule that holds while nobody has set one."""
+    return Schedule(
+        cron=settings.retrain_cron,
+        after_events=settings.retrain_after_events,
+        drift=settings.retrain_on_drift,
+    )
+
+
+class Trainer:
+    """Decides about jobs; ``store.jobs`` forks and watches their processes."""
+
+    def __init__(self, settings: Settings, lease: Lease, jobs: Jobs, schedules: Schedules) -> None:
+        self._settings, self._lease = settings, lease
+        self._jobs, self._schedules = jobs, schedules
+        self._pause_ms = int(1_000 * settings.retrain_pause_s)
+        self._started_ms = now_ms()
+        self._next_look_ms = 0
+        self.superseded = False
+
+    def begin_service(self) -> None:
+        """Bring the records up to date: what ran is lost with its trainer, what waits is carried again."""
+        self._jobs.records.records()
+        self._jobs.send_lost()
+        logger().info("trainer_started", namespace=self._settings.namespace)
+
+    def begin(self, job: str) -> bool:
+        """Take a job that still waits."""
+        if not self._jobs.records.claim(job, self._lease.token):
+            return False
+        self._schedules.began()
+        logger().info("training_started", job=job)
+        return True
+
+    def look(self, job: str | None) -> bool:
+        """Keep the lease, see whether the running job is still wanted, follow the schedule."""
+        try:
+            if not self._lease.keep():
+                self.superseded = True
+                return False
+            if job is not None:
+                return self._jobs.records.is_running(job)
+            self._follow_schedule()
+        except StoreUnavailable as error:
+            logger().warning("store_unavailable", detail=error.detail)
+        return True
+
+    def failed(self, job: str, error: BaseException) -> None:
+        """End a job whose work met a bug."""
+        if not isinstance(error, JobGone):
+            says = f"{type(error).__name__}: {error}; this is a bug, the trainer's log knows more"
+            self._jobs.records.fail(job, says)
+
+    def died(self, job: str, how: str) -> None:
+        """End a job whose process ended without a word."""
+        if self._jobs.records.fail(job, f"{how}; what serves is unchanged: retrain again"):
+            logger().warning("training_died", job=job, reason=how)
+
+    def _follow_schedule(self) -> None:
+        if now_ms() < self._next_look_ms:
+            return
+        self._next_look_ms = now_ms() + SCHEDULE_MS
+        self._jobs.send_lost()
+        pause_from = max(self._started_ms, self._schedules.last().at_ms)
+        why = self._schedules.due(not_before_ms=pause_from + self._pause_ms)
+        if why is None or any(not record.ended for record in self._jobs.records.records()):
+            return
+        schedule = self._schedules.current()
+        budget_s = schedule.budget_s
+        if budget_s is None:
+            budget_s = self._settings.retrain_budget_s
+        record = self._jobs.submit(
+            schedule.model, schedule.parameters, budget_s=budget_s, who="schedule", why=why
+        )
+        logger().info("training_scheduled", job=record.id, why=why)
