@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from service.api.auth import ROLES
+from service.api.auth import ROLES, caller
 from service.ids import path_id
 from service.runtime import ApiRuntime
 
@@ -62,6 +62,14 @@ async def _runtime(request: Request) -> ApiRuntime:
 
 
 Runtime = Annotated[ApiRuntime, Depends(_runtime)]
+
+
+async def _caller(request: Request) -> str:
+    return caller(request.scope)
+
+
+Caller = Annotated[str, Depends(_caller)]
+"""Who calls, for the records of what was changed."""
 
 
 class Route(APIRoute):
