@@ -1,0 +1,137 @@
+"""Variety by the equation and step by step; explanations that sum to the score, for both losses."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.batch.row_objective import RowObjective
+from core.slate import choose, explain, topic_parts
+
+
+def by_hand(score, k, vectors, diversity, groups, most):
+    """Take one after the other, comparing every pair."""
+    low, high = score.min(initial=np.inf), score.max(initial=-np.inf)
+    span = high - low if high > low else 1.0
+    taken = []
+
+    def cosine(y, z):
+        length = np.linalg.norm(vectors[y]) * np.linalg.norm(vectors[z])
+        return vectors[y] @ vectors[z] / length if length > 0 else 0.0
+
+    def full(y):
+        return any(sum(group in groups[z] for z in taken) >= most for group in groups[y])
+
+    while len(taken) < k:
+        best, value = None, -np.inf
+        for y in range(score.size):
+            if y in taken or full(y):
+                continue
+            near = max((cosine(y, z) for z in taken), default=0.0)
+            own = (1 - diversity) * (score[y] - low) / span - diversity * near
+            if own > value + 1e-6:
+                best, value = y, own
+        if best is None:
+            break
+        taken.append(best)
+    return taken
+
+
+WORLD = st.tuples(
+    st.integers(0, 8),
+    st.integers(0, 10),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([0.0, 0.3, 0.7, 1.0]),
+    st.integers(1, 3),
+)
+
+
+@given(WORLD)
+def test_the_choice_is_that_of_the_equation(world):
+    m, k, seed, diversity, most = world
+    rng = np.random.default_rng(seed)
+    score = -np.sort(-rng.normal(size=m)).astype(np.float32)
+    vectors = rng.normal(size=(m, 3)).astype(np.float32) * (rng.random((m, 1)) > 0.2)
+    groups = [list(np.flatnonzero(rng.random(3) < 0.4)) for _ in range(m)]
+    given = {"vectors": vectors, "diversity": diversity, "groups": groups, "most": most}
+    chosen = choose(score, k, **given).tolist()
+    assert chosen == by_hand(score, k, vectors, diversity, groups, most)
+    assert choose(score, k // 2, **given).tolist() == chosen[: k // 2]
+
+
+def test_without_wishes_the_order_stays():
+    score = np.array([3, 2, 2, 1], np.float32)
+    assert choose(score, 3).tolist() == [0, 1, 2]
+    assert choose(score, 9).tolist() == [0, 1, 2, 3]
+    assert choose(np.empty(0, np.float32), 3).tolist() == []
+
+
+def test_of_two_equals_the_other_comes_late():
+    score = np.array([1.0, 0.99, 0.5], np.float32)
+    vectors = np.array([[1, 0], [1, 0], [0, 1]], np.float32)
+    assert choose(score, 3, vectors=vectors, diversity=0.5).tolist() == [0, 2, 1]
+
+
+def test_no_category_has_more_than_its_share():
+    score = np.arange(6, 0, -1).astype(np.float32)
+    groups = [["a"], ["a", "b"], ["a"], [], ["b"], []]
+    assert choose(score, 6, groups=groups, most=1).tolist() == [0, 3, 4, 5]
+    assert choose(score, 6, groups=groups, most=2).tolist() == [0, 1, 3, 4, 5]
+
+
+def objective(rng, loss, n_items=12, g=4):
+    """A made-up one; its basis need not be the one where S is diagonal."""
+    q = rng.normal(size=(n_items, g)).astype(np.float32)
+    negative = rng.uniform(0.01, 0.2, n_items).astype(np.float32)
+    values, basis = np.linalg.eigh((q * negative[:, None]).T @ q)
+    q = np.ascontiguousarray(q @ basis, np.float32)
+    gram, total = values.astype(np.float32), (q.T @ negative).astype(np.float32)
+    return RowObjective(q, gram, total, negative, -0.3, 0.2, 0.5, 3.0, loss)
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_an_explanation_sums_to_the_score(loss, n):
+    rng = np.random.default_rng(n)
+    model = objective(rng, loss)
+    item_ix = np.sort(rng.permutation(12)[:n]).astype(np.int32)
+    weight = rng.uniform(0.5, 2, n).astype(np.float32)
+    target = np.where(rng.random(n) < 0.7, 1, -1).astype(np.float32)
+    items = np.array([3, 7, 11], np.int32)
+    made = explain(model, item_ix, weight, target, items)
+    assert made.contribution.shape == (3, n)
+    vector = model.vector(item_ix, weight, target)
+    np.testing.assert_allclose(made.score, model.item_factors[items] @ vector, rtol=2e-3, atol=2e-4)
+
+
+def test_without_a_pair_its_contribution_is_gone():
+    """For the square loss: what is left when a pair's pull alone is taken away, its row standing still."""
+    rng = np.random.default_rng(3)
+    model = objective(rng, "square")
+    item_ix, ones = np.array([1, 4, 6], np.int32), np.ones(3, np.float32)
+    items = np.array([0], np.int32)
+    whole = explain(model, item_ix, ones, ones, items)
+    target = ones.copy()
+    # c = w r+ - a r- = 0
+    target[1] = model.negative[4] * model.negative_target
+    rest = explain(model, item_ix, ones, target, items)
+    np.testing.assert_allclose(rest.score, whole.score - whole.contribution[:, 1], rtol=1e-6)
+
+
+def test_the_likeliest_reason_is_the_item_that_is_most_alike():
+    rng = np.random.default_rng(5)
+    q = rng.normal(size=(30, 6)).astype(np.float32)
+    q[7] = 0.95 * q[2]
+    zeros, ones = np.zeros(30, np.float32), np.ones(6, np.float32)
+    model = RowObjective(q, 5 * ones, zeros[:6], zeros, 0.0, 1.0, 0.0, 1.0)
+    past = np.array([2, 11, 19], np.int32)
+    made = explain(model, past, ones[:3], ones[:3], np.array([7], np.int32))
+    assert past[made.contribution[0].argmax()] == 2
+
+
+def test_topics_share_a_rating_among_them():
+    rng = np.random.default_rng(0)
+    user, item = rng.random((2, 10)).astype(np.float32)
+    parts = topic_parts(user, item)
+    assert (parts >= 0).all()
+    np.testing.assert_allclose(parts.sum(), user @ item, rtol=1e-6)
