@@ -12,9 +12,9 @@ from core.types import F32, F64, I32
 
 DEPTH = 100
 """How far a list is read: beyond it, a rank counts as none."""
-SMOOTH = 10.0
+SMOOTH = 20.0
 """Added to every rank when lists are combined: agreement counts more than a single first place."""
-RATE, SHARE = 2.0, 0.001
+RATE, SHARE = 0.3, 0.001
 """Of Hedge; see docs/mixture.md for how they were chosen."""
 
 List = tuple[I32, F32]
@@ -24,7 +24,7 @@ List = tuple[I32, F32]
 def combine(lists: Sequence[List], weights: Sequence[float]) -> List:
     """Return one list of everything in the lists, best first, and the scores; ties by item number.
 
-    Equation   score(y) = sum over the lists that hold y of w / (10 + rank of y), rank 1 .. 100
+    Equation   score(y) = sum over the lists that hold y of w / (20 + rank of y), rank 1 .. 100
 
     >>> a, b = np.array([3, 1], np.int32), np.array([1, 2], np.int32)
     >>> combine([(a, np.ones(2, np.float32)), (b, np.ones(2, np.float32))], [1.0, 1.0])[0]

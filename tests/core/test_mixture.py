@@ -50,10 +50,10 @@ def test_a_rank_counts_up_to_the_depth():
 
 def test_the_better_ranker_wins_and_loses_again_when_it_becomes_worse():
     weights = {"a": 0.5, "b": 0.5}
-    for _ in range(300):
+    for _ in range(1000):
         weights = hedge(weights, {"a": 0.2, "b": 0.1})
     assert weights["a"] > 0.9
     assert sum(weights.values()) == pytest.approx(1.0)
-    for _ in range(300):
+    for _ in range(1000):
         weights = hedge(weights, {"a": 0.1, "b": 0.2})
     assert weights["b"] > 0.9
