@@ -41,8 +41,9 @@ def mean_count(counts: I64) -> float:
 
 def constant_loss(pairs: Interactions, negative: F32, below: float) -> float:
     """Return the part of the loss that no factor changes: all of it where every score is 0."""
-    weight = 1.0 if pairs.weight is None else pairs.weight.astype(np.float64)
-    target = 1.0 if pairs.target is None else pairs.target.astype(np.float64)
-    observed = np.sum(weight * target**2 * np.ones(len(pairs)))
-    unlabelled = pairs.n_users * float(negative.sum()) - float(negative[pairs.item_ix].sum())
+    factors = [v for v in (pairs.weight, pairs.target, pairs.target) if v is not None]
+    # summed through a small buffer: no copy of the pairs in double precision
+    subscripts = ",".join("i" * len(factors)) + "->"
+    observed = np.einsum(subscripts, *factors, dtype=np.float64) if factors else len(pairs)
+    unlabelled = pairs.n_users * float(negative.sum()) - float(negative @ pairs.item_counts)
     return float(observed) + below**2 * unlabelled
