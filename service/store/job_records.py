@@ -119,12 +119,14 @@ class JobRecords:
             raise NotFound(f"there is no job {job!r}: GET /v1/jobs lists those of the last days")
         return found[0]
 
-    def records(self, limit: int = KEPT, before_ms: int | None = None) -> list[JobRecord]:
-        """Return up to ``limit`` jobs, the newest first; ``before_ms``: created earlier than that."""
-        first = "+inf" if before_ms is None else f"({before_ms}"
+    def records(self, limit: int = KEPT, after: str | None = None) -> list[JobRecord]:
+        """Return up to ``limit`` jobs, the newest first; ``after``: those that follow this one."""
         with store_errors():
-            ids = self._client.zrevrangebyscore(self._keys.jobs, first, "-inf", 0, limit)
-        return self._read([name.decode() for name in cast("list[bytes]", ids)])
+            stored = cast("list[bytes]", self._client.zrevrange(self._keys.jobs, 0, -1))
+        jobs = [name.decode() for name in stored]
+        if after is not None:
+            jobs = jobs[jobs.index(after) + 1 :] if after in jobs else []
+        return self._read(jobs[:limit])
 
     def is_running(self, job: str) -> bool:
         """Return whether a job is still to be worked on."""

@@ -16,6 +16,7 @@ from croniter import croniter
 from redis import exceptions as redis_errors
 
 from service.errors import InvalidSchedule, VersionConflict
+from service.settings import Settings
 from service.store.connection import store_errors
 from service.store.job_records import now_ms
 from service.store.keys import NamespaceKeys, PartitionKeys
@@ -54,15 +55,24 @@ class LastRetrain:
     at_ms: int = 0
 
 
+def default_schedule(settings: Settings) -> Schedule:
+    """Return the schedule that holds while nobody has set one."""
+    return Schedule(
+        cron=settings.retrain_cron,
+        after_events=settings.retrain_after_events,
+        drift=settings.retrain_on_drift,
+    )
+
+
 class Schedules:
     """The schedule of a namespace."""
 
-    def __init__(
-        self, client: redis.Redis, namespace: str, partitions: int, default: Schedule
-    ) -> None:
-        self._client, self._default = client, default
-        self._keys = NamespaceKeys(namespace)
-        self._partitions = [PartitionKeys(namespace, p) for p in range(partitions)]
+    def __init__(self, client: redis.Redis, settings: Settings) -> None:
+        self._client, self._default = client, default_schedule(settings)
+        self._keys = NamespaceKeys(settings.namespace)
+        self._partitions = [
+            PartitionKeys(settings.namespace, p) for p in range(settings.partitions)
+        ]
 
     def current(self) -> Schedule:
         """Return the schedule as it is now."""

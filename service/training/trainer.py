@@ -12,7 +12,7 @@ from service.store.job_records import JobGone, now_ms
 from service.store.jobs import Jobs, work
 from service.store.keys import NamespaceKeys
 from service.store.lease import Lease
-from service.store.schedule import Schedule, Schedules
+from service.store.schedule import Schedules
 from service.telemetry import logger
 
 STANDBY_S = 0.5
@@ -36,9 +36,7 @@ def run(settings: Settings, redis_url: str, stop: threading.Event) -> None:
             if stop.wait(STANDBY_S):
                 return
         jobs = Jobs(client, queue, settings.namespace)
-        schedules = Schedules(
-            client, settings.namespace, settings.partitions, default_schedule(settings)
-        )
+        schedules = Schedules(client, settings)
         trainer = Trainer(settings, lease, jobs, schedules)
         trainer.begin_service()
         try:
@@ -47,15 +45,6 @@ def run(settings: Settings, redis_url: str, stop: threading.Event) -> None:
             lease.release()
         if trainer.superseded:
             raise Superseded("another trainer has taken over")
-
-
-def default_schedule(settings: Settings) -> Schedule:
-    """Return the schedule that holds while nobody has set one."""
-    return Schedule(
-        cron=settings.retrain_cron,
-        after_events=settings.retrain_after_events,
-        drift=settings.retrain_on_drift,
-    )
 
 
 class Trainer:

@@ -1,0 +1,123 @@
+"""Orders of a training, jobs and the schedule, as the api speaks of them."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from service.api.deletions import rfc3339
+from service.api.schemas import Answer, Name, Request
+from service.store.job_records import JobRecord, Status
+from service.store.schedule import LastRetrain, Schedule
+
+Model = Annotated[str, Field(min_length=1, max_length=64)]
+Parameters = Annotated[dict[Name, Any], Field(max_length=64)]
+Seconds = Annotated[float, Field(ge=0, le=3_600, allow_inf_nan=False)]
+
+
+class Retrain(Request):
+    """What to train."""
+
+    model: Model = "fbgd"
+    """`fbgd`, `ocmf-lr-wsq`, `ocmf-sq-wsq` or `ocmf-sq-sq`."""
+    parameters: Parameters = Field(default_factory=dict)
+    """Settings of the model that are not searched."""
+    budget_s: Seconds | None = None
+    """Seconds that the search of the other settings may take; by default those of the settings."""
+
+
+class Job(Answer):
+    """A training: ordered, under way or ended."""
+
+    id: str
+    status: Status
+    """It only moves forward: `queued`, `running`, then one of the others."""
+    progress: float
+    """0 to 1."""
+    stage: str
+    """What a running job does: reading, searching, fitting, judging, refining, publishing, promoting."""
+    model: str
+    parameters: dict[str, Any]
+    budget_s: float
+    who: str
+    """Who ordered it."""
+    why: str
+    """`order`, or what of the schedule it was: `cron`, `events`, `drift`."""
+    created: str
+    started: str | None
+    ended: str | None
+    error: str | None
+    """Why it failed or was cancelled, and what to do."""
+    metrics: dict[str, Any]
+    """What the users who judge say of the new model, of what serves, and of popularity; costs."""
+    decision: dict[str, Any]
+    """Of the gate: `outcome` (`promoted`, `refused`, `not_judged`), `reason`, and the difference it rests on."""
+    version: str | None
+    """The model that it published."""
+
+
+class ScheduleBody(Request):
+    """When to retrain by itself: any condition starts a job, none of them is needed."""
+
+    cron: Annotated[str, Field(max_length=200)] | None = None
+    """Five fields, in UTC: `0 4 * * *` is every day at four."""
+    after_events: Annotated[int, Field(ge=1, le=2**48)] | None = None
+    """So many new events since the last training began."""
+    drift: Annotated[float, Field(gt=1, le=1_000, allow_inf_nan=False)] | None = None
+    """The recent online error is so many times the usual one: 1.1 is ten percent more."""
+    model: Model = "fbgd"
+    parameters: Parameters = Field(default_factory=dict)
+    budget_s: Seconds | None = None
+
+
+class CurrentSchedule(Answer):
+    """The schedule, and where its conditions stand."""
+
+    cron: str | None
+    after_events: int | None
+    drift: float | None
+    model: str
+    parameters: dict[str, Any]
+    budget_s: float | None
+    version: int
+    """Raised by each change; 0: the defaults of the settings."""
+    who: str | None
+    changed: str | None
+    last_began: str | None
+    """When the last training began."""
+    events_at_last: int
+    """Events that were learned by then."""
+    drift_now: float
+    """The recent online error over the usual one."""
+
+
+def shown_job(record: JobRecord) -> Job:
+    """Return a job as the api shows it."""
+    values = {name: getattr(record, name) for name in Job.model_fields if hasattr(record, name)}
+    return Job(
+        **values,
+        created=rfc3339(record.created_ms),
+        started=_moment(record.started_ms),
+        ended=_moment(record.ended_ms),
+    )
+
+
+def shown_schedule(schedule: Schedule, last: LastRetrain, drift: float) -> CurrentSchedule:
+    """Return the schedule as the api shows it."""
+    return CurrentSchedule(
+        cron=schedule.cron,
+        after_events=schedule.after_events,
+        drift=schedule.drift,
+        model=schedule.model,
+        parameters=schedule.parameters,
+        budget_s=schedule.budget_s,
+        version=schedule.version,
+        who=schedule.who or None,
+        changed=_moment(schedule.changed_ms or None),
+        last_began=_moment(last.at_ms or None),
+        events_at_last=last.events,
+        drift_now=drift,
+    )
+
+
+def _moment(time_ms: int | None) -> str | None:
+    return None if time_ms is None else rfc3339(time_ms)

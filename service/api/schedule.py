@@ -1,0 +1,49 @@
+"""When the service retrains by itself."""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Query
+
+from service.api.documentation import problems
+from service.api.job_schemas import CurrentSchedule, ScheduleBody, shown_schedule
+from service.api.routing import Caller, Route, Runtime
+from service.store.schedule import Schedule
+from service.training.recipes import checked
+
+router = APIRouter(route_class=Route, tags=["training"])
+
+ScheduleInput = Annotated[
+    ScheduleBody,
+    Body(openapi_examples={"nightly": {"value": {"cron": "0 4 * * *", "after_events": 100_000}}}),
+]
+IfVersion = Annotated[
+    int | None, Query(ge=0, description="Change nothing unless the schedule has this version.")
+]
+
+
+@router.get("/v1/retrain/schedule", summary="Read the schedule")
+async def get_schedule(runtime: Runtime) -> CurrentSchedule:
+    """What starts a training by itself, and how near that is."""
+    schedules = runtime.schedules
+
+    def read() -> CurrentSchedule:
+        return shown_schedule(schedules.current(), schedules.last(), schedules.drift())
+
+    return await asyncio.to_thread(read)
+
+
+@router.put(
+    "/v1/retrain/schedule", summary="Set the schedule", responses=problems(400, 409, 413, 422)
+)
+async def put_schedule(
+    runtime: Runtime, caller: Caller, body: ScheduleInput, if_version: IfVersion = None
+) -> CurrentSchedule:
+    """Replaces all of it: an empty object ends all retraining by itself.
+
+    A pause after the last training is kept in any case (HEDGEROW_RETRAIN_PAUSE_S).
+    """
+    checked(body.model, body.parameters)
+    new = Schedule(**body.model_dump())
+    await asyncio.to_thread(runtime.schedules.replace, new, caller, if_version)
+    return await get_schedule(runtime)
