@@ -1,8 +1,8 @@
 """Ranking: quality beside ``implicit`` tuned on the test part, speed beside its best setting, in one run.
 
-    python -m bench.ranking [--only quality,stated,warm,speed] [--sets ML-100K,...] [--splits 4]
-                            [--grid short|full] [--rivals als,bpr,lmf] [--factors 128] [--table FILE]
-                            [--budget-s 120] [--clock wall|processor] [--json]
+    python -m bench.ranking [--only quality,stated,warm,target,large,rate,memory,busy,linear,grid]
+                            [--sets ML-100K,...] [--splits 4] [--grid short|full] [--rivals als,bpr,lmf]
+                            [--factors 128] [--table FILE] [--budget-s 120] [--clock wall|processor] [--json]
 
 Our settings are chosen on a validation part of the training data. Both sides use the same threads; our search is
 told apart. ``--table`` keeps every fit in a CSV file and leaves out those that it has: the full grid takes hours.
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from bench import ranking_data, ranking_rivals
+from bench import ranking_data, ranking_rivals, ranking_speed
 from bench.attempts import Attempt, Attempts, best
 from bench.ranking_rivals import THREADS, Clock, Contest
 from bench.report import Figure, publish
@@ -39,8 +39,6 @@ STATED = FbgdConfig(
 )
 """Gowalla with many factors."""
 STATED_BARS = (("recall@20", 0.184), ("ndcg@20", 0.156))
-DENSE = FbgdConfig(96, alpha0=2000.0, reg=12.0, nu_item=0.75, epochs=12)
-"""ML-1M with few factors."""
 CLOCKS: dict[str, Clock] = {
     "wall": time.perf_counter,
     "processor": lambda: time.process_time() / THREADS,
@@ -192,7 +190,7 @@ def stated(options: argparse.Namespace) -> list[Figure]:
 def warm(options: argparse.Namespace) -> list[Figure]:
     """One epoch after 5 % new data beside a cold fit, one split."""
     figures = []
-    for name, config in (("Gowalla", replace(STATED, factors=128)), ("ML-1M", DENSE)):
+    for name, config in (("Gowalla", replace(STATED, factors=128)), ("ML-1M", ranking_speed.DENSE)):
         over = contest(name, 0, options.clock)
         before, _ = random_split(over.train, 0.05, np.random.default_rng(1))
         old, cold = Fbgd(config).fit(before), Fbgd(config).fit(over.train)
@@ -214,9 +212,15 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
     "quality": quality,
     "stated": stated,
     "warm": warm,
+    "target": ranking_speed.target,
+    "large": ranking_speed.large,
+    "rate": ranking_speed.rate,
+    "memory": ranking_speed.memory,
+    "busy": ranking_speed.busy,
+    "linear": ranking_speed.linear,
     "grid": grid,
 }
-SHOWN = ("quality", "stated", "warm")
+SHOWN = tuple(name for name in SECTIONS if name != "grid")
 
 
 def options_of(arguments: list[str] | None = None) -> Any:

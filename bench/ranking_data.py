@@ -15,6 +15,8 @@ FILES = {
 }
 GOWALLA = "gowalla/train.csv.gz", "gowalla/test.csv.gz"
 NAMES = ("Gowalla", *FILES)
+TASTES, USER_BLOCK = 48, 20_000
+"""Of the generated world."""
 
 
 def split(name: str, seed: int) -> tuple[Interactions, Interactions]:
@@ -31,16 +33,48 @@ def split(name: str, seed: int) -> tuple[Interactions, Interactions]:
     return random_split(from_pairs(user, item), 0.2, np.random.default_rng(seed))
 
 
-def generated(n: int, seed: int = 0) -> Interactions:
-    """Return about n positives of n / 50 users with 20 tastes and items of Zipf's popularity."""
+def generated(n: int, *, n_users: int, n_items: int, seed: int = 0) -> Interactions:
+    """Return about n positives of a planted world: users of a few of TASTES tastes, items popular to different degrees.
+
+    P(item | user) = sum over tastes of theta_user,taste phi_taste,item: phi is Zipf's popularity times the
+    item's own log-normal luck with the taste, theta has few large entries. Users are as active as a log-normal says.
+    They are drawn in blocks, so that besides the result only a block and the table of tastes are held.
+    """
     rng = np.random.default_rng(seed)
-    n_users, n_items, tastes = n // 50, n // 250, 20
-    user = rng.integers(0, n_users, n)
-    place = (n_items ** rng.random(n)).astype(np.int64) - 1
-    own = rng.random(n) < 0.7
-    taste = np.where(own, user % tastes, rng.integers(0, tastes, n))
-    item = np.minimum(place // tastes * tastes + taste, n_items - 1)
-    return from_pairs(user, item, n_users=n_users, n_items=n_items)
+    cumulative = _tastes(n_items, rng)
+    activity = rng.lognormal(0.0, 0.8, n_users)
+    # about a seventh of the draws repeat
+    wanted = rng.poisson(1.15 * n * activity / activity.sum()) + 1
+    counts, parts = [], []
+    for first in range(0, n_users, USER_BLOCK):
+        block = wanted[first : first + USER_BLOCK]
+        rows = np.repeat(np.arange(block.size), block)
+        taste = _drawn_tastes(rows, block.size, rng)
+        # one search in all tastes' tables: each lies one higher than the one before
+        place = np.searchsorted(cumulative, taste + rng.random(rows.size))
+        item = np.minimum(place - taste * n_items, n_items - 1)
+        known = np.unique(rows * n_items + item)
+        counts.append(np.bincount(known // n_items, minlength=block.size))
+        parts.append((known % n_items).astype(np.int32))
+    ptr = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
+    return Interactions(n_items, ptr, np.concatenate(parts))
+
+
+def _tastes(n_items: int, rng: np.random.Generator) -> np.ndarray:
+    """Return each taste's cumulative distribution over the items, the next taste's one higher, (tastes * items,)."""
+    popularity = rng.permutation(1.0 / np.arange(10, n_items + 10) ** 0.8)
+    chance = popularity * rng.lognormal(0.0, 2.0, (TASTES, n_items))
+    chance /= chance.sum(1, keepdims=True)
+    table: np.ndarray = np.arange(TASTES)[:, None] + np.cumsum(chance, 1)
+    return table.ravel()
+
+
+def _drawn_tastes(rows: np.ndarray, n_users: int, rng: np.random.Generator) -> np.ndarray:
+    """Return one of its user's tastes for each draw."""
+    theta = rng.dirichlet(np.full(TASTES, 0.08), n_users)
+    cumulative = (np.arange(n_users)[:, None] + np.cumsum(theta, 1)).ravel()
+    place = np.searchsorted(cumulative, rows + rng.random(rows.size))
+    return np.clip(place - rows * TASTES, 0, TASTES - 1)
 
 
 def _columns(file: str) -> np.ndarray:

@@ -62,12 +62,17 @@ def matrix(pairs: Interactions) -> Any:
 
 
 def als_grid(kind: str) -> Grid:
-    """Return alpha and regularization; ``large``: where unlabelled pairs weigh little, for large catalogues."""
+    """Return alpha and regularization.
+
+    ``large``: where unlabelled pairs weigh little, for large catalogues; ``planted``: around the best of the generated world.
+    """
     pairs = [(a, r) for a in ALPHAS for r in (*REGS, *(a * of for of in REGS_OF_ALPHA))]
     if kind == "short":
         pairs = [(a, r) for a, r in pairs if 2.0 <= a <= 40.0 and r >= 3.0][::2]
     if kind == "large":
         pairs = [(a, r) for a, r in pairs if a >= 16.0 and r >= 10.0]
+    if kind == "planted":
+        pairs = list(product((4.0, 8.0, 16.0), (30.0, 60.0, 100.0)))
     return [{"alpha": a, "regularization": r} for a, r in dict.fromkeys(pairs)]
 
 

@@ -1,0 +1,255 @@
+"""Speed of fBGD beside ``implicit`` at its best setting, what a fit holds, and how it scales. Sections of ``bench.ranking``.
+
+Both sides fit in turn in one process, on the same threads, wall clock; medians of three. The rival's setting and its
+number of iterations are those that scored best on the test part; searches are told apart.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from implicit.als import AlternatingLeastSquares
+from threadpoolctl import threadpool_limits
+
+from bench import fit_memory, ranking_data, ranking_rivals
+from bench.attempts import Attempt, Attempts, best
+from bench.ranking_rivals import THREADS, Contest
+from bench.report import Figure
+from core.batch.fbgd import Fbgd, FbgdConfig
+from core.interactions import Interactions, random_split
+
+SECTION = "Ranking: speed"
+TURNS = 3
+GOWALLA = FbgdConfig(128, alpha0=500.0, reg=2.0, nu_user=0.25, nu_item=0.25, epochs=8)
+DENSE = FbgdConfig(96, alpha0=2000.0, reg=12.0, nu_item=0.75, epochs=12)
+"""ML-1M."""
+PLANTED = FbgdConfig(64, alpha0=1000.0, reg=10.0, epochs=10)
+"""The generated world."""
+POSITIVES, PLANTED_USERS, PLANTED_ITEMS, JUDGES = 10_000_000, 200_000, 40_000, 5_000
+STEPS_OF_GRAM = 6
+"""Products of a row with a g x g matrix in an epoch, in multiples of g^2 operations."""
+
+Options = argparse.Namespace
+Scores = dict[str, float]
+
+
+def planted(n: int = POSITIVES, *, halves: int = 0) -> Interactions:
+    """Return the generated world; each of ``halves`` leaves half of the users."""
+    return ranking_data.generated(
+        n >> halves, n_users=PLANTED_USERS >> halves, n_items=PLANTED_ITEMS
+    )
+
+
+def planted_contest() -> Contest:
+    """Return the generated world with a tenth held out, of a part of the users."""
+    train, test = random_split(planted(), 0.1, np.random.default_rng(0))
+    judging = np.arange(test.n_users) < JUDGES
+    held = test.keep(np.repeat(judging, test.user_counts))
+    return Contest("generated", 0, train, held, time.perf_counter)
+
+
+def real_contest(name: str) -> Contest:
+    return Contest(name, 0, *ranking_data.split(name, 0), time.perf_counter)
+
+
+def target(options: Options) -> list[Figure]:
+    """Seconds to the rival's best quality on ML-1M, and to stated quality on Gowalla."""
+    table = Attempts(options.table)
+    dense = real_contest("ML-1M")
+    rival = tuned(dense, None, "ndcg@10", options, table)
+    wanted = {"ndcg@10": rival.scores["ndcg@10"]}
+    figures = [_race(dense, DENSE, rival, wanted, 0.25)]
+    sparse = real_contest("Gowalla")
+    rival = tuned(sparse, GOWALLA.factors, "ndcg@20", options, table)
+    wanted = {"recall@20": 0.167, "ndcg@20": 0.142}
+    return [*figures, _race(sparse, GOWALLA, rival, wanted, 0.5)]
+
+
+def large(options: Options) -> list[Figure]:
+    """Ten million positives, g = 64: seconds to the rival's best quality."""
+    over = planted_contest()
+    rival = tuned(over, PLANTED.factors, "ndcg@10", options, Attempts(options.table))
+    wanted = {"ndcg@10": rival.scores["ndcg@10"]}
+    return [_race(over, PLANTED, rival, wanted, 0.5)]
+
+
+def tuned(
+    over: Contest, factors: int | None, metric: str, options: Options, table: Attempts
+) -> Attempt:
+    """Return the rival's best attempt in the table, after a grid if there is none of that many factors."""
+
+    def known() -> list[Attempt]:
+        attempts = table.find(over.data, over.split, "ALS")
+        return [a for a in attempts if factors is None or a.settings["factors"] == factors]
+
+    if not known():
+        kinds = {"generated": "planted", "Gowalla": "large"}
+        ranking_rivals.als(over, factors or 128, kinds.get(over.data, options.grid), table)
+    return best(known(), metric)
+
+
+def _race(over: Contest, config: FbgdConfig, rival: Attempt, wanted: Scores, bar: float) -> Figure:
+    """Compare the seconds until our scores are as good as wanted with the rival's whole fit."""
+    epochs = _epochs_to(config, over, wanted)
+    ours = replace(config, epochs=epochs or config.epochs)
+    theirs = {**rival.settings, "factors": int(rival.settings["factors"])}
+    theirs["iterations"] = int(theirs["iterations"])
+    seconds = _in_turn(
+        lambda: Fbgd(ours).fit(over.train),
+        lambda: _implicit(theirs, ranking_rivals.matrix(over.train)),
+    )
+    goal = ", ".join(f"{name} {value:.4f}" for name, value in wanted.items())
+    told = ", ".join(f"{name} {value:g}" for name, value in theirs.items())
+    return Figure(
+        SECTION,
+        f"{over.data}, seconds to {goal}: ours : implicit's best fit",
+        seconds[0] / seconds[1] if epochs else float("nan"),
+        bar=bar,
+        note=f"{seconds[0]:.3f} s (g {ours.factors}, {ours.epochs} epochs) : {seconds[1]:.3f} s ({told})",
+    )
+
+
+def _epochs_to(config: FbgdConfig, over: Contest, wanted: Scores) -> int:
+    """Return the epochs until all scores are reached; 0: never."""
+    reached = [0]
+
+    def on_epoch(model: Fbgd, epoch: int) -> bool:
+        found = over.scores(model.user_vectors(over.train), model.item_factors)
+        if all(found[name] >= value for name, value in wanted.items()):
+            reached[0] = epoch
+        return reached[0] > 0
+
+    Fbgd(config).fit(over.train, on_epoch=on_epoch)
+    return reached[0]
+
+
+def _implicit(settings: dict[str, Any], values: Any) -> None:
+    model = AlternatingLeastSquares(num_threads=THREADS, random_state=0, **settings)
+    model.fit(values, show_progress=False)
+
+
+def _in_turn(*fits: Callable[[], object]) -> list[float]:
+    """Return the median seconds of each."""
+    seconds: list[list[float]] = [[] for _ in fits]
+    for _ in range(TURNS):
+        for fit, taken in zip(fits, seconds, strict=True):
+            begun = time.perf_counter()
+            fit()
+            taken.append(time.perf_counter() - begun)
+    return [median(taken) for taken in seconds]
+
+
+def epoch_seconds(pairs: Interactions, config: FbgdConfig, epochs: int = 4) -> float:
+    """Return the median seconds of an epoch, its loss included; the first one is not counted."""
+    ends: list[float] = []
+
+    def on_epoch(model: Fbgd, epoch: int) -> bool:
+        ends.append(time.perf_counter())
+        return False
+
+    Fbgd(replace(config, epochs=epochs + 1)).fit(pairs, on_epoch=on_epoch)
+    return float(np.median(np.diff(ends)))
+
+
+def rate(options: Options) -> list[Figure]:
+    """Operations a second of an epoch beside the machine's matrix product."""
+    figures = []
+    sets = ("Gowalla", real_contest("Gowalla").train, GOWALLA), ("generated", planted(), PLANTED)
+    for name, pairs, config in sets:
+        g = config.factors
+        seconds = epoch_seconds(pairs, config)
+        rows = pairs.n_users + pairs.n_items
+        # a product and a sum with each positive's row, for the residual and in each step, on both sides
+        work = 2 * len(pairs) * 4 * g * (1 + config.steps) + rows * STEPS_OF_GRAM * g * g
+        note = f"{len(pairs)} positives, g {g}"
+        figures += [
+            Figure(SECTION, f"{name}: seconds of an epoch", seconds, "s", note=note),
+            Figure(
+                SECTION, f"{name}: rate of an epoch", work / seconds / 1e9, "GFLOP/s", note=note
+            ),
+        ]
+    return [*figures, *(_sgemm(threads) for threads in sorted({1, THREADS}))]
+
+
+def _sgemm(threads: int) -> Figure:
+    a = np.ones((2048, 2048), np.float32)
+    with threadpool_limits(threads, "blas"):
+        (seconds,) = _in_turn(lambda: a @ a)
+    return Figure(
+        SECTION,
+        f"sgemm, {threads} threads",
+        2 * 2048**3 / seconds / 1e9,
+        "GFLOP/s",
+        note="2048 x 2048",
+    )
+
+
+def memory(options: Options) -> list[Figure]:
+    """The peak of a fit above the interpreter, beside factors and positives (4 bytes each, 8 a user)."""
+    pairs, figures = planted(), []
+    weighted = replace(pairs, weight=np.full(len(pairs), 2.0, np.float32))
+    for what, given in (("generated", pairs), ("generated, weights", weighted)):
+        with tempfile.TemporaryDirectory() as folder:
+            fit_memory.save(given, Path(folder))
+            command = [sys.executable, "-m", "bench.fit_memory", folder, str(PLANTED.factors)]
+            ended = subprocess.run(command, capture_output=True, text=True, check=True)
+        found = json.loads(ended.stdout)
+        share = found["peak"] / (found["positives"] + found["factors"])
+        note = ", ".join(f"{name} {size / 1e6:.0f} MB" for name, size in found.items())
+        name = f"{what}: peak of a fit : factors and positives"
+        figures.append(Figure(SECTION, name, share, bar=3.0, note=note))
+    return figures
+
+
+def busy(options: Options) -> list[Figure]:
+    """An epoch beside two processes that never rest."""
+    pairs = real_contest("Gowalla").train
+    alone = epoch_seconds(pairs, GOWALLA)
+    with _busy_processes(2):
+        beside = epoch_seconds(pairs, GOWALLA, epochs=8)
+    note = f"Gowalla, g {GOWALLA.factors}: {beside:.3f} s : {alone:.3f} s, {THREADS} threads"
+    return [
+        Figure(
+            SECTION, "epoch beside two busy processes : alone", beside / alone, bar=3.0, note=note
+        )
+    ]
+
+
+@contextmanager
+def _busy_processes(n: int) -> Iterator[None]:
+    started = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n)]
+    try:
+        yield
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+def linear(options: Options) -> list[Figure]:
+    """An epoch with twice the positives, and with twice of positives and users."""
+    half = planted(halves=1)
+    # the same users with half of their positives
+    thin = half.keep(np.random.default_rng(0).random(len(half)) < 0.5)
+    whole = planted()
+    seconds = [epoch_seconds(pairs, PLANTED) for pairs in (thin, half, whole)]
+    sizes = [
+        f"{len(p) / 1e6:.2f} M of {p.n_users} users {s:.3f} s"
+        for p, s in zip((thin, half, whole), seconds, strict=True)
+    ]
+    note = "; ".join(sizes)
+    steps = ("positives", seconds[1] / seconds[0]), ("positives and users", seconds[2] / seconds[1])
+    return [
+        Figure(SECTION, f"an epoch with twice the {what}", ratio, "times", 2.3, note=note)
+        for what, ratio in steps
+    ]
