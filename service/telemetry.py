@@ -13,17 +13,21 @@ import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
 EVENTS = {
+    "active_models_failed": "following the registry failed unforeseen; it begins again after a pause",
     "catalogue_view_failed": "following the catalogue failed unforeseen; it begins again after a pause",
     "change_feed_failed": "following a partition's commits failed unforeseen; it begins again after a pause",
     "child_ended": "a child process ended by itself; it is started again after a pause",
     "child_started": "the supervisor started a child process",
     "client_disconnected": "a client went away in the middle of a body; its complete rows are kept",
+    "follower_failed": "weighing the rankers failed unforeseen; it goes on after a pause",
     "given_server_not_durable": "the given Redis may lose acknowledged events in a crash",
     "learner_started": "a learner leads its partition and reads the log",
     "learner_stopped": "a learner ended as it was told to",
     "learner_superseded": "another learner took over the partition",
     "library_message": "a library logged something",
     "popularity_failed": "reading what is popular failed unforeseen; it begins again after a pause",
+    "model_activated": "a model serves in this process from now on, instead of the one before it",
+    "model_not_loaded": "a model that should serve cannot be loaded; the one before it goes on serving",
     "request_failed": "a request ended in an error that nobody foresaw; the answer has its id",
     "service_stopped": "everything that `serve` started has ended",
     "store_restarted": "the private server ended by itself and was started again",

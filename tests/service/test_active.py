@@ -1,0 +1,203 @@
+"""Following the registry: what serves is swapped whole, and never lost to a model that cannot be loaded."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import redis
+from structlog.testing import capture_logs
+
+from core.snapshot import Snapshot, objective_of
+from service import active
+from service.active import ActiveModels
+from service.errors import StoreUnavailable
+from service.store.connection import connect
+from service.store.registry import Registry
+from service.store.snapshot_files import SnapshotFiles
+from tests.models import activated, published
+from tests.server import PrivateServer, wait_until
+
+
+@pytest.fixture
+def client(redis_url: str) -> Iterator[redis.Redis]:
+    with connect(redis_url, role="test") as client:
+        yield client
+
+
+@pytest.fixture
+def registry(client: redis.Redis, namespace: str) -> Registry:
+    return Registry(client, namespace)
+
+
+@pytest.fixture
+def models(registry: Registry, tmp_path: Path) -> Iterator[ActiveModels]:
+    models = ActiveModels(registry, SnapshotFiles(tmp_path / "snapshots"))
+    yield models
+    models.close()
+
+
+def serving(models: ActiveModels) -> dict[str, str]:
+    return {strategy: one.record.version for strategy, one in models.current.models.items()}
+
+
+def damage(registry: Registry, client: redis.Redis, version: str) -> bytes:
+    """Flip bits of a model's first chunk in the store, and return what it was."""
+    key = registry._chunk_keys(version)[0]
+    good = client.get(key)
+    assert isinstance(good, bytes)
+    client.set(key, bytes([good[0] ^ 1]) + good[1:])
+    return good
+
+
+def test_an_empty_registry_is_ready_once_it_was_read(models: ActiveModels) -> None:
+    assert (models.ready, serving(models)) == (False, {})
+    models.refresh()
+    assert (models.ready, serving(models)) == (True, {})
+
+
+def test_what_the_registry_names_serves(models: ActiveModels, registry: Registry) -> None:
+    first = activated(registry, seed=1)
+    other = activated(registry, seed=2, strategy="ocmf")
+    published(registry, seed=3)
+    with capture_logs() as logs:
+        models.refresh()
+    assert serving(models) == {"fbgd": first.version, "ocmf": other.version}
+    assert models.current.models["fbgd"].record == first
+    assert objective_of(models.current.models["fbgd"].snapshot).item_factors.shape == (12, 4)
+    assert {(log["event"], log["strategy"]) for log in logs} == {
+        ("model_activated", "fbgd"),
+        ("model_activated", "ocmf"),
+    }
+
+
+def test_a_promotion_swaps_one_frozen_object(models: ActiveModels, registry: Registry) -> None:
+    first = activated(registry, seed=1)
+    models.refresh()
+    before = models.current
+    models.refresh()
+    assert models.current is before, "nothing changed"
+    second = activated(registry, seed=2)
+    other = activated(registry, seed=3, strategy="ocmf")
+    kept = models.current.models["fbgd"]
+    models.refresh()
+    assert serving(models) == {"fbgd": second.version, "ocmf": other.version}
+    assert before.models["fbgd"] is kept, "who read the old set keeps it"
+    assert kept.record == first
+    registry.roll_back("fbgd", who="me", why="")
+    fbgd, ocmf = models.current.models["fbgd"], models.current.models["ocmf"]
+    models.refresh()
+    assert models.current.models["ocmf"] is ocmf
+    assert models.current.models["fbgd"] is not fbgd
+
+
+def test_a_damaged_model_is_a_fault_and_the_old_one_goes_on(
+    models: ActiveModels,
+    registry: Registry,
+    client: redis.Redis,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    old = activated(registry, seed=1)
+    models.refresh()
+    new = activated(registry, seed=2)
+    good = damage(registry, client, new.version)
+    with capture_logs() as logs:
+        for _ in range(3):
+            models.refresh()
+    assert serving(models) == {"fbgd": old.version}
+    fault = models.current.faults["fbgd"]
+    assert fault.version == new.version
+    assert "is damaged: its sha256" in fault.detail
+    assert [(log["event"], log["version"]) for log in logs] == [("model_not_loaded", new.version)]
+    client.set(registry._chunk_keys(new.version)[0], good)
+    models.refresh()
+    assert serving(models) == {"fbgd": old.version}, "not tried again so soon"
+    monkeypatch.setattr(active, "RETRY_S", 0.0)
+    models._retry_at.clear()
+    models.refresh()
+    assert (serving(models), models.current.faults) == ({"fbgd": new.version}, {})
+
+
+def test_a_fault_goes_when_another_version_serves(
+    models: ActiveModels, registry: Registry, client: redis.Redis
+) -> None:
+    old = activated(registry, seed=1)
+    damage(registry, client, activated(registry, seed=2).version)
+    models.refresh()
+    assert (serving(models), list(models.current.faults)) == ({}, ["fbgd"])
+    registry.roll_back("fbgd", who="me", why="it is damaged")
+    models.refresh()
+    assert (serving(models), models.current.faults) == ({"fbgd": old.version}, {})
+
+
+def test_an_unusable_data_directory_is_a_fault(registry: Registry, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    record = activated(registry)
+    models = ActiveModels(registry, SnapshotFiles(blocked / "snapshots"))
+    models.refresh()
+    assert models.ready
+    assert "HEDGEROW_DATA_DIR" in models.current.faults["fbgd"].detail
+    assert models.current.faults["fbgd"].version == record.version
+
+
+def test_a_model_that_no_user_can_be_folded_into_is_a_fault(
+    models: ActiveModels, registry: Registry
+) -> None:
+    arrays = {"item_factors": np.ones((2, 2), np.float32)}
+    activated(registry, made=Snapshot("fbgd", arrays, {"row": {}}))
+    models.refresh()
+    assert "not of a model with fold-in" in models.current.faults["fbgd"].detail
+
+
+def test_models_without_fold_in_are_mapped_too(models: ActiveModels, registry: Registry) -> None:
+    made = Snapshot("exmlds1", {"labels": np.ones((3, 2), np.float32)})
+    activated(registry, made=made, strategy="exmlds")
+    models.refresh()
+    assert models.current.models["exmlds"].snapshot.version == made.version
+
+
+def test_a_version_that_is_removed_goes_on_serving(
+    models: ActiveModels, registry: Registry, client: redis.Redis, tmp_path: Path
+) -> None:
+    record = activated(registry)
+    models.refresh()
+    client.delete(registry._keys.model(record.version), *registry._chunk_keys(record.version))
+    (tmp_path / "snapshots" / record.version).unlink()
+    models.refresh()
+    assert serving(models) == {"fbgd": record.version}
+    assert models.current.models["fbgd"].snapshot.version == record.version
+
+
+def test_files_of_models_that_serve_no_more_are_removed(
+    models: ActiveModels, registry: Registry, tmp_path: Path
+) -> None:
+    activated(registry, seed=1)
+    models.refresh()
+    new = activated(registry, seed=2)
+    models.refresh()
+    models._tidy_at = 0.0
+    models.refresh()
+    names = {path.name for path in (tmp_path / "snapshots").iterdir()} - {".lock"}
+    assert names == {new.version}
+
+
+def test_a_started_follower_keeps_up_and_outlives_the_store(
+    private_server: PrivateServer, namespace: str, tmp_path: Path
+) -> None:
+    with connect(private_server.url, role="test") as client:
+        registry = Registry(client, namespace)
+        models = ActiveModels(registry, SnapshotFiles(tmp_path / "snapshots"))
+        models.start()
+        wait_until(lambda: models.ready)
+        first = activated(registry, seed=1)
+        wait_until(lambda: serving(models) == {"fbgd": first.version})
+        private_server.kill()
+        with pytest.raises(StoreUnavailable):
+            models.refresh()
+        assert serving(models) == {"fbgd": first.version}
+        private_server.start()
+        second = activated(registry, seed=2)
+        wait_until(lambda: serving(models) == {"fbgd": second.version})
+        models.close()
+        assert not models._thread.is_alive()
