@@ -99,7 +99,7 @@ async def get_job_events(
     """Server-sent events named `job`: the job as it is, then each change of it, until it has ended."""
     said = first
     yield _event(said)
-    while not said.ended:
+    while not said.has_ended:
         await asyncio.sleep(LOOK_S)
         try:
             now = await _record(runtime, job)

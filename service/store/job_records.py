@@ -69,7 +69,7 @@ class JobRecord:
     """The model that it published."""
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether it will not change any more."""
         return self.status not in UNFINISHED
 

@@ -20,6 +20,10 @@ from core.interactions import Interactions
 from service.errors import InvalidTraining
 from service.training.dataset import Described
 
+MOST_FACTORS = 2_048
+FEWEST_TO_SEARCH = 10
+"""Users with two pairs, without whom there is nothing to choose settings on."""
+
 OnShare = Callable[[float], None]
 ConfigT = TypeVar("ConfigT")
 
@@ -168,6 +172,8 @@ def checked(model: str, parameters: Mapping[str, Any]) -> Recipe[Any]:
             known = ", ".join(recipe.settings)
             raise InvalidTraining(f"{model} has no parameter {name!r}; it has: {known}")
         _check_type(name, value, getattr(recipe.config({}), name))
+    if parameters.get("factors", 1) > MOST_FACTORS:
+        raise InvalidTraining(f"factors must be at most {MOST_FACTORS}: more need too much memory")
     try:
         recipe.config(parameters)
     except ConfigError as error:
@@ -188,9 +194,6 @@ def _usable(pairs: Interactions, budget: Budget) -> Budget:
     """Return a budget of 0 where too few users have two pairs to choose settings on."""
     enough = int((pairs.user_counts > 1).sum()) >= FEWEST_TO_SEARCH
     return budget if enough else replace(budget, seconds=0.0)
-
-
-FEWEST_TO_SEARCH = 10
 
 
 def _similar(described: Described | None) -> Any:

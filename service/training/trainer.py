@@ -103,7 +103,7 @@ class Trainer:
         self._jobs.send_lost()
         pause_from = max(self._started_ms, self._schedules.last().at_ms)
         why = self._schedules.due(not_before_ms=pause_from + self._pause_ms)
-        if why is None or any(not record.ended for record in self._jobs.records.records()):
+        if why is None or any(not record.has_ended for record in self._jobs.records.records()):
             return
         schedule = self._schedules.current()
         budget_s = schedule.budget_s
