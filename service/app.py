@@ -18,10 +18,15 @@ from service.api import (
     catalogue,
     experts,
     histories,
+    jobs,
     keys,
     operations,
+    popular,
     predictions,
     ratings,
+    recommendations,
+    schedule,
+    similar,
 )
 from service.api.auth import Gate
 from service.api.documentation import document
@@ -39,10 +44,15 @@ OpenRuntime = Callable[[], AbstractAsyncContextManager[ApiRuntime]]
 ROUTERS = (
     ratings.router,
     histories.router,
+    recommendations.router,
+    similar.router,
+    popular.router,
     predictions.router,
     experts.router,
     catalogue.router,
     bulk.router,
+    jobs.router,
+    schedule.router,
     operations.router,
     keys.router,
 )
@@ -79,8 +89,8 @@ def create_app(open_runtime: OpenRuntime, settings: Settings) -> FastAPI:
             app.state.runtime = runtime
             app.state.gate = Gate(runtime.keys, settings.host)
             app.state.intake = Intake(runtime)
-            # beside the requests, of which only predictions wait for it
-            warming = asyncio.create_task(runtime.serving.warm_up())
+            # beside the requests, of which only predictions and slates wait for it
+            warming = asyncio.create_task(_warm_up(runtime))
             warming.add_done_callback(_note_failure)
             yield
             await asyncio.wait([warming])
@@ -102,6 +112,11 @@ def create_app(open_runtime: OpenRuntime, settings: Settings) -> FastAPI:
         app.router.routes.extend(router.routes)
     document(app)
     return app
+
+
+async def _warm_up(runtime: ApiRuntime) -> None:
+    await runtime.recommender.warm_up()
+    await runtime.serving.warm_up()
 
 
 def _note_failure(warming: asyncio.Task[None]) -> None:

@@ -9,8 +9,11 @@ from service.errors import NotReady
 from service.ingest import Appender
 from service.online import online_model
 from service.serving.catalogue_view import CatalogueView
+from service.serving.lineup import Lineups, NoModels
 from service.serving.popularity import Popularity
 from service.serving.predictions import Serving
+from service.serving.recommender import Recommender
+from service.serving.users import HistoryReading, Users
 from service.settings import Settings
 from service.store.api_keys import ApiKeys
 from service.store.catalogue import Catalogue
@@ -19,10 +22,12 @@ from service.store.changes import ChangeFollower
 from service.store.connection import AsyncClient, connect, connect_async
 from service.store.counters import CountsReader
 from service.store.inspection import ServerReport, inspect_server
+from service.store.jobs import Jobs
 from service.store.log import LogAppender
 from service.store.namespace import Namespace, open_namespace
 from service.store.numbers import ItemNumbers
 from service.store.profiles import ProfileReader
+from service.store.schedule import Schedules
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,9 @@ class ApiRuntime:
     changes: ChangeFollower
     serving: Serving
     popularity: Popularity
+    jobs: Jobs
+    schedules: Schedules
+    recommender: Recommender
 
 
 @asynccontextmanager
@@ -59,7 +67,9 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
         )
         feed = await stack.enter_async_context(feeds)
         changes = ChangeFollower(feed, namespace.name, namespace.partitions)
-        changes.start()
+        reading = HistoryReading.of(settings, namespace)
+        users = Users(connection, namespace, reading, settings.user_cache_mb << 20)
+        changes.start(users)
         stack.push_async_callback(changes.close)
         view = CatalogueView(CatalogueFeed(feed, namespace.name))
         view.start()
@@ -71,9 +81,21 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
         popularity = Popularity(counts, settings.trending_half_life_h)
         popularity.start()
         stack.push_async_callback(popularity.close)
+        jobs_url = settings.jobs_redis_url or redis_url
+        blocking = stack.enter_context(connect(redis_url, role="api-blocking"))
+        carrier = stack.enter_context(connect(jobs_url, role="api-jobs"))
         model = online_model(settings, namespace)
         numbers = ItemNumbers(connection, namespace.name, settings.max_items)
         profiles = ProfileReader(connection, namespace, model)
+        recommender = Recommender(
+            namespace,
+            lineups=Lineups(NoModels(), popularity),
+            users=users,
+            reading=reading,
+            numbers=numbers,
+            changes=changes,
+            view=view,
+        )
         yield ApiRuntime(
             settings=settings,
             namespace=namespace,
@@ -89,6 +111,9 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
             changes=changes,
             serving=Serving(namespace, model, numbers, profiles),
             popularity=popularity,
+            jobs=Jobs(blocking, carrier, namespace.name),
+            schedules=Schedules(blocking, settings),
+            recommender=recommender,
         )
 
 

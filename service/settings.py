@@ -102,6 +102,10 @@ class Settings(BaseSettings):
     """How the experts' predictions become one; after a change run ``hedgerow rebuild``."""
     kinds: dict[str, Kind] = KINDS
     """Kinds of feedback besides ratings, and what they mean; kinds given here add to or change these."""
+    online_snapshot_s: Annotated[float, Field(gt=0)] = 5
+    """Between two online snapshots, if anything changed; a large catalogue takes longer by itself."""
+    judged_per_s: Annotated[float, Field(ge=0)] = 50
+    """Most arriving positives that each learner ranks to weigh the rankers of the mixture; 0: none."""
     trending_half_life_h: Annotated[float, Field(gt=0)] = 168
     """After how long an event counts half as much for what is trending."""
     max_items: Annotated[int, Field(ge=1)] = 10_000_000
@@ -152,6 +156,8 @@ class Settings(BaseSettings):
     """Older versions go, with the same exceptions."""
     min_sequence_wait_ms: Annotated[int, Field(ge=1)] = 1_000
     """How long ``?min_sequence=`` waits before it answers 503."""
+    user_cache_mb: Annotated[int, Field(ge=0)] = 256
+    """What an api process keeps of users' histories and vectors, in MB; 0: they are read for each request."""
     lease_ms: Annotated[int, Field(ge=100)] = 5_000
     """How long a silent learner keeps others waiting."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

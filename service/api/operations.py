@@ -32,7 +32,7 @@ async def get_ready(request: Request, runtime: Runtime) -> Ready | Response:
 
     503 names what is `missing`. `durable` false: the store may lose acknowledged events in a crash.
     """
-    missing = [] if runtime.serving.warm else ["kernels"]
+    missing = [] if runtime.serving.warm and runtime.recommender.warm else ["kernels"]
     if not runtime.view.ready:
         missing.append("catalogue")
     try:

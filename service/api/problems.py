@@ -21,6 +21,7 @@ CODES: dict[str, tuple[int, str]] = {
     "method_not_allowed": (405, "the path exists, this method does not"),
     "version_conflict": (409, "the document changed meanwhile: read it and try again"),
     "conflict": (409, "the thing is in a state that does not allow it; the detail says what does"),
+    "cursor_expired": (410, "the model of the list serves no more: begin again without the cursor"),
     "too_large": (413, "body, line, array or document beyond its bound"),
     "unsupported_media_type": (415, "the content type is not the one that the route reads"),
     "invalid_request": (422, "a parameter or a field is unknown, missing or of the wrong type"),

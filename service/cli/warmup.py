@@ -14,6 +14,7 @@ from core.online.model import OnlineConfig, OnlineModel
 from core.online.tables import Side
 from core.rng import id_hashes
 from service.compiled import mark_compiled
+from service.serving.rankers import rank_once
 
 EXACT: tuple[Expert, ...] = (
     PassiveAggressive(metric="full", rank=3, step="exact"),
@@ -71,5 +72,6 @@ def _rank_a_little() -> None:
 USES: dict[str, Callable[[], object]] = {
     **{name: partial(_learn_a_little, config) for name, config in RECIPES.items()},
     "the ranking models": _rank_a_little,
+    "slates": rank_once,
 }
 """What compiles each group of kernels."""

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol, cast
 
 from core.snapshot import Snapshot, users_of
@@ -49,6 +49,17 @@ class Models(Protocol):
     @property
     def current(self) -> ActiveSet:
         """Replaced as a whole."""
+
+
+@dataclass(frozen=True)
+class NoModels:
+    """Nothing is trained, and nothing ever will be: what there is without a registry."""
+
+    models: Mapping[str, ActiveModel] = field(default_factory=dict)
+
+    @property
+    def current(self) -> "NoModels":
+        return self
 
 
 class Popular(Protocol):

@@ -12,13 +12,12 @@ import numpy as np
 
 from core.batch.ocmf_users import StructuredUsers
 from core.batch.preferences import Preferences
+from core.batch.row_objective import Loss, diagonalised
 from core.kernels import scan
 from core.kernels.scan import Mask
 from core.types import F32, I32
 from service.rec_ids import Strategy
 
-EVERY: Mask = np.empty(0, np.bool_)
-"""The mask that lets everything through."""
 NOTHING: I32 = np.empty(0, np.int32)
 
 Ranked = tuple[I32, F32]
@@ -29,35 +28,31 @@ Ranked = tuple[I32, F32]
 class Pool:
     """The items that an answer may choose from."""
 
+    allowed: Mask
+    """(n,): which of all items may be shown."""
     excluded: I32 = field(default_factory=lambda: NOTHING)
     """Rising."""
-    allowed: Mask = field(default_factory=lambda: EVERY)
-    """(n,) by item number, or ``EVERY``."""
-    beyond: bool = True
-    """Whether items numbered after ``allowed`` may be chosen."""
     candidates: I32 | None = None
-    """Rising: the only items to choose from, by ``excluded`` and ``allowed``, too."""
-
-    def mask(self, n: int) -> Mask:
-        """Return ``allowed`` for the first n items."""
-        if self.allowed.size == 0 or self.allowed.size >= n:
-            return self.allowed[:n]
-        more = np.full(n - self.allowed.size, self.beyond, np.bool_)
-        return np.concatenate([self.allowed, more])
+    """Rising, below n: the only items to choose from, if they are allowed and not excluded."""
 
     @property
     def listed(self) -> I32:
         """Return the candidates that may be chosen, rising."""
         chosen = NOTHING if self.candidates is None else self.candidates
-        chosen = chosen[~np.isin(chosen, self.excluded, assume_unique=True)]
-        if self.allowed.size and chosen.size:
-            chosen = chosen[self.mask(int(chosen[-1]) + 1)[chosen]]
-        return chosen
+        chosen = chosen[self.allowed[chosen]]
+        return chosen[~np.isin(chosen, self.excluded, assume_unique=True)]
+
+    @property
+    def size(self) -> int:
+        """Return how many items there are to choose from."""
+        if self.candidates is not None:
+            return self.listed.size
+        excluded = self.excluded[self.excluded < self.allowed.size]
+        return int(np.count_nonzero(self.allowed) - np.count_nonzero(self.allowed[excluded]))
 
     def without(self, items: I32) -> "Pool":
         """Return the pool without some more items."""
-        excluded = np.union1d(self.excluded, items).astype(np.int32, copy=False)
-        return Pool(excluded, self.allowed, self.beyond, self.candidates)
+        return Pool(self.allowed, np.union1d(self.excluded, items), self.candidates)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +75,8 @@ class Ranker(Protocol):
     version: str
     trained_through: Mapping[int, int]
     """Partition -> sequence."""
+    n_items: int
+    """Items that it knows: the first so many."""
     effort: int
     """About how many multiplications a list takes."""
 
@@ -106,19 +103,23 @@ class FoldIn:
         self.strategy, self.version, self.trained_through = strategy, version, trained_through
         self.users = users
         self.item_factors = users.row.item_factors
-        self.effort = self.item_factors.size
+        self.n_items, self.effort = len(self.item_factors), self.item_factors.size
         self._inverse_lengths: F32 | None = None
 
     def knows(self, asker: Asker) -> bool:
         own = asker.preferences.item_ix
-        known = own.size > 0 and int(own[0]) < len(self.item_factors)
+        known = own.size > 0 and int(own[0]) < self.n_items
         return known or self.version in asker.described
+
+    def has(self, item: int) -> bool:
+        """Whether the model has learned anything of an item."""
+        return item < self.n_items and bool(self.item_factors[item].any())
 
     def vector(self, asker: Asker) -> F32:
         """Return the asker's vector (g,)."""
         vector = asker.vectors.get(self.version)
         if vector is None:
-            own = asker.preferences.within(len(self.item_factors))
+            own = asker.preferences.within(self.n_items)
             described = asker.described.get(self.version)
             vector = self.users.vector(own.item_ix, own.weight, own.target, described=described)
             if described is None:
@@ -130,14 +131,13 @@ class FoldIn:
 
     def near(self, vector: F32, pool: Pool, n: int) -> Ranked:
         """Return the items of the highest products with a vector."""
-        size = len(self.item_factors)
         if pool.candidates is not None:
             listed = pool.listed
-            listed = listed[listed < size]
+            listed = listed[listed < self.n_items]
             return _sorted(listed, self.item_factors[listed] @ vector, n)
-        item, score = _empty(min(n, size))
+        item, score = _empty(min(n, self.n_items))
         if item.size:
-            scan.scan(vector, self.item_factors, pool.excluded, pool.mask(size), item, score)
+            scan.scan(vector, self.item_factors, pool.excluded, pool.allowed, item, score)
         return _found(item, score)
 
     def scores(self, asker: Asker) -> F32:
@@ -161,27 +161,21 @@ class Order:
         self.strategy, self.trained_through = strategy, seen_through
         self.version: str = strategy
         items, scores = order
-        self.effort = items.size
-        self._scores = np.zeros(int(items.max(initial=-1)) + 1, np.float32)
+        self.n_items = self.effort = int(items.max(initial=-1)) + 1
+        self._scores = np.zeros(self.n_items, np.float32)
         self._scores[items] = scores
 
     def knows(self, asker: Asker) -> bool:
         return False
 
     def best(self, asker: Asker, pool: Pool, n: int) -> Ranked:
-        size = max(self._scores.size, pool.allowed.size)
-        if pool.candidates is not None:
-            size = max(size, int(pool.candidates.max(initial=-1)) + 1)
-        return chosen(self._padded(size), pool, n)
+        if self._scores.size < pool.allowed.size:
+            # longer scores hold for every smaller pool, too
+            more = np.zeros(pool.allowed.size - self._scores.size, np.float32)
+            self._scores = np.concatenate([self._scores, more])
+        return chosen(self._scores[: pool.allowed.size], pool, n)
 
     def scores(self, asker: Asker) -> F32:
-        return self._scores
-
-    def _padded(self, size: int) -> F32:
-        if size > self._scores.size:
-            more = np.zeros(size - self._scores.size, np.float32)
-            # a larger one holds for every smaller one, too
-            self._scores = np.concatenate([self._scores, more])
         return self._scores
 
 
@@ -193,7 +187,7 @@ def chosen(scores: F32, pool: Pool, n: int) -> Ranked:
         return _sorted(listed, scores[listed], n)
     item, score = _empty(min(n, scores.size))
     if item.size:
-        scan.select(scores, pool.excluded, pool.mask(scores.size), item, score)
+        scan.select(scores, pool.excluded, pool.allowed, item, score)
     return _found(item, score)
 
 
@@ -224,3 +218,19 @@ def _found(item: I32, score: F32) -> Ranked:
     """Cut off the places that no item took."""
     n = int(np.count_nonzero(item >= 0))
     return (item, score) if n == item.size else (item[:n], score[:n])
+
+
+def rank_once() -> None:
+    """Reach every kernel that a slate may need, with three made-up items."""
+    factors = np.eye(3, dtype=np.float32)
+    ones = np.ones(3, np.float32)
+    own = Preferences(np.arange(2, dtype=np.int32), ones[:2], ones[:2], NOTHING)
+    pool = Pool(np.ones(3, np.bool_))
+    losses: tuple[Loss, ...] = ("square", "logistic")
+    for loss in losses:
+        row = diagonalised(
+            factors, ones, negative_target=0.0, reg=1.0, nu=0.5, mean_count=1.0, loss=loss
+        )
+        model = FoldIn("fbgd", "", StructuredUsers(row), {})
+        model.best(Asker(own), pool, 2)
+        model.similar(0, pool, 2)

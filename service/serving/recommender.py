@@ -4,20 +4,23 @@ Reading never changes anything. Where histories, vectors and ids are at hand an 
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from core.batch.preferences import Preferences
-from core.types import F32, I32
+from core.types import I32
+from service.errors import NotFound
 from service.ids import sequence_token
 from service.ingest import now_ms
 from service.rec_ids import Strategy
+from service.serving import rankers, slates
+from service.serving.catalogue_view import CatalogueView
 from service.serving.lineup import Lineups
 from service.serving.rankers import NOTHING, Asker, Pool
-from service.serving.slates import Slate, Wanted, slate
+from service.serving.slates import Lineup, Slate, Wanted, similar, slate
 from service.serving.users import HistoryReading, Known, Users
 from service.store.changes import ChangeFollower
 from service.store.namespace import Namespace, partition_of
@@ -28,8 +31,7 @@ INLINE = 1 << 22
 """Elements of item factors that are scanned in the event loop; a larger scan gets a thread."""
 
 
-_NONE: F32 = np.empty(0, np.float32)
-NOBODY = Known(Preferences(NOTHING, _NONE, _NONE, NOTHING), 0, 0)
+NOBODY = Known(slates.NOBODY.preferences, 0, 0)
 """Somebody of whom nothing is known."""
 
 
@@ -54,9 +56,13 @@ class Asked:
     user: str | None = None
     history: HistoryAnswer | None = None
     """Of somebody who is no user; nothing of it is kept."""
+    features: Mapping[str, Any] | None = None
+    """What is known of the asker; None: what is stored of the user."""
     exclude: Sequence[str] = ()
     candidates: Sequence[str] | None = None
     exclude_seen: bool = True
+    category: str | None = None
+    filter: str | None = None
     after: Place | None = None
 
 
@@ -68,6 +74,8 @@ class Answer:
     ids: Sequence[str]
     seen_through: str
     time_ms: int
+    removed: int
+    """Items that the filter left out."""
     place: Place | None
     """Where it ended; None at the end of the list."""
 
@@ -84,35 +92,79 @@ class Recommender:
         reading: HistoryReading,
         numbers: ItemNumbers,
         changes: ChangeFollower,
+        view: CatalogueView,
     ) -> None:
         self._partitions = namespace.partitions
         self._lineups, self._users, self._reading = lineups, users, reading
-        self._numbers, self._changes = numbers, changes
+        self._numbers, self._changes, self._view = numbers, changes, view
+        self._warm = asyncio.Event()
+
+    @property
+    def warm(self) -> bool:
+        """Whether the kernels are compiled."""
+        return self._warm.is_set()
+
+    async def warm_up(self) -> None:
+        """Compile the kernels, or load them from numba's cache, beside the event loop."""
+        await asyncio.to_thread(rankers.rank_once)
+        self._warm.set()
 
     async def recommend(self, asked: Asked) -> Answer:
-        """Answer; an unknown user or item is never an error."""
+        """Answer an asker; an unknown user or item is never an error."""
+        await self._warm.wait()
         after, wanted = asked.after, asked.wanted
-        lineup = self._lineups.current
+        lineup = self._lineup(after)
         if after is not None:
-            lineup = self._lineups.of_versions(after.versions)
             wanted = replace(wanted, model=after.strategy)
         now = await self._known(asked)
         known = now if after is None else await self._as_of(asked, now, after.cut)
         asker = Asker(known.preferences, known.vectors)
-        pool = await self._pool(asked, now)
-        if lineup.effort > INLINE:
-            made = await asyncio.to_thread(slate, lineup, asker, pool, wanted)
-        else:
-            made = slate(lineup, asker, pool, wanted)
+        made = await self._made(asked, now, lineup, lambda pool: slate(lineup, asker, pool, wanted))
         if asked.user is not None:
             for version, vector in asker.made.items():
                 self._users.remember(asked.user, known, version, vector)
+        return await self._answer(asked, made, now, known.newest)
+
+    async def similar(self, item: str, asked: Asked) -> Answer:
+        """Answer with the items like one; NotFound if nobody has ever named it."""
+        await self._warm.wait()
+        [number] = await self._numbers.lookup([item])
+        if number is None:
+            raise NotFound("there is no such item: nothing was ever said of it")
+        lineup = self._lineup(asked.after)
+        asked = replace(asked, exclude=[*asked.exclude, item])
+        made = await self._made(
+            asked, NOBODY, lineup, lambda pool: similar(lineup, number, pool, asked.wanted)
+        )
+        return await self._answer(asked, made, NOBODY, 0)
+
+    def _lineup(self, after: Place | None) -> Lineup:
+        return self._lineups.current if after is None else self._lineups.of_versions(after.versions)
+
+    async def _made(
+        self, asked: Asked, known: Known, lineup: Lineup, make: Callable[[Pool], Slate]
+    ) -> "_Made":
+        beside = lineup.effort > INLINE
+        n_items = lineup.n_items
+        while True:
+            pool, time_ms, removed = await self._pool(asked, known, n_items)
+            made = await asyncio.to_thread(make, pool) if beside else make(pool)
+            if made.more or asked.candidates is not None:
+                return _Made(made, time_ms, removed)
+            # items that no ranker has heard of may be left
+            n_items, before = max(n_items, await self._numbers.count()), n_items
+            if n_items == before:
+                return _Made(made, time_ms, removed)
+
+    async def _answer(self, asked: Asked, made: "_Made", now: Known, newest: int) -> Answer:
+        slate = made.slate
         return Answer(
-            made,
-            await self._numbers.ids([pick.item for pick in made.picks]),
+            slate,
+            await self._numbers.ids([pick.item for pick in slate.picks]),
             self._seen_through(asked, now),
-            now_ms(),
-            _place(made, known.newest, after) if made.more else None,
+            made.time_ms,
+            made.removed,
+            _place(slate, newest, asked.after) if slate.more else None,
         )
 
     async def _known(self, asked: Asked) -> Known:
@@ -125,7 +177,7 @@ class Recommender:
             return now
         return await self._users.as_of(asked.user, cut)
 
-    async def _pool(self, asked: Asked, known: Known) -> Pool:
+    async def _pool(self, asked: Asked, known: Known, n_items: int) -> tuple[Pool, int, int]:
         left_out = [known.preferences.seen] if asked.exclude_seen else []
         if asked.exclude:
             left_out.append(await self._found(asked.exclude))
@@ -135,7 +187,19 @@ class Recommender:
         candidates = None
         if asked.candidates is not None:
             candidates = await self._found(asked.candidates)
-        return Pool(excluded, candidates=candidates)
+            n_items = max(n_items, int(candidates.max(initial=-1)) + 1)
+        items = self._view.current
+        if asked.filter is not None:
+            items = await self._view.covering(asked.filter)
+        time_ms = now_ms()
+        allowed = items.mask(time_ms, n_items)
+        if asked.category is not None:
+            allowed = allowed & items.category(asked.category, n_items)
+        before = Pool(allowed, excluded, candidates)
+        if asked.filter is None:
+            return before, time_ms, 0
+        pool = Pool(allowed & items.filter(asked.filter, n_items), excluded, candidates)
+        return pool, time_ms, before.size - pool.size
 
     async def _found(self, items: Sequence[str]) -> I32:
         """Return the numbers of the items that have one, rising."""
@@ -151,6 +215,12 @@ class Recommender:
         return sequence_token(
             {p: max(known.watermark, self._changes.watermark(p)) for p in concerned}
         )
+
+
+class _Made(NamedTuple):
+    slate: Slate
+    time_ms: int
+    removed: int
 
 
 def _place(made: Slate, newest: int, after: Place | None) -> Place:

@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from core.batch.preferences import Preferences
 from core.types import F32, I32
 from service.rec_ids import Strategy
 from service.serving.rankers import (
+    NOTHING,
     Asker,
     FoldIn,
     Order,
@@ -22,7 +24,9 @@ from service.serving.rankers import (
     chosen,
 )
 
-SHORT = "fewer items than asked for are known to {}: the popular ones follow"
+_NONE: F32 = np.empty(0, np.float32)
+NOBODY = Asker(Preferences(NOTHING, _NONE, _NONE, NOTHING))
+"""Somebody of whom nothing is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +39,12 @@ class Lineup:
     trending: Order
     weights: Mapping[str, float] = field(default_factory=dict)
     """Of the mixture."""
+
+    @property
+    def n_items(self) -> int:
+        """Return how many items are known to rankers: the first so many."""
+        rankers: list[Ranker] = [self.popular, *self.models.values()]
+        return max(ranker.n_items for ranker in rankers)
 
     @property
     def effort(self) -> int:
@@ -109,6 +119,12 @@ def slate(lineup: Lineup, asker: Asker, pool: Pool, wanted: Wanted) -> Slate:
         # what the model does not know yet comes after what it knows
         rest = lineup.popular.best(asker, pool.without(np.sort(item)), n - len(picks))
         picks += _picks(*rest, "popular")
+    return _slate(ranker, picks, wanted, reason)
+
+
+def _slate(
+    ranker: Ranker, picks: Sequence[Pick], wanted: Wanted, reason: str | None = None
+) -> Slate:
     return Slate(
         picks[wanted.offset :],
         [pick.item for pick in picks[: wanted.offset]],
@@ -117,8 +133,20 @@ def slate(lineup: Lineup, asker: Asker, pool: Pool, wanted: Wanted) -> Slate:
         {} if isinstance(ranker, Order) else {ranker.strategy: ranker.version},
         ranker.trained_through,
         reason,
-        len(picks) == n,
+        len(picks) == wanted.offset + wanted.k,
     )
+
+
+def similar(lineup: Lineup, item: int, pool: Pool, wanted: Wanted) -> Slate:
+    """Return the items of the pool that are most like an item; who likes it likes them."""
+    asked = lineup.models.values() if wanted.model is None else [lineup.models.get(wanted.model)]
+    n = wanted.offset + wanted.k
+    for ranker in asked:
+        if isinstance(ranker, FoldIn) and ranker.has(item):
+            return _slate(ranker, _picks(*ranker.similar(item, pool, n), ranker.strategy), wanted)
+    reason = "no active model knows this item: train one (POST /v1/retrain) once it has feedback"
+    picks = _picks(*lineup.popular.best(NOBODY, pool, n), "popular")
+    return _slate(lineup.popular, picks, wanted, reason)
 
 
 def _ranked(

@@ -1,0 +1,51 @@
+"""Items like an item."""
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from service.api.documentation import answers
+from service.api.routing import RawRoute, runtime_of
+from service.api.slate_answers import response, slate_of
+from service.api.slate_cursors import place
+from service.api.slate_requests import (
+    SimilarQuery,
+    checked_ids,
+    list_name,
+    names,
+    parameters,
+    path_parameter,
+    read_query,
+)
+from service.ids import path_id
+from service.serving.recommender import Asked
+from service.serving.slates import Wanted
+
+router = APIRouter(route_class=RawRoute, tags=["recommendations"])
+
+
+@router.get(
+    "/v1/items/{item:id}/similar",  # noqa: FAST003 - a raw route reads its own path
+    summary="Find similar items",
+    openapi_extra={
+        "parameters": [path_parameter("item", "tt0111161"), *parameters(SimilarQuery)],
+        "responses": answers(
+            {200: "Slate"}, (404, 410), {200: "The items, the most similar first."}
+        ),
+    },
+)
+async def get_similar_items(request: Request) -> Response:
+    """Items that are liked by those who like this one: the score is the cosine of the model's vectors."""
+    scope, runtime = request.scope, runtime_of(request)
+    item = path_id("item", scope["path_params"]["item"])
+    query = read_query(scope["query_string"], SimilarQuery)
+    of = list_name("similar", item, query)
+    asked = Asked(
+        Wanted(query.k, query.offset, query.model),
+        exclude=checked_ids("exclude", names(query.exclude)),
+        category=query.category,
+        filter=query.filter,
+        after=place(of, query),
+    )
+    answer = await runtime.recommender.similar(item, asked)
+    return response(await slate_of(runtime, answer, None, of, names(query.fields)))

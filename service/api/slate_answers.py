@@ -1,0 +1,95 @@
+"""The shape of a slate, and how an answer of the recommender becomes one."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+from starlette.responses import Response
+
+from service.api.slate_cursors import make_cursor
+from service.ids import sequence_token
+from service.rec_ids import Strategy, encode
+from service.runtime import ApiRuntime
+from service.serving.recommender import Answer
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Reason(Struct):
+    """A past item that carries a part of a score."""
+
+    item: str
+    part: float
+
+
+class SlateItem(Struct):
+    """One item, the best first; scores compare within one strategy of one answer."""
+
+    item: str
+    score: float
+    strategy: Strategy
+    because: list[Reason] | UnsetType = UNSET
+    """With `explain`: the past items that carry the score, the heaviest first."""
+    fields: dict[str, Any] | UnsetType = UNSET
+    """With `fields`: what was asked for, null where the item has none."""
+
+
+class Slate(Struct):
+    """Items in order, and what they come from."""
+
+    user: str | None
+    rec_id: str
+    items: list[SlateItem]
+    model_version: str
+    strategy: Strategy
+    trained_through: str
+    seen_through: str
+    next_cursor: str | None
+    reason: str | None
+    """Why `strategy` is not what was asked for, or not personal; null where it is."""
+    removed: int
+    """How many items `filter` left out."""
+    models: dict[str, str]
+    """Version of each model that ranked, by strategy."""
+
+
+def response(slate: Slate) -> Response:
+    """Return the HTTP answer."""
+    return Response(_encode(slate), media_type="application/json")
+
+
+async def slate_of(
+    runtime: ApiRuntime, answer: Answer, user: str | None, of: bytes, fields: Sequence[str] = ()
+) -> Slate:
+    """Return what an answer says; ``of`` names the list and every parameter that shapes it."""
+    made = answer.slate
+    items = [
+        SlateItem(item, pick.score, pick.strategy)
+        for item, pick in zip(answer.ids, made.picks, strict=True)
+    ]
+    if fields:
+        await _add_fields(runtime, items, [pick.item for pick in made.picks], fields)
+    return Slate(
+        user,
+        encode(made.strategy, made.version, answer.time_ms, user),
+        items,
+        made.version,
+        made.strategy,
+        sequence_token(made.trained_through),
+        answer.seen_through,
+        None if answer.place is None else make_cursor(of, answer.place),
+        made.reason,
+        answer.removed,
+        dict(made.versions),
+    )
+
+
+async def _add_fields(
+    runtime: ApiRuntime, items: list[SlateItem], numbers: list[int], fields: Sequence[str]
+) -> None:
+    documents = await runtime.catalogue.items(numbers)
+    for item, document in zip(items, documents, strict=True):
+        body = document.body or {}
+        said = {**body.get("features", {}), "categories": body.get("categories", [])}
+        item.fields = {name: said.get(name) for name in fields}

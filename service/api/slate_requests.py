@@ -1,0 +1,236 @@
+"""What a request for a slate says: parameters of a query or members of a body, strict, nothing unknown.
+
+msgspec parses both: these are the routes that every page view calls.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NoReturn, TypeVar, cast, get_args
+from urllib.parse import parse_qsl
+
+import msgspec
+from fastapi.exceptions import RequestValidationError
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from service.api.feedback import DECODE_ERRORS, decode_fault
+from service.errors import InvalidEvent, InvalidId
+from service.ids import id_fault, is_id
+from service.rec_ids import Strategy
+
+MAX_K, MAX_OFFSET = 1_000, 10_000
+MAX_NAMED = 10_000
+"""Items that a request may exclude, or offer as candidates."""
+MAX_HISTORY = 5_000
+MAX_FIELDS = 20
+
+_FREE = {"k", "offset", "cursor", "fields", "explain", "min_sequence"}
+"""May differ from page to page."""
+
+Q = TypeVar("Q", bound=Struct)
+Json = dict[str, Any]
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+Text = Annotated[str, Meta(max_length=1_000)]
+Token = Annotated[str, Meta(max_length=8_192)]
+Named = Annotated[list[str], Meta(max_length=MAX_NAMED)]
+
+
+class Shape(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """What every list takes."""
+
+    k: Annotated[int, Meta(ge=1, le=MAX_K, description="Most items of the answer.")] = 10
+    offset: Annotated[
+        int, Meta(ge=0, le=MAX_OFFSET, description="Items to skip; not together with `cursor`.")
+    ] = 0
+    cursor: Annotated[
+        Token | None, Meta(description="`next_cursor` of the page before, the rest unchanged.")
+    ] = None
+    category: Annotated[Text | None, Meta(description="Only items of this category.")] = None
+    filter: Annotated[
+        Text | None,
+        Meta(description="Only items of which this holds: `year >= 2020 and not tags has 'slow'`."),
+    ] = None
+
+
+Excluded = Annotated[str, Meta(description="Ids of items to leave out: `a,b`.")]
+Fields = Annotated[
+    str, Meta(description="What to add of each item: `categories` or names of features.")
+]
+
+
+class Query(Shape, frozen=True, kw_only=True):
+    """Everybody's list, asked for by GET; several ids or names are separated by commas."""
+
+    exclude: Excluded = ""
+    fields: Fields = ""
+
+
+class SimilarQuery(Query, frozen=True, kw_only=True):
+    """Items like an item."""
+
+    model: Annotated[
+        Strategy | None, Meta(description="Whose vectors are compared; left out: the best.")
+    ] = None
+
+
+class Ranking(Shape, frozen=True, kw_only=True):
+    """A list for somebody."""
+
+    model: Annotated[
+        Strategy | None, Meta(description="Who ranks; left out: the best for this user.")
+    ] = None
+    blend: Annotated[Share, Meta(description="Share of the online model in the score, 0 to 1.")] = (
+        0.0
+    )
+    diversity: Annotated[
+        Share, Meta(description="0: the best items; towards 1: items that differ from each other.")
+    ] = 0.0
+    max_per_category: Annotated[
+        Annotated[int, Meta(ge=1, le=MAX_K)] | None,
+        Meta(description="Most items of one category in an answer."),
+    ] = None
+    explain: Annotated[
+        bool, Meta(description="Add which past items carry the score, and how much.")
+    ] = False
+    exclude_seen: Annotated[
+        bool, Meta(description="Leave out what the user has rated, bought, ...")
+    ] = True
+    min_sequence: Annotated[
+        Token | None,
+        Meta(description="Answer only once this `sequence` is learned: read your own writes."),
+    ] = None
+
+
+class RecommendationQuery(Ranking, frozen=True, kw_only=True):
+    """Items for a user, asked for by GET."""
+
+    exclude: Excluded = ""
+    fields: Fields = ""
+
+
+class PastEvent(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """What somebody did with an item: a `rating`, or a `kind` of feedback."""
+
+    item: str
+    rating: float | UnsetType = UNSET
+    kind: str | UnsetType = UNSET
+
+
+class RecommendationBody(Ranking, frozen=True, kw_only=True):
+    """Items for a known `user`, or for somebody with this `history` or these `features`. Nothing is stored."""
+
+    user: str | None = None
+    history: Annotated[
+        Annotated[list[PastEvent], Meta(max_length=MAX_HISTORY)] | None,
+        Meta(
+            description="What somebody who is no user did, oldest first; not together with `user`."
+        ),
+    ] = None
+    features: Annotated[
+        dict[str, Any] | None,
+        Meta(description="What is known of them; for a user instead of what is stored."),
+    ] = None
+    exclude: Annotated[Named, Meta(description="Ids of items to leave out.")] = []
+    candidates: Annotated[Named | None, Meta(description="The only items to choose from.")] = None
+    fields: Annotated[list[str], Meta(max_length=MAX_FIELDS)] = []
+
+
+class RankBody(RecommendationBody, frozen=True, kw_only=True):
+    """Candidates to put in order."""
+
+    candidates: Annotated[list[str], Meta(min_length=1, max_length=MAX_NAMED)]
+    k: Annotated[
+        int, Meta(ge=1, le=MAX_NAMED, description="Most items of the answer; left out: all.")
+    ] = MAX_NAMED
+    exclude_seen: bool = False
+
+
+def read_query(query: bytes, wanted: type[Q]) -> Q:
+    """Return the parameters of a query, each given once; RequestValidationError names what does not fit."""
+    if not query:
+        return wanted()
+    pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    try:
+        return msgspec.convert(dict(pairs), wanted, strict=False)
+    except msgspec.ValidationError as error:
+        _refuse("query", error)
+
+
+def read_json(body: bytes, wanted: type[Q]) -> Q:
+    """Return a JSON body; RequestValidationError or InvalidEvent (malformed JSON) if it is none."""
+    try:
+        return msgspec.json.decode(body, type=wanted)
+    except msgspec.ValidationError as error:
+        _refuse("body", error)
+    except DECODE_ERRORS as error:
+        code, detail = decode_fault(error)
+        raise InvalidEvent(detail, code=code) from None
+
+
+def list_name(route: str, about: str | None, request: Struct) -> bytes:
+    """Return what a cursor must agree with: the list and every parameter that shapes it."""
+    given = msgspec.structs.asdict(request)
+    shaping = {name: value for name, value in given.items() if name not in _FREE}
+    return msgspec.json.encode([route, about, shaping])
+
+
+def names(text: str) -> list[str]:
+    """Return the names in a list that commas separate."""
+    return text.split(",") if text else []
+
+
+def checked_ids(field: str, ids: Sequence[str]) -> Sequence[str]:
+    """Return the ids; InvalidId for one that is none."""
+    for one in ids:
+        if not is_id(one):
+            raise InvalidId(id_fault(field, one))
+    return ids
+
+
+def refuse(where: str, field: str, detail: str) -> NoReturn:
+    """Raise for one parameter or member."""
+    raise RequestValidationError([{"type": "value_error", "loc": (where, field), "msg": detail}])
+
+
+def _refuse(where: str, error: msgspec.ValidationError) -> NoReturn:
+    detail, _, path = str(error).partition(" - at `$.")
+    field = path.rstrip("`")
+    if field == "model":
+        detail = f"unknown model: one of {', '.join(get_args(Strategy))}"
+    refuse(where, field or "$", detail[:300].encode(errors="replace").decode())
+
+
+def path_parameter(name: str, example: str) -> Json:
+    """Describe an id in the path."""
+    return {
+        "name": name,
+        "in": "path",
+        "required": True,
+        "description": f"The {name}'s id, percent-encoded.",
+        "schema": {"type": "string"},
+        "example": example,
+    }
+
+
+def parameters(query: type[Struct]) -> list[Json]:
+    """Describe the parameters of a query for the OpenAPI document."""
+    _, schemas = msgspec.json.schema_components([query], ref_template="{name}")
+    properties = cast("Mapping[str, Json]", schemas[query.__name__]["properties"])
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "required": False,
+            "description": schema.get("description", ""),
+            "schema": _described(schema),
+        }
+        for name, schema in properties.items()
+    ]
+
+
+def _described(schema: Json) -> Json:
+    """Return a schema without its description, and without null: a parameter that is left out is no null."""
+    out = {name: value for name, value in schema.items() if name not in {"description", "default"}}
+    if schema.get("default") is not None and schema["default"] != "":
+        out["default"] = schema["default"]
+    kinds = [kind for kind in out.pop("anyOf", []) if kind != {"type": "null"}]
+    return {**kinds[0], **out} if kinds else out
