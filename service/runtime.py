@@ -1,15 +1,17 @@
 """The composition root: settings become connected objects, and are closed again in the end."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from core.online.model import OnlineModel
+from service.active import ActiveModels
 from service.errors import NotReady
 from service.ingest import Appender
 from service.online import online_model
 from service.serving.catalogue_view import CatalogueView
-from service.serving.lineup import Lineups, NoModels
+from service.serving.lineup import Lineups
 from service.serving.popularity import Popularity
 from service.serving.predictions import Serving
 from service.serving.recommender import Recommender
@@ -27,7 +29,9 @@ from service.store.log import LogAppender
 from service.store.namespace import Namespace, open_namespace
 from service.store.numbers import ItemNumbers
 from service.store.profiles import ProfileReader
+from service.store.registry import Registry
 from service.store.schedule import Schedules
+from service.store.snapshot_files import SnapshotFiles
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,8 @@ class ApiRuntime:
     jobs: Jobs
     schedules: Schedules
     recommender: Recommender
+    registry: Registry
+    active: ActiveModels
 
 
 @asynccontextmanager
@@ -84,12 +90,16 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
         jobs_url = settings.jobs_redis_url or redis_url
         blocking = stack.enter_context(connect(redis_url, role="api-blocking"))
         carrier = stack.enter_context(connect(jobs_url, role="api-jobs"))
+        registry = Registry(blocking, namespace.name)
+        active = ActiveModels(registry, SnapshotFiles(settings.data_dir / "snapshots"))
+        active.start()
+        stack.push_async_callback(asyncio.to_thread, active.close)
         model = online_model(settings, namespace)
         numbers = ItemNumbers(connection, namespace.name, settings.max_items)
         profiles = ProfileReader(connection, namespace, model)
         recommender = Recommender(
             namespace,
-            lineups=Lineups(NoModels(), popularity),
+            lineups=Lineups(active, popularity),
             users=users,
             reading=reading,
             numbers=numbers,
@@ -114,6 +124,8 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
             jobs=Jobs(blocking, carrier, namespace.name),
             schedules=Schedules(blocking, settings),
             recommender=recommender,
+            registry=registry,
+            active=active,
         )
 
 

@@ -15,6 +15,7 @@ from service.app import create_app
 from service.learning import learner
 from service.runtime import ApiRuntime, api_runtime
 from service.settings import Settings
+from tests.server import wait_until
 
 T = TypeVar("T")
 
@@ -53,6 +54,11 @@ class Api:
 
     def __call__(self, method: str, path: str, **more: Any) -> httpx.Response:
         return self.run(self.client.request(method, path, **more))
+
+    def ready(self) -> Any:
+        """Wait until it is ready, and return what it says then."""
+        wait_until(lambda: self("GET", "/readyz").is_success)
+        return self("GET", "/readyz").json()
 
     def rate(self, user: str, item: str, rating: float, **more: Any) -> str:
         """Post a rating and return its sequence."""

@@ -27,14 +27,16 @@ async def get_health() -> Health:
 
 @router.get("/readyz", summary="Can it serve?", response_model=Ready)
 async def get_ready(request: Request, runtime: Runtime) -> Ready | Response:
-    """Ready once the store answers, the namespace is open, its rows fit, the catalogue is read and the kernels
-    are compiled.
+    """Ready once the store answers, the namespace is open, its rows fit, catalogue and registry are read and the
+    kernels are compiled.
 
     503 names what is `missing`. `durable` false: the store may lose acknowledged events in a crash.
     """
     missing = [] if runtime.serving.warm and runtime.recommender.warm else ["kernels"]
     if not runtime.view.ready:
         missing.append("catalogue")
+    if not runtime.active.ready:
+        missing.append("registry")
     try:
         await answers(runtime.redis)
         if not await runtime.profiles.fits():

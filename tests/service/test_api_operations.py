@@ -51,22 +51,28 @@ def test_the_document_and_its_page_are_served(api: Api) -> None:
 def test_ready_says_what_the_store_promises(
     api: Api, private_server: PrivateServer, namespace: str
 ) -> None:
-    api("GET", "/v1/users/a/predictions/b")
-    ready = api("GET", "/readyz").json()
+    ready = api.ready()
     assert (ready["status"], ready["durable"]) == ("ready", False), "the shared server has no AOF"
     assert ready["warning"]
     with Api(Settings(namespace=namespace), private_server.url) as durable:
-        durable("GET", "/v1/users/a/predictions/b")
-        assert durable("GET", "/readyz").json()["durable"] is True
+        assert durable.ready()["durable"] is True
 
 
 def test_not_ready_until_the_kernels_are_compiled(api: Api) -> None:
-    api("GET", "/v1/users/a/predictions/b")
-    assert api("GET", "/readyz").status_code == 200
+    api.ready()
     api.runtime.serving._warm.clear()
     answer = api("GET", "/readyz")
     assert (answer.status_code, answer.json()["missing"]) == (503, ["kernels"])
     api.runtime.serving._warm.set()
+
+
+def test_not_ready_until_the_registry_was_read(api: Api) -> None:
+    api.ready()
+    api.runtime.active.close()
+    api.runtime.active.ready = False
+    answer = api("GET", "/readyz")
+    assert (answer.status_code, answer.json()["missing"]) == (503, ["registry"])
+    assert "registry" in answer.json()["detail"]
 
 
 def test_stats_count_what_happened(learned_api: Api) -> None:
