@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from service.api import (
     bulk,
     catalogue,
+    click_through,
     experts,
     histories,
     jobs,
@@ -54,6 +55,7 @@ ROUTERS = (
     jobs.router,
     schedule.router,
     operations.router,
+    click_through.router,
     keys.router,
 )
 """In the order of the OpenAPI document."""

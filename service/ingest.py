@@ -22,7 +22,7 @@ _UNFORESEEN = ServiceError("the append failed unforeseen: see the service's log"
 
 
 class Row(NamedTuple):
-    """One checked event; ``digest`` is empty or 16 bytes, as ``flags`` say."""
+    """One checked event; ``digest`` is empty or 16 bytes, ``source`` empty or 8, as ``flags`` say."""
 
     user: str
     item: int
@@ -31,6 +31,7 @@ class Row(NamedTuple):
     kind: int
     flags: int
     digest: bytes
+    source: bytes = b""
 
 
 class Log(Protocol):
@@ -140,7 +141,7 @@ def _fail(answers: list[tuple[asyncio.Future[int], int]], error: ServiceError) -
 
 def entry_of(rows: Sequence[Row]) -> Entry:
     """Return rows as the columns of one entry, stamped with the time now."""
-    users, items, values, times, kinds, flags, digests = zip(*rows, strict=True)
+    users, items, values, times, kinds, flags, digests, sources = zip(*rows, strict=True)
     index = {user: ix for ix, user in enumerate(dict.fromkeys(users))}
     return Entry(
         users=tuple(index),
@@ -152,6 +153,7 @@ def entry_of(rows: Sequence[Row]) -> Entry:
         flags=np.array(flags, dtype=np.uint8),
         digests=b"".join(digests),
         appended_ms=now_ms(),
+        sources=b"".join(sources),
     )
 
 

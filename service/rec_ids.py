@@ -16,7 +16,6 @@ STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 """Their places stand in logs: only ever append."""
 
 LENGTH = 32
-SOURCE_BYTES = 8
 NOBODY = bytes(8)
 
 _FORMAT = 1
@@ -60,7 +59,15 @@ def decode(text: str) -> RecId | None:
     version, strategy, model, time_ms, user = _LAYOUT.unpack(packed[:-2])
     if version != _FORMAT or strategy >= len(STRATEGIES):
         return None
-    return RecId(bytes((strategy, 0)) + model, int.from_bytes(time_ms), user)
+    return RecId(bytes((strategy, _FORMAT)) + model, int.from_bytes(time_ms), user)
+
+
+def source_of(text: str, user: str) -> bytes:
+    """Return the source of an id that a user's feedback carries; b"" if it is not ours, or another user's."""
+    found = decode(text)
+    if found is None or (found.user != NOBODY and found.user != hashed(user)):
+        return b""
+    return found.source
 
 
 def named(source: bytes) -> tuple[Strategy, str]:

@@ -5,7 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.store.codec import AWAITED, HAS_DIGEST, Entry, encode, read_history, sequences
+from service.rec_ids import source_of
+from service.store.codec import (
+    AWAITED,
+    HAS_DIGEST,
+    HAS_SOURCE,
+    Entry,
+    encode,
+    read_history,
+    sequences,
+)
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.log import _SCRIPT, RECEIPT_S
 from service.store.state import read_state
@@ -22,6 +31,11 @@ class Event:
     event_id: str | None = None
     awaited: bool = False
     time_ms: int = NOW_MS
+    rec_id: str | None = None
+
+    @property
+    def source(self) -> bytes:
+        return source_of(self.rec_id, self.user) if self.rec_id is not None else b""
 
 
 class Feed:
@@ -43,7 +57,12 @@ class Feed:
 
     def entry(self, events: list[Event], appended_ms: int = NOW_MS) -> Entry:
         users = list(dict.fromkeys(event.user for event in events))
-        flags = [HAS_DIGEST * (e.event_id is not None) | AWAITED * e.awaited for e in events]
+        flags = [
+            HAS_DIGEST * (e.event_id is not None)
+            | AWAITED * e.awaited
+            | HAS_SOURCE * bool(e.source)
+            for e in events
+        ]
         return Entry(
             users=tuple(users),
             user_ix=np.array([users.index(e.user) for e in events], dtype=np.uint32),
@@ -54,6 +73,7 @@ class Feed:
             flags=np.array(flags, dtype=np.uint8),
             digests=b"".join(digest(e) for e in events if e.event_id is not None),
             appended_ms=appended_ms,
+            sources=b"".join(e.source for e in events),
         )
 
     def append(self, events: list[Event], appended_ms: int = NOW_MS) -> int:

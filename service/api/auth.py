@@ -53,6 +53,7 @@ ROLES: dict[tuple[str, str], Need] = {
     ("GET", "/v1/retrain/schedule"): "read",
     ("PUT", "/v1/retrain/schedule"): "admin",
     ("GET", "/v1/stats"): "read",
+    ("GET", "/v1/stats/click-through"): "read",
     ("GET", "/v1/admin/keys"): "admin",
     ("POST", "/v1/admin/keys"): "admin",
     ("DELETE", "/v1/admin/keys/{key}"): "admin",

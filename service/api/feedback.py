@@ -17,8 +17,9 @@ from core.online.model import Scale
 from service.errors import InvalidEvent, TooLarge
 from service.ids import id_fault, is_id
 from service.ingest import Row
+from service.rec_ids import source_of
 from service.settings import Settings
-from service.store.codec import AWAITED, DIGEST_BYTES, HAS_DIGEST, RATING
+from service.store.codec import AWAITED, DIGEST_BYTES, HAS_DIGEST, HAS_SOURCE, RATING
 
 Fault = tuple[str, str]
 """(code, detail) of a row that cannot be accepted."""
@@ -107,14 +108,18 @@ class Rules:
     ) -> Row:
         """Return a checked event as a row of the log; ``event_id`` is for an event without one."""
         own = event_id if event.event_id is UNSET else event.event_id
+        source = b"" if event.rec_id is UNSET else source_of(event.rec_id, event.user)
         return Row(
             event.user,
             item,
             0.0 if event.rating is UNSET else event.rating,
             now_ms if event.timestamp is UNSET else milliseconds(event.timestamp),
             RATING if event.kind is UNSET else self.kinds[event.kind],
-            (HAS_DIGEST if own is not None else 0) | (AWAITED if awaited else 0),
+            (HAS_DIGEST if own is not None else 0)
+            | (AWAITED if awaited else 0)
+            | (HAS_SOURCE if source else 0),
             b"" if own is None else digest(event.user, own),
+            source,
         )
 
 

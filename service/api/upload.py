@@ -32,8 +32,9 @@ from service.api.lines import Block, Lines
 from service.errors import Backlogged
 from service.ids import is_id, sequence_token
 from service.ingest import now_ms
+from service.rec_ids import source_of
 from service.settings import Settings
-from service.store.codec import DIGEST_BYTES, HAS_DIGEST, RATING, Entry, encode
+from service.store.codec import DIGEST_BYTES, HAS_DIGEST, HAS_SOURCE, RATING, Entry, encode
 from service.store.namespace import partition_of
 from service.store.numbers import TooManyItems
 
@@ -260,6 +261,7 @@ def entry(
     users = [event.user for event in events]
     index = {user: ix for ix, user in enumerate(dict.fromkeys(users))}
     flags, digests = _digests(indexes, events, key)
+    sourced, sources = _sources(events)
     return Entry(
         users=tuple(index),
         user_ix=np.fromiter(map(index.__getitem__, users), np.uint32, n),
@@ -267,9 +269,10 @@ def entry(
         value=_values(events),
         time_ms=_times(events, now),
         kind=_kinds(rules, events),
-        flags=flags,
+        flags=flags | sourced,
         digests=digests,
         appended_ms=now,
+        sources=sources,
     )
 
 
@@ -293,6 +296,13 @@ def _times(events: list[Feedback], now: int) -> I64:
     if stamps.count(UNSET) == len(events):
         return np.full(len(events), now, dtype=np.int64)
     return np.array([now if t is UNSET else milliseconds(t) for t in stamps], dtype=np.int64)
+
+
+def _sources(events: list[Feedback]) -> tuple[U8, bytes]:
+    if [event.rec_id for event in events].count(UNSET) == len(events):
+        return np.zeros(len(events), dtype=np.uint8), b""
+    found = [b"" if e.rec_id is UNSET else source_of(e.rec_id, e.user) for e in events]
+    return np.array([HAS_SOURCE if one else 0 for one in found], dtype=np.uint8), b"".join(found)
 
 
 def _digests(indexes: Sequence[int], events: list[Feedback], key: str | None) -> tuple[U8, bytes]:

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from core.types import F32, I64, U8
+from core.types import F32, I64, U8, U64
 from service.errors import Misconfigured
 from service.learning.dedupe import DedupeWindow, chunk_of
 from service.store.codec import (
     DELETE_RATING,
     DIGEST_BYTES,
     HAS_DIGEST,
+    HAS_SOURCE,
     HISTORY,
     Entry,
     decode,
@@ -59,6 +60,8 @@ class Backlog:
         self.flags: U8
         self.sequence: I64
         self.repeated: U8
+        self.source: U64
+        """What made the slate that the event answers to, as a number; 0 for none."""
         self.digests: U8
         (
             self.user_ix,
@@ -69,6 +72,7 @@ class Backlog:
             self.flags,
             self.sequence,
             self.repeated,
+            self.source,
             self.digests,
         ) = (np.concatenate(column) for column in zip(*columns, strict=True))
         self._digest_ends: I64 = np.cumsum(self.flags & HAS_DIGEST, dtype=np.int64)
@@ -180,8 +184,16 @@ def _columns(
         flags,
         np.arange(last - n + 1 + skip, last + 1, dtype=np.int64),
         repeated,
+        _source(entry)[skip:],
         digests[skipped:],
     )
+
+
+def _source(entry: Entry) -> U64:
+    source = np.zeros(len(entry), dtype=np.uint64)
+    if entry.sources:
+        source[(entry.flags & HAS_SOURCE) != 0] = np.frombuffer(entry.sources, dtype="<u8")
+    return source
 
 
 def _first_of_each(values: I64, scratch: I64) -> np.ndarray[Any, np.dtype[np.bool_]]:

@@ -25,8 +25,11 @@ HAS_DIGEST = 1
 """Row flag: the event carried an id; its 16-byte digest stands in ``digests``."""
 AWAITED = 2
 """Row flag: somebody waits for the prediction made before learning (``?wait=learned``)."""
+HAS_SOURCE = 4
+"""Row flag: the event answers to a slate; what made the slate stands in ``sources`` (see ``rec_ids``)."""
 
 DIGEST_BYTES = 16
+SOURCE_BYTES = 8
 
 HISTORY = np.dtype(
     [
@@ -49,7 +52,8 @@ LEARNED, DUPLICATE, NOT_A_RATING = 0, 1, 2
 """Status of an awaited answer; only LEARNED comes with a prediction."""
 
 _HEADER = struct.Struct("<4sIIIq")
-_MAGIC = b"hrl1"
+_MAGIC, _MAGIC_WITH_SOURCES = b"hrl1", b"hrl2"
+"""The second has ``sources`` at its end; entries without any are written as ever."""
 _COLUMNS = ("<u4", "<u4", "<f4", "<i8", "u1", "u1")
 
 
@@ -58,7 +62,8 @@ class Entry:
     """n events: all arrays (n,). ``users`` are the distinct ids that ``user_ix`` points into.
 
     value f32 is the rating on the native scale (0 for other kinds) · time_ms i64 UTC ·
-    digests: 16 bytes for each row flagged HAS_DIGEST, in order · appended_ms: the api's clock at append.
+    digests, sources: 16 and 8 bytes for each row flagged HAS_DIGEST and HAS_SOURCE, in order ·
+    appended_ms: the api's clock at append.
     """
 
     users: tuple[str, ...]
@@ -70,6 +75,7 @@ class Entry:
     flags: U8
     digests: bytes
     appended_ms: int
+    sources: bytes = b""
 
     def __len__(self) -> int:
         return len(self.user_ix)
@@ -77,11 +83,12 @@ class Entry:
 
 def encode(entry: Entry) -> bytes:
     """Pack an entry for the log."""
+    magic = _MAGIC_WITH_SOURCES if entry.sources else _MAGIC
     names = [user.encode() for user in entry.users]
     lengths = np.fromiter(map(len, names), dtype="<u2", count=len(names))
     return b"".join(
         (
-            _HEADER.pack(_MAGIC, len(entry), len(names), len(entry.digests), entry.appended_ms),
+            _HEADER.pack(magic, len(entry), len(names), len(entry.digests), entry.appended_ms),
             lengths.tobytes(),
             *names,
             entry.user_ix.astype("<u4", copy=False).tobytes(),
@@ -91,15 +98,16 @@ def encode(entry: Entry) -> bytes:
             entry.kind.tobytes(),
             entry.flags.tobytes(),
             entry.digests,
+            entry.sources,
         )
     )
 
 
 def decode(packed: bytes) -> Entry:
     """Unpack what ``encode`` packed; ValueError for anything else."""
-    if len(packed) < _HEADER.size or packed[:4] != _MAGIC:
+    if len(packed) < _HEADER.size or packed[:4] not in {_MAGIC, _MAGIC_WITH_SOURCES}:
         raise ValueError(f"not a log entry of this version: it starts with {packed[:4]!r}")
-    _, n, n_users, n_digest_bytes, appended_ms = _HEADER.unpack_from(packed)
+    magic, n, n_users, n_digest_bytes, appended_ms = _HEADER.unpack_from(packed)
     lengths = np.frombuffer(packed, "<u2", n_users, _HEADER.size)
     at = _HEADER.size + 2 * n_users
     ends = (at + np.cumsum(lengths, dtype=np.int64)).tolist()
@@ -110,10 +118,15 @@ def decode(packed: bytes) -> Entry:
     for kind in _COLUMNS:
         columns.append(np.frombuffer(packed, kind, n, at))
         at += columns[-1].nbytes
-    if at + n_digest_bytes != len(packed):
-        raise ValueError(f"a log entry of {len(packed)} bytes should have {at + n_digest_bytes}")
     user_ix, item, value, time_ms, kinds, flags = columns
-    return Entry(users, user_ix, item, value, time_ms, kinds, flags, packed[at:], appended_ms)
+    end = at + n_digest_bytes
+    sourced = int(np.count_nonzero(flags & HAS_SOURCE)) if magic == _MAGIC_WITH_SOURCES else 0
+    if end + SOURCE_BYTES * sourced != len(packed):
+        raise ValueError(
+            f"a log entry of {len(packed)} bytes should have {end + SOURCE_BYTES * sourced}"
+        )
+    digests, sources = packed[at:end], packed[end:]
+    return Entry(users, user_ix, item, value, time_ms, kinds, flags, digests, appended_ms, sources)
 
 
 def records(

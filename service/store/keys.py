@@ -205,6 +205,12 @@ class PartitionKeys:
         return self._key("impressions")
 
     @property
+    def responses(self) -> str:
+        """hash source in hex -> JSON (commit): what came of the slates, by kind code; a source is strategy and model.
+        "00013fa2b4c1d2e3" -> {"last":2000,"events":{"6":100,"2":7}}."""
+        return self._key("responses")
+
+    @property
     def expert_history(self) -> str:
         """stream, capped (commit), a point every 1000 events: {d: {"learned":2000,"experts":[{"name":...},...]}}."""
         return self._key("expert-history")
@@ -214,3 +220,19 @@ class PartitionKeys:
         """string, JSON (learner, outside the commit, derived): top items of each non-negative component.
         {"sequence":2000,"topics":[[{"item":"tt0111161","strength":0.81},...],...]}."""
         return self._key("topics")
+
+    @property
+    def online_snapshot(self) -> str:
+        """string, JSON (learner, outside the commit, derived): {"version":"9c1e...","upload":"9f2c01ab","chunks":2,
+        "manifest":{...}}: the newest item rows without accumulators, see learning/views.py."""
+        return self._key("online-snapshot")
+
+    def online_snapshot_chunk(self, upload: str, index: int) -> str:
+        """string: bytes of an online snapshot; minutes after the next one is there it expires."""
+        return self._key(f"online-snapshot-chunk:{upload}:{index}")
+
+    @property
+    def mixture(self) -> str:
+        """string, JSON (follower in the learner process, derived): {"watermark":2000,"judged":310,"rankers":
+        {"fbgd":{"weight":0.6,"version":"4f2a...","judged":310,"mrr":0.037,"ndcg10":0.041}},...}."""
+        return self._key("mixture")

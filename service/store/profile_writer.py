@@ -69,6 +69,8 @@ class Commit:
     deleted_items: Mapping[int, int] = field(default_factory=dict)
     impressions: Sequence[tuple[str, bytes]] = ()
     removed_impressions: Sequence[bytes] = ()
+    responses: Mapping[str, bytes | None] = field(default_factory=dict)
+    """Counts by source; None for a source that is forgotten."""
     arrays: Mapping[str, bytes] = field(default_factory=dict)
     chunks: Sequence[bytes] = ()
     obsolete_chunks: int = 0
@@ -176,6 +178,11 @@ class ProfileWriter:
             if len(cast("list[bytes]", answer)) < SLICE:
                 return
             first += SLICE
+
+    def responses(self) -> dict[bytes, bytes]:
+        """Return the counts of each source, see service/learning/responses.py."""
+        with store_errors():
+            return cast("dict[bytes, bytes]", self._client.hgetall(self._keys.responses))
 
     def impressions_of(self, user: str) -> list[bytes]:
         """Return the ids of the user's entries in the side stream."""
@@ -336,6 +343,11 @@ class ProfileWriter:
             pieces = [part for pair in commit.impressions for part in pair]
             values = [commit.watermark, IMPRESSIONS_KEPT, *pieces]
             transaction.evaluate(_IMPRESS, [argument(keys.impressions)], values)
+        for source, counts in commit.responses.items():
+            if counts is None:
+                transaction.add("HDEL", keys.responses, source)
+            else:
+                transaction.add("HSET", keys.responses, source, counts)
         if commit.expert_history is not None:
             kept = ("MAXLEN", "~", EXPERT_HISTORY_KEPT)
             transaction.add("XADD", keys.expert_history, *kept, name, "d", commit.expert_history)

@@ -16,6 +16,7 @@ from service.api.feedback import decode_lines
 from service.api.lines import Block, Lines
 from service.api.upload import MAX_REJECTED, entry
 from service.ingest import entry_of
+from service.rec_ids import encode
 from service.settings import Settings
 from service.store.keys import PartitionKeys
 from tests.api import NDJSON, Api, learning, served
@@ -109,6 +110,8 @@ def test_a_block_becomes_the_same_entry_as_its_rows_one_by_one(api: Api) -> None
             row["timestamp"] = f"2{rng.randrange(1000):03}-01-02T03:04:05.{i:03}999+02:00"
         if i % 4 == 0:
             row["event_id"] = f"e{i}"
+        if i % 6 == 0:
+            row["rec_id"] = encode("popular", "", i, row["user"] if i % 12 else None)
         rows.append(row)
     events = decode_lines(b"\n".join(json.dumps(row).encode() for row in rows))
     numbers = {f"i{n}": n for n in range(9)}
@@ -128,6 +131,7 @@ def test_a_block_becomes_the_same_entry_as_its_rows_one_by_one(api: Api) -> None
         )
         assert block.users == one_by_one.users
         assert block.digests == one_by_one.digests
+        assert block.sources == one_by_one.sources != b""
         for column in ("user_ix", "item", "value", "time_ms", "kind", "flags"):
             assert getattr(block, column).tolist() == getattr(one_by_one, column).tolist()
 

@@ -4,7 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.store.codec import (
+    HAS_SOURCE,
     HISTORY,
+    SOURCE_BYTES,
     Entry,
     decode,
     encode,
@@ -28,6 +30,7 @@ def entry_of(users: list[str], rows: list[tuple[int, int, float, int, int, int]]
         flags=np.array(columns[5], dtype=np.uint8),
         digests=b"d" * 16,
         appended_ms=1_763_000_000_000,
+        sources=b"".join(bytes((i,)) * 8 for i, row in enumerate(rows) if row[5] & HAS_SOURCE),
     )
 
 
@@ -37,7 +40,7 @@ ROW = st.tuples(
     st.floats(-10, 10, width=32),
     st.integers(-(2**62), 2**62),
     st.integers(0, 255),
-    st.integers(0, 3),
+    st.integers(0, 7),
 )
 
 
@@ -49,7 +52,17 @@ def test_an_entry_comes_back_as_it_was_packed(users, rows):
     assert back.users == entry.users
     for name in ("user_ix", "item", "value", "time_ms", "kind", "flags"):
         assert getattr(back, name).tolist() == getattr(entry, name).tolist()
-    assert (back.digests, back.appended_ms) == (entry.digests, entry.appended_ms)
+    for name in ("digests", "sources", "appended_ms"):
+        assert getattr(back, name) == getattr(entry, name)
+
+
+def test_an_entry_without_sources_is_written_as_before_there_were_any():
+    plain = encode(entry_of(["ann"], [(0, 7, 4.5, 1, 0, 0)]))
+    sourced = encode(entry_of(["ann"], [(0, 7, 4.5, 1, 0, HAS_SOURCE)]))
+    assert (plain[:4], sourced[:4]) == (b"hrl1", b"hrl2")
+    assert len(sourced) == len(plain) + SOURCE_BYTES
+    # an early entry may have had the flag's bit set by nobody: it has no sources
+    assert decode(b"hrl1" + sourced[4:-SOURCE_BYTES]).sources == b""
 
 
 @pytest.mark.parametrize("cut", [0, 3, 20, 40, -1])

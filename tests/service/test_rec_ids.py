@@ -6,13 +6,14 @@ from hypothesis import strategies as st
 from service.rec_ids import (
     LENGTH,
     NOBODY,
-    SOURCE_BYTES,
     STRATEGIES,
     decode,
     encode,
     hashed,
     named,
+    source_of,
 )
+from service.store.codec import SOURCE_BYTES
 
 VERSION = "3fa2b4c1d2e3" + 52 * "0"
 
@@ -48,3 +49,10 @@ def test_one_changed_character_is_noticed(place, letter):
     text = encode("fbgd", VERSION, 1_763_000_000_000, "ada")
     changed = text[:place] + letter + text[place + 1 :]
     assert changed == text or decode(changed) is None
+
+
+def test_feedback_of_another_user_has_no_source():
+    text = encode("fbgd", VERSION, 0, "ada")
+    assert source_of(text, "ada") == decode(text).source
+    assert source_of(text, "bob") == source_of("r", "ada") == b""
+    assert source_of(encode("fbgd", VERSION, 0, None), "bob") == decode(text).source
