@@ -21,6 +21,7 @@ from service.learning.batch import Batch, answers, history_runs, impressions
 from service.learning.counters import ItemCounters
 from service.learning.dedupe import DedupeWindow
 from service.learning.deletions import Deletions
+from service.learning.responses import Responses
 from service.learning.rows import ItemRows, UserRows, restore
 from service.learning.teaching import Ratings, changed_arrays, learn_ratings, machine, warm_up
 from service.learning.topics import Topics
@@ -89,6 +90,7 @@ class Learner:
         age_ms = int(settings.dedupe_max_age_h * 3_600_000)
         self._window = DedupeWindow(settings.dedupe_window, age_ms)
         self._window.load(self._writer.chunks())
+        self._responses = Responses(self._writer.responses())
         self._topics = Topics(self.model, self._items, client, keys.topics)
         impression = settings.kinds.get("impression")
         self._impression = impression.code if impression else NO_KIND
@@ -243,6 +245,7 @@ class Learner:
         learned = self._learn_ratings(backlog, batch, commit)
         commit.answers = answers(backlog, batch, learned)
         commit.impressions = list(impressions(backlog, batch))
+        commit.responses = self._responses.count(backlog, batch.end)
         commit.touched_users = batch.users if len(batch.users) <= CHANGES_LISTED else None
         forgotten = self._add_histories(backlog, batch, commit)
         repeated = int(np.count_nonzero(backlog.repeated[first:end]))
