@@ -17,6 +17,7 @@ from service.errors import InvalidFilter
 from service.serving import catalogue_view
 from service.serving.catalogue_columns import BLOCK, Catalogued
 from service.serving.catalogue_view import CatalogueView
+from service.settings import Settings
 from service.store import catalogue
 from service.store.catalogue import Catalogue
 from service.store.catalogue_feed import CatalogueFeed, StoredItem
@@ -221,17 +222,22 @@ def test_an_unforeseen_failure_is_logged_and_it_goes_on(redis_url: str, namespac
     asyncio.run(story())
 
 
-def test_a_change_over_http_is_visible_in_the_process_that_made_it(api: Api) -> None:
-    api("PUT", "/v1/items/x", json={"hidden": True, "available_from": "2026-11-01T00:00:00+01:00"})
-    api("PUT", "/v1/users/x", json={"features": {"age": 3}})
+def test_a_change_over_http_is_visible_in_every_process(
+    api: Api, redis_url: str, namespace: str
+) -> None:
+    with Api(Settings(namespace=namespace), redis_url) as other:
+        body = {"hidden": True, "available_from": "2026-11-01T00:00:00+01:00"}
+        api("PUT", "/v1/items/x", json=body)
+        api("PUT", "/v1/users/x", json={"features": {"age": 3}})
+        for process in (api, other):
+            process.run(_hidden(process))
+            assert process.runtime.view.current.blocks[0].opens[0] == 1_793_487_600_000
 
-    async def see() -> None:
-        async with asyncio.timeout(30):
-            while api.runtime.view.current.mask(NOON, 1)[0]:  # noqa: ASYNC110 - its only sign
-                await asyncio.sleep(0.002)
 
-    api.run(see())
-    assert api.runtime.view.current.blocks[0].opens[0] == 1_793_487_600_000
+async def _hidden(api: Api) -> None:
+    async with asyncio.timeout(30):
+        while api.runtime.view.current.mask(NOON, 1)[0]:  # noqa: ASYNC110 - its only sign
+            await asyncio.sleep(0.002)
 
 
 def _at(minutes: float) -> datetime:
