@@ -141,7 +141,15 @@ async def _answer(
 
 
 def _wanted(ranking: Ranking) -> Wanted:
-    return Wanted(ranking.k, ranking.offset, ranking.model, ranking.blend)
+    return Wanted(
+        ranking.k,
+        ranking.offset,
+        ranking.model,
+        ranking.blend,
+        ranking.diversity,
+        ranking.max_per_category,
+        ranking.explain,
+    )
 
 
 async def _history(request: Request, body: RecommendationBody) -> HistoryAnswer | None:

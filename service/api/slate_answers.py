@@ -68,6 +68,9 @@ async def slate_of(
         SlateItem(item, pick.score, pick.strategy)
         for item, pick in zip(answer.ids, made.picks, strict=True)
     ]
+    if answer.because is not None:
+        for one, reasons in zip(items, answer.because, strict=True):
+            one.because = [Reason(item, part) for item, part in reasons]
     if fields:
         await _add_fields(runtime, items, [pick.item for pick in made.picks], fields)
     return Slate(

@@ -2,16 +2,16 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Protocol, cast
+from dataclasses import replace
+from typing import cast
 
-from core.snapshot import Snapshot, users_of
+from core.snapshot import users_of
+from service.active import ActiveModel, ActiveModels, ActiveSet
 from service.errors import ServiceError
 from service.rec_ids import STRATEGIES, Strategy
-from service.serving.popularity import Orders
+from service.serving.popularity import Orders, Popularity
 from service.serving.rankers import FoldIn, Order, Ranker
 from service.serving.slates import Lineup
-from service.store.registry import ModelRecord
 
 KEPT = 8
 """Models whose rankers stay for cursors that name them."""
@@ -23,57 +23,10 @@ class CursorExpired(ServiceError):
     status, code = 410, "cursor_expired"
 
 
-class ActiveModel(Protocol):
-    """A model that serves."""
-
-    @property
-    def record(self) -> ModelRecord:
-        """What the registry says."""
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """Its arrays."""
-
-
-class ActiveSet(Protocol):
-    """All models that serve at one moment."""
-
-    @property
-    def models(self) -> Mapping[str, ActiveModel]:
-        """By strategy."""
-
-
-class Models(Protocol):
-    """Follows the registry."""
-
-    @property
-    def current(self) -> ActiveSet:
-        """Replaced as a whole."""
-
-
-@dataclass(frozen=True)
-class NoModels:
-    """Nothing is trained, and nothing ever will be: what there is without a registry."""
-
-    models: Mapping[str, ActiveModel] = field(default_factory=dict)
-
-    @property
-    def current(self) -> "NoModels":
-        return self
-
-
-class Popular(Protocol):
-    """Follows the counters."""
-
-    @property
-    def current(self) -> Orders:
-        """Replaced as a whole."""
-
-
 class Lineups:
     """Builds a lineup when something in it was replaced; a request keeps the one that it began with."""
 
-    def __init__(self, models: Models, popular: Popular) -> None:
+    def __init__(self, models: ActiveModels, popular: Popularity) -> None:
         self._models, self._popular = models, popular
         self._active: ActiveSet | None = None
         self._orders: Orders | None = None
@@ -108,7 +61,11 @@ class Lineups:
         return found
 
     def _made(self, active: ActiveSet, orders: Orders) -> Lineup:
-        rankers = {strategy: self._fold_in(model) for strategy, model in active.models.items()}
+        rankers = {
+            strategy: self._fold_in(model)
+            for strategy, model in active.models.items()
+            if "row" in model.snapshot.parameters
+        }
         models: dict[Strategy, Ranker] = {s: rankers[s] for s in STRATEGIES if s in rankers}
         seen = orders.seen_through
         return Lineup(

@@ -5,8 +5,8 @@ serial kernels run here, without the GIL.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from core.kernels import scan
 from core.kernels.scan import Mask
 from core.types import F32, I32
 from service.rec_ids import Strategy
+
+Array = TypeVar("Array", bound=np.ndarray[Any, Any])
 
 NOTHING: I32 = np.empty(0, np.int32)
 
@@ -221,16 +223,37 @@ def _found(item: I32, score: F32) -> Ranked:
 
 
 def rank_once() -> None:
-    """Reach every kernel that a slate may need, with three made-up items."""
-    factors = np.eye(3, dtype=np.float32)
-    ones = np.ones(3, np.float32)
-    own = Preferences(np.arange(2, dtype=np.int32), ones[:2], ones[:2], NOTHING)
-    pool = Pool(np.ones(3, np.bool_))
+    """Reach every kernel that a slate may need, with three made-up items in read-only arrays, as snapshots are."""
+    own = Preferences(np.arange(2, dtype=np.int32), _ones(2), _ones(2), NOTHING)
     losses: tuple[Loss, ...] = ("square", "logistic")
     for loss in losses:
         row = diagonalised(
-            factors, ones, negative_target=0.0, reg=1.0, nu=0.5, mean_count=1.0, loss=loss
+            np.eye(3, dtype=np.float32),
+            _ones(3),
+            negative_target=0.0,
+            reg=1.0,
+            nu=0.5,
+            mean_count=1.0,
+            loss=loss,
         )
-        model = FoldIn("fbgd", "", StructuredUsers(row), {})
-        model.best(Asker(own), pool, 2)
-        model.similar(0, pool, 2)
+        frozen = replace(
+            row,
+            item_factors=_frozen(row.item_factors),
+            negative=_frozen(row.negative),
+            gram=_frozen(row.gram),
+            item_sum=_frozen(row.item_sum),
+        )
+        model = FoldIn("fbgd", "", StructuredUsers(frozen), {})
+        # masks are shared and read-only, but for those that a filter makes
+        for allowed in (_frozen(np.ones(3, np.bool_)), np.ones(3, np.bool_)):
+            model.best(Asker(own), Pool(allowed), 2)
+            model.similar(0, Pool(allowed), 2)
+
+
+def _ones(n: int) -> F32:
+    return np.ones(n, np.float32)
+
+
+def _frozen(array: Array) -> Array:
+    array.flags.writeable = False
+    return array

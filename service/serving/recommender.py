@@ -78,6 +78,8 @@ class Answer:
     """Items that the filter left out."""
     place: Place | None
     """Where it ended; None at the end of the list."""
+    because: Sequence[Sequence[tuple[str, float]]] | None = None
+    """For each item the past ones that carry its score, if that was asked for."""
 
 
 class Recommender:
@@ -119,7 +121,10 @@ class Recommender:
         now = await self._known(asked)
         known = now if after is None else await self._as_of(asked, now, after.cut)
         asker = Asker(known.preferences, known.vectors)
-        made = await self._made(asked, now, lineup, lambda pool: slate(lineup, asker, pool, wanted))
+        categories = self._view.current.categories
+        made = await self._made(
+            asked, now, lineup, lambda pool: slate(lineup, asker, pool, wanted, categories)
+        )
         if asked.user is not None:
             for version, vector in asker.made.items():
                 self._users.remember(asked.user, known, version, vector)
@@ -165,7 +170,15 @@ class Recommender:
             made.time_ms,
             made.removed,
             _place(slate, newest, asked.after) if slate.more else None,
+            None if slate.because is None else await self._named(slate.because),
         )
+
+    async def _named(
+        self, because: Sequence[Sequence[tuple[int, float]]]
+    ) -> list[list[tuple[str, float]]]:
+        numbers = sorted({item for reasons in because for item, _ in reasons})
+        ids = dict(zip(numbers, await self._numbers.ids(numbers), strict=True))
+        return [[(ids[item], part) for item, part in reasons] for reasons in because]
 
     async def _known(self, asked: Asked) -> Known:
         if asked.user is not None:

@@ -1,16 +1,19 @@
 """An ordered answer: who asks, which ranker, from which items; then the best of them.
 
-Pure but for the clock it is given: nothing here waits or reads. ``recommender.py`` gathers what goes in.
+Nothing here waits or reads: ``recommender.py`` gathers what goes in. One slate uses one lineup throughout.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
 
+from core import slate as choices
 from core.batch.preferences import Preferences
-from core.types import F32, I32
+from core.mixture import DEPTH, SMOOTH, combine
+from core.types import F32, F64, I32
 from service.rec_ids import Strategy
 from service.serving.rankers import (
     NOTHING,
@@ -24,9 +27,21 @@ from service.serving.rankers import (
     chosen,
 )
 
+DEEP = 5
+"""Times as many items are ranked as are asked for where the answer is then chosen for variety."""
+SHALLOWEST = 200
+REASONS = 3
+"""Past items that explain a score."""
+LEAST_WEIGHT = 0.05
+"""Of the heaviest ranker: a lighter one moves nothing that is seen and is left out."""
+BEFORE_JUDGED = {"popular": 0.1, "trending": 0.1, "online": 0.5}
+"""Weights while nothing was judged; those of the models are 1."""
+
 _NONE: F32 = np.empty(0, np.float32)
 NOBODY = Asker(Preferences(NOTHING, _NONE, _NONE, NOTHING))
 """Somebody of whom nothing is known."""
+
+Categories = Callable[[Iterable[int]], list[list[str]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +49,11 @@ class Lineup:
     """What ranks at one moment."""
 
     models: Mapping[Strategy, Ranker]
-    """The rankers that may know an asker: the active models, the online model."""
+    """Those that may know an asker: the active models, the online model."""
     popular: Order
     trending: Order
     weights: Mapping[str, float] = field(default_factory=dict)
-    """Of the mixture."""
+    """Of the rankers in the mixture, as far as they were judged."""
 
     @property
     def n_items(self) -> int:
@@ -60,6 +75,15 @@ class Wanted:
     offset: int = 0
     model: Strategy | None = None
     blend: float = 0.0
+    diversity: float = 0.0
+    most: int | None = None
+    """Of one category."""
+    explain: bool = False
+
+    @property
+    def n(self) -> int:
+        """Return how many items are ranked."""
+        return self.offset + self.k
 
 
 class Pick(NamedTuple):
@@ -86,76 +110,206 @@ class Slate:
     """Why it is not the strategy that was asked for, or not personal."""
     more: bool
     """Whether items may be left."""
+    because: Sequence[Sequence[tuple[int, float]]] | None = None
+    """For each pick the past items that carry its score, if that was asked for."""
 
 
-def ranker_for(lineup: Lineup, asker: Asker, model: Strategy | None) -> tuple[Ranker, str | None]:
-    """Return what ranks for this asker, and why if it is not what was asked for."""
-    if model in {"popular", "trending"}:
-        return (lineup.popular if model == "popular" else lineup.trending), None
-    if model is not None and model not in lineup.models:
-        reason = f"no model of the strategy {model} is active: train one (POST /v1/retrain)"
-        return _first(lineup, asker) or lineup.popular, reason
-    wanted = lineup.models if model is None else {model: lineup.models[model]}
-    for ranker in wanted.values():
-        if ranker.knows(asker):
-            return ranker, None
-    if not lineup.models:
-        return lineup.popular, "no model is active yet: train one (POST /v1/retrain)"
-    reason = "nothing that the model could use is known of this user yet"
-    return _first(lineup, asker) or lineup.popular, reason
-
-
-def _first(lineup: Lineup, asker: Asker) -> Ranker | None:
-    return next((ranker for ranker in lineup.models.values() if ranker.knows(asker)), None)
-
-
-def slate(lineup: Lineup, asker: Asker, pool: Pool, wanted: Wanted) -> Slate:
-    """Return the best items of the pool for this asker."""
-    ranker, reason = ranker_for(lineup, asker, wanted.model)
-    n = wanted.offset + wanted.k
-    item, score = _ranked(ranker, lineup, asker, pool, wanted.blend, n)
-    picks = _picks(item, score, ranker.strategy)
-    if len(picks) < n and not isinstance(ranker, Order):
-        # what the model does not know yet comes after what it knows
-        rest = lineup.popular.best(asker, pool.without(np.sort(item)), n - len(picks))
-        picks += _picks(*rest, "popular")
-    return _slate(ranker, picks, wanted, reason)
-
-
-def _slate(
-    ranker: Ranker, picks: Sequence[Pick], wanted: Wanted, reason: str | None = None
+def slate(
+    lineup: Lineup, asker: Asker, pool: Pool, wanted: Wanted, categories: Categories
 ) -> Slate:
-    return Slate(
-        picks[wanted.offset :],
-        [pick.item for pick in picks[: wanted.offset]],
-        ranker.strategy,
-        ranker.version,
-        {} if isinstance(ranker, Order) else {ranker.strategy: ranker.version},
-        ranker.trained_through,
-        reason,
-        len(picks) == wanted.offset + wanted.k,
-    )
+    """Return the best items of the pool for this asker."""
+    rankers, reason = _rankers(lineup, asker, wanted.model)
+    varied = wanted.diversity > 0.0 or wanted.most is not None
+    n = max(DEEP * wanted.n, SHALLOWEST) if varied else wanted.n
+    picks = _ranked(rankers, lineup, asker, pool, wanted.blend, n)
+    if len(picks) < n and not isinstance(rankers[0], Order):
+        # what the models do not know yet comes after what they know
+        known = np.unique(np.array([pick.item for pick in picks], np.int32))
+        rest = lineup.popular.best(asker, pool.without(known), n - len(picks))
+        picks += _picks(*rest, "popular")
+    if varied:
+        picks = _varied(picks, _vectors_of(rankers), wanted, categories)
+    made = _slate(rankers, picks, wanted, reason)
+    if wanted.explain:
+        return replace(made, because=_because(rankers, asker, made.picks))
+    return made
 
 
 def similar(lineup: Lineup, item: int, pool: Pool, wanted: Wanted) -> Slate:
-    """Return the items of the pool that are most like an item; who likes it likes them."""
+    """Return the items of the pool that are most like an item: who likes it likes them."""
     asked = lineup.models.values() if wanted.model is None else [lineup.models.get(wanted.model)]
-    n = wanted.offset + wanted.k
     for ranker in asked:
         if isinstance(ranker, FoldIn) and ranker.has(item):
-            return _slate(ranker, _picks(*ranker.similar(item, pool, n), ranker.strategy), wanted)
+            found = ranker.similar(item, pool, wanted.n)
+            return _slate([ranker], _picks(*found, ranker.strategy), wanted, None)
     reason = "no active model knows this item: train one (POST /v1/retrain) once it has feedback"
-    picks = _picks(*lineup.popular.best(NOBODY, pool, n), "popular")
-    return _slate(lineup.popular, picks, wanted, reason)
+    found = lineup.popular.best(NOBODY, pool, wanted.n)
+    return _slate([lineup.popular], _picks(*found, "popular"), wanted, reason)
+
+
+# --- who ranks ----------------------------------------------------------------------------------------
+
+
+def _rankers(
+    lineup: Lineup, asker: Asker, model: Strategy | None
+) -> tuple[Sequence[Ranker], str | None]:
+    """Return what ranks for this asker, more than one for a mixture; and why if it is not what was asked for."""
+    everybodys: dict[Strategy, Ranker] = {"popular": lineup.popular, "trending": lineup.trending}
+    if model in everybodys:
+        return [everybodys[model]], None
+    own = {name: ranker for name, ranker in lineup.models.items() if ranker.knows(asker)}
+    if model in own:
+        return [own[model]], None
+    reason = _reason(lineup, model, len(own))
+    if not own:
+        return [lineup.popular], reason
+    return ([*own.values()] if len(own) == 1 else [*own.values(), *everybodys.values()]), reason
+
+
+def _reason(lineup: Lineup, model: Strategy | None, n_own: int) -> str | None:
+    if model not in {None, "mixture", *lineup.models}:
+        return f"no model of the strategy {model} is active: train one (POST /v1/retrain)"
+    if not lineup.models:
+        return "no model is active yet: train one (POST /v1/retrain)"
+    if n_own == 0 or model in lineup.models:
+        return "nothing that the model could use is known of this user yet"
+    alone = model == "mixture" and n_own == 1
+    return "a single ranker knows this user: there is nothing to mix" if alone else None
 
 
 def _ranked(
-    ranker: Ranker, lineup: Lineup, asker: Asker, pool: Pool, blend: float, n: int
-) -> Ranked:
+    rankers: Sequence[Ranker], lineup: Lineup, asker: Asker, pool: Pool, blend: float, n: int
+) -> list[Pick]:
+    if len(rankers) > 1:
+        return _mixed(rankers, lineup.weights, asker, pool, n)
+    [ranker] = rankers
     online = lineup.models.get("online")
-    if blend and online is not None and isinstance(ranker, FoldIn):
-        return chosen(blended(ranker.scores(asker), online.scores(asker), blend), pool, n)
-    return ranker.best(asker, pool, n)
+    if blend and online is not None and isinstance(ranker, FoldIn) and online.knows(asker):
+        scores = blended(ranker.scores(asker), online.scores(asker), blend)
+        return _picks(*chosen(scores, pool, n), ranker.strategy)
+    return _picks(*ranker.best(asker, pool, n), ranker.strategy)
+
+
+def _mixed(
+    rankers: Sequence[Ranker], judged: Mapping[str, float], asker: Asker, pool: Pool, n: int
+) -> list[Pick]:
+    """Combine the lists of the rankers that matter; each item names the one that speaks most for it."""
+    weights = {
+        r.strategy: judged.get(r.strategy, BEFORE_JUDGED.get(r.strategy, 1.0)) for r in rankers
+    }
+    heavy = [r for r in rankers if weights[r.strategy] >= LEAST_WEIGHT * max(weights.values())]
+    heavy.sort(key=lambda ranker: -weights[ranker.strategy])
+    lists = [ranker.best(asker, pool, max(n, DEPTH)) for ranker in heavy]
+    if len(heavy) == 1:
+        return _picks(*lists[0], heavy[0].strategy)[:n]
+    item, score = combine(lists, [weights[ranker.strategy] for ranker in heavy])
+    strategies = _loudest(heavy, lists, weights)
+    picks = [
+        Pick(number, value, strategies[number])
+        for number, value in zip(item.tolist(), score.tolist(), strict=True)
+    ]
+    if len(picks) < n:
+        # beyond the combined part the heaviest ranker goes on alone
+        rest = _picks(*lists[0], heavy[0].strategy)
+        picks += [
+            Pick(pick.item, 0.0, pick.strategy) for pick in rest if pick.item not in strategies
+        ]
+    return picks[:n]
+
+
+def _loudest(
+    rankers: Sequence[Ranker], lists: Sequence[Ranked], weights: Mapping[str, float]
+) -> dict[int, Strategy]:
+    """Return which ranker gives each item of the combined lists most of its score."""
+    said: dict[int, tuple[float, Strategy]] = {}
+    for ranker, (items, _) in zip(rankers, lists, strict=True):
+        for rank, item in enumerate(items[:DEPTH].tolist(), 1):
+            gain = weights[ranker.strategy] / (SMOOTH + rank)
+            if item not in said or gain > said[item][0]:
+                said[item] = (gain, ranker.strategy)
+    return {item: strategy for item, (_, strategy) in said.items()}
+
+
+# --- what becomes of the ranked items -----------------------------------------------------------------
+
+
+def _slate(
+    rankers: Sequence[Ranker], picks: Sequence[Pick], wanted: Wanted, reason: str | None
+) -> Slate:
+    versions = {r.strategy: r.version for r in rankers if not isinstance(r, Order)}
+    mixed = len(rankers) > 1
+    through: dict[int, int] = {}
+    for ranker in rankers:
+        # of a mixture what all of its models have seen
+        if ranker.strategy in versions or not versions:
+            for partition, sequence in ranker.trained_through.items():
+                through[partition] = min(sequence, through.get(partition, sequence))
+    return Slate(
+        picks[wanted.offset : wanted.n],
+        [pick.item for pick in picks[: wanted.offset]],
+        "mixture" if mixed else rankers[0].strategy,
+        _mixture_version(versions) if mixed else rankers[0].version,
+        versions,
+        through,
+        reason,
+        len(picks) >= wanted.n,
+    )
+
+
+def _mixture_version(versions: Mapping[str, str]) -> str:
+    """Return a version that changes when one of a mixture does."""
+    text = ",".join(f"{strategy}={versions[strategy]}" for strategy in sorted(versions))
+    return f"mixture-{blake2b(text.encode(), digest_size=16).hexdigest()}"
+
+
+def _varied(
+    picks: list[Pick], vectors: F32 | None, wanted: Wanted, categories: Categories
+) -> list[Pick]:
+    """Choose from the ranked items such that they differ, and at most so many are of one category."""
+    items = np.array([pick.item for pick in picks], np.int32)
+    # their order, not their scores: those of different strategies do not compare
+    score = -np.arange(items.size, dtype=np.float32)
+    near = None
+    if vectors is not None and wanted.diversity > 0.0:
+        near = np.zeros((items.size, vectors.shape[1]), np.float32)
+        known = items < len(vectors)
+        near[known] = vectors[items[known]]
+    taken = choices.choose(
+        score,
+        wanted.n,
+        vectors=near,
+        diversity=wanted.diversity if near is not None else 0.0,
+        groups=None if wanted.most is None else categories(items.tolist()),
+        most=wanted.most,
+    )
+    return [picks[at] for at in taken.tolist()]
+
+
+def _vectors_of(rankers: Sequence[Ranker]) -> F32 | None:
+    return next((r.item_factors for r in rankers if isinstance(r, FoldIn)), None)
+
+
+def _because(
+    rankers: Sequence[Ranker], asker: Asker, picks: Sequence[Pick]
+) -> list[list[tuple[int, float]]]:
+    """Return of each pick the past items that carry most of its score in the model that ranked it."""
+    model = next((ranker for ranker in rankers if isinstance(ranker, FoldIn)), None)
+    if model is None or not model.knows(asker):
+        return [[] for _ in picks]
+    own = asker.preferences.within(model.n_items)
+    known = [pick.item for pick in picks if pick.item < model.n_items]
+    items = np.array(known, np.int32)
+    parts = choices.explain(model.users.row, own.item_ix, own.weight, own.target, items)
+    found = {
+        item: _heaviest(own.item_ix, part)
+        for item, part in zip(known, parts.contribution, strict=True)
+    }
+    return [found.get(pick.item, []) for pick in picks]
+
+
+def _heaviest(items: I32, parts: F64) -> list[tuple[int, float]]:
+    best = np.argsort(-parts, kind="stable")[:REASONS]
+    return [(int(items[at]), float(parts[at])) for at in best if parts[at] > 0.0]
 
 
 def _picks(item: I32, score: F32, strategy: Strategy) -> list[Pick]:

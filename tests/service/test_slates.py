@@ -1,0 +1,215 @@
+"""Slates of random worlds: what scoring every item and sorting would give, with every way of leaving items out."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.batch.ocmf_users import StructuredUsers
+from core.batch.preferences import Preferences
+from core.mixture import combine
+from service.serving.rankers import NOTHING, Asker, FoldIn, Order, Pool, rank_once
+from service.serving.slates import NOBODY, Lineup, Wanted, similar, slate
+from tests.models import objective
+
+
+def fold_in(n_items: int, seed: int = 0, strategy: str = "fbgd") -> FoldIn:
+    made = objective(n_items, 4, seed=seed)
+    return FoldIn(strategy, f"{strategy}-{seed}", StructuredUsers(made), {0: 7})  # type: ignore[arg-type]
+
+
+def order(strategy: str, items: list[int]) -> Order:
+    scores = np.arange(len(items), 0, -1).astype(np.float32)
+    return Order(strategy, (np.array(items, np.int32), scores), {0: 9})  # type: ignore[arg-type]
+
+
+def lineup(*models: FoldIn, popular: list[int] = [], **more: object) -> Lineup:  # noqa: B006
+    found = {model.strategy: model for model in models}
+    return Lineup(found, order("popular", popular), order("trending", popular[::-1]), **more)  # type: ignore[arg-type]
+
+
+def asker(items: list[int]) -> Asker:
+    own = np.unique(np.array(items, np.int32))
+    ones = np.ones(own.size, np.float32)
+    return Asker(Preferences(own, ones, ones, own))
+
+
+def no_categories(numbers: object) -> list[list[str]]:
+    raise AssertionError("nobody asked for categories")
+
+
+def everything(n: int) -> Pool:
+    return Pool(np.ones(n, np.bool_))
+
+
+def picked(*args: object, **more: object) -> list[int]:
+    return [pick.item for pick in slate(*args, no_categories, **more).picks]  # type: ignore[arg-type]
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 60),
+    later=st.integers(0, 5),
+    k=st.integers(1, 70),
+    offset=st.integers(0, 10),
+    listed=st.booleans(),
+)
+def test_a_slate_is_what_scoring_everything_gives(
+    seed: int, n: int, later: int, k: int, offset: int, listed: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    model = fold_in(n, seed)
+    own = np.flatnonzero(rng.random(n) < 0.3).astype(np.int32)
+    target = (rng.random(own.size) < 0.8).astype(np.float32)
+    weight = rng.uniform(0.5, 2.0, own.size).astype(np.float32)
+    everyone = n + later
+    allowed = rng.random(everyone) < 0.8
+    excluded = np.union1d(own, rng.integers(0, everyone, 3)).astype(np.int32)
+    candidates = np.flatnonzero(rng.random(everyone) < 0.5).astype(np.int32) if listed else None
+    popular = rng.permutation(everyone)[: everyone // 2].tolist()
+
+    me = Asker(Preferences(own, weight, target, own))
+    made = slate(
+        lineup(model, popular=popular),
+        me,
+        Pool(allowed, excluded, candidates),
+        Wanted(k, offset),
+        no_categories,
+    )
+
+    may = set(np.flatnonzero(allowed).tolist()) - set(excluded.tolist())
+    if candidates is not None:
+        may &= set(candidates.tolist())
+    known = own.size > 0
+    score = model.item_factors @ model.users.row.vector(own, weight, target) if known else []
+    first = sorted((y for y in may if known and y < n), key=lambda y: (-score[y], y))
+    rest = sorted(may - set(first), key=lambda y: (popular.index(y) if y in popular else 999, y))
+    assert [pick.item for pick in made.picks] == [*first, *rest][offset : offset + k]
+    assert [pick.strategy for pick in made.picks] == (
+        ["fbgd"] * len(first) + ["popular"] * len(rest)
+    )[offset : offset + k]
+    assert made.more == (len(may) >= offset + k)
+    assert list(made.skipped) == [*first, *rest][:offset]
+
+
+def test_the_pages_of_a_list_make_the_list() -> None:
+    models, me = lineup(fold_in(50), popular=[3, 4]), asker([1, 2])
+    whole = picked(models, me, everything(50), Wanted(50))
+    assert sorted(whole) == list(range(50))
+    assert whole[20:30] == picked(models, me, everything(50), Wanted(10, offset=20))
+    shown = np.sort(np.array(whole[:20], np.int32))
+    rest = Pool(np.ones(50, np.bool_), shown)
+    assert whole[20:30] == picked(models, me, rest, Wanted(10))
+
+
+def test_who_ranks_follows_from_what_is_known_and_asked_for() -> None:
+    two = fold_in(9), fold_in(9, 1, "ocmf")
+    one, both, none = lineup(two[0]), lineup(*two), lineup()
+    known, cold = asker([1]), NOBODY
+
+    def ranks(models: Lineup, me: Asker, model: str | None = None) -> tuple[str, bool]:
+        made = slate(models, me, everything(9), Wanted(3, model=model), no_categories)  # type: ignore[arg-type]
+        return made.strategy, made.reason is not None
+
+    assert ranks(one, known) == ("fbgd", False)
+    assert ranks(both, known) == ("mixture", False)
+    assert ranks(both, known, "ocmf") == ("ocmf", False)
+    assert ranks(one, known, "ocmf") == ("fbgd", True)
+    assert ranks(one, known, "mixture") == ("fbgd", True)
+    assert ranks(both, cold) == ranks(both, cold, "fbgd") == ("popular", True)
+    assert ranks(none, known) == ranks(none, known, "online") == ("popular", True)
+    assert ranks(both, known, "trending") == ranks(none, cold, "trending") == ("trending", False)
+
+
+def test_a_user_of_items_beyond_the_model_is_cold_to_it() -> None:
+    made = slate(lineup(fold_in(5)), asker([7]), everything(9), Wanted(3), no_categories)
+    assert made.strategy == "popular"
+
+
+def test_a_mixture_combines_the_lists_of_the_rankers_that_matter() -> None:
+    a, b = fold_in(30), fold_in(30, 1, "ocmf")
+    me, pool = asker([1]), Pool(np.ones(30, np.bool_), np.array([1], np.int32))
+    popular = list(range(30))
+    weights = {"fbgd": 0.6, "ocmf": 0.38, "popular": 0.01, "trending": 0.01}
+    models = lineup(a, b, popular=popular, weights=weights)
+    made = slate(models, me, pool, Wanted(29), no_categories)
+    expected = combine([a.best(me, pool, 100), b.best(me, pool, 100)], [0.6, 0.38])
+    assert [pick.item for pick in made.picks] == expected[0].tolist()
+    assert {pick.strategy for pick in made.picks} == {"fbgd", "ocmf"}
+    assert made.version.startswith("mixture-")
+    assert made.versions == {"fbgd": a.version, "ocmf": b.version}
+    swapped = slate(lineup(a, fold_in(30, 2, "ocmf")), me, pool, Wanted(1), no_categories)
+    assert swapped.version != made.version
+
+
+def test_a_mixture_of_one_heavy_ranker_is_that_ranker() -> None:
+    a, b = fold_in(30), fold_in(30, 1, "ocmf")
+    weights = {"fbgd": 0.96, "ocmf": 0.02, "popular": 0.01, "trending": 0.01}
+    me = asker([1])
+    made = slate(lineup(a, b, weights=weights), me, everything(30), Wanted(30), no_categories)
+    assert [pick.item for pick in made.picks] == a.best(me, everything(30), 30)[0].tolist()
+
+
+def test_a_mixture_goes_on_beyond_the_combined_part() -> None:
+    a, b = fold_in(400), fold_in(400, 1, "ocmf")
+    whole = picked(lineup(a, b), asker([1]), everything(400), Wanted(400))
+    assert sorted(whole) == list(range(400))
+
+
+def test_at_most_so_many_of_a_category() -> None:
+    def categories(numbers: object) -> list[list[str]]:
+        return [["even" if number % 2 == 0 else "odd"] for number in numbers]  # type: ignore[attr-defined]
+
+    models, me = lineup(fold_in(40)), asker([1])
+    made = slate(models, me, everything(40), Wanted(10, most=5), categories)
+    items = [pick.item for pick in made.picks]
+    assert sum(item % 2 for item in items) == 5
+    best = picked(models, me, everything(40), Wanted(40))
+    assert items == sorted(items, key=best.index)
+
+
+def test_diversity_begins_with_the_best_and_lowers_likeness() -> None:
+    model, me = fold_in(300), asker([1, 2, 3])
+    unit = model.item_factors / np.linalg.norm(model.item_factors, axis=1, keepdims=True)
+
+    def likeness(items: list[int]) -> float:
+        near = unit[items] @ unit[items].T
+        return float(near[np.triu_indices(len(items), 1)].mean())
+
+    plain = picked(lineup(model), me, everything(300), Wanted(10))
+    varied = picked(lineup(model), me, everything(300), Wanted(10, diversity=0.7))
+    assert plain[0] == varied[0]
+    assert likeness(varied) < likeness(plain)
+
+
+def test_reasons_are_parts_of_the_score() -> None:
+    model, me = fold_in(30), asker([1, 2])
+    made = slate(lineup(model), me, everything(30), Wanted(30, explain=True), no_categories)
+    assert made.because is not None
+    for pick, reasons in zip(made.picks, made.because, strict=True):
+        assert all(part > 0 for _, part in reasons)
+        if len(reasons) == 2:
+            assert sum(part for _, part in reasons) == pytest.approx(pick.score, abs=1e-4)
+    cold = slate(lineup(model), NOBODY, everything(30), Wanted(3, explain=True), no_categories)
+    assert cold.because == [[], [], []]
+
+
+def test_similar_items_are_nearest_by_direction() -> None:
+    model = fold_in(30)
+    pool = Pool(np.ones(30, np.bool_), np.array([4], np.int32))
+    made = similar(lineup(model), 4, pool, Wanted(5))
+    unit = model.item_factors / np.linalg.norm(model.item_factors, axis=1, keepdims=True)
+    cosine = unit @ unit[4]
+    cosine[4] = -np.inf
+    assert [pick.item for pick in made.picks] == np.argsort(-cosine, kind="stable")[:5].tolist()
+    unknown = similar(lineup(model, popular=[2]), 31, everything(32), Wanted(1))
+    assert (unknown.strategy, unknown.picks[0].item) == ("popular", 2)
+    assert unknown.reason is not None
+
+
+def test_an_empty_world_has_an_empty_slate() -> None:
+    assert picked(lineup(), NOBODY, Pool(np.empty(0, np.bool_), NOTHING), Wanted(10)) == []
+
+
+def test_warming_up_reaches_the_kernels() -> None:
+    rank_once()
