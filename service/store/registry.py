@@ -19,7 +19,7 @@ import redis
 
 from core.errors import SnapshotFormat
 from core.snapshot import Snapshot, blob, blob_bytes, version_of
-from service.errors import NotFound, StoreUnavailable, VersionConflict
+from service.errors import Conflict, NotFound, StoreUnavailable, VersionConflict
 from service.store.connection import store_errors
 from service.store.keys import NamespaceKeys
 
@@ -194,11 +194,11 @@ class Registry:
     def set_active(
         self, strategy: str, version: str, *, expected: str | None, who: str, why: str
     ) -> None:
-        """Let a version serve; VersionConflict if not ``expected`` serves now, or if another is pinned."""
+        """Let a version serve; VersionConflict if not ``expected`` serves now, or another is pinned."""
         self._activate(strategy, version, expected or "", "promoted", who, why)
 
     def roll_back(self, strategy: str, *, who: str, why: str) -> str:
-        """Let the version serve that served before, and return it; VersionConflict if there is none."""
+        """Let the version serve that served before, and return it; Conflict if there is none, VersionConflict if one is pinned."""
         keys = self._keys
         names = [
             keys.models,
@@ -211,13 +211,18 @@ class Registry:
             _ROLL_BACK, names, strategy, _bounded(who), _bounded(why), KEPT_CHANGES
         )
         if outcome == b"none":
-            raise VersionConflict(
-                f"no earlier version of {strategy} is left to go back to: promote one that "
-                "`hedgerow models list` shows",
-                code="no_earlier_version",
-            )
+            raise _no_earlier(strategy)
         _refuse_pinned(outcome, strategy, version.decode())
         return str(version.decode())
+
+    def only_strategy(self) -> str:
+        """Return the one strategy for which a model serves; Conflict if there is none, or another."""
+        active = sorted(self.active())
+        if len(active) == 1:
+            return active[0]
+        if active:
+            raise Conflict(f"several strategies are active, name one: {', '.join(active)}")
+        raise _no_earlier("any strategy")
 
     def pin(self, version: str, who: str, why: str) -> None:
         """Let a version serve and stay, until it is unpinned; VersionConflict if another one is pinned."""
@@ -342,6 +347,14 @@ def _refuse_pinned(outcome: bytes, strategy: str, version: str) -> None:
         raise VersionConflict(
             f"version {version} of {strategy} is pinned: unpin it first", code="model_pinned"
         )
+
+
+def _no_earlier(strategy: str) -> Conflict:
+    return Conflict(
+        f"no earlier version of {strategy} is left to go back to: promote one of those that "
+        "`hedgerow models list` shows",
+        code="no_earlier_version",
+    )
 
 
 def _change(name: bytes, fields: Mapping[bytes, bytes]) -> ModelChange:

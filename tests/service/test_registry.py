@@ -10,7 +10,7 @@ import redis
 
 from core.errors import SnapshotFormat
 from core.snapshot import Snapshot, blob, mapped
-from service.errors import NotFound, StoreUnavailable, VersionConflict
+from service.errors import Conflict, NotFound, StoreUnavailable, VersionConflict
 from service.store import registry as registry_module
 from service.store.connection import connect
 from service.store.keys import NamespaceKeys
@@ -205,7 +205,7 @@ def test_rolling_back_goes_back_step_by_step(registry: Registry) -> None:
     assert registry.active() == {"fbgd": c}
     assert registry.roll_back("fbgd", who="me", why="") == b
     assert registry.roll_back("fbgd", who="me", why="") == a
-    with pytest.raises(VersionConflict, match="no earlier version of fbgd") as refused:
+    with pytest.raises(Conflict, match="no earlier version of fbgd") as refused:
         registry.roll_back("fbgd", who="me", why="")
     assert refused.value.code == "no_earlier_version"
     assert registry.active() == {"fbgd": a}

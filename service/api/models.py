@@ -1,0 +1,136 @@
+"""The registry for operators: which models there are, which serve, and changing that."""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Path, Query
+
+from service.api.documentation import problems
+from service.api.model_schemas import (
+    Change,
+    Model,
+    Models,
+    ModelStrategy,
+    Reason,
+    RollBack,
+    Why,
+    shown_change,
+    shown_model,
+    shown_served,
+)
+from service.api.routing import Caller, Route, Runtime
+from service.api.schemas import Page
+from service.store.registry import Registry
+
+router = APIRouter(route_class=Route, tags=["models"])
+
+Version = Annotated[str, Path(max_length=64, description="The model's version, whole.")]
+StrategyFilter = Annotated[
+    ModelStrategy | None, Query(description="Only the models of this strategy.")
+]
+ChangeLimit = Annotated[int, Query(ge=1, le=1_000, description="Most changes, the newest ones.")]
+WhyQuery = Annotated[Why, Query(description="Kept with who and when.")]
+ReasonInput = Annotated[
+    Reason | None, Body(openapi_examples={"why": {"value": {"why": "fewer complaints"}}})
+]
+RollBackInput = Annotated[
+    RollBack | None,
+    Body(openapi_examples={"fbgd": {"value": {"strategy": "fbgd", "why": "complaints"}}}),
+]
+
+
+@router.get("/v1/models", summary="List models")
+async def get_models(runtime: Runtime, strategy: StrategyFilter = None) -> Models:
+    """The newest first, with their metrics, what the gate said, and which serve.
+
+    `served` is what the process that answers has loaded: a promotion reaches every process within a second.
+    """
+    registry = runtime.registry
+    records = await asyncio.to_thread(registry.records, strategy)
+    active, pinned = await asyncio.to_thread(_pointers, registry)
+    return Models(
+        items=[shown_model(record, active, pinned) for record in records],
+        next_cursor=None,
+        active=active,
+        pinned=pinned,
+        served=shown_served(runtime.active.current),
+    )
+
+
+@router.get("/v1/models/changes", summary="List changes of what serves")
+async def get_model_changes(runtime: Runtime, limit: ChangeLimit = 100) -> Page[Change]:
+    """Who changed what serves, when and why, the newest first; the gate is `trainer`."""
+    changes = await asyncio.to_thread(runtime.registry.changes, limit)
+    return Page(items=[shown_change(change) for change in changes], next_cursor=None)
+
+
+@router.post(
+    "/v1/models/rollback", summary="Go back to the model before", responses=problems(400, 409, 413)
+)
+async def post_rollback(runtime: Runtime, caller: Caller, body: RollBackInput = None) -> Model:
+    """The version that served before serves again; repeated, the one before that.
+
+    409 `no_earlier_version` if none is left, 409 `model_pinned` if the active one is pinned.
+    """
+    order = body or RollBack()
+    return await asyncio.to_thread(_rolled_back, runtime.registry, order, caller)
+
+
+@router.post(
+    "/v1/models/{version}/promote",
+    summary="Let a model serve",
+    responses=problems(400, 404, 409, 413),
+)
+async def post_promote(
+    runtime: Runtime, caller: Caller, version: Version, body: ReasonInput = None
+) -> Model:
+    """It serves its strategy instead of the active version, whatever the gate said.
+
+    409 `model_pinned` if another version is pinned. The next training may replace it: pin it to keep it.
+    """
+    why = (body or Reason()).why
+    return await asyncio.to_thread(_promoted, runtime.registry, version, caller, why)
+
+
+@router.put(
+    "/v1/models/{version}/pin", summary="Pin a model", responses=problems(400, 404, 409, 413)
+)
+async def put_pin(
+    runtime: Runtime, caller: Caller, version: Version, body: ReasonInput = None
+) -> Model:
+    """It serves its strategy and stays, whatever is trained, until it is unpinned; it is never removed.
+
+    409 `model_pinned` if another version is.
+    """
+    why = (body or Reason()).why
+    await asyncio.to_thread(runtime.registry.pin, version, caller, why)
+    return await asyncio.to_thread(_shown, runtime.registry, version)
+
+
+@router.delete("/v1/models/{version}/pin", summary="Unpin a model", responses=problems(404))
+async def delete_pin(
+    runtime: Runtime, caller: Caller, version: Version, why: WhyQuery = ""
+) -> Model:
+    """It goes on serving; the next training may replace it. Unpinning what is not pinned changes nothing."""
+    await asyncio.to_thread(runtime.registry.unpin, version, caller, why)
+    return await asyncio.to_thread(_shown, runtime.registry, version)
+
+
+def _pointers(registry: Registry) -> tuple[dict[str, str], dict[str, str]]:
+    return registry.active(), registry.pins()
+
+
+def _shown(registry: Registry, version: str) -> Model:
+    return shown_model(registry.record(version), *_pointers(registry))
+
+
+def _promoted(registry: Registry, version: str, who: str, why: str) -> Model:
+    strategy = registry.record(version).strategy
+    expected = registry.active().get(strategy)
+    registry.set_active(strategy, version, expected=expected, who=who, why=why)
+    return _shown(registry, version)
+
+
+def _rolled_back(registry: Registry, order: RollBack, who: str) -> Model:
+    strategy = order.strategy or registry.only_strategy()
+    return _shown(registry, registry.roll_back(strategy, who=who, why=order.why))
