@@ -1,5 +1,6 @@
 """Options and small things that several verbs share."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -36,6 +37,15 @@ def verb() -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
+
+
+def moment(time_ms: int) -> str:
+    """Return a moment as tables show it.
+
+    >>> moment(1_795_003_200_000)
+    '2026-11-18 12:00:00Z'
+    """
+    return f"{datetime.fromtimestamp(time_ms // 1_000, UTC):%Y-%m-%d %H:%M:%SZ}"
 
 
 def given_redis(settings: Settings, role: str) -> str:

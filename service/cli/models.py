@@ -1,0 +1,181 @@
+"""`hedgerow models list|changes|promote|pin|unpin|rollback`: straight in the store, so it works while no api runs."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from service.cli import options
+from service.cli.store import open_store, say
+from service.errors import NotFound
+from service.settings import load_settings
+from service.store.connection import connect
+from service.store.registry import ModelRecord, Registry
+
+WHO = "command line"
+SHOWN = 12
+"""Characters of a version that a table shows; as many as make it unique can be given."""
+
+Version = Annotated[
+    str, typer.Argument(help="A version of `hedgerow models list`, or how it begins.")
+]
+Why = Annotated[str, typer.Option(help="Kept with who and when.")]
+Strategy = Annotated[
+    str | None, typer.Argument(help="fbgd, ocmf, exmlds or ordinal; needed if several are active.")
+]
+
+app = options.verb()
+
+
+@app.callback()
+def models() -> None:
+    """List the trained models and decide which of them serve."""
+
+
+@app.command("list")
+def list_models(data_dir: options.DataDir = None, as_json: options.Json = False) -> None:
+    """List all models, the newest first."""
+    with _registry(data_dir) as registry:
+        records, active, pinned = registry.records(), registry.active(), registry.pins()
+    shown = [_shown(record, active, pinned) for record in records]
+    if as_json:
+        typer.echo(json.dumps(shown))
+        return
+    table = Table("version", "model", "created", "gate", "ndcg@10", "MB", "")
+    for record, model in zip(records, shown, strict=True):
+        table.add_row(*_row(record, model))
+    Console().print(table if shown else "no models yet: `hedgerow retrain` makes the first one")
+
+
+@app.command()
+def changes(
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="The newest so many.")] = 20,
+    data_dir: options.DataDir = None,
+    as_json: options.Json = False,
+) -> None:
+    """List who changed what serves, when and why."""
+    with _registry(data_dir) as registry:
+        found = registry.changes(limit)
+    if as_json:
+        typer.echo(json.dumps([asdict(change) for change in found]))
+        return
+    table = Table("when", "what", "strategy", "version", "before", "who", "why")
+    for change in found:
+        before = (change.before or "")[:SHOWN]
+        at, version = options.moment(change.at_ms), change.version[:SHOWN]
+        table.add_row(at, change.action, change.strategy, version, before, change.who, change.why)
+    Console().print(table if found else "nothing was ever promoted")
+
+
+@app.command()
+def promote(
+    version: Version,
+    why: Why = "",
+    data_dir: options.DataDir = None,
+    as_json: options.Json = False,
+) -> None:
+    """Let a model serve instead of the active one of its strategy, whatever the gate said."""
+    with _registry(data_dir) as registry:
+        record = _named(registry, version)
+        expected = registry.active().get(record.strategy)
+        registry.set_active(record.strategy, record.version, expected=expected, who=WHO, why=why)
+        _tell(registry, record.version, as_json=as_json)
+
+
+@app.command()
+def pin(
+    version: Version,
+    why: Why = "",
+    data_dir: options.DataDir = None,
+    as_json: options.Json = False,
+) -> None:
+    """Let a model serve and stay, whatever is trained, until it is unpinned."""
+    with _registry(data_dir) as registry:
+        record = _named(registry, version)
+        registry.pin(record.version, WHO, why)
+        _tell(registry, record.version, as_json=as_json)
+
+
+@app.command()
+def unpin(
+    version: Version,
+    why: Why = "",
+    data_dir: options.DataDir = None,
+    as_json: options.Json = False,
+) -> None:
+    """Let the next training replace a model again; it goes on serving until then."""
+    with _registry(data_dir) as registry:
+        record = _named(registry, version)
+        registry.unpin(record.version, WHO, why)
+        _tell(registry, record.version, as_json=as_json)
+
+
+@app.command()
+def rollback(
+    strategy: Strategy = None,
+    why: Why = "",
+    data_dir: options.DataDir = None,
+    as_json: options.Json = False,
+) -> None:
+    """Let the model serve again that served before; repeated, the one before that."""
+    with _registry(data_dir) as registry:
+        name = strategy or registry.only_strategy()
+        _tell(registry, registry.roll_back(name, who=WHO, why=why), as_json=as_json)
+
+
+@contextmanager
+def _registry(data_dir: Path | None) -> Iterator[Registry]:
+    settings = load_settings(data_dir=data_dir)
+    with open_store(settings) as url, connect(url, role="models") as client:
+        yield Registry(client, settings.namespace)
+
+
+def _named(registry: Registry, version: str) -> ModelRecord:
+    """Return the model whose version begins so."""
+    found = [record for record in registry.records() if record.version.startswith(version)]
+    if len(found) != 1:
+        problem = f"{len(found)} models begin" if found else "there is no model that begins"
+        raise NotFound(f"{problem} with {version!r}: `hedgerow models list` shows all")
+    return found[0]
+
+
+def _tell(registry: Registry, version: str, *, as_json: bool) -> None:
+    """Say what became of a model."""
+    record, active, pinned = registry.record(version), registry.active(), registry.pins()
+    model = _shown(record, active, pinned)
+    if as_json:
+        typer.echo(json.dumps(model))
+        return
+    say(f"{record.strategy}: {version[:SHOWN]} {_state(model) or 'does not serve'}")
+
+
+def _shown(record: ModelRecord, active: dict[str, str], pinned: dict[str, str]) -> dict[str, Any]:
+    return asdict(record) | {
+        "active": active.get(record.strategy) == record.version,
+        "pinned": pinned.get(record.strategy) == record.version,
+    }
+
+
+def _state(model: dict[str, Any]) -> str:
+    if model["pinned"]:
+        return "active, pinned"
+    return "active" if model["active"] else ""
+
+
+def _row(record: ModelRecord, model: dict[str, Any]) -> list[str]:
+    ndcg = record.metrics.get("ndcg@10")
+    return [
+        record.version[:SHOWN],
+        record.model,
+        options.moment(record.created_ms),
+        str(record.decision.get("outcome", "")).replace("_", " "),
+        "" if ndcg is None else f"{ndcg:.4f}",
+        f"{record.bytes / 2**20:.1f}",
+        _state(model),
+    ]

@@ -1,0 +1,99 @@
+"""`hedgerow models`: an operator decides what serves, with or without a running api."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import redis
+from click.testing import Result
+from typer.testing import CliRunner
+
+from service.cli.models import app
+from service.errors import Conflict, NotFound
+from service.store.connection import connect
+from service.store.registry import Registry
+from tests.models import activated, published
+
+
+class Operator:
+    """Types commands."""
+
+    def __init__(self, redis_url: str, namespace: str) -> None:
+        self._settings = {"HEDGEROW_REDIS_URL": redis_url, "HEDGEROW_NAMESPACE": namespace}
+
+    def __call__(self, *arguments: str) -> Result:
+        return CliRunner().invoke(app, arguments, env=self._settings | {"COLUMNS": "200"})
+
+    def json(self, *arguments: str) -> Any:
+        result = self(*arguments, "--json")
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+
+@pytest.fixture
+def operator(redis_url: str, namespace: str) -> Operator:
+    return Operator(redis_url, namespace)
+
+
+@pytest.fixture
+def registry(redis_url: str, namespace: str) -> Iterator[Registry]:
+    client: redis.Redis
+    with connect(redis_url, role="test") as client:
+        yield Registry(client, namespace)
+
+
+def test_nothing_trained_says_what_to_do(operator: Operator) -> None:
+    assert "hedgerow retrain" in operator("list").stdout
+    assert "nothing was ever promoted" in operator("changes").stdout
+    assert (operator.json("list"), operator.json("changes")) == ([], [])
+
+
+def test_models_are_listed_with_what_serves(operator: Operator, registry: Registry) -> None:
+    old, new = activated(registry, seed=1), published(registry, seed=2)
+    listed = operator.json("list")
+    assert [(one["version"], one["active"], one["pinned"]) for one in listed] == [
+        (new.version, False, False),
+        (old.version, True, False),
+    ]
+    table = operator("list").stdout
+    assert old.version[:12] in table
+    assert "0.2500" in table
+
+
+def test_a_version_is_named_by_how_it_begins(operator: Operator, registry: Registry) -> None:
+    old, new = activated(registry, seed=1).version, published(registry, seed=2).version
+    promoted = operator.json("promote", new[:12], "--why", "by hand")
+    assert (promoted["version"], promoted["active"]) == (new, True)
+    assert operator.json("rollback", "--why", "back")["version"] == old
+    assert operator.json("pin", new[:12])["pinned"] is True
+    unpinned = operator.json("unpin", new[:12])
+    assert (unpinned["active"], unpinned["pinned"]) == (True, False)
+    said = [(one["action"], one["who"], one["why"]) for one in operator.json("changes")]
+    assert said == [
+        ("unpinned", "command line", ""),
+        ("pinned", "command line", ""),
+        ("rolled_back", "command line", "back"),
+        ("promoted", "command line", "by hand"),
+        ("promoted", "a test", ""),
+    ]
+    assert "rolled_back" in operator("changes").stdout
+
+
+def test_what_was_done_is_said(operator: Operator, registry: Registry) -> None:
+    version = published(registry).version
+    assert f"{version[:12]} active" in operator("promote", version).stderr
+    assert f"{version[:12]} active, pinned" in operator("pin", version).stderr
+
+
+def test_a_version_that_is_not_unique_is_refused(operator: Operator, registry: Registry) -> None:
+    for seed in range(17):
+        published(registry, seed=seed)
+    first = [record.version[0] for record in registry.records()]
+    twice = next(digit for digit in first if first.count(digit) > 1)
+    several, none = operator("promote", twice).exception, operator("pin", "x").exception
+    assert isinstance(several, NotFound)
+    assert f"models begin with {twice!r}" in str(several)
+    assert isinstance(none, NotFound)
+    assert "there is no model that begins with 'x'" in str(none)
+    assert isinstance(operator("rollback").exception, Conflict)
