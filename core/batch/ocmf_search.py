@@ -11,7 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from core import ranking_metrics
+from core.batch.features import FeatureMap
 from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ocmf_users import users_of
 from core.batch.ranker import rank
 from core.batch.search import Axis, Budget, Outcome, Search
 from core.batch.weighting import mean_count
@@ -36,13 +38,18 @@ class _Split:
     """One validation split with the users that judge."""
 
     def __init__(
-        self, pairs: Interactions, similar: sp.csr_array | None, rng: np.random.Generator
+        self,
+        pairs: Interactions,
+        similar: sp.csr_array | None,
+        features: Any,
+        rng: np.random.Generator,
     ) -> None:
         self.fit, held = split_within_users(pairs, HELD_OUT, rng)
         users = np.flatnonzero(held.user_counts)
         judges: I64 = np.sort(rng.permutation(users)[: _judges(pairs)])
         self.seen, self.held = self.fit.rows(judges), held.rows(judges)
-        self.judges, self.similar = judges, similar
+        self.judges, self.similar, self.features = judges, similar, features
+        self._feature_map = FeatureMap()
 
     def curve(
         self, config: OcmfConfig, give_up: Callable[[list[float]], bool] = lambda curve: False
@@ -54,12 +61,19 @@ class _Split:
             curve.append(self._score(model))
             return give_up(curve)
 
-        Ocmf(config).fit(self.fit, graph=self.similar, on_round=on_round)
+        known = None if self.features is None else self._feature_map.transform(self.features)
+        Ocmf(config).fit(self.fit, graph=self.similar, features=known, on_round=on_round)
         return curve
 
     def _score(self, model: Ocmf) -> float:
         """Return the mean ndcg of the judges."""
-        ids, _ = rank(model.trained_users[self.judges], model.item_factors, self.seen, DEPTH)
+        vectors, items = model.trained_users[self.judges], model.item_factors
+        if self.features is not None:
+            # what they have counts beside what they are
+            users = users_of(model, self._feature_map)
+            described = users.described(self.features[self.judges])
+            vectors, items = users.vectors(self.seen, described=described), users.row.item_factors
+        ids, _ = rank(vectors, items, self.seen, DEPTH)
         return float(ranking_metrics.ndcg(ranking_metrics.hits(ids, self.held), DEPTH).mean())
 
 
@@ -69,20 +83,21 @@ def search(
     budget: Budget,
     *,
     similar: sp.csr_array | None = None,
+    features: Any = None,
     fixed: frozenset[str] = frozenset(),
     on_trial: Callable[[float], None] = lambda share: None,
 ) -> OcmfConfig:
     """Return the settings found within the budget; those named in ``fixed`` stay as ``base`` has them.
 
-    ``similar`` (``graph.similarity``) adds the strength of the graph to what is searched. A budget of 0 returns
-    rough settings for data of this size, untested.
+    ``similar`` (``graph.similarity``) adds the strength of the graph to what is searched; ``features`` (users, d)
+    describe the users. A budget of 0 returns rough settings for data of this size, untested.
     """
     start = replace(base, **{k: v for k, v in rough(pairs, base).items() if k not in fixed})
     axes = [axis for axis in axes_for(pairs, similar) if axis.name not in fixed]
     if budget.seconds <= 0.0 or not axes:
         return start
     rng = np.random.default_rng([base.seed, 4])
-    splits = _splits(pairs, similar, rng)
+    splits = _splits(pairs, similar, features, rng)
 
     def objective(settings: dict[str, Any], best: float) -> Outcome:
         return _judge(splits, replace(start, **settings), exact="rounds" in fixed)
@@ -130,7 +145,7 @@ def _judges(pairs: Interactions) -> int:
 
 
 def _splits(
-    pairs: Interactions, similar: sp.csr_array | None, rng: np.random.Generator
+    pairs: Interactions, similar: sp.csr_array | None, features: Any, rng: np.random.Generator
 ) -> list[_Split]:
     if int((pairs.user_counts > 1).sum()) < FEWEST_USERS:
         raise DataError(
@@ -138,7 +153,7 @@ def _splits(
             "give more data or settings of your own and no search"
         )
     n = int(np.clip(np.ceil(_judges(pairs) / max(pairs.n_users, 1)), 1, MOST_SPLITS))
-    return [_Split(pairs, similar, rng) for _ in range(n)]
+    return [_Split(pairs, similar, features, rng) for _ in range(n)]
 
 
 def _first(axes: list[Axis], start: OcmfConfig, rng: np.random.Generator) -> list[dict[str, Any]]:

@@ -4,13 +4,16 @@ A snapshot stores this (``core.snapshot.of_users``), and serving answers cold us
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from core.batch.features import FeatureMap, Features
 from core.batch.ocmf import Ocmf
 from core.batch.row_objective import RowObjective, diagonal_basis
 from core.errors import ConfigError, ShapeError
+from core.interactions import Interactions
 from core.types import F32, I32
 
 
@@ -67,6 +70,39 @@ class StructuredUsers:
             more_reg = self.link * float(strength.sum())
             pull += np.float32(self.link) * (strength @ vectors)
         return self.row.vector(item_ix, weight, target, pull=pull, more_reg=more_reg)
+
+    def vectors(
+        self, pairs: Interactions, *, described: F32 | None = None, similar: Any = None
+    ) -> F32:
+        """Return the vector of each row, (users, g); ``described`` holds each z, ``similar`` links the rows.
+
+        Linked users are taken as they are without their links.
+        """
+        alone = np.stack([self._vector(pairs, u, described) for u in range(pairs.n_users)])
+        if similar is None:
+            return alone
+        near = sp.csr_array(similar, dtype=np.float32)
+        linked = []
+        for u in range(pairs.n_users):
+            at = slice(near.indptr[u], near.indptr[u + 1])
+            linked.append((alone[near.indices[at]], near.data[at]))
+        return np.stack([self._vector(pairs, u, described, one) for u, one in enumerate(linked)])
+
+    def _vector(
+        self,
+        pairs: Interactions,
+        u: int,
+        described: F32 | None,
+        linked: tuple[F32, F32] | None = None,
+    ) -> F32:
+        at = slice(pairs.ptr[u], pairs.ptr[u + 1])
+        return self.vector(
+            pairs.item_ix[at],
+            None if pairs.weight is None else pairs.weight[at],
+            None if pairs.target is None else pairs.target[at],
+            described=None if described is None else described[u],
+            linked=linked,
+        )
 
 
 def users_of(model: Ocmf, feature_map: FeatureMap | None = None) -> StructuredUsers:

@@ -12,7 +12,8 @@ from rich.table import Table
 
 from core.errors import ConfigError, CoreError
 from service.cli.store import say
-from service.cli.topk_evaluation import Model, Request, evaluate_topk
+from service.cli.topk_evaluation import SideFiles, evaluate_topk
+from service.cli.topk_models import Model, Request
 from service.errors import ServiceError
 from service.ratings_file import read_ratings
 
@@ -31,12 +32,21 @@ def topk(
         float, typer.Option(min=0.0, help="Seconds for the search of settings; 0: no search")
     ] = 120.0,
     seed: Annotated[int, typer.Option(help="Of the search and of the start")] = 0,
+    users: Annotated[
+        Path | None, typer.Option(help="CSV of users' features, for the ocmf models: user,...")
+    ] = None,
+    items: Annotated[
+        Path | None, typer.Option(help="CSV of items' features, for svdfeature: item,...")
+    ] = None,
+    graph: Annotated[
+        Path | None, typer.Option(help="CSV of links, for the ocmf models: user,friend")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout")] = False,
 ) -> None:
     """Fit on TRAIN with settings the program finds itself; rank all items for the users of TEST."""
     try:
         request = Request(model, _parse_ks(k), _parse_given(given or []), budget_s, seed)
-        report = _with_progress(train, test, request)
+        report = _with_progress(train, test, request, SideFiles(users, items, graph))
     except (CoreError, ServiceError) as error:
         say(f"hedgerow: {error}")
         raise typer.Exit(2) from error
@@ -63,7 +73,7 @@ def _parse_given(pairs: list[str]) -> dict[str, str]:
     return named
 
 
-def _with_progress(train: Path, test: Path, request: Request) -> dict[str, Any]:
+def _with_progress(train: Path, test: Path, request: Request, side: SideFiles) -> dict[str, Any]:
     """Read and evaluate, with a bar on stderr where somebody watches."""
     bar = Progress(console=_errors, transient=True) if _errors.is_terminal else None
     tasks: dict[str, Any] = {}
@@ -79,7 +89,7 @@ def _with_progress(train: Path, test: Path, request: Request) -> dict[str, Any]:
             read_ratings(path, lambda share: on_progress("reading", share), rated=False)
             for path in (train, test)
         ]
-        return evaluate_topk(pairs[0], pairs[1], request, on_progress)
+        return evaluate_topk(pairs[0], pairs[1], request, on_progress, side)
 
 
 def _show(report: dict[str, Any]) -> None:
@@ -90,6 +100,10 @@ def _show(report: dict[str, Any]) -> None:
     table.add_row(*(f"{report[name]:.4f}" for name in names))
     out = Console()
     out.print(table)
-    settings = ", ".join(f"{name} {value:g}" for name, value in report["parameters"].items())
+    settings = ", ".join(
+        f"{name} {value if isinstance(value, str) else format(value, 'g')}"
+        for name, value in report["parameters"].items()
+        if value is not None
+    )
     seconds = f"search {report['search_seconds']:.1f} s, fit {report['fit_seconds']:.1f} s"
     out.print(f"{settings}\n{seconds}" if settings else seconds)

@@ -110,3 +110,117 @@ def test_a_file_without_the_columns_is_refused(tmp_path, files):
     result = run(bad, files[1])
     assert result.exit_code == 2
     assert "no column 'user'" in result.output
+
+
+# --- the models that know more than pairs -----------------------------------------------------------
+
+
+def chains(path, n_users, *, held):
+    """Write walks along a circle of 30 items, one item a second; the last one is ``held`` or left out."""
+    with path.open("w") as file:
+        file.write("user,item,timestamp\n")
+        for user in range(n_users):
+            rng = np.random.default_rng(user)
+            start, stride = int(rng.integers(30)), 7
+            steps = range(12, 13) if held else range(12)
+            file.writelines(f"u{user},i{(start + stride * t) % 30},{1000 + t}\n" for t in steps)
+    return path
+
+
+@pytest.fixture(scope="module")
+def walks(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("walks")
+    return chains(folder / "a.csv", 60, held=False), chains(folder / "b.csv", 60, held=True)
+
+
+@pytest.mark.parametrize("model", ["svdfeature", "pitf", "cp"])
+def test_a_model_of_contexts_knows_what_follows_the_item_before(walks, model):
+    settings = ["--set", "alpha0=5", "--set", "reg=0.01", "--set", "epochs=120"]
+    found = report(*walks, "--model", model, "--budget-s", "0", *settings, "--k", "1")
+    assert found["recall@1"] > 0.5
+    assert found["epochs"] == 120
+    popular = report(*walks, "--model", "popular", "--k", "1")
+    assert found["recall@1"] > 3.0 * popular["recall@1"]
+
+
+def test_settings_of_a_descent_are_found(walks):
+    found = report(*walks, "--model", "svdfeature", "--budget-s", "2")
+    assert found["parameters"]["optimiser"] == "adagrad"
+    assert found["search_seconds"] > 0.0
+    assert found.keys() == KEYS
+
+
+def test_the_plain_optimiser_of_the_paper_can_be_asked_for(files):
+    settings = ["--set", "optimiser=plain", "--set", "learning_rate=0.002", "--set", "epochs=30"]
+    found = report(*files[:2], "--model", "mf", "--budget-s", "0", *settings)
+    assert found["parameters"]["optimiser"] == "plain"
+    assert found["ndcg@10"] > 0.0
+
+
+@pytest.mark.parametrize("model", ["pitf", "cp"])
+def test_without_times_there_is_no_item_before(files, model):
+    result = run(*files[:2], "--model", model, "--budget-s", "0")
+    assert result.exit_code == 2
+    assert "give the pairs times" in result.output
+
+
+@pytest.fixture(scope="module")
+def side(files, tmp_path_factory):
+    """Files that tell the tribe of users and items, and join users of one tribe."""
+    folder = tmp_path_factory.mktemp("side")
+    (folder / "users.csv").write_text(
+        "user,tribe,age\n" + "".join(f"u{u},t{u % 4},{u}\n" for u in range(120))
+    )
+    (folder / "items.csv").write_text(
+        "item,kinds\n" + "".join(f"i{i},k{i % 4}|all\n" for i in range(60))
+    )
+    (folder / "links.csv").write_text(
+        "user,friend\n" + "".join(f"u{u},u{u + 4}\n" for u in range(116))
+    )
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        ("ocmf-lr-wsq", ["--users"]),
+        ("ocmf-sq-wsq", ["--graph"]),
+        ("ocmf-sq-wsq", ["--users", "--graph"]),
+        ("svdfeature", ["--items"]),
+    ],
+)
+def test_what_is_known_beside_the_pairs_is_used(files, side, model, options):
+    paths = {"--users": "users.csv", "--items": "items.csv", "--graph": "links.csv"}
+    named = [part for option in options for part in (option, side / paths[option])]
+    found = report(*files[:2], "--model", model, "--budget-s", "2", *named)
+    popular = report(*files[:2], "--model", "popular")
+    assert found["ndcg@10"] > 1.3 * popular["ndcg@10"]
+    assert ("graph" in found["parameters"]) == ("--graph" in options)
+
+
+def test_features_answer_users_without_pairs(files, side, tmp_path):
+    cold = tmp_path / "cold.csv"
+    cold.write_text("user,item\n" + "".join(f"n{u},i{u % 4}\n" for u in range(8)))
+    users = tmp_path / "users.csv"
+    known = (side / "users.csv").read_text()
+    users.write_text(known + "".join(f"n{u},t{u % 4},1\n" for u in range(8)))
+    settings = ["--budget-s", "0", "--k", "1"]
+    found = report(files[0], cold, "--model", "ocmf-lr-wsq", "--users", users, *settings)
+    assert found["recall@1"] > 2.0 * report(files[0], cold, *settings)["recall@1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "says"),
+    [
+        ("item,kind\ni1,a\n", ["--model", "fbgd", "--items"], "--items is of no use to fbgd"),
+        ("user,tribe\nu1\n", ["--model", "ocmf-sq-sq", "--users"], "line 2: not 2 columns"),
+        ("who,tribe\nu1,a\n", ["--model", "ocmf-sq-sq", "--users"], "must name user"),
+        ("user,friend\nx,y\n", ["--model", "ocmf-sq-sq", "--graph"], "check the ids"),
+    ],
+)
+def test_a_file_of_no_use_is_refused(files, tmp_path, text, options, says):
+    path = tmp_path / "side.csv"
+    path.write_text(text)
+    result = run(*files[:2], *options, path)
+    assert result.exit_code == 2
+    assert says in " ".join(result.output.split())

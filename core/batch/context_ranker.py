@@ -1,0 +1,188 @@
+"""Rankers that may know the item a user had before: MF, SVDFeature and the two tensors, fitted by descent.
+
+With times every pair is a context of its own: the user and the item before. Users are asked for with their newest
+item. There is no fold-in: these models know the users of their fit, all others are cold.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+import numpy as np
+from scipy import sparse
+
+from core.batch.descent import DescentConfig, descend
+from core.batch.dot_models import (
+    CpTensor,
+    DotModel,
+    MatrixFactorisation,
+    PairwiseTensor,
+    Parameters,
+    SvdFeature,
+    checked_features,
+)
+from core.batch.ranker import Ranker
+from core.errors import ConfigError, DataError, NotFitted, ShapeError
+from core.interactions import Interactions, as_interactions
+from core.types import F32, I64
+
+Kind = Literal["mf", "svdfeature", "pitf", "cp"]
+KINDS: tuple[Kind, ...] = ("mf", "svdfeature", "pitf", "cp")
+
+
+@dataclass(frozen=True)
+class ContextConfig:
+    """Which model, how large, and how it descends."""
+
+    kind: Kind
+    factors: int = 32
+    descent: DescentConfig = field(default_factory=DescentConfig)
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ConfigError(f"kind must be one of {', '.join(KINDS)}, not {self.kind!r}")
+        if self.factors < 1:
+            raise ConfigError(f"factors must be at least 1, not {self.factors}")
+
+
+OnEpoch = Callable[["ContextRanker", int], bool]
+"""Hears the model after each epoch, counted from 1; True ends the fit."""
+
+
+class ContextRanker(Ranker):
+    """A dot-product model of contexts; ``losses`` holds the loss before each half epoch."""
+
+    def __init__(self, config: ContextConfig) -> None:
+        self.config = config
+        self.epochs = 0
+        self.losses: list[float] = []
+        self._model: DotModel[Any] | None = None
+        self._parameters: Parameters | None = None
+        self._n_users, self._timed = 0, False
+
+    def fit(
+        self,
+        user_items: Any,
+        *,
+        item_features: Any = None,
+        on_epoch: OnEpoch = lambda model, epoch: False,
+    ) -> Self:
+        """Learn; ``item_features`` (items, d) are for SVDFeature."""
+        pairs = as_interactions(user_items)
+        self._timed, self._n_users = pairs.time is not None, pairs.n_users
+        model = self._model = self._made(pairs, item_features)
+        contexts, rows = self._contexts(pairs)
+
+        def hear(parameters: Parameters, epoch: int) -> bool:
+            self._parameters, self.epochs = parameters, epoch
+            self._item_factors = np.ascontiguousarray(model.right(parameters))
+            return on_epoch(self, epoch)
+
+        self.losses = descend(model, contexts, rows, self.config.descent, on_epoch=hear).losses
+        return self
+
+    def user_vectors(self, user_items: Any) -> F32:
+        """Return the vectors of the users 0 .. n - 1 of the fit, each with the newest item of its row."""
+        pairs = self._known(user_items)
+        return self.vectors_of(np.arange(pairs.n_users), pairs)
+
+    def vectors_of(self, users: I64, rows: Interactions) -> F32:
+        """Return the vectors of these users of the fit; ``rows`` are their pairs."""
+        if self._model is None or self._parameters is None:
+            raise NotFitted("the model has not been fitted: call fit first")
+        if users.max(initial=-1) >= self._n_users:
+            raise ShapeError(f"the model knows {self._n_users} users: fit it with the others too")
+        contexts = self._asked(users, newest(rows) if self._timed else None, rows.n_items)
+        return self._model.left(self._parameters, contexts)
+
+    def _made(self, pairs: Interactions, item_features: Any) -> DotModel[Any]:
+        kind, g, n_users, n_items = (
+            self.config.kind,
+            self.config.factors,
+            pairs.n_users,
+            pairs.n_items,
+        )
+        if item_features is not None and kind != "svdfeature":
+            raise ConfigError(f"{kind} takes no features of items: use svdfeature")
+        if kind == "mf":
+            return MatrixFactorisation(n_users, n_items, g)
+        if kind == "svdfeature":
+            width = n_users + (n_items + 1 if self._timed else 0)
+            return SvdFeature(width, _with_features(n_items, item_features), g)
+        if not self._timed:
+            raise ConfigError(
+                f"{kind} knows the user and the item before: give the pairs times, or use svdfeature"
+            )
+        tensor = PairwiseTensor if kind == "pitf" else CpTensor
+        return tensor(n_users, n_items + 1, n_items, g)
+
+    def _contexts(self, pairs: Interactions) -> tuple[Any, Interactions]:
+        """Return the contexts of the fit and their pairs, one row for each."""
+        if self.config.kind == "mf" or not self._timed:
+            return self._asked(np.arange(pairs.n_users), None, pairs.n_items), pairs
+        each = Interactions(
+            pairs.n_items,
+            np.arange(len(pairs) + 1),
+            pairs.item_ix,
+            pairs.weight,
+            pairs.target,
+        )
+        return self._asked(pairs.user_ix.astype(np.int64), before(pairs), pairs.n_items), each
+
+    def _asked(self, users: I64, last: I64 | None, n_items: int) -> Any:
+        """Return the contexts of users and the items they had last."""
+        if self.config.kind == "mf":
+            return users
+        if last is None:
+            return _ones(users[:, None], self._n_users)
+        if self.config.kind != "svdfeature":
+            return np.column_stack([users, last])
+        columns = np.column_stack([users, self._n_users + last])
+        return _ones(columns, self._n_users + n_items + 1)
+
+
+def before(pairs: Interactions) -> I64:
+    """Return the item that the user had before each pair, ``n_items`` before the first; equal times go by item.
+
+    >>> before(from_pairs(np.array([0, 0, 0]), np.array([0, 1, 2]), time=np.array([5, 9, 7])))
+    array([3, 2, 0])
+    """
+    order, counts = _in_time(pairs), pairs.user_counts
+    items = pairs.item_ix[order].astype(np.int64)
+    shifted = np.concatenate([[pairs.n_items], items[:-1]]) if items.size else items
+    shifted[pairs.ptr[:-1][counts > 0]] = pairs.n_items
+    found = np.empty(len(pairs), np.int64)
+    found[order] = shifted
+    return found
+
+
+def newest(pairs: Interactions) -> I64:
+    """Return the newest item of each row, ``n_items`` where there is none."""
+    counts = pairs.user_counts
+    found = np.full(pairs.n_users, pairs.n_items, np.int64)
+    found[counts > 0] = pairs.item_ix[_in_time(pairs)[pairs.ptr[1:][counts > 0] - 1]]
+    return found
+
+
+def _in_time(pairs: Interactions) -> I64:
+    if pairs.time is None:
+        raise DataError("the item before is known by time: give the pairs times")
+    return np.lexsort((pairs.item_ix, pairs.time, pairs.user_ix))
+
+
+def _with_features(n_items: int, features: Any) -> Any:
+    """Return each item as itself, and what it is like beside it."""
+    own = sparse.eye_array(n_items, dtype=np.float32, format="csr")
+    if features is None:
+        return own
+    known = checked_features(features)
+    if known.shape[0] != n_items:
+        raise ShapeError(f"features of {known.shape[0]} items for {n_items} items")
+    return sparse.csr_array(sparse.hstack([own, known]))
+
+
+def _ones(columns: I64, width: int) -> Any:
+    """Return a sparse matrix with 1 in these columns of each row."""
+    n, each = columns.shape
+    ones = np.ones(n * each, np.float32)
+    return sparse.csr_array((ones, columns.ravel(), np.arange(0, n * each + 1, each)), (n, width))

@@ -1,0 +1,165 @@
+"""The settings of the models that descend, for a data set: what is searched, and how a trial is judged.
+
+With times the judges are each user's newest pair, without them a random part. Large data are searched on some users.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from core import ranking_metrics
+from core.batch.context_ranker import ContextConfig, ContextRanker
+from core.batch.ranker import rank
+from core.batch.search import Axis, Budget, Outcome, Search
+from core.batch.weighting import mean_count
+from core.errors import DataError
+from core.interactions import Interactions, leave_last_out, split_within_users
+from core.types import I64
+
+HELD_OUT, DEPTH = 0.2, 20
+MOST_PAIRS = 100_000
+"""Pairs that a trial learns from: those of as many users."""
+MOST_EPOCHS, EVERY, PATIENCE = 80, 5, 2
+"""A trial is judged every so many epochs, and ends when ``PATIENCE`` of these brought nothing."""
+FEWEST_USERS = 10
+MOST_TRIALS = 60
+FEWEST, LARGEST = 8, 64
+
+
+def search(
+    pairs: Interactions,
+    base: ContextConfig,
+    budget: Budget,
+    *,
+    item_features: Any = None,
+    fixed: frozenset[str] = frozenset(),
+    on_trial: Callable[[float], None] = lambda share: None,
+) -> ContextConfig:
+    """Return the settings found within the budget; those named in ``fixed`` stay as ``base`` has them.
+
+    A budget of 0 returns rough settings for data of this size and density, untested.
+    """
+    start = with_settings(base, {k: v for k, v in rough(pairs, base).items() if k not in fixed})
+    axes = [axis for axis in axes_for(pairs, base) if axis.name not in fixed]
+    if budget.seconds <= 0.0 or not axes:
+        return start
+    rng = np.random.default_rng([base.descent.seed, 5])
+    judge = _Judge(pairs, item_features, rng, exact="epochs" in fixed)
+    looking = Search(
+        axes,
+        lambda settings, best: judge(with_settings(start, settings)),
+        lambda settings: float(settings.get("factors", start.factors)) + FEWEST,
+        rng,
+    )
+    best = looking.run(_first(axes, start, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
+    return with_settings(start, best.settings | best.outcome.found)
+
+
+def with_settings(config: ContextConfig, settings: dict[str, Any]) -> ContextConfig:
+    """Return the configuration with these settings, of the model or of its descent."""
+    own = {name: value for name, value in settings.items() if name == "factors"}
+    rest = {name: value for name, value in settings.items() if name != "factors"}
+    return replace(config, **own, descent=replace(config.descent, **rest))
+
+
+def rough(pairs: Interactions, base: ContextConfig) -> dict[str, Any]:
+    """Return where a search begins."""
+    return {
+        "factors": 32,
+        "alpha0": 12.0 * _mean_positives(pairs, base),
+        "reg": 0.003 * _unit_reg(pairs),
+        "nu": 0.5,
+        "epochs": 40,
+    }
+
+
+def axes_for(pairs: Interactions, base: ContextConfig) -> list[Axis]:
+    """Return what is searched, in units that the size and density of the data suggest."""
+    positives, reg = _mean_positives(pairs, base), _unit_reg(pairs)
+    return [
+        Axis("alpha0", positives, 150.0 * positives, log=True),
+        Axis("reg", 0.0001 * reg, 0.1 * reg, log=True),
+        Axis("nu", 0.0, 1.0),
+        Axis("rho", 0.0, 0.6),
+        Axis("factors", FEWEST, LARGEST, log=True, multiple=8),
+    ]
+
+
+def _mean_positives(pairs: Interactions, base: ContextConfig) -> float:
+    """Return how many pairs a context has: one where the item before is part of it."""
+    alone = base.kind == "mf" or pairs.time is None
+    return mean_count(pairs.user_counts) if alone else 1.0
+
+
+def _unit_reg(pairs: Interactions) -> float:
+    return float(np.sqrt(mean_count(pairs.user_counts) * mean_count(pairs.item_counts)))
+
+
+def _first(
+    axes: list[Axis], start: ContextConfig, rng: np.random.Generator
+) -> list[dict[str, Any]]:
+    """Return the rough settings and a few others of the same size."""
+    known = vars(start.descent) | {"factors": start.factors}
+    middle = {axis.name: axis.value(axis.unit(known[axis.name])) for axis in axes}
+    size = {name: value for name, value in middle.items() if name == "factors"}
+    others = [
+        {axis.name: axis.value(float(rng.uniform(0.1, 0.9))) for axis in axes} | size
+        for _ in range(2 * len(axes))
+    ]
+    return [middle, *others]
+
+
+class _Judge:
+    """Scores settings on a validation part, at their best number of epochs unless ``exact``."""
+
+    def __init__(
+        self, pairs: Interactions, item_features: Any, rng: np.random.Generator, *, exact: bool
+    ) -> None:
+        some = pairs.rows(_some_users(pairs, rng))
+        if pairs.time is None:
+            self._fit, held = split_within_users(some, HELD_OUT, rng)
+        else:
+            self._fit, held = leave_last_out(some)
+        self._users: I64 = np.flatnonzero((held.user_counts > 0) & (self._fit.user_counts > 0))
+        if self._users.size < FEWEST_USERS:
+            raise DataError(
+                f"fewer than {FEWEST_USERS} users have two pairs: too little to choose settings on; "
+                "give more data or settings of your own and no search"
+            )
+        self._seen, self._held = self._fit.rows(self._users), held.rows(self._users)
+        self._item_features, self._exact = item_features, exact
+
+    def __call__(self, config: ContextConfig) -> Outcome:
+        curve: dict[int, float] = {}
+        last = config.descent.epochs if self._exact else MOST_EPOCHS
+
+        def on_epoch(model: ContextRanker, epoch: int) -> bool:
+            if epoch == last or (not self._exact and epoch % EVERY == 0):
+                curve[epoch] = self._score(model)
+            return not self._exact and _stale([*curve.values()])
+
+        model = ContextRanker(with_settings(config, {"epochs": last}))
+        model.fit(self._fit, item_features=self._item_features, on_epoch=on_epoch)
+        best = max(curve, key=lambda epoch: curve[epoch])
+        return Outcome(curve[best], {} if self._exact else {"epochs": best})
+
+    def _score(self, model: ContextRanker) -> float:
+        vectors = model.vectors_of(self._users, self._seen)
+        ids, _ = rank(vectors, model.item_factors, self._seen, DEPTH)
+        return float(ranking_metrics.ndcg(ranking_metrics.hits(ids, self._held), DEPTH).mean())
+
+
+def _some_users(pairs: Interactions, rng: np.random.Generator) -> I64:
+    """Return users at random whose pairs are at most ``MOST_PAIRS``; one at least."""
+    users = rng.permutation(pairs.n_users)
+    enough = int(np.searchsorted(np.cumsum(pairs.user_counts[users]), MOST_PAIRS, side="right"))
+    return np.sort(users[: max(enough, 1)])
+
+
+def _stale(curve: list[float]) -> bool:
+    """Tell whether the last judgements were no better than those before."""
+    if len(curve) <= PATIENCE:
+        return False
+    return max(curve[-PATIENCE:]) <= max(curve[:-PATIENCE])
