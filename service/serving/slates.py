@@ -194,7 +194,7 @@ def _mixed(
     rankers: Sequence[Ranker], judged: Mapping[str, float], asker: Asker, pool: Pool, n: int
 ) -> list[Pick]:
     """Combine the lists of the rankers that matter; each item names the one that speaks most for it."""
-    weights = {
+    weights: dict[str, float] = {
         r.strategy: judged.get(r.strategy, BEFORE_JUDGED.get(r.strategy, 1.0)) for r in rankers
     }
     heavy = [r for r in rankers if weights[r.strategy] >= LEAST_WEIGHT * max(weights.values())]
@@ -236,7 +236,7 @@ def _loudest(
 def _slate(
     rankers: Sequence[Ranker], picks: Sequence[Pick], wanted: Wanted, reason: str | None
 ) -> Slate:
-    versions = {r.strategy: r.version for r in rankers if not isinstance(r, Order)}
+    versions: dict[str, str] = {r.strategy: r.version for r in rankers if not isinstance(r, Order)}
     mixed = len(rankers) > 1
     through: dict[int, int] = {}
     for ranker in rankers:

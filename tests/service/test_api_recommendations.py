@@ -1,0 +1,341 @@
+"""Recommendations over HTTP: for users, for somebody, page by page, with and without a model."""
+
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+from redis import Redis
+
+from core.snapshot import of_objective
+from service.rec_ids import decode, hashed
+from service.store.registry import Registry
+from tests.api import Api
+from tests.models import activated, objective
+from tests.server import wait_until
+
+N = 40
+
+
+@pytest.fixture
+def shop(learned_api: Api) -> Api:
+    """Forty items, the first ones the most popular, and ada, who likes i3 and i5 and dislikes i7."""
+    api = learned_api
+    for n in range(N):
+        api.rate("everybody", f"i{n}", 5)
+    for n in range(6):
+        for item in range(6 - n):
+            api.rate(f"fan{n}", f"i{item}", 5)
+    api.rate("ada", "i3", 5)
+    api.rate("ada", "i5", 4)
+    get(api, "/v1/users/ada/recommendations", min_sequence=api.rate("ada", "i7", 1))
+    api.run(api.runtime.popularity.refresh())
+    return api
+
+
+def get(api: Api, path: str, **parameters: Any) -> Any:
+    answer = api("GET", path, params=parameters)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def post(api: Api, path: str, **body: Any) -> Any:
+    answer = api("POST", path, json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def fault(api: Api, path: str, **parameters: Any) -> tuple[int, str]:
+    answer = api("GET", path, params=parameters)
+    return answer.status_code, answer.json()["code"]
+
+
+def items(slate: Any) -> list[str]:
+    return [entry["item"] for entry in slate["items"]]
+
+
+def activate(api: Api, redis_url: str, *, n_items: int = N, seed: int = 0) -> str:
+    """Let a made-up model serve and wait until this process knows it."""
+    snapshot = of_objective(
+        "fbgd",
+        objective(n_items, 8, seed=seed),
+        settings={},
+        metrics={},
+        cuts={"trained_through": {"0": 7}},
+    )
+    with Redis.from_url(redis_url) as client:
+        record = activated(Registry(client, api.settings.namespace), made=snapshot)
+    api.runtime.active.refresh()
+    return record.version
+
+
+def expected(n_items: int, liked: dict[int, float], seen: set[int], seed: int = 0) -> list[str]:
+    """Fold the user in and sort all items."""
+    model = objective(n_items, 8, seed=seed)
+    own = np.array(sorted(liked), np.int32)
+    target = np.array([liked[item] for item in sorted(liked)], np.float32)
+    score = model.item_factors @ model.vector(own, None, target)
+    order = sorted(set(range(n_items)) - seen, key=lambda y: (-score[y], y))
+    return [f"i{item}" for item in order]
+
+
+RECOMMENDATIONS = "/v1/users/ada/recommendations"
+ADA = {3: 1.0, 5: 1.0, 7: 0.0}
+SEEN = {3, 5, 7}
+
+
+def test_without_a_model_the_popular_items_come_with_a_reason(shop: Api) -> None:
+    slate = get(shop, RECOMMENDATIONS, k=3)
+    assert items(slate) == ["i0", "i1", "i2"]
+    assert slate["strategy"] == slate["model_version"] == "popular"
+    assert "retrain" in slate["reason"]
+    assert slate["user"] == "ada"
+    assert slate["seen_through"] == slate["trained_through"]
+
+
+def test_a_slate_is_the_fold_in_of_the_history_as_it_is_now(shop: Api, redis_url: str) -> None:
+    version = activate(shop, redis_url)
+    slate = get(shop, RECOMMENDATIONS, k=20, model="fbgd")
+    assert items(slate) == expected(N, ADA, SEEN)[:20]
+    assert (slate["model_version"], slate["strategy"]) == (version, "fbgd")
+    assert (slate["trained_through"], slate["reason"]) == ("0:7", None)
+    assert slate["models"] == {"fbgd": version}
+    assert {entry["strategy"] for entry in slate["items"]} == {"fbgd"}
+    said = decode(slate["rec_id"])
+    assert said is not None
+    assert said.user == hashed("ada")
+
+
+def test_what_was_just_rated_counts_in_the_next_request(shop: Api, redis_url: str) -> None:
+    activate(shop, redis_url)
+    first = items(get(shop, RECOMMENDATIONS, model="fbgd"))[0]
+    token = shop.rate("ada", first, 5)
+    slate = get(shop, RECOMMENDATIONS, k=N, model="fbgd", min_sequence=token)
+    number = int(first[1:])
+    assert items(slate)[: N - 4] == expected(N, ADA | {number: 1.0}, SEEN | {number})
+    assert int(slate["seen_through"].split(":")[1]) >= int(token.split(":")[1])
+
+
+def test_a_new_user_is_answered_after_one_event(shop: Api, redis_url: str) -> None:
+    activate(shop, redis_url)
+    assert get(shop, "/v1/users/new/recommendations")["strategy"] == "popular"
+    token = shop.rate("new", "i9", 5)
+    slate = get(shop, "/v1/users/new/recommendations", min_sequence=token, model="fbgd")
+    assert slate["strategy"] == "fbgd"
+    assert items(slate) == expected(N, {9: 1.0}, {9})[:10]
+
+
+def test_a_deleted_rating_counts_no_more(shop: Api, redis_url: str) -> None:
+    activate(shop, redis_url)
+    get(shop, RECOMMENDATIONS)
+    receipt = shop("DELETE", "/v1/users/ada/ratings/i7").json()
+    slate = get(shop, RECOMMENDATIONS, k=N, model="fbgd", min_sequence=receipt["sequence"])
+    assert items(slate) == expected(N, {3: 1.0, 5: 1.0}, {3, 5})
+
+
+def test_items_that_the_model_does_not_know_follow(shop: Api, redis_url: str) -> None:
+    activate(shop, redis_url, n_items=20)
+    slate = get(shop, RECOMMENDATIONS, k=N, model="fbgd")
+    assert items(slate)[:17] == expected(20, ADA, SEEN)
+    assert {entry["strategy"] for entry in slate["items"][17:]} == {"popular"}
+    assert len(set(items(slate))) == N - 3
+
+
+def test_hidden_items_categories_and_filters_leave_items_out(shop: Api, redis_url: str) -> None:
+    activate(shop, redis_url)
+    for n in range(N):
+        body = {"categories": ["even" if n % 2 == 0 else "odd"], "features": {"year": 2000 + n}}
+        shop("PUT", f"/v1/items/i{n}", json=body | {"hidden": n == 10})
+    wait_until(
+        lambda: "i10" not in items(get(shop, RECOMMENDATIONS, k=N, category="even", model="fbgd"))
+    )
+    whole = [item for item in expected(N, ADA, SEEN) if item != "i10"]
+    wait_until(
+        lambda: (
+            items(get(shop, RECOMMENDATIONS, k=N, category="odd", model="fbgd"))
+            == [item for item in whole if int(item[1:]) % 2]
+        )
+    )
+    slate = get(shop, RECOMMENDATIONS, k=N, filter="year >= 2020 and not year = 2033", model="fbgd")
+    assert items(slate) == [i for i in whole if int(i[1:]) >= 20 and i != "i33"]
+    assert slate["removed"] == len(whole) - len(items(slate))
+    slate = get(shop, RECOMMENDATIONS, k=N, exclude="i20,i21,nothing", model="fbgd")
+    assert items(slate) == [item for item in whole if item not in {"i20", "i21"}]
+    slate = get(shop, RECOMMENDATIONS, k=N, exclude_seen="false", model="fbgd")
+    assert len(items(slate)) == N - 1
+    slate = get(shop, RECOMMENDATIONS, k=10, max_per_category=2, model="fbgd")
+    assert len(items(slate)) == 4
+    slate = get(shop, RECOMMENDATIONS, k=1, fields="categories,year,colour", model="fbgd")
+    number = int(items(slate)[0][1:])
+    categories = ["even" if number % 2 == 0 else "odd"]
+    assert slate["items"][0]["fields"] == {
+        "categories": categories,
+        "year": 2000 + number,
+        "colour": None,
+    }
+
+
+@pytest.mark.parametrize("model", ["fbgd", "popular", "trending"])
+def test_pages_neither_repeat_nor_skip_whatever_happens_meanwhile(
+    shop: Api, redis_url: str, model: str
+) -> None:
+    activate(shop, redis_url)
+    whole = items(get(shop, RECOMMENDATIONS, k=N, model=model))
+    page = get(shop, RECOMMENDATIONS, k=7, model=model)
+    found, cursor = items(page), page["next_cursor"]
+    rated = whole[20]
+    token = shop.rate("ada", rated, 5)
+    activate(shop, redis_url, seed=1)
+    get(shop, RECOMMENDATIONS, min_sequence=token)
+    while cursor is not None:
+        page = get(shop, RECOMMENDATIONS, k=7, model=model, cursor=cursor)
+        found, cursor = found + items(page), page["next_cursor"]
+    assert found == [item for item in whole if item != rated]
+
+
+def test_a_cursor_of_another_list_or_a_dropped_model_is_refused(shop: Api, redis_url: str) -> None:
+    activate(shop, redis_url)
+    cursor = get(shop, RECOMMENDATIONS, model="fbgd")["next_cursor"]
+    for other in ({"model": "popular"}, {"model": "fbgd", "exclude": "i1"}):
+        assert fault(shop, RECOMMENDATIONS, cursor=cursor, **other) == (422, "invalid_cursor")
+    path = "/v1/users/bob/recommendations"
+    assert fault(shop, path, model="fbgd", cursor=cursor) == (422, "invalid_cursor")
+    for broken in ("x", cursor[:-4], "é", cursor[::-1]):
+        assert fault(shop, RECOMMENDATIONS, model="fbgd", cursor=broken) == (422, "invalid_cursor")
+    both = fault(shop, RECOMMENDATIONS, model="fbgd", cursor=cursor, offset=3)
+    assert both == (422, "invalid_request")
+    for seed in range(1, 10):
+        activate(shop, redis_url, seed=seed)
+        get(shop, RECOMMENDATIONS, model="fbgd")
+    assert fault(shop, RECOMMENDATIONS, model="fbgd", cursor=cursor) == (410, "cursor_expired")
+
+
+def test_an_offset_skips_and_pages_go_on_from_there(shop: Api, redis_url: str) -> None:
+    activate(shop, redis_url)
+    whole = items(get(shop, RECOMMENDATIONS, k=N, model="fbgd"))
+    page = get(shop, RECOMMENDATIONS, k=5, offset=10, model="fbgd")
+    assert items(page) == whole[10:15]
+    page = get(shop, RECOMMENDATIONS, k=5, model="fbgd", cursor=page["next_cursor"])
+    assert items(page) == whole[15:20]
+
+
+def test_reasons_name_past_items(shop: Api, redis_url: str) -> None:
+    activate(shop, redis_url)
+    slate = get(shop, RECOMMENDATIONS, k=3, model="fbgd", explain="true")
+    named = {reason["item"] for entry in slate["items"] for reason in entry["because"]}
+    assert named
+    assert named <= {"i3", "i5", "i7"}
+    assert "because" not in get(shop, RECOMMENDATIONS, k=1)["items"][0]
+
+
+def test_somebody_with_a_history_is_answered_as_a_user_would_be(shop: Api, redis_url: str) -> None:
+    activate(shop, redis_url)
+    history = [{"item": "i3", "rating": 5}, {"item": "i5", "kind": "like"}, {"item": "no"}]
+    answer = shop("POST", "/v1/recommendations", json={"history": history})
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_event")
+    history[2] = {"item": "i7", "rating": 1}
+    slate = post(shop, "/v1/recommendations", history=history, k=N, model="fbgd")
+    assert slate["user"] is None
+    assert items(slate) == expected(N, ADA, SEEN)
+    page = post(shop, "/v1/recommendations", history=history, k=5, model="fbgd")
+    page = post(
+        shop, "/v1/recommendations", history=history, k=5, model="fbgd", cursor=page["next_cursor"]
+    )
+    assert items(page) == expected(N, ADA, SEEN)[5:10]
+    unknown = post(shop, "/v1/recommendations", history=[{"item": "never seen", "rating": 5}])
+    assert unknown["strategy"] == "popular"
+    stored = get(shop, "/v1/users/ada/ratings")
+    assert len(stored["items"]) == 3
+
+
+def test_candidates_are_put_in_order(shop: Api, redis_url: str) -> None:
+    activate(shop, redis_url, n_items=30)
+    order = expected(30, ADA, set())
+    wanted = ["i3", "i20", "i4", "i39", "nobody knows it", "i35", "i4"]
+    slate = post(shop, "/v1/rank", user="ada", candidates=wanted, model="fbgd")
+    assert items(slate)[:3] == sorted(["i3", "i20", "i4"], key=order.index)
+    assert set(items(slate)[3:]) == {"i35", "i39"}
+    slate = post(shop, "/v1/rank", user="ada", candidates=wanted, exclude_seen=True, k=1)
+    assert len(items(slate)) == 1
+    chosen = post(shop, "/v1/recommendations", user="ada", candidates=wanted, model="fbgd")
+    assert "i3" not in items(chosen)
+
+
+def test_similar_items_and_everybodys_lists(shop: Api, redis_url: str) -> None:
+    assert items(get(shop, "/v1/popular", k=3)) == ["i0", "i1", "i2"]
+    trending = get(shop, "/v1/trending", k=2)
+    assert (trending["strategy"], trending["user"]) == ("trending", None)
+    activate(shop, redis_url)
+    q = objective(N, 8).item_factors
+    unit = q / np.linalg.norm(q, axis=1, keepdims=True)
+    order = np.argsort(-(unit @ unit[4]), kind="stable")[1:6]
+    slate = get(shop, "/v1/items/i4/similar", k=5)
+    assert items(slate) == [f"i{n}" for n in order]
+    rest = get(shop, "/v1/items/i4/similar", k=N, cursor=slate["next_cursor"])
+    assert set(items(rest)) == {f"i{n}" for n in range(N)} - {"i4"} - set(items(slate))
+    assert fault(shop, "/v1/items/never/similar") == (404, "not_found")
+
+
+def test_ids_are_those_of_the_path(shop: Api) -> None:
+    name = "a/b ü"
+    slate = get(shop, f"/v1/users/{quote(name, safe='')}/recommendations", k=1)
+    assert slate["user"] == name
+
+
+@pytest.mark.parametrize(
+    ("parameters", "code"),
+    [
+        ({"k": 0}, "invalid_request"),
+        ({"k": 10_000}, "invalid_request"),
+        ({"k": "ten"}, "invalid_request"),
+        ({"model": "magic"}, "invalid_request"),
+        ({"diversity": "nan"}, "invalid_request"),
+        ({"blend": 2}, "invalid_request"),
+        ({"flavour": 1}, "invalid_request"),
+        ({"filter": "year >="}, "invalid_filter"),
+        ({"exclude": "a,,b"}, "invalid_id"),
+        ({"min_sequence": "yesterday"}, "invalid_sequence"),
+        ({"cursor": "never given"}, "invalid_cursor"),
+    ],
+)
+def test_what_cannot_be_answered_is_a_problem(
+    api: Api, parameters: dict[str, Any], code: str
+) -> None:
+    assert fault(api, RECOMMENDATIONS, **parameters) == (422, code)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"user": "ada", "history": []}',
+        b'{"user": ""}',
+        b'{"k": 0}',
+        b'{"candidates": "i1"}',
+        b'{"colour": 1}',
+        b'{"history": [{"item": "a", "rating": true}]}',
+        b'{"diversity": NaN}',
+        b'{"user": "\\ud800"}',
+        b"[]",
+        b"",
+    ],
+)
+def test_a_body_that_cannot_be_read_is_a_problem(api: Api, body: bytes) -> None:
+    for path in ("/v1/recommendations", "/v1/rank"):
+        answer = api("POST", path, content=body, headers={"content-type": "application/json"})
+        assert answer.status_code == 422, answer.text
+
+
+def test_an_empty_catalogue_has_an_empty_slate(api: Api) -> None:
+    for path in ("/v1/users/nobody/recommendations", "/v1/popular", "/v1/trending"):
+        slate = get(api, path)
+        assert (slate["items"], slate["next_cursor"]) == ([], None)
+
+
+def test_an_item_that_nobody_has_rated_is_recommended_last(api: Api) -> None:
+    api("PUT", "/v1/items/fresh", json={})
+    assert items(get(api, "/v1/users/nobody/recommendations")) == ["fresh"]
+
+
+def test_what_is_not_learned_in_time_is_said(api: Api) -> None:
+    token = api.rate("ada", "i1", 5)
+    assert fault(api, RECOMMENDATIONS, min_sequence=token) == (503, "sequence_not_reached")
