@@ -1,10 +1,10 @@
 """From the histories to what a training needs, with memory for the result and one page of users.
 
-Two readings: the first finds the moment that divides what is known from what is held out, the second builds the
-matrices. Users have a number in the dataset alone; items have the namespace's.
+A first reading finds the moments that could divide what is known from what is held out, the next one builds the
+matrices (and again, in the rare case that too few users could judge). Users have a number in the dataset alone; items have the namespace's.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,14 +104,17 @@ def read(
         n_users += len(page.users)
         if with_documents:
             encoder.add(body.get("features", {}) for body in reader.documents(page.users))
-    on_progress(0.4)
-    building = _Building(
-        reader, reading, times.cut(), encoder.encoder() if with_documents else None
-    )
-    for page in reader.pages():
-        building.add(page)
-        on_progress(0.4 + 0.6 * min(building.n_users / max(n_users, 1), 1.0))
-    return building.finish()
+    on_progress(0.3)
+    chosen = encoder.encoder() if with_documents else None
+    for cut in times.cuts():
+        building = _Building(reader, reading, cut, chosen)
+        for page in reader.pages():
+            building.add(page)
+            on_progress(0.3 + 0.7 * min(building.n_users / max(n_users, 1), 1.0))
+        data = building.finish()
+        if not cut.holds_out or data.judges.user_ix.size >= FEWEST_USERS:
+            return data
+    raise AssertionError("the last cut holds nothing out")
 
 
 class _Times:
@@ -138,11 +141,12 @@ class _Times:
             self._sample = [np.concatenate(self._sample)[::2]]
             self._size, self._stride = self._sample[0].size, 2 * self._stride
 
-    def cut(self) -> Cut:
-        """Return the moment that leaves enough judges, the newest there is; if none does, nothing is held out."""
+    def cuts(self) -> Iterator[Cut]:
+        """Yield the moments that leave about enough judges, the newest first; the last one holds nothing out."""
         times = np.concatenate([*self._sample, np.empty(0, np.int64)])
         if times.size == 0:
-            return Cut(0, 0)
+            yield Cut(0, 0)
+            return
         first, last = np.concatenate(self._first), np.concatenate(self._last)
         newest = int(last.max())
 
@@ -151,11 +155,11 @@ class _Times:
 
         shares = [int(np.quantile(times, 1.0 - share, method="lower")) for share in HELD_OUT]
         if (day := newest - DAY_MS) > shares[0] and judges(day) >= ENOUGH:
-            return Cut(day, newest)
+            yield Cut(day, newest)
         for at_ms in shares:
             if judges(at_ms) >= FEWEST_USERS:
-                return Cut(at_ms, newest)
-        return Cut(newest, newest)
+                yield Cut(at_ms, newest)
+        yield Cut(newest, newest)
 
 
 class _Building:

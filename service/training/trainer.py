@@ -15,6 +15,8 @@ from service.store.lease import Lease
 from service.store.schedule import Schedules
 from service.telemetry import logger
 
+LEASE_MS = 8_000
+"""How long a silent trainer counts as alive: several of its looks around, and jobs fail soon after its death."""
 STANDBY_S = 0.5
 """Between two attempts to become the trainer."""
 SCHEDULE_MS = 3_000
@@ -31,7 +33,7 @@ def run(settings: Settings, redis_url: str, stop: threading.Event) -> None:
         connect(redis_url, role="trainer") as client,
         connect(jobs_url, role="trainer-jobs") as queue,
     ):
-        lease = Lease(client, NamespaceKeys(settings.namespace).trainer, settings.lease_ms)
+        lease = Lease(client, NamespaceKeys(settings.namespace).trainer, LEASE_MS)
         while not lease.acquire():
             if stop.wait(STANDBY_S):
                 return

@@ -19,7 +19,7 @@ import numpy as np
 from core.batch.ocmf_users import StructuredUsers
 from core.batch.search import Budget
 from core.errors import CoreError
-from core.gate import Decision, decide
+from core.gate import FEWEST_USERS, Decision, decide
 from core.snapshot import Snapshot, mapped, of_users, users_of
 from service.errors import ServiceError, VersionConflict
 from service.kinds import kind_table
@@ -101,11 +101,14 @@ def run(settings: Settings, client: Client, job: str) -> None:
 
 
 @dataclass(frozen=True)
-class Rival:
-    """What serves now."""
+class Contender:
+    """A fitted model and what the judges say of it."""
 
-    version: str
-    record: ModelRecord
+    model: str
+    users: StructuredUsers
+    config: Any
+    """None: it was judged as it serves."""
+    verdict: Verdict
 
 
 class Training:
@@ -132,20 +135,16 @@ class Training:
         with stage("searching"):
             config = self._search(data)
         with stage("fitting"):
-            candidate = self._recipe.fit(data.known, data.described, config)
-        rival = self._rival()
+            fitted = self._recipe.fit(data.known, data.described, config)
         with stage("judging"):
-            metrics, decision = self._judge(data, candidate, config, rival)
+            candidate, metrics, decision = self._judge(data, fitted, config)
         with stage("refining", metrics=metrics, decision=decision):
-            whole = candidate
-            if data.cut.holds_out:
-                whole = self._recipe.fit(data.whole, data.described, config, previous=candidate)
-            snapshot = self._snapshot(data, whole, config, metrics)
+            snapshot = self._snapshot(data, self._refined(data, candidate), candidate, metrics)
         published = self._published(snapshot, decision)
         with stage("publishing", version=published.version):
             self._registry.publish(snapshot, published)
         with stage(PROMOTING):
-            decision = self._promote(published, decision, rival)
+            decision = self._promote(published, decision)
         removed = self._prune()
         self._reporter.succeed(
             version=published.version,
@@ -182,43 +181,54 @@ class Training:
             data.known, data.described, self._record.parameters, budget, self._reporter.share
         )
 
-    def _rival(self) -> Rival | None:
-        version = self._registry.active().get(self._recipe.strategy)
-        return None if version is None else Rival(version, self._registry.record(version))
-
     def _judge(
-        self, data: Dataset, candidate: StructuredUsers, config: Any, rival: Rival | None
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what the judges say of candidate, rival and popularity, and the gate's decision."""
-        own = judged(data, candidate)
+        self, data: Dataset, fitted: StructuredUsers, config: Any
+    ) -> tuple[Contender, dict[str, Any], dict[str, Any]]:
+        """Return the candidate, what the judges say of it and of others, and the gate's decision."""
+        candidate = Contender(self._record.model, fitted, config, judged(data, fitted))
         self._reporter.share(0.3)
-        other = None if rival is None else self._judge_rival(data, rival, config, own)
+        version = self._registry.active().get(self._recipe.strategy)
+        rival = None if version is None else self._rival(data, version, candidate)
         self._reporter.share(0.8)
-        rng = np.random.default_rng(self._namespace.seed)
-        decision = decide(own.scores, None if other is None else other.scores, rng)
+        if rival is not None and self._would_rather_keep(rival, candidate):
+            decision = Decision("promoted", _kept(rival, candidate))
+            candidate = rival
+        else:
+            scores = None if rival is None else rival.verdict.scores
+            rng = np.random.default_rng(self._namespace.seed)
+            decision = decide(candidate.verdict.scores, scores, rng)
         metrics = {
-            **own.metrics,
+            **candidate.verdict.metrics,
             "judges": int(data.judges.user_ix.size),
             "popular": judged_popular(data).metrics,
-            "rival": {} if other is None else other.metrics,
+            "rival": {} if rival is None else rival.verdict.metrics,
         }
-        return metrics, self._decision(decision, rival)
+        return candidate, metrics, self._decision(decision, version)
 
-    def _judge_rival(self, data: Dataset, rival: Rival, config: Any, own: Verdict) -> Verdict:
-        """Judge what serves, or its settings fitted up to the cut if it has seen what is held out."""
-        record = rival.record
+    def _rival(self, data: Dataset, version: str, candidate: Contender) -> Contender:
+        """Return what serves, or its settings fitted up to the cut if it has seen what is held out."""
+        record = self._registry.record(version)
         if record.cuts.get("trained_until_ms", data.cut.newest_ms) <= data.cut.at_ms:
-            manifest = self._registry.manifest(rival.version)
-            stored = b"".join(self._registry.chunks(rival.version))
-            return judged(data, users_of(mapped(manifest, stored)))
+            manifest, chunks = self._registry.manifest(version), self._registry.chunks(version)
+            users = users_of(mapped(manifest, b"".join(chunks)))
+            return Contender(record.model, users, None, judged(data, users))
         recipe = checked(record.model, {})
-        settings = {n: v for n, v in record.parameters.items() if n in recipe.settings}
-        its = recipe.config(settings)
-        if its == config:
-            return own
-        return judged(data, recipe.fit(data.known, data.described, its))
+        known = {n: v for n, v in record.parameters.items() if n in recipe.settings}
+        config = recipe.config(known)
+        if record.model == self._record.model and config == candidate.config:
+            return candidate
+        users = recipe.fit(data.known, data.described, config)
+        return Contender(record.model, users, config, judged(data, users))
 
-    def _decision(self, decision: Decision, rival: Rival | None) -> dict[str, Any]:
+    def _would_rather_keep(self, rival: Contender, candidate: Contender) -> bool:
+        """Whether the settings that serve beat those that the search found, and nobody asked for others."""
+        comparable = rival.model == candidate.model and rival.config is not None
+        if self._record.parameters or not comparable or rival is candidate:
+            return False
+        enough = candidate.verdict.scores.size >= FEWEST_USERS
+        return enough and rival.verdict.scores.mean() >= candidate.verdict.scores.mean()
+
+    def _decision(self, decision: Decision, serving: str | None) -> dict[str, Any]:
         outcome, reason = decision.outcome, decision.reason
         pinned = self._registry.pins().get(self._recipe.strategy)
         if pinned is not None and decision.may_serve:
@@ -227,18 +237,30 @@ class Training:
         return {
             "outcome": outcome,
             "reason": reason,
-            "rival": None if rival is None else rival.version,
+            "rival": serving,
             "difference": None if decision.difference is None else asdict(decision.difference),
         }
 
+    def _refined(self, data: Dataset, candidate: Contender) -> StructuredUsers:
+        """Continue the candidate on all events."""
+        if not data.cut.holds_out:
+            return candidate.users
+        return self._recipe.fit(
+            data.whole, data.described, candidate.config, previous=candidate.users
+        )
+
     def _snapshot(
-        self, data: Dataset, users: StructuredUsers, config: Any, metrics: Mapping[str, Any]
+        self,
+        data: Dataset,
+        users: StructuredUsers,
+        candidate: Contender,
+        metrics: Mapping[str, Any],
     ) -> Snapshot:
         through = {str(p): sequence for p, sequence in enumerate(data.sequences)}
         made = of_users(
             self._record.model,
             users,
-            settings={name: getattr(config, name) for name in self._recipe.settings},
+            settings={name: getattr(candidate.config, name) for name in self._recipe.settings},
             metrics={name: value for name, value in metrics.items() if isinstance(value, float)},
             cuts={
                 "trained_through": through,
@@ -261,21 +283,18 @@ class Training:
             decision=decision,
         )
 
-    def _promote(
-        self, published: ModelRecord, decision: dict[str, Any], rival: Rival | None
-    ) -> dict[str, Any]:
+    def _promote(self, published: ModelRecord, decision: dict[str, Any]) -> dict[str, Any]:
         """Let the model serve if the gate lets it; what another changed meanwhile stays."""
         if decision["outcome"] != "promoted":
             return decision
-        expected = None if rival is None else rival.version
-        if published.version == expected:
+        if published.version == decision["rival"]:
             return {**decision, "reason": "the very same model serves already"}
         why = f"job {self._record.id}: {decision['reason']}"
         try:
             self._registry.set_active(
                 self._recipe.strategy,
                 published.version,
-                expected=expected,
+                expected=decision["rival"],
                 who=self._record.who,
                 why=why,
             )
@@ -297,3 +316,11 @@ class Training:
             "seconds": self._reporter.seconds,
             "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
         }
+
+
+def _kept(rival: Contender, candidate: Contender) -> str:
+    ours, found = (one.verdict.metrics["ndcg@10"] for one in (rival, candidate))
+    return (
+        f"the settings that serve, fitted anew, beat those that the search found "
+        f"(ndcg@10 {ours:.4f}, {found:.4f})"
+    )

@@ -1,0 +1,118 @@
+"""`hedgerow retrain`: order a training of a running service and, if asked, watch it."""
+
+import json
+import threading
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from service.cli import options
+from service.cli.store import say
+from service.client import ServiceClient
+from service.errors import Misconfigured
+
+LOOK_S = 0.3
+"""Between two looks at the job."""
+UNFINISHED = ("queued", "running")
+
+app = options.verb()
+
+
+@app.command()
+def retrain(
+    model: Annotated[
+        str, typer.Option(help="fbgd, ocmf-lr-wsq, ocmf-sq-wsq or ocmf-sq-sq.")
+    ] = "fbgd",
+    given: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="NAME=VALUE: a setting that is not searched; may be repeated."),
+    ] = None,
+    budget_s: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="Seconds for the search of settings; 0: no search."),
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Watch the job until it has ended.")] = False,
+    url: options.Url = options.LOCAL,
+    key: options.Key = None,
+    as_json: options.Json = False,
+) -> None:
+    """Train a ranking model on all histories; it serves if it is not worse than what serves now.
+
+    With --wait the exit code is 1 if the job failed or was cancelled. A model that the gate refuses is no failure:
+    what served before goes on.
+    """
+    order: dict[str, Any] = {"model": model, "parameters": settings(given or [])}
+    if budget_s is not None:
+        order["budget_s"] = budget_s
+    with ServiceClient(url, key) as client:
+        job = client.post("/v1/retrain", order)
+        if wait:
+            job = watch(client, job)
+    if as_json:
+        typer.echo(json.dumps(job))
+    else:
+        _show(job)
+    raise typer.Exit(1 if job["status"] in {"failed", "cancelled"} else 0)
+
+
+def settings(given: list[str]) -> dict[str, float]:
+    """Read NAME=VALUE pairs; whole numbers stay whole."""
+    found: dict[str, float] = {}
+    for pair in given:
+        name, is_pair, text = pair.partition("=")
+        try:
+            found[name] = int(text) if text.lstrip("-").isdigit() else float(text)
+        except ValueError:
+            is_pair = ""
+        if not is_pair:
+            raise Misconfigured(f"--set must be NAME=NUMBER, such as factors=128, not {pair!r}")
+    return found
+
+
+def watch(client: ServiceClient, job: dict[str, Any]) -> dict[str, Any]:
+    """Return the job when it has ended; a bar on the terminal shows how far it is."""
+    console, pause = Console(stderr=True), threading.Event()
+    columns = (
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        bar = progress.add_task("queued", total=1.0)
+        while job["status"] in UNFINISHED:
+            says = job["stage"] or job["status"]
+            progress.update(bar, description=says, completed=job["progress"])
+            pause.wait(LOOK_S)
+            job = client.get(f"/v1/jobs/{job['id']}")
+        progress.update(bar, description=job["status"], completed=job["progress"])
+    return job
+
+
+def _show(job: dict[str, Any]) -> None:
+    if job["status"] in UNFINISHED:
+        say(f"job {job['id']} is {job['status']}; `hedgerow retrain --wait` would watch it")
+        return
+    if job["status"] != "succeeded":
+        say(f"job {job['id']} {job['status']}: {job['error']}")
+        return
+    decision, metrics = job["decision"], job["metrics"]
+    say(f"{job['model']} {job['version'][:12]} was {_outcome(decision)}: {decision['reason']}")
+    if "ndcg@10" in metrics:
+        others = [
+            f"{name} {metrics[key]['ndcg@10']:.4f}"
+            for name, key in (("what served", "rival"), ("popularity", "popular"))
+            if metrics[key]
+        ]
+        judged = f"ndcg@10 of {metrics['judges']:,} users: {metrics['ndcg@10']:.4f}"
+        say("; ".join([judged, *others]))
+    say(
+        f"{metrics['pairs']:,} pairs of {metrics['users']:,} users and {metrics['items']:,} items, "
+        f"{sum(metrics['seconds'].values()):.1f} s, {metrics['peak_bytes'] / 2**20:.0f} MB at most"
+    )
+
+
+def _outcome(decision: dict[str, Any]) -> str:
+    return str(decision["outcome"]).replace("_", " ")

@@ -1,0 +1,268 @@
+"""Trainings by a real trainer and the processes it forks: what ends well, what ends badly, and what serves then."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.settings import Settings
+from service.store.connection import connect
+from service.store.job_records import JobRecord
+from service.store.jobs import Jobs
+from service.store.keys import NamespaceKeys
+from service.store.registry import Registry
+from service.store.schedule import Schedule, Schedules
+from tests.flows.roles import Role
+from tests.histories import Record, store_histories, world
+from tests.server import wait_until
+
+pytestmark = pytest.mark.flow
+
+ROOT = Path(__file__).parents[2]
+STAGES = ("reading", "searching", "fitting", "judging", "refining", "publishing", "promoting")
+QUICK = {"factors": 8, "epochs": 4}
+WORSE = {"factors": 1, "epochs": 1, "reg": 1e5, "alpha0": 1e4}
+
+
+@dataclass
+class Shop:
+    """A namespace with its trainer."""
+
+    settings: Settings
+    client: Any
+    jobs: Jobs
+    registry: Registry
+    trainer: Role
+
+    def ordered(self, model: str = "fbgd", budget_s: float = 0.0, **parameters: Any) -> JobRecord:
+        return self.jobs.submit(model, parameters, budget_s=budget_s, who="a test", why="order")
+
+    def ended(self, job: JobRecord, deadline_s: float = 60.0) -> JobRecord:
+        records = self.jobs.records
+        wait_until(lambda: records.record(job.id).has_ended, deadline_s)
+        return records.record(job.id)
+
+    def trained(self, **order: Any) -> JobRecord:
+        return self.ended(self.ordered(**order))
+
+    @property
+    def serving(self) -> dict[str, str]:
+        return self.registry.active()
+
+
+@contextmanager
+def shop(
+    room: Path, redis_url: str, namespace: str, told: list[Record], **settings: Any
+) -> Iterator[Shop]:
+    chosen = Settings(namespace=namespace, redis_url=redis_url, **settings)
+    with connect(redis_url, role="test") as client:
+        store_histories(client, chosen, told)
+        trainer = Role(room, "trainer", chosen, "trainer")
+        # so that the trainer finds the tests' own work
+        trainer._environment["PYTHONPATH"] = str(ROOT)
+        with trainer:
+            yield Shop(
+                chosen,
+                client,
+                Jobs(client, client, namespace),
+                Registry(client, namespace),
+                trainer,
+            )
+
+
+def test_a_training_ends_in_a_model_that_serves(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world()) as here:
+        job = here.trained(budget_s=1.0)
+        assert (job.status, job.progress, job.error) == ("succeeded", 1.0, None)
+        assert job.decision["outcome"] == "promoted"
+        assert here.serving == {"fbgd": job.version}
+        assert job.metrics["judges"] >= 200
+        assert job.metrics["ndcg@10"] > 1.5 * job.metrics["popular"]["ndcg@10"]
+        record = here.registry.record(str(job.version))
+        assert (record.job, record.model, record.decision) == (job.id, "fbgd", job.decision)
+        assert record.cuts["trained_through"] == {"0": 300 * 25}
+        assert record.cuts["held_out_after_ms"] < record.cuts["trained_until_ms"]
+        assert record.metrics["ndcg@10"] == job.metrics["ndcg@10"]
+        [change] = here.registry.changes(10)
+        assert (change.who, change.version) == ("a test", job.version)
+
+
+def test_an_unchanged_world_never_locks_the_gate(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world()) as here:
+        reasons = []
+        for order in (QUICK, QUICK, {"budget_s": 0.5}, {"budget_s": 0.5}):
+            job = here.trained(**order)
+            assert (job.status, job.decision["outcome"]) == ("succeeded", "promoted")
+            assert here.serving == {"fbgd": job.version}
+            reasons.append(job.decision["reason"])
+        assert reasons[1] == "the very same model serves already"
+
+
+def test_a_worse_candidate_is_refused_and_kept(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world()) as here:
+        good = here.trained(**QUICK)
+        worse = here.trained(**WORSE)
+        assert worse.status == "succeeded"
+        assert worse.decision["outcome"] == "refused"
+        assert worse.decision["difference"]["high"] < 0
+        assert worse.metrics["rival"]["ndcg@10"] > worse.metrics["ndcg@10"]
+        assert here.serving == {"fbgd": good.version}
+        kept = {record.version: record.decision["outcome"] for record in here.registry.records()}
+        assert kept == {good.version: "promoted", worse.version: "refused"}
+
+
+def test_a_pinned_version_is_not_replaced(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world()) as here:
+        first = here.trained(**QUICK)
+        here.registry.pin(first.version, "a test", "")
+        second = here.trained(factors=12, epochs=4)
+        assert second.decision["outcome"] == "refused"
+        assert "is pinned" in second.decision["reason"]
+        assert here.serving == {"fbgd": first.version}
+
+
+def test_what_serves_is_judged_as_it_is_when_enough_is_new(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world()) as here:
+        first = here.trained(**QUICK)
+        later = world(seed=1, items=200, each=8, start_ms=1_763_000_000_000 + 40 * 86_400_000)
+        store_histories(here.client, here.settings, later)
+        second = here.trained(**WORSE)
+        cuts = here.registry.record(str(second.version)).cuts
+        assert cuts["held_out_after_ms"] >= cuts["trained_until_ms"] - 2 * 86_400_000
+        assert (second.decision["outcome"], here.serving["fbgd"]) == ("refused", first.version)
+        third = here.trained(**QUICK)
+        assert third.decision["outcome"] == "promoted"
+
+
+@pytest.mark.parametrize("model", ["ocmf-sq-wsq", "ocmf-lr-wsq"])
+def test_each_strategy_has_a_model_of_its_own(room, redis_url, namespace, model):
+    with shop(room, redis_url, namespace, world(users=220), partitions=2) as here:
+        fbgd = here.trained(**QUICK)
+        other = here.trained(model=model, factors=8, rounds=3)
+        assert other.status == "succeeded", other.error
+        assert here.serving == {"fbgd": fbgd.version, "ocmf": other.version}
+        assert other.metrics["ndcg@10"] > other.metrics["popular"]["ndcg@10"]
+
+
+def test_with_few_users_a_model_serves_only_where_nothing_does(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world(users=40)) as here:
+        first, second = here.trained(**QUICK), here.trained(factors=9, epochs=4)
+        assert first.decision["outcome"] == "promoted"
+        assert "nothing serves yet; only" in first.decision["reason"]
+        assert second.decision["outcome"] == "not_judged"
+        assert here.serving == {"fbgd": first.version}
+        assert second.version in {record.version for record in here.registry.records()}
+
+
+def test_without_feedback_a_training_fails_and_says_what_to_do(room, redis_url, namespace):
+    told = [Record("ada", 0, value=1.0), Record("bob", 1, value=3.0)]
+    with shop(room, redis_url, namespace, told) as here:
+        job = here.trained()
+        assert (job.status, job.version) == ("failed", None)
+        assert "no positive feedback" in str(job.error)
+        assert "POST /v1/ratings" in str(job.error)
+
+
+@pytest.mark.parametrize("told", [[Record("ada", 0)], [Record("ada", 0), Record("bob", 0)]])
+def test_the_smallest_worlds_can_be_learned(room, redis_url, namespace, told):
+    with shop(room, redis_url, namespace, told) as here:
+        job = here.trained(budget_s=1.0)
+        assert job.status == "succeeded", job.error
+        assert here.serving == {"fbgd": job.version}
+
+
+def test_a_death_in_any_stage_leaves_what_serves(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world()) as here:
+        first = here.trained(**QUICK)
+        for stage in STAGES:
+            dying = Jobs(
+                here.client, here.client, namespace, work=f"tests.flows.dying_work.in_{stage}"
+            )
+            ordered = dying.submit("fbgd", {}, budget_s=0.5, who="a test", why="order")
+            dead = here.ended(ordered, deadline_s=15)
+            assert (dead.status, dead.stage) == ("failed", stage)
+            assert "SIGKILL" in str(dead.error)
+            assert here.serving == {"fbgd": first.version}
+        last = here.trained(factors=12, epochs=4)
+        assert here.serving == {"fbgd": last.version}
+
+
+def test_a_job_fails_within_seconds_when_its_trainer_is_killed(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world()) as here:
+        job = here.ordered(budget_s=60.0)
+        waiting = here.ordered(**QUICK)
+        wait_until(lambda: here.jobs.records.record(job.id).stage == "searching")
+        here.trainer.kill()
+        dead = here.ended(job, deadline_s=15)
+        assert dead.status == "failed"
+        assert "searching" in str(dead.error)
+        assert here.serving == {}
+        here.trainer.start()
+        assert here.ended(waiting).status == "succeeded"
+
+
+def test_a_trainer_that_is_stopped_ends_its_job_at_once(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world()) as here:
+        job = here.ordered(budget_s=60.0)
+        wait_until(lambda: here.jobs.records.record(job.id).stage == "searching")
+        here.trainer.send(signal.SIGTERM)
+        assert here.trainer.wait() == 0
+        assert "the trainer was stopped" in str(here.ended(job, deadline_s=1).error)
+
+
+def test_a_running_job_can_be_cancelled(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world()) as here:
+        job = here.ordered(budget_s=60.0)
+        wait_until(lambda: here.jobs.records.record(job.id).stage == "searching")
+        assert here.jobs.cancel(job.id, "ada").status == "cancelled"
+        # the process is gone when the next job begins
+        assert here.trained(**QUICK).status == "succeeded"
+        cancelled = here.jobs.records.record(job.id)
+        assert (cancelled.status, cancelled.error) == ("cancelled", "cancelled by ada")
+
+
+def test_a_second_trainer_waits_for_the_first(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world(users=20)) as here:
+        wait_until(lambda: here.client.exists(NamespaceKeys(namespace).trainer))
+        with Role(room, "second", here.settings, "trainer") as second:
+            assert here.trained(**QUICK).status == "succeeded"
+            assert "training_started" not in second.log
+            here.trainer.kill()
+            assert here.trained(**QUICK).status == "succeeded"
+            assert "training_started" in second.log
+
+
+def test_new_events_start_a_training(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world(users=30), retrain_pause_s=0) as here:
+        schedule = Schedule(after_events=100, parameters=QUICK, budget_s=0.0)
+        Schedules(here.client, here.settings).replace(schedule, "a test")
+        wait_until(lambda: any(record.has_ended for record in here.jobs.records.records()))
+        [job] = here.jobs.records.records()
+        assert (job.status, job.who, job.why) == ("succeeded", "schedule", "events")
+        assert Schedules(here.client, here.settings).last().events == 30 * 25
+
+
+def test_old_versions_go(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world(users=30), keep_models=1) as here:
+        first = here.trained(**QUICK)
+        for factors in (9, 10, 11):
+            here.trained(factors=factors, epochs=2)
+        left = [record.version for record in here.registry.records()]
+        assert len(left) == 2
+        assert first.version in left
+
+
+def test_the_process_that_waits_has_neither_numba_nor_numpy():
+    code = (
+        "import sys, service.cli.trainer\n"
+        "heavy = {'numba', 'numpy', 'scipy'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)
