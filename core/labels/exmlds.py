@@ -4,7 +4,7 @@ exmlds1   places are the leading directions of SPPMI(Y Y'); regression maps feat
 exmlds3   the same of the joint matrix of points and labels with known label correlations
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -37,6 +37,13 @@ class Part:
     """(rows, g)"""
     label_places: F32 | None = None
     """(L, g), of the joint model."""
+
+    def first(self, factors: int) -> "Part":
+        """Return the part with its first dimensions alone."""
+        if self.places.shape[1] == factors:
+            return self
+        labels = None if self.label_places is None else self.label_places[:, :factors]
+        return replace(self, places=self.places[:, :factors], label_places=labels)
 
 
 class Exmlds:

@@ -1,0 +1,242 @@
+"""The settings of a label model, found on points it has not seen, within a budget of seconds.
+
+How places are made is expensive and shared by many trials: they are made once for each split. Of every trial the
+votes are tuned too, one setting after the other.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from core.batch.features import MOST_DENSE, FeatureMap, Features
+from core.batch.label_search import FEWEST_POINTS, HELD_OUT, IMPORTANCE, JUDGES, KS, precisions
+from core.batch.search import Axis, Budget, Outcome, Search
+from core.errors import DataError
+from core.interactions import Interactions
+from core.labels.config import ExmldsConfig, Votes, set_value
+from core.labels.exmlds import Part, embedded, fitted, labelled, mapping
+from core.labels.space import LabelSpace, Neighbours, blended
+from core.types import F32, I32, I64
+
+LANDMARKS = (0, 400, 1_000, 2_000)
+"""Non-linear features that a trial may add."""
+FEWEST_FACTORS, MOST_FACTORS = 40, 200
+SEVERAL = 3
+"""Splits that judge where one has few points."""
+MOST_TRIALS = 24
+MOST_SCORES = 1 << 24
+"""Scores of all judging points together: many labels are judged by fewer points."""
+VOTES: dict[str, tuple[Any, ...]] = {
+    "blend": (0.0, 0.25, 0.5, 1.0, 2.0),
+    "sharpness": (0.0, 10.0, 20.0, 40.0, 80.0),
+    "neighbours": (10, 25, 50, 100, 200, 400),
+}
+ROUNDS = 2
+"""Of looking at each setting of the votes."""
+
+
+def search(
+    features: Any,
+    labels: Interactions,
+    base: ExmldsConfig,
+    budget: Budget,
+    *,
+    fixed: frozenset[str] = frozenset(),
+    correlations: Any = None,
+    on_trial: Callable[[float], None] = lambda share: None,
+) -> ExmldsConfig:
+    """Return the settings found within the budget; those named in ``fixed`` stay as ``base`` has them.
+
+    A trial's score is the weighted mean of p@1, p@3 and p@5 on points that it has not seen.
+    """
+    rows, known = labelled(features, labels)
+    axes = [axis for axis in _axes(rows) if axis.name not in fixed]
+    open_votes = {name: values for name, values in VOTES.items() if name not in fixed}
+    if budget.seconds <= 0.0 or not (axes or open_votes):
+        return base
+    rng = np.random.default_rng([base.seed, 2])
+    splits = _splits(base, rows, known, correlations, rng)
+
+    def objective(settings: dict[str, Any], best: float) -> Outcome:
+        score, votes = _tuned(_with(base, settings), splits, open_votes)
+        return Outcome(score, {"votes": votes})
+
+    if not axes:
+        return replace(base, votes=objective({}, 0.0).found["votes"])
+    looking = Search(
+        axes, objective, lambda settings: _work(rows, known, settings), rng, _with_more(axes)
+    )
+    best = looking.run(_first(axes, base, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
+    return replace(_with(base, best.settings), votes=best.outcome.found["votes"])
+
+
+class _Split:
+    """One validation split, with what its trials share."""
+
+    def __init__(
+        self, features: Features, labels: Interactions, judging: I64, fitting: I64, known: Any
+    ) -> None:
+        self.fitting, self.held = features[fitting], features[judging]
+        self.labels, self.truth = labels.rows(fitting), labels.rows(judging)
+        self._correlations = known
+        self._places: dict[int, list[Part]] = {}
+        self._maps: dict[int, FeatureMap] = {}
+
+    def space(self, config: ExmldsConfig) -> LabelSpace:
+        if config.landmarks not in self._maps:
+            self._maps[config.landmarks] = mapping(config, self.fitting)
+        return fitted(
+            config,
+            self._maps[config.landmarks],
+            self.fitting,
+            self.labels,
+            self._embedded(config),
+        )
+
+    def _embedded(self, config: ExmldsConfig) -> list[Part]:
+        """Return places of so many factors: those of a spectrum are the first of more."""
+        nested = config.variant in ("exmlds1", "exmlds3")
+        made = MOST_FACTORS if nested and config.factors <= MOST_FACTORS else config.factors
+        if made not in self._places:
+            self._places[made] = embedded(
+                replace(config, factors=made), self.fitting, self.labels, self._correlations
+            )
+        return [part.first(config.factors) for part in self._places[made]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What a space says of the judging points, before the votes are weighed."""
+
+    space: LabelSpace
+    near: list[tuple[I64, Neighbours]]
+    """Rows and their neighbours, of each part."""
+    own: F32
+    truth: Interactions
+
+    def score(self, votes: Votes) -> float:
+        total = np.zeros_like(self.own)
+        for rows, near in self.near:
+            total[rows] += self.space.counted(near, votes)
+        found = precisions(_top(blended(total, self.own, votes.blend)), self.truth)
+        return float(np.average(list(found.values()), weights=IMPORTANCE))
+
+
+def _found(split: _Split, config: ExmldsConfig, most: int) -> _Found:
+    space = split.space(config)
+    mapped: Any = space.mapped(split.held)
+    near, own = [], np.zeros((mapped.shape[0], space.n_labels), np.float32)
+    for learner in range(config.learners):
+        parts = space.parts_of(mapped, learner)
+        for part in np.unique(parts).tolist():
+            rows = np.flatnonzero(parts == part)
+            places = space.places(mapped[rows], part)
+            near.append((rows, space.neighbours(places, part, most)))
+            own[rows] += places @ space.label_factors[part].T
+    return _Found(space, near, own, split.truth)
+
+
+def _tuned(
+    config: ExmldsConfig, splits: list[_Split], grid: dict[str, tuple[Any, ...]]
+) -> tuple[float, Votes]:
+    """Return the best score and the votes it takes: one setting at a time."""
+    most = int(max([config.votes.neighbours, *grid.get("neighbours", ())]))
+    found = [_found(split, config, most) for split in splits]
+    tried: dict[Votes, float] = {}
+
+    def judged(votes: Votes) -> float:
+        if votes not in tried:
+            tried[votes] = float(np.mean([one.score(votes) for one in found]))
+        return tried[votes]
+
+    best = config.votes
+    for _ in range(ROUNDS):
+        for name, values in grid.items():
+            best = max([best, *(replace(best, **{name: value}) for value in values)], key=judged)
+    return judged(best), best
+
+
+def _top(scores: F32) -> I32:
+    """Return the best labels of each row, as many as are judged."""
+    k = min(max(KS), scores.shape[1])
+    some = np.argpartition(-scores, k - 1, axis=1)[:, :k]
+    order = np.argsort(-np.take_along_axis(scores, some, axis=1), axis=1)
+    return np.take_along_axis(some, order, axis=1).astype(np.int32)
+
+
+def _with(config: ExmldsConfig, settings: dict[str, Any]) -> ExmldsConfig:
+    for name, value in settings.items():
+        chosen = LANDMARKS[int(value) - 1] if name == "landmarks" else value
+        config = set_value(config, name, chosen)
+    return config
+
+
+def _axes(features: Features) -> list[Axis]:
+    """Return what is searched; landmarks by their place in LANDMARKS, from 1."""
+    n, d = features.shape
+    useful = sum(
+        size == 0 or (size * 4 <= n and n * (d + size) <= MOST_DENSE) for size in LANDMARKS
+    )
+    return [
+        Axis("reg", 0.1, 30.0, log=True),
+        Axis("factors", FEWEST_FACTORS, MOST_FACTORS, log=True, multiple=10),
+        *([Axis("landmarks", 1, useful, multiple=1)] if useful > 1 else []),
+    ]
+
+
+def _with_more(axes: list[Axis]) -> Callable[[dict[str, Any]], dict[str, Any] | None]:
+    """Return what gives the same settings with more landmarks, None where there are no more."""
+    most = max((axis.high for axis in axes if axis.name == "landmarks"), default=0)
+
+    def larger(settings: dict[str, Any]) -> dict[str, Any] | None:
+        if settings.get("landmarks", most) >= most:
+            return None
+        return {**settings, "landmarks": settings["landmarks"] + 1}
+
+    return larger
+
+
+def _first(axes: list[Axis], base: ExmldsConfig, rng: np.random.Generator) -> list[dict[str, Any]]:
+    """Return where the search begins and a few places around it, cheap features first."""
+    middle = {"reg": base.reg, "factors": base.factors, "landmarks": 1}
+    places = [{axis.name: middle[axis.name] for axis in axes}]
+    for at in range(2 * len(axes)):
+        place = {axis.name: axis.value(float(rng.uniform(0.15, 0.85))) for axis in axes}
+        if "landmarks" in place:
+            place["landmarks"] = 1 + at % 2
+        places.append(place)
+    return places
+
+
+def _splits(
+    base: ExmldsConfig,
+    features: Features,
+    labels: Interactions,
+    correlations: Any,
+    rng: np.random.Generator,
+) -> list[_Split]:
+    if labels.n_users < FEWEST_POINTS:
+        raise DataError(
+            f"fewer than {FEWEST_POINTS} labelled points are too few to choose settings on: "
+            "give more, or search nothing (a budget of 0 seconds)"
+        )
+    held = round(labels.n_users * HELD_OUT)
+    judges = int(min(held, JUDGES, max(MOST_SCORES // labels.n_items, FEWEST_POINTS)))
+    splits = []
+    for _ in range(int(np.clip(np.ceil(JUDGES / held), 1, SEVERAL))):
+        order = rng.permutation(labels.n_users)
+        judging, fitting = np.sort(order[:judges]), np.sort(order[held:])
+        splits.append(_Split(features, labels, judging, fitting, correlations))
+    return splits
+
+
+def _work(features: Features, labels: Interactions, settings: dict[str, Any]) -> float:
+    """Return about the operations of a trial: the normal equations, and looking at some twenty votes."""
+    landmarks = LANDMARKS[int(settings["landmarks"]) - 1] if "landmarks" in settings else 0
+    n, d = features.shape
+    equations = float(d + landmarks) ** 2 * (d + landmarks + n * (landmarks > 0))
+    # sorting scores and gathering labels: many operations for each
+    judged = min(n * HELD_OUT, JUDGES) * (100 * labels.n_items + 20_000 * len(labels) / n)
+    return float(equations + 15 * judged)
