@@ -11,7 +11,8 @@ from rich.progress import Progress
 from rich.table import Table
 
 from core.errors import ConfigError, CoreError
-from service.cli.labels_evaluation import Model, Request, evaluate_labels
+from service.cli.label_models import Model
+from service.cli.labels_evaluation import Request, evaluate_labels
 from service.cli.store import say
 from service.errors import ServiceError
 from service.xmlc_file import read_xmlc
