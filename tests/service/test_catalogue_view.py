@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from core.filter import CATEGORY
-from service.errors import InvalidFilter
+from service.errors import InvalidFilter, NotReady
 from service.serving import catalogue_view
 from service.serving.catalogue_columns import BLOCK, Catalogued
 from service.serving.catalogue_view import CatalogueView
@@ -134,6 +134,25 @@ def test_the_first_filter_that_names_a_feature_finds_it(redis_url: str, namespac
             assert numbers(before.filter("not size = 3", 5)) == [0, 1, 2, 3, 4]
             with pytest.raises(InvalidFilter, match="at character 6"):
                 await w.view.covering("size ~ 3")
+
+    asyncio.run(story())
+
+
+def test_a_filter_that_waits_too_long_is_asked_to_come_again(
+    redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        async with world(redis_url, namespace) as w:
+            await w.number(3)
+            await w.put(1, features={"year": 2024})
+            w.view.start()
+            await w.see(lambda now: now.version)
+            monkeypatch.setattr(catalogue_view, "PATIENCE_S", 0)
+            with pytest.raises(NotReady, match="try again"):
+                await w.view.covering("year = 2024")
+            # the reading goes on without anybody who waits
+            await w.see(lambda now: "year" in now.names)
+            assert numbers((await w.view.covering("year = 2024")).filter("year = 2024", 3)) == [1]
 
     asyncio.run(story())
 
