@@ -17,12 +17,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from core.errors import SnapshotFormat
+from core.snapshot import mapped
 from service.cli import options
 from service.cli.reference import settings_reference
 from service.cli.store import open_store, say
 from service.cli.warmup import compile_all
 from service.compiled import cache_dir, is_compiled
-from service.errors import Misconfigured, ServiceError
+from service.errors import Misconfigured, NotFound, ServiceError
 from service.settings import Settings, load_settings
 from service.store.connection import connect
 from service.store.inspection import (
@@ -32,6 +34,7 @@ from service.store.inspection import (
     inspect_server,
 )
 from service.store.namespace import open_namespace, read_namespace, scale_text
+from service.store.registry import Registry
 from service.supervisor import ONE_THREAD
 
 app = options.verb()
@@ -149,6 +152,7 @@ def _store(settings: Settings, url: str) -> Iterator[Finding]:
             yield Finding("namespace", found, error.detail)
         for partition in range(namespace.partitions):
             yield _partition(inspect_partition(client, namespace.name, partition))
+        yield from _models(Registry(client, namespace.name))
 
 
 def _unless_wanted(settings: Settings, server: ServerReport) -> str | None:
@@ -162,6 +166,24 @@ def _partition(report: PartitionReport) -> Finding:
         asdict(report) | {"behind": report.behind},
         "nobody learns: start `hedgerow serve` or `hedgerow learner`" if nobody else None,
     )
+
+
+def _models(registry: Registry) -> Iterator[Finding]:
+    """Yield what serves each strategy, each read whole and compared with its checksums."""
+    active, pins = registry.active(), registry.pins()
+    if not active:
+        yield Finding("models", "none yet: `hedgerow retrain` makes the first one")
+    for strategy, named in sorted(active.items()):
+        try:
+            record = registry.record(named)
+            mapped(registry.manifest(named), b"".join(registry.chunks(named)))
+        except (NotFound, SnapshotFormat) as error:
+            does = "go back with `hedgerow models rollback`, or train anew with `hedgerow retrain`"
+            yield Finding(f"model {strategy}", named, f"{error}; {does}")
+            continue
+        kept = ", pinned" if pins.get(strategy) == named else ""
+        says = f"{record.model} of {options.moment(record.created_ms)}, {record.bytes} bytes{kept}"
+        yield Finding(f"model {strategy}", f"{named}: {says}")
 
 
 def _show(findings: list[Finding]) -> None:

@@ -9,9 +9,12 @@ import redis
 from click.testing import Result
 from typer.testing import CliRunner
 
+from service.cli.doctor import Finding, examine
 from service.cli.models import app
 from service.errors import Conflict, NotFound
+from service.settings import Settings
 from service.store.connection import connect
+from service.store.namespace import open_namespace
 from service.store.registry import Registry
 from tests.models import activated, published
 
@@ -97,3 +100,26 @@ def test_a_version_that_is_not_unique_is_refused(operator: Operator, registry: R
     assert isinstance(none, NotFound)
     assert "there is no model that begins with 'x'" in str(none)
     assert isinstance(operator("rollback").exception, Conflict)
+
+
+def test_doctor_reads_what_serves_and_names_what_is_damaged(
+    operator: Operator, registry: Registry, namespace: str, redis_url: str
+) -> None:
+    with connect(redis_url, role="test") as client:
+        open_namespace(client, Settings(namespace=namespace))
+        assert "hedgerow retrain" in str(doctor(redis_url, namespace)["models"].value)
+        old, new = activated(registry, seed=1), activated(registry, seed=2, strategy="ocmf")
+        registry.pin(new.version, "me", "")
+        found = doctor(redis_url, namespace)
+        assert str(found["model fbgd"].value).startswith(f"{old.version}: fbgd of ")
+        assert str(found["model ocmf"].value).endswith("bytes, pinned")
+        assert found["model fbgd"].wrong is found["model ocmf"].wrong is None
+        client.set(registry._chunk_keys(old.version)[0], b"")
+        wrong = doctor(redis_url, namespace)["model fbgd"].wrong
+        assert wrong is not None
+        assert "hedgerow models rollback" in wrong
+
+
+def doctor(redis_url: str, namespace: str) -> dict[str, Finding]:
+    settings = Settings(redis_url=redis_url, namespace=namespace)
+    return {finding.topic: finding for finding in examine(settings)}
