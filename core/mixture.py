@@ -45,6 +45,11 @@ def reciprocal_rank(rank: int) -> float:
     return 1.0 / rank if 0 < rank <= DEPTH else 0.0
 
 
+def ndcg10(rank: int) -> float:
+    """Return the discounted gain of one wanted item at this rank, 0 beyond 10."""
+    return float(1.0 / np.log2(1.0 + rank)) if 0 < rank <= 10 else 0.0
+
+
 def hedge(weights: Mapping[str, float], gains: Mapping[str, float]) -> dict[str, float]:
     """Return the weights after one event; ``gains`` are the rankers' reciprocal ranks.
 

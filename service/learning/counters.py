@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from core.counters import Counters, evidence
+from core.meaning import Mask
 from core.types import F32, F64, I64, U8
 from service.kinds import kind_table
 from service.settings import Settings
@@ -45,12 +46,9 @@ class ItemCounters:
         """Return what writes everything."""
         return pieces(self.rows, np.flatnonzero(self.rows.any(axis=1)))
 
-    def counts(self, history: Records) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Mark the records that are counted."""
-        marked: np.ndarray[Any, np.dtype[np.bool_]] = (
-            self._evidence(history["kind"], history["value"]) > 0.0
-        )
-        return marked
+    def positive(self, kind: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> Mask:
+        """Mark the events that are counted: evidence for their items."""
+        return np.asarray(self._evidence(kind, value) > 0.0)
 
     def _evidence(self, kind: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> F64:
         return evidence(kind, value, self._table, low=self._low, high=self._high)

@@ -21,10 +21,13 @@ from service.learning.batch import Batch, answers, history_runs, impressions
 from service.learning.counters import ItemCounters
 from service.learning.dedupe import DedupeWindow
 from service.learning.deletions import Deletions
+from service.learning.follower import following
+from service.learning.handover import Handover
 from service.learning.responses import Responses
 from service.learning.rows import ItemRows, UserRows, restore
 from service.learning.teaching import Ratings, changed_arrays, learn_ratings, machine, warm_up
 from service.learning.topics import Topics
+from service.learning.views import Views
 from service.online import online_model
 from service.settings import Settings
 from service.store.codec import (
@@ -92,6 +95,9 @@ class Learner:
         self._window.load(self._writer.chunks())
         self._responses = Responses(self._writer.responses())
         self._topics = Topics(self.model, self._items, client, keys.topics)
+        views = Views(self.model, self._items, self._item_counters, settings.online_snapshot_s)
+        self.handover = Handover(views, self._users, self._item_counters, settings.judged_per_s)
+        """What its follower takes, if there is one."""
         impression = settings.kinds.get("impression")
         self._impression = impression.code if impression else NO_KIND
         self._backlog: Backlog | None = None
@@ -119,6 +125,7 @@ class Learner:
                 return n
         self.settle()
         self._topics.publish(idle=n == 0)
+        self.handover.refresh(self._learned_to)
         return n
 
     def settle(self) -> None:
@@ -143,6 +150,7 @@ class Learner:
         if not entries:
             return None
         self._topics.publish(idle=False)
+        self.handover.refresh(self._learned_to)
         try:
             self._backlog = Backlog(entries, self._learned_to, self._window)
         except Misconfigured:
@@ -184,6 +192,7 @@ class Learner:
             self._users.forget(forgotten)
             self.watermark = commit.watermark
             self._topics.note(commit.watermark)
+            self.handover.commit(commit.watermark)
 
     def _measure(self, n: int, seconds: float) -> None:
         """Follow what an event takes, so that a commit is not late. It decides only where batches end."""
@@ -242,6 +251,7 @@ class Learner:
     def _learn(self, backlog: Backlog, batch: Batch) -> tuple[Commit, Sequence[str]]:
         first, end = backlog.at, batch.end
         commit = Commit(follows=self._learned_to, watermark=int(backlog.sequence[end - 1]))
+        self.handover.before(backlog, batch, commit.follows)
         learned = self._learn_ratings(backlog, batch, commit)
         commit.answers = answers(backlog, batch, learned)
         commit.impressions = list(impressions(backlog, batch))
@@ -349,7 +359,8 @@ def run(settings: Settings, redis_url: str, partition: int, stop: threading.Even
             learner = _patiently(stop, lambda: Learner(settings, client, namespace, partition))
             if learner is not None:
                 log.info("learner_started", epoch=learner.state.epoch, watermark=learner.watermark)
-                _learn_on(learner, lease, stop)
+                with following(settings, redis_url, namespace, partition, learner.handover):
+                    _learn_on(learner, lease, stop)
                 log.info("learner_stopped", watermark=learner.watermark)
         finally:
             with contextlib.suppress(StoreUnavailable):

@@ -178,7 +178,8 @@ class PartitionRebuild:
         self._spills.append(spill)
         for n_users, (user, history) in enumerate(self._read(after)):
             number = sequences(history)
-            own = (history["kind"] == RATING) | self._counters.counts(history)
+            kind = history["kind"]
+            own = (kind == RATING) | self._counters.positive(kind, history["value"])
             spill.add(user, history[own & (number > after) & (number <= until)])
             if n_users % 1_000 == 0:
                 self._tell("reading", n_users)

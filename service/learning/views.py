@@ -1,0 +1,63 @@
+"""The learner's state as others may see it while it goes on: copies that never change, every few seconds.
+
+A view holds nothing of an event after its watermark. It is what the online snapshot is made of, and what the
+rankers are judged with.
+"""
+
+import time
+from dataclasses import dataclass
+
+from core.online.model import OnlineModel
+from core.snapshot import Snapshot
+from core.types import F32, F64
+from service.learning.counters import ItemCounters
+from service.learning.rows import ItemRows
+
+SHARE = 0.02
+"""Part of the learner's time that the copies may take: a large catalogue is copied less often."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """State after the event ``watermark`` and before the next."""
+
+    watermark: int
+    items: F32
+    """(n, w), see ``OnlineModel.parameters``; items without ratings are all 0."""
+    state: dict[str, F64]
+    """The shared state, see ``OnlineModel.arrays``."""
+    counts: F64
+    """(n, 3), see core/counters.py."""
+
+    def snapshot(self, partition: int, fingerprint: str) -> Snapshot:
+        """Return what is published: item rows and shared state."""
+        arrays = {"items": self.items} | {f"state.{name}": a for name, a in self.state.items()}
+        cuts = {"trained_through": {str(partition): self.watermark}}
+        return Snapshot("online", arrays, {"fingerprint": fingerprint}, {}, cuts)
+
+
+class Views:
+    """Takes a view when the last one is old and something has changed."""
+
+    def __init__(
+        self, model: OnlineModel, items: ItemRows, counters: ItemCounters, period_s: float
+    ) -> None:
+        self._model, self._items, self._counters = model, items, counters
+        self._period_s = period_s
+        self._due = 0.0
+        self.current: View | None = None
+
+    def refresh(self, watermark: int) -> View | None:
+        """Return a new view if it is time for one; the rows hold everything up to ``watermark`` and no more."""
+        now = time.monotonic()
+        if now < self._due or (self.current is not None and self.current.watermark == watermark):
+            return None
+        n = int(self._items.here.nonzero()[0].max(initial=-1)) + 1
+        self.current = View(
+            watermark,
+            self._model.parameters(self._items.table.rows[:n]),
+            {name: array.copy() for name, array in self._model.arrays().items()},
+            self._counters.rows.copy(),
+        )
+        self._due = now + max(self._period_s, (time.monotonic() - now) / SHARE)
+        return self.current

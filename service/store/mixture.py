@@ -1,0 +1,96 @@
+"""The weights of the rankers, as the followers of all partitions have learned them. Derived; losing it costs nothing
+but a while of equal weights.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import msgspec
+import redis
+import redis.asyncio
+
+from service.store.connection import store_errors
+from service.store.keys import PartitionKeys
+
+
+class RankerRecord(msgspec.Struct, frozen=True):
+    """How one ranker has done."""
+
+    weight: float
+    version: str
+    judged: int
+    """Positives ranked by this version."""
+    mrr: float
+    """Mean reciprocal rank, 0 beyond 100, about the last 10 000."""
+    ndcg10: float
+
+
+class MixtureRecord(msgspec.Struct, frozen=True):
+    """What one partition's follower has learned."""
+
+    watermark: int
+    """Sequence of the last positive that was judged."""
+    judged: int
+    passed_over: int
+    """Positives that arrived too fast to be judged."""
+    rankers: dict[str, RankerRecord]
+    mixture: RankerRecord | None = None
+    """The lists of all rankers combined, with the weights of each moment."""
+
+
+def write_mixture(client: redis.Redis, keys: PartitionKeys, record: MixtureRecord) -> None:
+    """Replace what is stored."""
+    with store_errors():
+        client.set(keys.mixture, msgspec.json.encode(record))
+
+
+def read_mixture(client: redis.Redis, keys: PartitionKeys) -> MixtureRecord | None:
+    """Return what is stored, None before the first judgement."""
+    with store_errors():
+        answer = cast("bytes | None", client.get(keys.mixture))
+    return None if answer is None else msgspec.json.decode(answer, type=MixtureRecord)
+
+
+class MixtureReader:
+    """What an api process reads."""
+
+    def __init__(self, client: redis.asyncio.Redis, namespace: str, partitions: int) -> None:
+        self._client = client
+        self._keys = [PartitionKeys(namespace, p).mixture for p in range(partitions)]
+
+    async def records(self) -> list[MixtureRecord | None]:
+        """Return the record of each partition."""
+        with store_errors():
+            pipe = self._client.pipeline(transaction=False)
+            for key in self._keys:
+                pipe.get(key)
+            answers = cast("list[bytes | None]", await pipe.execute())
+        return [
+            None if answer is None else msgspec.json.decode(answer, type=MixtureRecord)
+            for answer in answers
+        ]
+
+
+def joined(records: Sequence[MixtureRecord | None]) -> dict[str, RankerRecord]:
+    """Return the rankers of all partitions, and "mixture": means by what each partition has judged."""
+    found = [record for record in records if record is not None]
+    names = dict.fromkeys(name for record in found for name in record.rankers)
+    rankers = {name: _mean([r.rankers[name] for r in found if name in r.rankers]) for name in names}
+    mixed = [record.mixture for record in found if record.mixture is not None]
+    return rankers | ({"mixture": _mean(mixed)} if mixed else {})
+
+
+def weights(records: Sequence[MixtureRecord | None]) -> Mapping[str, float]:
+    """Return the weight of each ranker, mean over the partitions."""
+    return {name: one.weight for name, one in joined(records).items() if name != "mixture"}
+
+
+def _mean(parts: Sequence[RankerRecord]) -> RankerRecord:
+    judged = sum(part.judged for part in parts)
+    shares = [part.judged / judged if judged else 1.0 / len(parts) for part in parts]
+
+    def mean(name: str) -> float:
+        values = (getattr(part, name) for part in parts)
+        return float(sum(share * value for share, value in zip(shares, values, strict=True)))
+
+    return RankerRecord(mean("weight"), parts[0].version, judged, mean("mrr"), mean("ndcg10"))

@@ -1,0 +1,220 @@
+import numpy as np
+import pytest
+
+from core.online.model import OnlineModel
+from core.online.tables import Side
+from core.rng import id_hashes
+from service.learning import views
+from service.learning.follower import Follower
+from service.learning.judge import Judge, Model, Stored
+from service.learning.learner import Learner
+from service.online import online_model
+from service.settings import Settings
+from service.store.connection import connect
+from service.store.mixture import read_mixture
+from service.store.namespace import open_namespace
+from tests.feed import Event, Feed, some_ratings
+from tests.server import wait_until
+
+N_ITEMS = 30
+
+
+@pytest.fixture
+def client(redis_url):
+    with connect(redis_url, role="test") as client:
+        yield client
+
+
+@pytest.fixture
+def feed(client, namespace):
+    feed = Feed(client, namespace)
+    for number in range(N_ITEMS):
+        feed.number(f"i{number}")
+    return feed
+
+
+@pytest.fixture
+def settings(namespace, tmp_path, monkeypatch):
+    monkeypatch.setattr(views, "SHARE", 1e9)
+    # a view after every batch, and every positive judged
+    return Settings(
+        namespace=namespace, data_dir=tmp_path, online_snapshot_s=1e-9, judged_per_s=1e9
+    )
+
+
+@pytest.fixture
+def learner(client, settings):
+    learner = Learner(settings, client, open_namespace(client, settings), 0)
+    learner.handover.is_followed = True
+    yield learner
+    learner.close()
+
+
+def stored(client, feed, user) -> Stored:
+    history, trimmed = client.mget(feed.keys.history(user), feed.keys.trimmed(user))
+    return Stored(history or b"", trimmed or b"", {})
+
+
+def judged(learner, feed, client, settings, events) -> dict[int, dict[str, int]]:
+    """Learn events one at a time; return sequence -> rank by ranker of each that is judged."""
+    judge = Judge(settings, online_model(settings, open_namespace(client, settings)))
+    found = {}
+    learner.handover.refresh(learner.watermark)
+    for event in events:
+        feed.append([event])
+        learner.drain()
+        while (sighting := learner.handover.take_sighting()) is not None:
+            verdict = judge.judge(sighting, stored(client, feed, sighting.user), {})
+            if verdict is not None:
+                found[sighting.sequence] = verdict.ranks
+    return found
+
+
+class Replica:
+    """Learns the same events beside the service and ranks for each of them before it learns it."""
+
+    def __init__(self, model: OnlineModel, users: list[str]) -> None:
+        self.model, self.slots = model, {user: slot for slot, user in enumerate(users)}
+        self.users, self.items = model.user_table(len(users)), model.item_table(N_ITEMS)
+        self.users.rows[:] = model.start(Side.USER, id_hashes(users))
+        self.items.rows[:] = model.start(Side.ITEM, id_hashes(f"i{n}" for n in range(N_ITEMS)))
+        self.popular = np.zeros(N_ITEMS)
+        self.seen: dict[str, set[int]] = {user: set() for user in users}
+        self.liked: set[str] = set()
+
+    def ranks(self, event: Event, item: int) -> dict[str, int] | None:
+        if event.value < 4 or item in self.seen[event.user] or event.user not in self.liked:
+            return None
+        row = self.users.rows[self.slots[event.user]]
+        rated = self.items.rows[:, 2] > 0
+        online = self.model.scores(row, self.model.parameters(self.items.rows))
+        return {
+            "online": self._rank(np.where(rated, online.astype(np.float32), -np.inf), event, item),
+            "popular": self._rank(np.where(self.popular > 0, self.popular, -np.inf), event, item),
+        }
+
+    def _rank(self, scores, event: Event, item: int) -> int:
+        if scores[item] == -np.inf:
+            return 0
+        order = [
+            n for n in np.lexsort((np.arange(N_ITEMS), -scores)) if n not in self.seen[event.user]
+        ]
+        return order.index(item) + 1
+
+    def learn(self, event: Event, item: int, sequence: int) -> None:
+        one = np.array([self.slots[event.user]])
+        rating, number = np.array([event.value]), np.array([sequence])
+        self.model.learn(self.users, self.items, one, np.array([item]), rating, number)
+        self.popular[item] += event.value >= 4
+        self.seen[event.user].add(item)
+        if event.value >= 4 or event.value <= 2:
+            self.liked.add(event.user)
+
+
+def expected(feed, client, settings, events) -> dict[int, dict[str, int]]:
+    model = online_model(settings, open_namespace(client, settings))
+    replica = Replica(model, list(dict.fromkeys(event.user for event in events)))
+    found = {}
+    for sequence, event in enumerate(events, 1):
+        item = feed.number(event.item)
+        ranks = replica.ranks(event, item)
+        if ranks is not None:
+            found[sequence] = ranks
+        replica.learn(event, item, sequence)
+    return found
+
+
+def differing(found, wanted) -> list[int]:
+    assert found.keys() == wanted.keys()
+    return [
+        sequence
+        for sequence, ranks in wanted.items()
+        if any(found[sequence][name] != rank for name, rank in ranks.items())
+    ]
+
+
+def test_a_positive_is_ranked_with_what_was_known_before_it(learner, feed, client, settings):
+    events = some_ratings(300, items=N_ITEMS)
+    found = judged(learner, feed, client, settings, events)
+    wanted = expected(feed, client, settings, events)
+    assert len(wanted) > 50
+    assert differing(found, wanted) == []
+
+
+def test_a_planted_leak_is_caught(learner, feed, client, settings, monkeypatch):
+    events = some_ratings(300, items=N_ITEMS)
+    handover, before = learner.handover, learner.handover.before
+    waiting = []
+    monkeypatch.setattr(handover, "before", lambda *batch: waiting.append(batch))
+    learn = learner._learn_ratings
+
+    def leaking(backlog, batch, commit):
+        learned = learn(backlog, batch, commit)
+        # the rows as they are after the event
+        before(*waiting.pop())
+        return learned
+
+    monkeypatch.setattr(learner, "_learn_ratings", leaking)
+    found = judged(learner, feed, client, settings, events)
+    assert differing(found, expected(feed, client, settings, events)) != []
+
+
+def test_a_view_from_after_the_event_is_refused(learner, feed, client, settings):
+    judge = Judge(settings, online_model(settings, open_namespace(client, settings)))
+    learner.handover.refresh(0)
+    feed.append([Event("ann", "i1", 5), Event("ann", "i2", 5)])
+    learner.drain()
+    sighting = learner.handover.take_sighting()
+    late = type(sighting)(**{**vars(sighting), "view": learner.handover.take_view()})
+    with pytest.raises(ValueError, match="after its event"):
+        judge.judge(late, stored(client, feed, "ann"), {})
+
+
+def test_a_model_that_was_trained_on_the_event_judges_nothing(learner, feed, client, settings):
+    judge = Judge(settings, online_model(settings, open_namespace(client, settings)))
+    learner.handover.refresh(0)
+    feed.append([Event("ann", "i1", 5)])
+    learner.drain()
+    feed.append([Event("ann", "i2", 5)])
+    learner.drain()
+    sightings = iter(learner.handover.take_sighting, None)
+    sighting = next(sighting for sighting in sightings if sighting.sequence == 2)
+    trained = Model("v", None, trained_through=2)
+    assert judge.judge(sighting, stored(client, feed, "ann"), {"fbgd": trained}) is None
+
+
+def test_what_arrives_too_fast_is_passed_over_and_counted(client, namespace, feed, tmp_path):
+    settings = Settings(namespace=namespace, data_dir=tmp_path, judged_per_s=20)
+    learner = Learner(settings, client, open_namespace(client, settings), 0)
+    learner.handover.is_followed = True
+    learner.handover.refresh(0)
+    feed.append([Event(f"u{n}", "i1", 5) for n in range(500)])
+    learner.drain()
+    learner.close()
+    taken = 0
+    while learner.handover.take_sighting() is not None:
+        taken += 1
+    assert 20 <= taken < 100
+    assert learner.handover.passed_over == 500 - taken
+
+
+def test_the_follower_publishes_weights_and_the_online_snapshot(
+    redis_url, client, feed, settings, learner
+):
+    namespace = open_namespace(client, settings)
+    follower = Follower(settings, redis_url, namespace, 0, learner.handover)
+    learner.handover.refresh(0)
+    follower.start()
+    try:
+        for event in some_ratings(200, items=N_ITEMS):
+            feed.append([event])
+            learner.drain()
+        wait_until(lambda: client.exists(feed.keys.online_snapshot))
+        wait_until(lambda: (record := read_mixture(client, feed.keys)) and record.judged > 10)
+    finally:
+        follower.close()
+    record = read_mixture(client, feed.keys)
+    assert record.rankers.keys() == {"online", "popular", "trending"}
+    assert sum(one.weight for one in record.rankers.values()) == pytest.approx(1.0)
+    assert all(one.judged == record.judged for one in record.rankers.values())
+    assert record.mixture.mrr > 0
