@@ -1,0 +1,54 @@
+"""A fitted label model as a snapshot, and back: what the registry stores and serving maps."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from core.batch.features import FeatureMap
+from core.batch.nystroem import Nystroem
+from core.errors import SnapshotFormat
+from core.interactions import Interactions
+from core.labels.config import Votes
+from core.labels.space import LabelSpace
+from core.snapshot import Snapshot
+
+_ARRAYS = ("centres", "learner_ptr", "weights", "label_factors", "point_ptr", "points")
+
+
+def of_space(
+    model: str,
+    space: LabelSpace,
+    *,
+    settings: Mapping[str, Any],
+    metrics: Mapping[str, float],
+    cuts: Mapping[str, Any],
+) -> Snapshot:
+    """Return the snapshot of a label model."""
+    arrays = {name: getattr(space, name) for name in _ARRAYS}
+    arrays |= {"label_ptr": space.labels.ptr, "label_ix": space.labels.item_ix}
+    known: dict[str, Any] = {"n_features": space.n_features, "n_labels": space.n_labels}
+    if (landmarks := space.feature_map.nystroem) is not None:
+        arrays |= {"landmarks": landmarks.centres, "landmarks_root": landmarks.root}
+        known["gamma"] = landmarks.gamma
+    parameters = {"settings": dict(settings), "space": known, "votes": asdict(space.votes)}
+    return Snapshot(model, arrays, parameters, metrics, cuts)
+
+
+def space_of(snapshot: Snapshot) -> LabelSpace:
+    """Return what predicts; its arrays are the snapshot's, not copies. SnapshotFormat if any is missing."""
+    arrays = snapshot.arrays
+    try:
+        known, votes = snapshot.parameters["space"], Votes(**snapshot.parameters["votes"])
+        landmarks = None
+        if "gamma" in known:
+            landmarks = Nystroem(arrays["landmarks"], arrays["landmarks_root"], known["gamma"])
+        labels = Interactions(
+            int(known["n_labels"]), np.asarray(arrays["label_ptr"]), np.asarray(arrays["label_ix"])
+        )
+        parts: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
+        n_features = int(known["n_features"])
+        return LabelSpace(FeatureMap(landmarks), n_features, labels=labels, votes=votes, **parts)
+    except (KeyError, TypeError) as error:
+        raise SnapshotFormat(f"the snapshot is not of a label model: {error}") from error
