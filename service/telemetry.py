@@ -25,7 +25,7 @@ EVENTS = {
     "learner_stopped": "a learner ended as it was told to",
     "learner_superseded": "another learner took over the partition",
     "library_message": "a library logged something",
-    "popularity_failed": "reading what is popular failed unforeseen; it begins again after a pause",
+    "polling_failed": "looking for changes of something derived failed unforeseen; it begins again after a pause",
     "model_activated": "a model serves in this process from now on, instead of the one before it",
     "model_not_loaded": "a model that should serve cannot be loaded; the one before it goes on serving",
     "request_failed": "a request ended in an error that nobody foresaw; the answer has its id",

@@ -9,7 +9,9 @@ from service.store.counters import CountsReader
 def popularity_of(learned_api, redis_url, namespace):
     async def orders():
         async with connect_async(redis_url, role="test") as client:
-            return await Popularity(CountsReader(client, namespace, 1), 168.0).refresh()
+            popularity = Popularity(CountsReader(client, namespace, 1), 168.0)
+            await popularity.refresh()
+            return popularity.current
 
     return lambda: learned_api.run(orders())
 

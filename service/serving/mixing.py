@@ -1,0 +1,21 @@
+"""How much each ranker of the mixture weighs, as the followers of the learners have found."""
+
+from collections.abc import Mapping
+
+from service.serving.polling import Polled
+from service.store.mixture import MixtureReader, weights
+
+
+class Mixing(Polled):
+    """Follows the weights; empty until something was judged: then all weigh the same."""
+
+    def __init__(self, reader: MixtureReader) -> None:
+        super().__init__()
+        self._reader = reader
+        self.current: Mapping[str, float] = {}
+
+    async def refresh(self) -> None:
+        """Read the weights now."""
+        found = weights(await self._reader.records())
+        if found != self.current:
+            self.current = found

@@ -1,0 +1,89 @@
+"""The online model's items as an api process ranks them: the newest snapshot of each partition, mapped from its file."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from core.errors import CoreError
+from core.online.config import OnlineConfig
+from core.online.model import OnlineModel
+from core.online.tables import COUNT
+from core.snapshot import Snapshot
+from core.types import F32
+from service.errors import NotFound
+from service.serving.polling import Polled
+from service.store.connection import Client
+from service.store.keys import PartitionKeys
+from service.store.namespace import Namespace
+from service.store.online_snapshot import OnlineSnapshots
+from service.store.snapshot_files import SnapshotFiles
+
+
+@dataclass(frozen=True, eq=False)
+class OnlineItems:
+    """All items of one partition as they were after the event ``seen_through``."""
+
+    version: str
+    seen_through: int
+    model: OnlineModel
+    """Holds the shared state of the same moment; nobody else loads it."""
+    rows: F32
+
+    @property
+    def n_items(self) -> int:
+        """Return how many items there are: the first so many."""
+        return len(self.rows)
+
+    def scores(self, user_row: F32) -> F32:
+        """Return the score of each item (n,) for a user's row as it is now; -inf where nobody has rated."""
+        scores = self.model.scores(user_row, self.rows)
+        return np.where(self.rows[:, COUNT] > 0.0, scores, -np.inf).astype(np.float32)
+
+
+class OnlineSnapshotFollower(Polled):
+    """Follows the online snapshots; ``current`` is replaced as a whole."""
+
+    def __init__(
+        self, client: Client, namespace: Namespace, config: OnlineConfig, directory: Path
+    ) -> None:
+        super().__init__()
+        self._sources = [
+            OnlineSnapshots(client, PartitionKeys(namespace.name, partition))
+            for partition in range(namespace.partitions)
+        ]
+        self._config, self._files = config, SnapshotFiles(directory)
+        self.current: Mapping[int, OnlineItems] = {}
+        """By partition; one without ratings has none."""
+
+    async def refresh(self) -> None:
+        """Map what is new now."""
+        await asyncio.to_thread(self._refresh)
+
+    def _refresh(self) -> None:
+        found = dict(self.current)
+        for partition, source in enumerate(self._sources):
+            version = source.version()
+            if version is None or version == getattr(found.get(partition), "version", None):
+                continue
+            # replaced meanwhile, damaged or of other experts: the one before stays, the next comes soon
+            with suppress(NotFound, CoreError):
+                snapshot = self._files.open(source, version)
+                found[partition] = self._items(partition, version, snapshot)
+        if found != self.current:
+            self.current = found
+            self._files.remove_unused({items.version for items in found.values()})
+
+    def _items(self, partition: int, version: str, snapshot: Snapshot) -> OnlineItems:
+        model = OnlineModel(self._config)
+        state = {
+            name.removeprefix("state."): np.asarray(array)
+            for name, array in snapshot.arrays.items()
+            if name != "items"
+        }
+        model.load(state)
+        seen_through = int(snapshot.cuts["trained_through"][str(partition)])
+        return OnlineItems(version, seen_through, model, snapshot.arrays["items"])

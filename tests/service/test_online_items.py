@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+
+from core.online.model import OnlineModel
+from core.online.tables import Side
+from core.rng import id_hashes
+from service.learning.follower import Follower
+from service.learning.learner import Learner
+from service.online import online_config, online_model
+from service.serving.online_items import OnlineSnapshotFollower
+from service.settings import Settings
+from service.store.connection import connect
+from service.store.keys import PartitionKeys
+from service.store.namespace import open_namespace
+from service.store.online_snapshot import OnlineSnapshots
+from tests.feed import Feed, some_ratings
+from tests.server import wait_until
+
+
+@pytest.fixture
+def client(redis_url):
+    with connect(redis_url, role="test") as client:
+        yield client
+
+
+@pytest.fixture
+def world(client, namespace, redis_url, tmp_path):
+    """A learner that has learned a world and published its items."""
+    settings = Settings(namespace=namespace, data_dir=tmp_path, online_snapshot_s=1e-9)
+    opened = open_namespace(client, settings)
+    learner = Learner(settings, client, opened, 0)
+    follower = Follower(settings, redis_url, opened, 0, learner.handover)
+    follower.start()
+    feed = Feed(client, namespace)
+    feed.append(some_ratings(500))
+    learner.drain()
+    source = OnlineSnapshots(client, PartitionKeys(namespace, 0))
+    learner.handover.refresh(learner.watermark)
+    wait_until(lambda: seen_through(source) == 500)
+    yield learner, source, settings
+    follower.close()
+    learner.close()
+
+
+def seen_through(source):
+    described = source._described()
+    return described and described["manifest"]["cuts"]["trained_through"]["0"]
+
+
+def followed(client, settings):
+    namespace = open_namespace(client, settings)
+    config = online_config(settings, namespace)
+    return OnlineSnapshotFollower(client, namespace, config, settings.data_dir / "online")
+
+
+def test_scores_are_those_of_the_learners_own_rows(world, client):
+    learner, _, settings = world
+    follower = followed(client, settings)
+    follower._refresh()
+    items = follower.current[0]
+    assert items.seen_through == 500
+    [slot] = learner._users.take(["u3"])
+    row = learner._users.table.rows[slot]
+    learned = learner._items.table.rows[: items.n_items]
+    predicted = learner.model.predict(np.broadcast_to(row, learned.shape).copy(), learned)
+    assert items.scores(row).clip(1, 5) == pytest.approx(predicted.rating, abs=1e-5)
+
+
+def test_an_unchanged_snapshot_is_kept_and_an_old_file_goes(world, client):
+    learner, source, settings = world
+    follower = followed(client, settings)
+    follower._refresh()
+    before = follower.current
+    follower._refresh()
+    assert follower.current is before
+    source.publish(learner.handover._views.current.snapshot(0, learner.model.fingerprint.hex()))
+    feed = Feed(client, settings.namespace)
+    feed.numbers = {f"i{n}": n for n in range(30)}
+    feed.counter = 10
+    feed.append(some_ratings(5))
+    learner.drain()
+    learner.handover.refresh(learner.watermark)
+    wait_until(lambda: seen_through(source) == 505)
+    follower._refresh()
+    assert follower.current[0].seen_through == 505
+
+
+def test_items_that_nobody_has_rated_rank_nowhere(world, client):
+    _, _, settings = world
+    follower = followed(client, settings)
+    follower._refresh()
+    items = follower.current[0]
+    namespace = open_namespace(client, settings)
+    model: OnlineModel = online_model(settings, namespace)
+    [row] = model.start(Side.USER, id_hashes(["nobody"]))
+    wider = np.vstack([items.rows, np.zeros_like(items.rows[:1])])
+    more = type(items)(items.version, 1, items.model, wider)
+    assert more.scores(row)[-1] == -np.inf
+
+
+def test_snapshots_of_other_experts_are_left_alone(world, client):
+    _, _, settings = world
+    other = settings.model_copy(update={"experts": "paper", "aggregator": "hedge"})
+    follower = followed(client, other)
+    follower._refresh()
+    assert follower.current == {}
