@@ -1,9 +1,15 @@
 """The one place that spells numba's flags; the wrappers are typed so that mypy sees the functions."""
 
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+from numba.np import arrayobj
+
+from core.types import F32
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,3 +38,22 @@ def parallel_kernel(function: Callable[P, R]) -> Callable[P, R]:
         nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy", parallel=True
     )(function)
     return cast("Callable[P, R]", compiled)
+
+
+def _prefetch(typing: Any, array: Any, at: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        array = make_array(signature.args[0])(context, builder, given[0])
+        place = builder.bitcast(builder.gep(array.data, [given[1]]), byte)
+        call = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        # to be read, kept in all caches, as data
+        builder.call(call, [place, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    make_array: Any = arrayobj.make_array
+    byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+    return types.none(array, types.int64), generate
+
+
+prefetch = cast("Callable[[F32, int], None]", intrinsic(_prefetch))
+"""Ask for the cache line that holds array.flat[at]; the array is C-ordered. For loops that gather rows at random."""
