@@ -209,7 +209,7 @@ def test_a_role_opens_its_routes_and_no_others(api: Api, role: Role) -> None:
 
 
 def test_without_a_valid_key_nothing_is_open_once_there_is_one(api: Api) -> None:
-    api.run(api.runtime.serving._warm.wait())
+    api.ready()
     key, secret = api.run(api.runtime.keys.create("admin", "test"))
     wrong = (
         "",

@@ -253,6 +253,13 @@ def test_a_change_over_http_is_visible_in_every_process(
             assert process.runtime.view.current.blocks[0].opens[0] == 1_793_487_600_000
 
 
+def test_a_process_is_not_ready_until_it_knows_what_is_hidden(api: Api) -> None:
+    api.ready()
+    api.runtime.view.ready = False
+    answer = api("GET", "/readyz")
+    assert (answer.status_code, answer.json()["missing"]) == (503, ["catalogue"])
+
+
 async def _hidden(api: Api) -> None:
     async with asyncio.timeout(30):
         while api.runtime.view.current.mask(NOON, 1)[0]:  # noqa: ASYNC110 - its only sign
