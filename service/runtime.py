@@ -9,9 +9,11 @@ from core.online.model import OnlineModel
 from service.active import ActiveModels
 from service.errors import NotReady
 from service.ingest import Appender
-from service.online import online_model
+from service.online import online_config, online_model
 from service.serving.catalogue_view import CatalogueView
 from service.serving.lineup import Lineups
+from service.serving.mixing import Mixing
+from service.serving.online_items import OnlineSnapshotFollower
 from service.serving.popularity import Popularity
 from service.serving.predictions import Serving
 from service.serving.recommender import Recommender
@@ -26,6 +28,7 @@ from service.store.counters import CountsReader
 from service.store.inspection import ServerReport, inspect_server
 from service.store.jobs import Jobs
 from service.store.log import LogAppender
+from service.store.mixture import MixtureReader
 from service.store.namespace import Namespace, open_namespace
 from service.store.numbers import ItemNumbers
 from service.store.profiles import ProfileReader
@@ -52,6 +55,8 @@ class ApiRuntime:
     changes: ChangeFollower
     serving: Serving
     popularity: Popularity
+    mixing: Mixing
+    online_items: OnlineSnapshotFollower
     jobs: Jobs
     schedules: Schedules
     recommender: Recommender
@@ -87,6 +92,9 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
         popularity = Popularity(counts, settings.trending_half_life_h)
         popularity.start()
         stack.push_async_callback(popularity.close)
+        mixing = Mixing(MixtureReader(connection, namespace.name, namespace.partitions))
+        mixing.start()
+        stack.push_async_callback(mixing.close)
         jobs_url = settings.jobs_redis_url or redis_url
         blocking = stack.enter_context(connect(redis_url, role="api-blocking"))
         carrier = stack.enter_context(connect(jobs_url, role="api-jobs"))
@@ -94,6 +102,11 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
         active = ActiveModels(registry, SnapshotFiles(settings.data_dir / "snapshots"))
         active.start()
         stack.push_async_callback(asyncio.to_thread, active.close)
+        online_items = OnlineSnapshotFollower(
+            blocking, namespace, online_config(settings, namespace), settings.data_dir / "online"
+        )
+        online_items.start()
+        stack.push_async_callback(online_items.close)
         model = online_model(settings, namespace)
         numbers = ItemNumbers(connection, namespace.name, settings.max_items)
         profiles = ProfileReader(connection, namespace, model)
@@ -121,6 +134,8 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
             changes=changes,
             serving=Serving(namespace, model, numbers, profiles),
             popularity=popularity,
+            mixing=mixing,
+            online_items=online_items,
             jobs=Jobs(blocking, carrier, namespace.name),
             schedules=Schedules(blocking, settings),
             recommender=recommender,
