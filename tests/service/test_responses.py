@@ -72,6 +72,22 @@ def test_impressions_and_clicks_are_counted_for_the_model_that_made_the_slate(
         }
 
 
+def test_a_slate_comes_back_as_impressions_and_a_click(learned_api: Api) -> None:
+    learned_api.ready()
+    for item in ("x", "y"):
+        sequence = learned_api.rate("bob", item, 5)
+    path = f"/v1/users/ada%20L/recommendations?min_sequence={sequence}"
+    slate = learned_api("GET", path).json()
+    items = [one["item"] for one in slate["items"]]
+    back = {"user": "ada L", "rec_id": slate["rec_id"]}
+    rows = [{**back, "item": item, "kind": "impression"} for item in items]
+    rows += [{**back, "item": items[0], "kind": "click"}]
+    learned_api("POST", "/v1/ratings?wait=learned", json=rows)
+    [(strategy, _)], [counted] = zip(*click_through(learned_api).items(), strict=True)
+    assert strategy == slate["strategy"]
+    assert (counted["impressions"], counted["click_through"]) == (len(items), 1 / len(items))
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_the_log_keeps_what_made_the_slate(api: Api, stream: bool) -> None:
     rows = [said("r"), said(rec_id(), event_id="1"), {"user": "b", "item": "y", "rating": 3}]
