@@ -9,7 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
 from core.batch import fbgd_search, ocmf_search
+from core.batch.described import described_users
 from core.batch.fbgd import Fbgd, FbgdConfig
 from core.batch.graph import similarity
 from core.batch.ocmf import Ocmf, OcmfConfig
@@ -108,7 +111,7 @@ class FbgdRecipe:
 
 @dataclass(frozen=True)
 class OcmfRecipe:
-    """One-class matrix factorisation; with features and links where users have documents."""
+    """One-class matrix factorisation; it answers users it has never seen by the features of their documents."""
 
     base: OcmfConfig
     fixed: frozenset[str] = frozenset()
@@ -136,7 +139,8 @@ class OcmfRecipe:
             pairs,
             self.config(given),
             _usable(pairs, budget),
-            similar=_similar(described),
+            # serving knows a user's links by nothing but the item factors: a graph only if it is asked for
+            similar=_similar(described) if "graph" in given else None,
             fixed=frozenset(given) | self.fixed,
             on_trial=on_share,
         )
@@ -150,7 +154,12 @@ class OcmfRecipe:
         previous: StructuredUsers | None = None,
     ) -> StructuredUsers:
         model = Ocmf(config).fit(pairs, graph=_similar(described) if config.graph else None)
-        return users_of(model)
+        users = users_of(model)
+        if described is None or described.encoder.width == 0:
+            return users
+        known = np.flatnonzero(pairs.user_counts)
+        vectors = users.row.vectors(pairs.rows(known))
+        return described_users(users, vectors, described.features[known])
 
 
 RECIPES: dict[str, Recipe[Any]] = {

@@ -1,0 +1,204 @@
+"""What the trainer reads of the histories: up to the cuts, without what was deleted, split in time."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.batch.preferences import preferences
+from core.gate import FEWEST_USERS
+from service.kinds import kind_table
+from service.settings import Settings
+from service.store.connection import connect
+from service.store.history_reader import HistoryReader
+from service.store.keys import NamespaceKeys, PartitionKeys
+from service.training import dataset
+from service.training.dataset import Reading, read, stacked
+from tests.histories import START_MS, Record, store_histories, world
+
+DEFAULT = Settings()
+READING = Reading(kind_table(DEFAULT), 1.0, 5.0)
+VIEW, LIKE = DEFAULT.kinds["view"].code, DEFAULT.kinds["like"].code
+
+
+@pytest.fixture
+def client(redis_url):
+    with connect(redis_url, role="test") as connection:
+        yield connection
+
+
+def stored(client, namespace, told, **more):
+    chosen = Settings(namespace=namespace, **more)
+    return HistoryReader(client, store_histories(client, chosen, told))
+
+
+def rows(pairs):
+    """(item, weight, target) of each user."""
+    weight = np.ones(len(pairs)) if pairs.weight is None else pairs.weight
+    target = np.ones(len(pairs)) if pairs.target is None else pairs.target
+    told = list(zip(pairs.item_ix.tolist(), weight.tolist(), target.tolist(), strict=True))
+    return [told[a:b] for a, b in zip(pairs.ptr, pairs.ptr[1:], strict=False)]
+
+
+def users_of(reader):
+    return [user for page in reader.pages() for user in page.users]
+
+
+def test_every_user_becomes_a_row_of_preferences(client, namespace):
+    told = [
+        Record("bob", 2),
+        Record("ada", 0),
+        Record("ada", 1, value=1.0),
+        Record("cy", 1, kind=VIEW),
+    ]
+    data = read(stored(client, namespace, told), READING, with_documents=False)
+    assert rows(data.whole) == [[(0, 1, 1), (1, 1, 0)], [(2, 1, 1)], [(1, pytest.approx(0.2), 1)]]
+    assert (data.whole.n_items, data.sequences) == (3, [4])
+    assert data.judges.user_ix.size == 0
+    assert rows(data.known) == rows(data.whole)
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_partitions_and_pages_change_nothing_but_the_order(
+    client, namespace, monkeypatch, partitions
+):
+    told = world(users=25, items=20, each=8)
+    reader = stored(client, namespace, told, partitions=partitions)
+    monkeypatch.setattr("service.store.history_reader.USERS_AT_ONCE", 4)
+    data = read(reader, READING, with_documents=False)
+    wanted = {}
+    for user in {record.user for record in told}:
+        own = [record for record in told if record.user == user]
+        found = preferences(
+            np.array([r.item for r in own]),
+            np.array([r.kind for r in own], np.uint8),
+            np.array([r.value for r in own], np.float32),
+            np.arange(len(own)),
+            READING.table,
+            low=1.0,
+            high=5.0,
+        )
+        wanted[user] = list(
+            zip(found.item_ix.tolist(), found.weight.tolist(), found.target.tolist(), strict=True)
+        )
+    assert dict(zip(users_of(reader), rows(data.whole), strict=True)) == wanted
+    assert sum(data.sequences) == len(told)
+
+
+def test_what_is_learned_after_the_reader_was_made_is_left_out(client, namespace):
+    reader = stored(client, namespace, [Record("ada", 0)])
+    stored(client, namespace, [Record("ada", 1), Record("bob", 0)])
+    data = read(reader, READING, with_documents=False)
+    assert rows(data.whole) == [[(0, 1, 1)], []]
+    assert (data.sequences, data.whole.n_items) == ([1], 1)
+
+
+def test_records_of_a_deleted_item_do_not_teach(client, namespace):
+    told = [Record("ada", 0), Record("ada", 1), Record("bob", 0)]
+    reader = stored(client, namespace, told)
+    client.hset(PartitionKeys(namespace, 0).deleted_items, 0, 2)
+    data = read(reader, READING, with_documents=False)
+    assert rows(data.whole) == [[(1, 1, 1)], [(0, 1, 1)]]
+
+
+def test_judges_are_users_known_before_the_cut_with_new_positives_after_it(client, namespace):
+    data = read(stored(client, namespace, world()), READING, with_documents=False)
+    at_ms, newest = data.cut.at_ms, data.cut.newest_ms
+    assert at_ms < newest == START_MS + 60_000 * (300 * 25 - 1)
+    judges = data.judges
+    assert judges.user_ix.size >= FEWEST_USERS
+    for n, user_ix in enumerate(judges.user_ix.tolist()):
+        known = {item for item, _, _ in rows(data.known.rows(np.array([user_ix])))[0]}
+        held = {item for item, _, _ in rows(judges.held.rows(np.array([n])))[0]}
+        seen = {item for item, _, _ in rows(judges.seen.rows(np.array([n])))[0]}
+        assert known <= seen
+        assert held
+        assert not held & seen
+    assert len(data.known) < len(data.whole)
+
+
+def test_a_trimmed_item_counts_as_seen(client, namespace):
+    told = world()
+    reader = stored(client, namespace, told)
+    [user_ix] = read(reader, READING, with_documents=False).judges.user_ix[:1].tolist()
+    user = users_of(reader)[user_ix]
+    before = read(reader, READING, with_documents=False).judges
+    gone = before.held.item_ix[: before.held.ptr[1]]
+    client.set(PartitionKeys(namespace, 0).trimmed(user), gone[:1].astype("<u4").tobytes())
+    after = read(reader, READING, with_documents=False).judges
+    where = np.flatnonzero(after.user_ix == user_ix)
+    left = after.held.rows(where).item_ix.tolist() if where.size else []
+    assert left == gone[1:].tolist()
+
+
+def test_the_last_day_is_held_out_where_it_has_judges_enough(client, namespace, monkeypatch):
+    monkeypatch.setattr(dataset, "ENOUGH", 250)
+    old = world(users=260, each=30, start_ms=START_MS)
+    new = [
+        Record(f"u{n:04d}", 80 + n % 5, time_ms=START_MS + 400 * 86_400_000 + n) for n in range(260)
+    ]
+    data = read(stored(client, namespace, old + new), READING, with_documents=False)
+    assert data.cut.at_ms == data.cut.newest_ms - dataset.DAY_MS
+    assert data.judges.user_ix.size == 260
+
+
+def test_few_users_hold_nothing_out(client, namespace):
+    data = read(stored(client, namespace, world(users=50)), READING, with_documents=False)
+    assert not data.cut.holds_out
+    assert rows(data.known) == rows(data.whole)
+
+
+def test_events_of_one_moment_hold_nothing_out(client, namespace):
+    told = [Record(r.user, r.item, r.value) for r in world()]
+    data = read(stored(client, namespace, told), READING, with_documents=False)
+    assert not data.cut.holds_out
+
+
+def test_an_empty_namespace_is_an_empty_dataset(client, namespace):
+    data = read(stored(client, namespace, []), READING, with_documents=True)
+    assert (len(data.whole), data.whole.n_users, data.whole.n_items) == (0, 0, 0)
+
+
+def test_the_sample_of_times_stays_small(client, namespace, monkeypatch):
+    told = world()
+    exact = read(stored(client, namespace, told), READING, with_documents=False).cut
+    monkeypatch.setattr(dataset, "MOST_TIMES", 500)
+    thinned = read(HistoryReader(client, _same(namespace)), READING, with_documents=False).cut
+    assert abs(thinned.at_ms - exact.at_ms) < 0.02 * (exact.newest_ms - START_MS)
+
+
+def _same(namespace):
+    return type("Same", (), {"name": namespace, "partitions": 1})()
+
+
+def test_documents_become_features_and_links(client, namespace):
+    told = [Record(user, 0) for user in ("ada", "bob", "cy", "dan")]
+    reader = stored(client, namespace, told)
+    keys = NamespaceKeys(namespace)
+    bodies = {
+        "ada": {"features": {"country": "de"}, "links": [{"user": "cy", "weight": 2.0}]},
+        "bob": {"features": {"country": "de"}, "links": [{"user": "stranger", "weight": 1.0}]},
+        "nobody": {"features": {"country": "fr"}, "links": []},
+    }
+    for user, body in bodies.items():
+        client.set(keys.user_document(user), json.dumps({"version": 1, **body}))
+    described = read(reader, READING, with_documents=True).described
+    assert described is not None
+    assert described.features.toarray().tolist() == [[1], [1], [0], [0]]
+    assert described.links.toarray()[0].tolist() == [0, 0, 2, 0]
+    assert described.links.nnz == 1
+
+
+@given(counts=st.lists(st.lists(st.integers(0, 6), max_size=4), max_size=5))
+@settings(max_examples=30)
+def test_stacking_puts_rows_below_one_another(counts):
+    parts = []
+    for rows_of_part in counts:
+        ptr = np.concatenate([[0], np.cumsum(rows_of_part)]).astype(np.int64)
+        items = np.concatenate([np.arange(n) for n in rows_of_part] + [np.empty(0)])
+        parts.append(dataset.Interactions(9, ptr, items.astype(np.int32)))
+    whole = stacked(parts, 9)
+    assert whole.user_counts.tolist() == [n for part in counts for n in part]
+    assert whole.item_ix.tolist() == [i for part in counts for n in part for i in range(n)]
