@@ -155,7 +155,7 @@ def figures(events: Events) -> list[Figure]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.next_item", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
-    return publish(figures(read()), as_json=parser.parse_args().json)
+    return publish(figures(read()), as_json=parser.parse_args().json, data="ML-1M")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Ranking: quality beside ``implicit`` tuned on the test part, speed beside its best setting, in one run.
 
     python -m bench.ranking [--only quality,stated,warm,target,large,rate,memory,busy,linear,grid]
-                            [--sets ML-100K,...] [--splits 4] [--grid short|full] [--rivals als,bpr,lmf]
+                            [--sets ML-100K,...] [--splits 1] [--grid short|full] [--rivals als,bpr,lmf]
                             [--factors 128] [--table FILE] [--budget-s 120] [--clock wall|processor] [--json]
+    python -m bench.ranking --full --table bench/tables/ranking.csv      (4 splits, all rivals, the full grid)
 
 Our settings are chosen on a validation part of the training data. Both sides use the same threads; our search is
 told apart. ``--table`` keeps every fit in a CSV file and leaves out those that it has: the full grid takes hours.
@@ -231,10 +232,11 @@ def options_of(arguments: list[str] | None = None) -> Any:
     )
     parser.add_argument("--only", type=_words(SECTIONS), default=list(SHOWN))
     parser.add_argument("--sets", type=_words(ranking_data.NAMES), default=list(ranking_data.NAMES))
-    parser.add_argument("--splits", type=int, default=4)
+    parser.add_argument("--splits", type=int, default=1)
     parser.add_argument("--grid", choices=("short", "full"), default="short")
     parser.add_argument("--rivals", type=_words(ranking_rivals.RIVALS), default=["als"])
     parser.add_argument("--factors", type=_numbers, help="of the rivals; else as many as ours")
+    parser.add_argument("--full", action="store_true", help="4 splits, all rivals, the full grid")
     parser.add_argument("--table", type=Path, help="CSV file of all fits, read and continued")
     parser.add_argument("--budget-s", type=float, default=120.0)
     parser.add_argument("--clock", choices=CLOCKS, default="wall")
@@ -242,6 +244,8 @@ def options_of(arguments: list[str] | None = None) -> Any:
     options = parser.parse_args(arguments)
     if "grid" in options.only and not (options.table and options.factors):
         parser.error("the grid alone needs --table and --factors")
+    if options.full:
+        options.splits, options.grid, options.rivals = 4, "full", list(ranking_rivals.RIVALS)
     options.clock = CLOCKS[options.clock]
     return options
 
