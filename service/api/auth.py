@@ -34,6 +34,7 @@ ROLES: dict[tuple[str, str], Need] = {
     ("GET", "/v1/experts"): "read",
     ("GET", "/v1/experts/history"): "read",
     ("GET", "/v1/topics"): "read",
+    ("GET", "/v1/rankers"): "read",
     ("GET", "/v1/items"): "read",
     ("POST", "/v1/items"): "write",
     ("GET", "/v1/items/{item}"): "read",

@@ -11,11 +11,11 @@ class Mixing(Polled):
 
     def __init__(self, reader: MixtureReader) -> None:
         super().__init__()
-        self._reader = reader
+        self.reader = reader
         self.current: Mapping[str, float] = {}
 
     async def refresh(self) -> None:
         """Read the weights now."""
-        found = weights(await self._reader.records())
+        found = weights(await self.reader.records())
         if found != self.current:
             self.current = found

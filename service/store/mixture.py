@@ -71,18 +71,20 @@ class MixtureReader:
         ]
 
 
-def joined(records: Sequence[MixtureRecord | None]) -> dict[str, RankerRecord]:
-    """Return the rankers of all partitions, and "mixture": means by what each partition has judged."""
+def joined(
+    records: Sequence[MixtureRecord | None],
+) -> tuple[dict[str, RankerRecord], RankerRecord | None]:
+    """Return the rankers of all partitions, and their mixture: means by what each partition has judged."""
     found = [record for record in records if record is not None]
     names = dict.fromkeys(name for record in found for name in record.rankers)
     rankers = {name: _mean([r.rankers[name] for r in found if name in r.rankers]) for name in names}
     mixed = [record.mixture for record in found if record.mixture is not None]
-    return rankers | ({"mixture": _mean(mixed)} if mixed else {})
+    return rankers, _mean(mixed) if mixed else None
 
 
 def weights(records: Sequence[MixtureRecord | None]) -> Mapping[str, float]:
     """Return the weight of each ranker, mean over the partitions."""
-    return {name: one.weight for name, one in joined(records).items() if name != "mixture"}
+    return {name: one.weight for name, one in joined(records)[0].items()}
 
 
 def _mean(parts: Sequence[RankerRecord]) -> RankerRecord:
