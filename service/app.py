@@ -21,6 +21,7 @@ from service.api import (
     histories,
     jobs,
     keys,
+    merges,
     models,
     operations,
     popular,
@@ -34,9 +35,9 @@ from service.api import (
 from service.api.auth import Gate
 from service.api.documentation import document
 from service.api.edge import Edge
+from service.api.express import Express
 from service.api.intake import Intake
 from service.api.problems import answer, unforeseen
-from service.api.routing import RawRoute
 from service.errors import ServiceError
 from service.runtime import ApiRuntime
 from service.settings import Settings
@@ -53,6 +54,7 @@ ROUTERS = (
     predictions.router,
     experts.router,
     catalogue.router,
+    merges.router,
     bulk.router,
     jobs.router,
     schedule.router,
@@ -77,13 +79,9 @@ class Application(FastAPI):
             await super().__call__(scope, receive, send)
             return
         if self._edge is None:
-            self._edge = Edge(super().__call__, self._express())
+            self._edge = Edge(super().__call__, Express(self.routes))
         scope["app"] = self
         await self._edge(scope, receive, send)
-
-    def _express(self) -> dict[tuple[str, str], Any]:
-        raw = (route for route in self.routes if isinstance(route, RawRoute))
-        return {(m, route.path): route.handle for route in raw for m in route.methods or ()}
 
 
 def create_app(open_runtime: OpenRuntime, settings: Settings) -> FastAPI:

@@ -1,25 +1,25 @@
 """The outermost layer: the raw path, the request id, and every error as a problem.
 
-Pure ASGI, because every request pays for it. Routes without parameters that need no framework (the writes of
-feedback) are called from here at once; the framework's own layers cost more than accepting a rating.
+Pure ASGI, because every request pays for it. Routes that need no framework (writes of feedback, recommendations) are
+called from here at once; the framework's own layers cost more than accepting a rating.
 """
 
 import itertools
 import secrets
-from collections.abc import Mapping
 from urllib.parse import quote
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from service.api.express import Express
 from service.api.problems import answer, unforeseen
 from service.telemetry import logger
 
 
 class Edge:
-    """Wraps an application; ``express`` maps (method, path) to what is called directly."""
+    """Wraps an application; what ``express`` finds is called directly."""
 
-    def __init__(self, app: ASGIApp, express: Mapping[tuple[str, str], ASGIApp]) -> None:
+    def __init__(self, app: ASGIApp, express: Express) -> None:
         self._app = app
         self._express = express
         self._prefix = secrets.token_hex(4)
@@ -42,7 +42,7 @@ class Edge:
                 ended = not message.get("more_body")
             await send(message)
 
-        app = self._express.get((scope["method"], path), self._app)
+        app = self._express.find(scope, path) or self._app
         try:
             await app(scope, receive, send_with_id)
         except ClientDisconnect:

@@ -7,14 +7,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.api.documentation import answers
-from service.api.routing import RawRoute, runtime_of
+from service.api.routing import QueryRoute, runtime_of
 from service.api.slate_answers import response, slate_of
 from service.api.slate_cursors import place
 from service.api.slate_requests import Query, checked_ids, list_name, names, parameters, read_query
 from service.serving.recommender import Asked
 from service.serving.slates import Wanted
 
-router = APIRouter(route_class=RawRoute, tags=["recommendations"])
+router = APIRouter(route_class=QueryRoute, tags=["recommendations"])
 
 _EXTRA = {
     "parameters": parameters(Query),

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from service.api.documentation import answers, json_body, reference
 from service.api.feedback import Feedback, Rules
 from service.api.predictions import reached
-from service.api.routing import RawRoute, media_type, read_body, runtime_of
+from service.api.routing import QueryRoute, media_type, read_body, runtime_of
 from service.api.slate_answers import response, slate_of
 from service.api.slate_cursors import place
 from service.api.slate_requests import (
@@ -34,7 +34,7 @@ from service.serving.slates import Wanted
 from service.store.codec import records
 from service.store.user_histories import HistoryAnswer
 
-router = APIRouter(route_class=RawRoute, tags=["recommendations"])
+router = APIRouter(route_class=QueryRoute, tags=["recommendations"])
 
 _ANSWER = answers({200: "Slate"}, (404, 410), {200: "The items, the best first."})
 

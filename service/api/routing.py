@@ -126,6 +126,15 @@ class RawRoute(Route):
         return self.endpoint
 
 
+class QueryRoute(RawRoute):
+    """A raw route whose GET reads the query itself, and refuses what is unknown or comes twice."""
+
+    def _check_parameters(self, query: bytes) -> None:
+        # a page view does not pay for a second parse
+        if "GET" not in self.needs:
+            super()._check_parameters(query)
+
+
 def _direct(endpoint: Callable[[Request], Awaitable[Response]]) -> Any:
     # same as FastAPI's request_response without its exit stacks: nothing here has dependencies to close
     async def app(scope: Scope, receive: Receive, send: Send) -> None:

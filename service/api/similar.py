@@ -5,7 +5,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.api.documentation import answers
-from service.api.routing import RawRoute, runtime_of
+from service.api.routing import QueryRoute, runtime_of
 from service.api.slate_answers import response, slate_of
 from service.api.slate_cursors import place
 from service.api.slate_requests import (
@@ -21,7 +21,7 @@ from service.ids import path_id
 from service.serving.recommender import Asked
 from service.serving.slates import Wanted
 
-router = APIRouter(route_class=RawRoute, tags=["recommendations"])
+router = APIRouter(route_class=QueryRoute, tags=["recommendations"])
 
 
 @router.get(

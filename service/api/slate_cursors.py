@@ -6,13 +6,15 @@ rated or learned meanwhile. A list ends where its cursor would become too long: 
 
 import base64
 import binascii
+import operator
+import struct
 import zlib
+from collections.abc import Sequence
 from hashlib import blake2b
 
 import msgspec
 import numpy as np
 
-from core.types import I32
 from service.api.cursors import InvalidCursor
 from service.api.slate_requests import Shape, refuse
 from service.rec_ids import Strategy
@@ -21,7 +23,9 @@ from service.serving.recommender import Place
 MAX_LENGTH = 8_000
 COMPRESSED = 128
 """Bytes from which on the shown items are compressed."""
-_MOST_BYTES = 1 << 16
+_IS_COMPRESSED, _MOST_BYTES = 8, 1 << 16
+_TYPES = {1: "B", 2: "H", 4: "I"}
+"""By width in bytes."""
 
 
 class _Packed(msgspec.Struct, array_like=True):
@@ -76,23 +80,24 @@ def _digest(of: bytes) -> bytes:
     return blake2b(of, digest_size=6).digest()
 
 
-def _pack(numbers: I32) -> bytes:
+def _pack(numbers: Sequence[int]) -> bytes:
     """Pack rising numbers as the gaps between them, in as few bytes as the widest needs."""
-    gaps = np.diff(numbers, prepend=0)
-    width = next(w for w in (1, 2, 4) if gaps.max(initial=0) < 1 << (8 * w))
-    raw = gaps.astype(f"<u{width}").tobytes()
+    gaps = list(map(operator.sub, numbers, (0, *numbers[:-1])))
+    width = next(w for w in _TYPES if max(gaps, default=0) < 1 << (8 * w))
+    raw = struct.pack(f"<{len(gaps)}{_TYPES[width]}", *gaps)
     if len(raw) < COMPRESSED:
         return bytes([width]) + raw
-    return bytes([width | 8]) + zlib.compress(raw, 9)
+    return bytes([width | _IS_COMPRESSED]) + zlib.compress(raw, 9)
 
 
-def _unpack(packed: bytes) -> I32:
-    if not packed or packed[0] & ~8 not in {1, 2, 4}:
+def _unpack(packed: bytes) -> list[int]:
+    width, raw = packed[0] & ~_IS_COMPRESSED if packed else 0, packed[1:]
+    if width not in _TYPES:
         raise ValueError("these are no numbers")
-    raw = packed[1:]
-    if packed[0] & 8:
+    if packed[0] & _IS_COMPRESSED:
         raw = zlib.decompressobj().decompress(raw, _MOST_BYTES)
-    numbers = np.cumsum(np.frombuffer(raw, f"<u{packed[0] & 7}"), dtype=np.int64)
-    if numbers.size and int(numbers[-1]) >= 1 << 31:
+    gaps = np.frombuffer(raw, f"<u{width}").astype(np.int64)
+    numbers: list[int] = np.cumsum(gaps).tolist()
+    if numbers and numbers[-1] >= 1 << 31:
         raise ValueError("a number is too large")
-    return numbers.astype(np.int32)
+    return numbers

@@ -148,11 +148,28 @@ def read_query(query: bytes, wanted: type[Q]) -> Q:
     """Return the parameters of a query, each given once; RequestValidationError names what does not fit."""
     if not query:
         return wanted()
-    pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    given: dict[str, str] = {}
+    for name, value in _pairs(query.decode("latin-1")):
+        if name in given:
+            refuse("query", name, "give the parameter once")
+        given[name] = value
     try:
-        return msgspec.convert(dict(pairs), wanted, strict=False)
+        return msgspec.convert(given, wanted, strict=False)
     except msgspec.ValidationError as error:
+        known = wanted.__struct_fields__
+        for name in given:
+            if name not in known:
+                names = ", ".join(sorted(known))
+                refuse("query", name, f"this route has no such parameter; it knows: {names}")
         _refuse("query", error)
+
+
+def _pairs(query: str) -> list[tuple[str, str]]:
+    if "%" in query or "+" in query:
+        return parse_qsl(query, keep_blank_values=True)
+    # same as parse_qsl where nothing is escaped, in a tenth of the time
+    parts = (part.partition("=") for part in query.split("&") if part)
+    return [(name, value) for name, _, value in parts]
 
 
 def read_json(body: bytes, wanted: type[Q]) -> Q:

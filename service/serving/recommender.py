@@ -44,7 +44,7 @@ class Place:
     """Of the models that rank, by strategy."""
     cut: int
     """The last event of the user that counts for the order."""
-    shown: I32
+    shown: Sequence[int]
     """Item numbers, rising."""
 
 
@@ -195,7 +195,7 @@ class Recommender:
         if asked.exclude:
             left_out.append(await self._found(asked.exclude))
         if asked.after is not None:
-            left_out.append(asked.after.shown)
+            left_out.append(np.array(asked.after.shown, np.int32))
         excluded = left_out[0] if len(left_out) == 1 else reduce(np.union1d, left_out, NOTHING)
         candidates = None
         if asked.candidates is not None:
@@ -237,8 +237,7 @@ class _Made(NamedTuple):
 
 
 def _place(made: Slate, newest: int, after: Place | None) -> Place:
-    shown = np.array([*made.skipped, *(pick.item for pick in made.picks)], np.int32)
-    if after is not None:
-        shown = np.concatenate([after.shown, shown])
-    cut = newest if after is None else after.cut
-    return Place(made.strategy, made.versions, cut, np.unique(shown))
+    shown = [*made.skipped, *(pick.item for pick in made.picks)]
+    if after is None:
+        return Place(made.strategy, made.versions, newest, sorted(shown))
+    return Place(made.strategy, made.versions, after.cut, sorted({*after.shown, *shown}))

@@ -86,7 +86,10 @@ class ItemNumbers:
 
     async def ids(self, numbers: Sequence[int]) -> list[str]:
         """Return the id of each number that was given."""
-        found = {number: self._ids.get(number) for number in numbers}
+        here = list(map(self._ids.get, numbers))
+        if None not in here:
+            return cast("list[str]", here)
+        found = dict(zip(numbers, here, strict=True))
         for chunk in _chunks([number for number, item in found.items() if item is None]):
             with store_errors():
                 pipe = self._client.pipeline(transaction=False)

@@ -25,6 +25,8 @@ KEY = "0123456789ab"
 BODIES: dict[str, Any] = {
     "/v1/ratings": {"user": "a", "item": "b", "rating": 3},
     "/v1/predictions": {"pairs": [{"user": "a", "item": "b"}]},
+    "/v1/recommendations": {"user": "a"},
+    "/v1/rank": {"user": "a", "candidates": ["b"]},
     "/v1/admin/keys": {"role": "read", "name": "n"},
 }
 LINES = {
