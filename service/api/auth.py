@@ -43,6 +43,7 @@ ROLES: dict[tuple[str, str], Need] = {
     ("DELETE", "/v1/items/{item}"): "write",
     ("GET", "/v1/users"): "read",
     ("GET", "/v1/users/{user}"): "read",
+    ("POST", "/v1/users/{user}/merge"): "write",
     ("PUT", "/v1/users/{user}"): "write",
     ("PATCH", "/v1/users/{user}"): "write",
     ("DELETE", "/v1/users/{user}"): "write",

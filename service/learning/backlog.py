@@ -15,6 +15,7 @@ from service.store.codec import (
     HAS_DIGEST,
     HAS_SOURCE,
     HISTORY,
+    MERGE_USER,
     Entry,
     decode,
 )
@@ -177,7 +178,7 @@ def _columns(
         repeated[has] = window.repeats(digests[skipped:].tobytes(), entry.appended_ms)
     return (
         user_ix,
-        entry.item[skip:].astype(np.int64),
+        _items(entry, place)[skip:],
         entry.value[skip:],
         entry.time_ms[skip:],
         entry.kind[skip:],
@@ -194,6 +195,14 @@ def _source(entry: Entry) -> U64:
     if entry.sources:
         source[(entry.flags & HAS_SOURCE) != 0] = np.frombuffer(entry.sources, dtype="<u8")
     return source
+
+
+def _items(entry: Entry, place: list[int]) -> I64:
+    """Return what the events name: an item, or of a merge the other user's place."""
+    item = entry.item.astype(np.int64)
+    merges = np.flatnonzero(entry.kind == MERGE_USER)
+    item[merges] = np.array(place, dtype=np.int64)[item[merges]]
+    return item
 
 
 def _first_of_each(values: I64, scratch: I64) -> np.ndarray[Any, np.dtype[np.bool_]]:

@@ -23,6 +23,7 @@ from service.learning.dedupe import DedupeWindow
 from service.learning.deletions import Deletions
 from service.learning.follower import following
 from service.learning.handover import Handover
+from service.learning.merges import Merges
 from service.learning.responses import Responses
 from service.learning.rows import ItemRows, UserRows, restore
 from service.learning.teaching import Ratings, changed_arrays, learn_ratings, machine, warm_up
@@ -34,6 +35,8 @@ from service.store.codec import (
     AWAITED,
     AWAITED_ANSWER,
     DELETE_RATING,
+    MERGE_USER,
+    MOVE_USER,
     NOT_A_RATING,
     RATING,
     read_history,
@@ -89,6 +92,9 @@ class Learner:
         self._item_counters = ItemCounters(settings, self._writer.counts())
         self._deletions = Deletions(
             self._writer, self._rows, self._items, self._users, self._item_counters, deleted
+        )
+        self._merges = Merges(
+            settings, self._writer, self._rows, self._users, self._item_counters, deleted
         )
         age_ms = int(settings.dedupe_max_age_h * 3_600_000)
         self._window = DedupeWindow(settings.dedupe_window, age_ms)
@@ -163,7 +169,7 @@ class Learner:
         began, first = time.perf_counter(), backlog.at
         if backlog.kind[first] >= DELETE_RATING and not backlog.repeated[first]:
             end = first + 1
-            commit, forgotten = self._delete(backlog)
+            commit, forgotten = self._carry_out(backlog)
         else:
             batch = self._batch(backlog)
             end = batch.end
@@ -325,18 +331,25 @@ class Learner:
         ]
         return json.dumps({"learned": self._counters["learned"], "experts": experts}).encode()
 
-    def _delete(self, backlog: Backlog) -> tuple[Commit, Sequence[str]]:
-        """Carry out the deletion at the head of the backlog."""
+    def _carry_out(self, backlog: Backlog) -> tuple[Commit, Sequence[str]]:
+        """Carry out the deletion or merge at the head of the backlog."""
         self.settle()
         at = backlog.at
         sequence, kind = int(backlog.sequence[at]), int(backlog.kind[at])
         user, item = backlog.users[int(backlog.user_ix[at])], int(backlog.item[at])
         commit = Commit(follows=self._learned_to, watermark=sequence)
-        forgotten = self._deletions.carry_out(kind, user, item, commit)
+        counter = "deletions"
+        if kind == MERGE_USER:
+            forgotten, counter = self._merges.merge(user, backlog.users[item], commit), "others"
+        elif kind == MOVE_USER:
+            through = int(backlog.time_ms[at])
+            forgotten, counter = self._merges.move(user, through, commit), "others"
+        else:
+            forgotten = self._deletions.carry_out(kind, user, item, commit)
         if backlog.flags[at] & AWAITED:
             told = np.array([(sequence, 0, 0, 0, NOT_A_RATING)], dtype=AWAITED_ANSWER)
             commit.answers = told.tobytes()
-        self._counters["deletions"] += 1
+        self._counters[counter] += 1
         return commit, forgotten
 
 

@@ -20,6 +20,9 @@ RATING = 0
 """Kind code of a rating; 1..199 are the other kinds of the settings' table."""
 DELETE_RATING, DELETE_ITEM, DELETE_USER = 200, 201, 202
 """Kind codes of deletions: they take their place in the order but enter no history."""
+MERGE_USER, MOVE_USER = 203, 204
+"""Kind codes of a merge. MERGE_USER: the user's events become those of the one that ``item`` points to in ``users``.
+MOVE_USER: the user's events up to the sequence in ``time_ms`` have been sent to another partition as somebody else's."""
 
 HAS_DIGEST = 1
 """Row flag: the event carried an id; its 16-byte digest stands in ``digests``."""

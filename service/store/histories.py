@@ -3,7 +3,7 @@
 The learner, rebuild and readers must agree on every one of them; none looks at a clock.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,14 @@ def without_pair(history: Records, item: int) -> Records:
     """Return the history without one item."""
     kept: Records = history[history["item"] != item]
     return kept
+
+
+def merged(histories: Sequence[Records]) -> Records:
+    """Return the records of several histories by sequence; each event once."""
+    joined = np.concatenate(histories)
+    _, first = np.unique(sequences(joined), return_index=True)
+    records: Records = joined[first]
+    return records
 
 
 def compact(history: Records, kinds: Mapping[str, Kind], limit: int) -> tuple[Records, Numbers]:

@@ -1,0 +1,205 @@
+import numpy as np
+import pytest
+
+from service.api.merges import _entry
+from service.learning.learner import Learner
+from service.learning.rebuild import rebuild
+from service.settings import KINDS, Settings
+from service.store.codec import MERGE_USER, MOVE_USER, Entry, encode
+from service.store.connection import connect
+from service.store.counters import read_counts
+from service.store.namespace import open_namespace, partition_of
+from tests.api import Api, learning
+from tests.feed import NOW_MS, Event, Feed, some_ratings
+
+VIEW = KINDS["view"].code
+
+
+@pytest.fixture
+def client(redis_url):
+    with connect(redis_url, role="test") as client:
+        yield client
+
+
+@pytest.fixture
+def feed(client, namespace):
+    return Feed(client, namespace)
+
+
+@pytest.fixture
+def learner_of(client, namespace):
+    learners = []
+
+    def start(namespace=namespace, **changed):
+        settings = Settings(namespace=namespace, **changed)
+        learners.append(Learner(settings, client, open_namespace(client, settings), 0))
+        return learners[-1]
+
+    yield start
+    for learner in learners:
+        learner.close()
+
+
+def merge(feed, source, target):
+    one = np.array([1])
+    entry = Entry(
+        users=(source, target),
+        user_ix=np.array([0], np.uint32),
+        item=one.astype(np.uint32),
+        value=np.zeros(1, np.float32),
+        time_ms=np.array([NOW_MS]),
+        kind=np.array([MERGE_USER], np.uint8),
+        flags=np.zeros(1, np.uint8),
+        digests=b"",
+        appended_ms=NOW_MS,
+    )
+    return feed.append_packed(encode(entry), 1)
+
+
+def test_a_merge_gives_all_events_once_in_their_order(learner_of, feed, client):
+    learner = learner_of()
+    feed.append([Event("anon", "a", 5), Event("ann", "b", 2), Event("anon", "c", 0, VIEW)])
+    feed.append([Event("ann", "a", 3)])
+    merge(feed, "anon", "ann")
+    feed.append([Event("ann", "d", 4)])
+    learner.drain()
+    assert feed.history("ann") == [
+        (1, "a", 5.0),
+        (2, "b", 2.0),
+        (3, "c", 0.0),
+        (4, "a", 3.0),
+        (6, "d", 4.0),
+    ]
+    assert feed.history("anon") == []
+    assert client.zrange(feed.keys.users, 0, -1) == [b"ann"]
+    assert b"user:anon" not in feed.online_state()
+
+
+def test_the_row_with_more_ratings_stays(learner_of, feed):
+    learner = learner_of()
+    feed.append([Event("anon", item, 5) for item in "abc"] + [Event("ann", "d", 1)])
+    learner.drain()
+    before = feed.online_state()
+    merge(feed, "anon", "ann")
+    merge(feed, "ann", "bob")
+    learner.drain()
+    assert feed.online_state()[b"user:bob"] == before[b"user:anon"]
+    assert feed.client.zrange(feed.keys.users, 0, -1) == [b"bob"]
+
+
+def test_merging_again_or_merging_nobody_changes_nothing(learner_of, feed, client):
+    learner = learner_of()
+    feed.append([Event("anon", "a", 5), Event("ann", "b", 2)])
+    merge(feed, "anon", "ann")
+    learner.drain()
+    before = feed.online_state(), feed.history("ann")
+    merge(feed, "anon", "ann")
+    merge(feed, "nobody", "else")
+    learner.drain()
+    assert (feed.online_state(), feed.history("ann")) == before
+    assert client.zrange(feed.keys.users, 0, -1) == [b"ann"]
+
+
+def test_a_merged_history_keeps_to_its_bound(learner_of, feed):
+    learner = learner_of(history_limit=16)
+    feed.append([Event("anon", f"a{n}", 5) for n in range(12)])
+    feed.append([Event("ann", f"b{n}", 5) for n in range(12)])
+    merge(feed, "anon", "ann")
+    learner.drain()
+    assert len(feed.history("ann")) == 14
+    trimmed = np.frombuffer(feed.client.get(feed.keys.trimmed("ann")), "<u4")
+    assert trimmed.size == 10
+
+
+def test_a_replay_with_merges_gives_the_same_bits_wherever_batches_end(
+    learner_of, feed, client, namespace
+):
+    other = Feed(client, f"{namespace}-b", process="other")
+    events = some_ratings(600)
+    pairs = {200: ("u1", "u2"), 400: ("u3", "u9")}
+    for one in (feed, other):
+        for at, event in enumerate(events):
+            one.number(event.item)
+            if at in pairs:
+                merge(one, *pairs[at])
+            one.append([event])
+    learner_of().drain()
+    settings = Settings(namespace=other.namespace, commit_max_bytes=1 << 16)
+    learner = Learner(settings, client, open_namespace(client, settings), 0)
+    while learner.step(block_ms=0):
+        learner.settle()
+    learner.close()
+    assert feed.online_state() == other.online_state()
+    assert feed.history("u2") == other.history("u2")
+
+
+def test_a_rebuild_learns_the_merged_history_as_the_users_own(
+    learner_of, feed, redis_url, namespace
+):
+    feed.append([Event("anon", "a", 5), Event("ann", "b", 2), Event("bob", "a", 4)])
+    merge(feed, "anon", "ann")
+    learner_of().drain()
+    (report,) = rebuild(Settings(namespace=namespace), redis_url)
+    assert report.learned == 3
+    assert b"user:anon" not in feed.online_state()
+    assert feed.history("ann") == [(1, "a", 5.0), (2, "b", 2.0)]
+
+
+@pytest.fixture
+def two_partitions(redis_url, namespace):
+    settings = Settings(
+        namespace=namespace, partitions=2, wait_timeout_ms=60_000, min_sequence_wait_ms=60_000
+    )
+    with learning(settings, redis_url), Api(settings, redis_url) as api:
+        yield api
+
+
+def user_of(partition: int) -> str:
+    return next(f"u{n}" for n in range(100) if partition_of(f"u{n}", 2) == partition)
+
+
+def items_of(api, user):
+    return [row["item"] for row in api("GET", f"/v1/users/{user}/ratings").json()["items"]]
+
+
+def test_a_merge_over_the_api(learned_api):
+    learned_api.rate("anon", "a", 5)
+    learned_api.rate("ann", "b", 4)
+    learned_api("PUT", "/v1/users/anon", json={"features": {"age": 3}})
+    answer = learned_api("POST", "/v1/users/ann/merge", json={"source": "anon"})
+    assert answer.status_code == 200, answer.text
+    body = answer.json()
+    assert (body["user"], body["source"], body["learned"]) == ("ann", "anon", True)
+    assert sorted(items_of(learned_api, "ann")) == ["a", "b"]
+    assert learned_api("GET", "/v1/users/anon").status_code == 404
+
+
+def test_a_merge_across_partitions_moves_everything_once(two_partitions, client, namespace):
+    source, target = user_of(1), user_of(0)
+    for n in range(5):
+        two_partitions.rate(source, f"i{n}", 5)
+    two_partitions.rate(target, "own", 4)
+    for _ in range(2):
+        answer = two_partitions("POST", f"/v1/users/{target}/merge", json={"source": source})
+        assert answer.status_code == 200, answer.text
+    found = sorted(items_of(two_partitions, target))
+    assert found == ["i0", "i1", "i2", "i3", "i4", "own"]
+    assert two_partitions("GET", f"/v1/users/{source}").status_code == 404
+    rows = [read_counts(client, Feed(client, namespace, p).keys.counts(0)) for p in (0, 1)]
+    assert [float(part[:, 0].sum()) for part in rows] == [6.0, 0.0]
+
+
+def test_what_comes_after_the_copy_stays_with_the_source(client, namespace, learner_of):
+    feed = Feed(client, namespace)
+    feed.append([Event("anon", "a", 5), Event("anon", "b", 4)])
+    feed.append([Event("anon", "c", 3)])
+    feed.append_packed(encode(_entry(("anon",), 0, MOVE_USER, 2)), 1)
+    learner_of().drain()
+    assert feed.history("anon") == [(3, "c", 3.0)]
+
+
+def test_a_user_is_not_merged_into_itself(api):
+    answer = api("POST", "/v1/users/ann/merge", json={"source": "ann"})
+    assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
+    assert api("POST", "/v1/users/ann/merge", json={}).status_code == 422
+    assert api("POST", "/v1/users/ann/merge", json={"source": "x", "y": 1}).status_code == 422
