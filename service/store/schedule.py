@@ -69,6 +69,7 @@ class Schedules:
 
     def __init__(self, client: redis.Redis, settings: Settings) -> None:
         self._client, self._default = client, default_schedule(settings)
+        check(self._default)
         self._keys = NamespaceKeys(settings.namespace)
         self._partitions = [
             PartitionKeys(settings.namespace, p) for p in range(settings.partitions)

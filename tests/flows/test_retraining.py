@@ -1,5 +1,6 @@
 """Trainings by a real trainer and the processes it forks: what ends well, what ends badly, and what serves then."""
 
+import json
 import os
 import signal
 import subprocess
@@ -10,8 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from core.features import FeatureEncoder
+from core.snapshot import mapped, users_of
 from service.settings import Settings
 from service.store.connection import connect
 from service.store.job_records import JobRecord
@@ -149,6 +153,23 @@ def test_each_strategy_has_a_model_of_its_own(room, redis_url, namespace, model)
         assert other.status == "succeeded", other.error
         assert here.serving == {"fbgd": fbgd.version, "ocmf": other.version}
         assert other.metrics["ndcg@10"] > other.metrics["popular"]["ndcg@10"]
+
+
+def test_users_nobody_has_seen_are_known_by_their_features(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world()) as here:
+        keys = NamespaceKeys(namespace)
+        for n in range(300):
+            body = {"version": 1, "features": {"taste": f"t{n % 4}"}, "links": []}
+            here.client.set(keys.user_document(f"u{n:04d}"), json.dumps(body))
+        job = here.trained(model="ocmf-sq-wsq", factors=8, rounds=4)
+        assert job.status == "succeeded", job.error
+        snapshot = mapped(
+            here.registry.manifest(job.version), b"".join(here.registry.chunks(job.version))
+        )
+        users, encoder = users_of(snapshot), FeatureEncoder.of_json(snapshot.parameters["encoder"])
+        vectors = users.described(encoder.transform([{"taste": f"t{n}"} for n in range(4)]))
+        best = (vectors @ users.row.item_factors.T).argsort(axis=1)[:, -5:]
+        assert (best % 4 == np.arange(4)[:, None]).mean() > 0.8
 
 
 def test_with_few_users_a_model_serves_only_where_nothing_does(room, redis_url, namespace):

@@ -1,0 +1,148 @@
+"""Records of jobs: their status only moves forward, and a read never shows a job that nobody runs as running."""
+
+import json
+import threading
+import zlib
+
+import pytest
+
+from service.errors import Backlogged, Conflict, NotFound
+from service.store import job_records
+from service.store.connection import connect
+from service.store.job_records import PROMOTING, JobGone, JobRecords
+from service.store.jobs import Jobs
+from service.store.keys import NamespaceKeys
+
+WORKER = "host:1:cafe"
+
+
+@pytest.fixture
+def client(redis_url):
+    with connect(redis_url, role="test") as connection:
+        yield connection
+
+
+@pytest.fixture
+def records(client, namespace):
+    client.set(NamespaceKeys(namespace).trainer, WORKER)
+    return JobRecords(client, namespace)
+
+
+def made(records, **more):
+    order = {"budget_s": 1.0, "who": "ada", "why": "order"} | more
+    return records.create("fbgd", {"factors": 8}, **order)
+
+
+def test_a_job_goes_from_queued_through_running_to_its_end(records):
+    job = made(records)
+    assert records.record(job.id) == job
+    assert not records.is_running(job.id)
+    assert records.claim(job.id, WORKER)
+    assert records.is_running(job.id)
+    records.report(job.id, WORKER, stage="fitting", progress=0.5)
+    running = records.record(job.id)
+    assert (running.status, running.stage, running.progress) == ("running", "fitting", 0.5)
+    assert running.started_ms >= job.created_ms
+    records.succeed(job.id, WORKER, version="v", metrics={"ndcg@10": 0.5})
+    ended = records.record(job.id)
+    assert (ended.status, ended.stage, ended.progress, ended.version) == ("succeeded", "", 1.0, "v")
+    assert ended.metrics == {"ndcg@10": 0.5}
+    assert ended.has_ended
+
+
+def test_an_end_is_final(records):
+    job = made(records)
+    records.claim(job.id, WORKER)
+    records.succeed(job.id, WORKER)
+    ended = records.record(job.id)
+    assert not records.claim(job.id, WORKER)
+    assert not records.fail(job.id, "too late")
+    with pytest.raises(JobGone):
+        records.report(job.id, WORKER, progress=0.1)
+    with pytest.raises(Conflict, match="succeeded"):
+        records.cancel(job.id, "ada")
+    assert records.record(job.id) == ended
+
+
+def test_only_its_worker_reports_a_job(records):
+    job = made(records)
+    records.claim(job.id, WORKER)
+    with pytest.raises(JobGone):
+        records.report(job.id, "host:2:beef", progress=0.9)
+    assert records.record(job.id).progress == 0.0
+
+
+def test_of_many_who_claim_a_job_one_gets_it(records):
+    job = made(records)
+    got = []
+    threads = [
+        threading.Thread(target=lambda: got.append(records.claim(job.id, WORKER))) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(got) == [False] * 7 + [True]
+
+
+def test_a_job_that_makes_its_model_active_cannot_be_cancelled(records):
+    job = made(records)
+    records.claim(job.id, WORKER)
+    records.report(job.id, WORKER, stage=PROMOTING)
+    with pytest.raises(Conflict, match="roll the model back"):
+        records.cancel(job.id, "ada")
+    records.succeed(job.id, WORKER)
+
+
+def test_a_running_job_whose_trainer_holds_no_lease_has_failed(records, client, namespace):
+    job = made(records)
+    records.claim(job.id, WORKER)
+    records.report(job.id, WORKER, stage="judging")
+    assert records.record(job.id).status == "running"
+    client.set(NamespaceKeys(namespace).trainer, "host:2:beef")
+    [failed] = records.records()
+    assert failed.status == "failed"
+    assert "judging" in failed.error
+    with pytest.raises(JobGone):
+        records.report(job.id, WORKER, progress=1.0)
+
+
+def test_the_list_is_bounded_and_newest_first(records, monkeypatch):
+    monkeypatch.setattr(job_records, "KEPT", 5)
+    jobs = []
+    for _ in range(8):
+        jobs.append(made(records))
+        records.fail(jobs[-1].id, "so it goes")
+    listed = [record.id for record in records.records()]
+    by_age = sorted(jobs, key=lambda job: (job.created_ms, job.id), reverse=True)
+    assert listed == [job.id for job in by_age[:5]]
+    with pytest.raises(NotFound):
+        records.record(by_age[-1].id)
+    assert [record.id for record in records.records(2, listed[1])] == listed[2:4]
+    assert records.records(2, "unknown") == []
+
+
+def test_at_most_twenty_jobs_wait(records):
+    for _ in range(20):
+        made(records)
+    with pytest.raises(Backlogged):
+        made(records)
+
+
+def test_jobs_that_nobody_carries_are_sent_again(client, namespace):
+    jobs = Jobs(client, client, namespace)
+    first, second = (jobs.submit("fbgd", {}, budget_s=0, who="ada", why="order") for _ in range(2))
+    queue = f"rq:queue:hedgerow-{namespace}"
+    carried = [job.decode() for job in client.lrange(queue, 0, -1)]
+    assert carried == [first.id, second.id]
+    client.delete(queue)
+    jobs.send_lost()
+    jobs.send_lost()
+    assert sorted(job.decode() for job in client.lrange(queue, 0, -1)) == sorted(carried)
+
+
+def test_what_travels_is_the_id_alone_as_json(client, namespace):
+    jobs = Jobs(client, client, namespace)
+    job = jobs.submit("fbgd", {"factors": 8}, budget_s=0, who="ada", why="order")
+    packed = zlib.decompress(client.hget(f"rq:job:{job.id}", "data"))
+    assert json.loads(packed) == ["service.cli.trainer.work", None, [job.id], {}]

@@ -1,0 +1,146 @@
+"""When it is time to retrain."""
+
+import json
+
+import pytest
+
+from service.errors import InvalidSchedule, VersionConflict
+from service.settings import Settings
+from service.store import schedule as schedules
+from service.store.connection import connect
+from service.store.job_records import now_ms
+from service.store.keys import NamespaceKeys, PartitionKeys
+from service.store.schedule import Schedule, Schedules
+
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture
+def client(redis_url):
+    with connect(redis_url, role="test") as connection:
+        yield connection
+
+
+@pytest.fixture
+def plan(client, namespace):
+    return Schedules(client, Settings(namespace=namespace, partitions=2))
+
+
+def learned(client, namespace, *watermarks):
+    for partition, watermark in enumerate(watermarks):
+        client.hset(PartitionKeys(namespace, partition).state, "watermark", watermark)
+
+
+def last_began(client, namespace, events=0, ago_ms=0):
+    stored = {"events": events, "at_ms": now_ms() - ago_ms}
+    client.hset(NamespaceKeys(namespace).last_retrain, mapping=stored)
+
+
+def errors(client, namespace, losses):
+    keys = PartitionKeys(namespace, 0)
+    for at, loss in enumerate(losses, 1):
+        point = {"experts": [{"recent_loss": loss}, {"recent_loss": 2 * loss}]}
+        client.xadd(keys.expert_history, {"d": json.dumps(point)}, id=f"{at}-0")
+
+
+def changed_before(client, namespace, schedule, ago_ms):
+    """Put a schedule as if it had been changed some time ago."""
+    stored = vars(schedule) | {"version": 1, "changed_ms": now_ms() - ago_ms}
+    client.set(NamespaceKeys(namespace).schedule, json.dumps(stored))
+
+
+def test_without_conditions_it_is_never_time(plan, client, namespace):
+    plan.replace(Schedule(), "ada")
+    learned(client, namespace, 10**9)
+    assert plan.due(0) is None
+
+
+def test_new_events_of_all_partitions_count(plan, client, namespace):
+    plan.replace(Schedule(after_events=100), "ada")
+    last_began(client, namespace, events=50)
+    learned(client, namespace, 100, 49)
+    assert plan.due(0) is None
+    learned(client, namespace, 100, 50)
+    assert plan.due(0) == "events"
+    plan.began()
+    assert plan.last().events == 150
+    assert plan.due(0) is None
+
+
+def test_nothing_is_due_within_the_pause(plan, client, namespace):
+    plan.replace(Schedule(after_events=1), "ada")
+    learned(client, namespace, 5)
+    assert plan.due(now_ms() + HOUR_MS) is None
+    assert plan.due(now_ms() - 1) == "events"
+
+
+def test_cron_is_due_once_after_each_of_its_moments(plan, client, namespace):
+    hourly = Schedule(cron="0 * * * *")
+    changed_before(client, namespace, hourly, ago_ms=3 * HOUR_MS)
+    assert plan.due(0) == "cron"
+    last_began(client, namespace, ago_ms=2 * HOUR_MS)
+    assert plan.due(0) == "cron"
+    plan.began()
+    assert plan.due(0) is None
+
+
+def test_a_cron_that_was_just_set_waits_for_its_next_moment(plan):
+    plan.replace(Schedule(cron="0 0 1 1 *"), "ada")
+    assert plan.due(0) is None
+
+
+def test_drift_is_a_recent_error_above_the_usual_one(plan, client, namespace):
+    plan.replace(Schedule(drift=1.1), "ada")
+    learned(client, namespace, 20_000)
+    errors(client, namespace, [0.2] * 19)
+    assert (plan.drift(), plan.due(0)) == (1.0, None)
+    client.xadd(
+        PartitionKeys(namespace, 0).expert_history,
+        {"d": json.dumps({"experts": [{"recent_loss": 0.23}]})},
+    )
+    assert plan.drift() == pytest.approx(1.15)
+    assert plan.due(0) == "drift"
+
+
+def test_a_young_history_of_errors_is_no_drift(plan, client, namespace):
+    plan.replace(Schedule(drift=1.1), "ada")
+    learned(client, namespace, 20_000)
+    errors(client, namespace, [0.1] * (schedules.FEWEST_POINTS - 2) + [0.9])
+    assert plan.due(0) is None
+
+
+def test_the_schedule_is_what_the_settings_say_until_somebody_sets_it(client, namespace):
+    chosen = Settings(namespace=namespace, retrain_cron="5 4 * * *", retrain_on_drift=1.2)
+    plan = Schedules(client, chosen)
+    assert plan.current() == Schedule(cron="5 4 * * *", after_events=100_000, drift=1.2)
+    new = plan.replace(Schedule(model="ocmf-sq-wsq", parameters={"factors": 8}), "ada")
+    assert plan.current() == new
+    assert (new.version, new.who) == (1, "ada")
+
+
+def test_of_two_changes_of_one_version_the_second_is_refused(plan):
+    plan.replace(Schedule(after_events=5), "ada", expected=0)
+    with pytest.raises(VersionConflict, match="at version 1"):
+        plan.replace(Schedule(after_events=6), "bob", expected=0)
+    assert plan.replace(Schedule(), "bob").version == 2
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Schedule(cron="daily"),
+        Schedule(cron="* * * * * *"),
+        Schedule(cron="0 25 * * *"),
+        Schedule(after_events=0),
+        Schedule(drift=1.0),
+        Schedule(drift=float("nan")),
+    ],
+)
+def test_conditions_that_cannot_be_read_are_refused(plan, wrong):
+    with pytest.raises(InvalidSchedule):
+        plan.replace(wrong, "ada")
+
+
+def test_a_wrong_schedule_of_the_settings_is_refused_at_the_start(client, namespace):
+    with pytest.raises(InvalidSchedule, match="five fields"):
+        Schedules(client, Settings(namespace=namespace, retrain_cron="daily"))
