@@ -8,6 +8,7 @@ from core.labels.sppmi import Mix
 
 Variant = Literal["exmlds1", "exmlds2", "exmlds3", "exmlds4"]
 Optimiser = Literal["adagrad", "adam"]
+Start = Literal["regression", "random"]
 
 INF = float("inf")
 
@@ -35,15 +36,17 @@ class Descent:
 
     context: int = 10
     """Points of the most alike labels that are a point's positives."""
-    negatives: int = 5
-    """Random points beside each positive."""
+    negatives: int = 10
+    """Random points: beside each positive (ExMLDS2), or beside all of a point (ExMLDS4)."""
     negative_weight: float = 1.0
-    """Of all negatives of a positive together over that of the positive."""
-    scale: float = 1.0
+    """Of these negatives together over what they stand beside."""
+    scale: float = 10.0
     """gamma: what the cosine is multiplied with (ExMLDS4)."""
-    epochs: int = 20
-    learning_rate: float = 0.1
+    epochs: int = 5
+    learning_rate: float = 0.01
     optimiser: Optimiser = "adagrad"
+    start: Start = "regression"
+    """Where ExMLDS4 begins: the regression of ExMLDS1, or random numbers as in the paper."""
 
     def __post_init__(self) -> None:
         for name in ("context", "negatives", "epochs"):
@@ -52,6 +55,8 @@ class Descent:
             _check(name, getattr(self, name), 1e-9, 1e6)
         if self.optimiser not in get_args(Optimiser):
             raise ConfigError(f"optimiser must be {' or '.join(get_args(Optimiser))}")
+        if self.start not in get_args(Start):
+            raise ConfigError(f"start must be {' or '.join(get_args(Start))}")
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,23 @@ class ExmldsConfig:
         _check("gamma", self.gamma, 1e-9, 1e9)
         _check("clusters", self.clusters, 0, 1_000_000)
         _check("learners", self.learners, 1, 1_000)
+
+
+_OWN: dict[Variant, dict[str, Any]] = {
+    "exmlds1": {},
+    "exmlds2": {
+        "descent": Descent(
+            context=50, negatives=15, negative_weight=15.0, epochs=10, learning_rate=0.1
+        )
+    },
+    "exmlds3": {},
+    "exmlds4": {"learners": 2},
+}
+
+
+def standard(variant: Variant, seed: int = 0) -> ExmldsConfig:
+    """Return where the search of a variant's settings begins."""
+    return ExmldsConfig(variant=variant, seed=seed, **_OWN[variant])
 
 
 GROUPS = {"votes": Votes, "descent": Descent, "mix": Mix}

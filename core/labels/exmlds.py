@@ -1,7 +1,9 @@
 """ExMLDS: points that share labels get like places, features are mapped to places, neighbours vote for labels.
 
 exmlds1   places are the leading directions of SPPMI(Y Y'); regression maps features to them
-exmlds3   the same of the joint matrix of points and labels with known label correlations
+exmlds2   places by skip-gram with negative sampling on the points of like labels; regression as before
+exmlds3   places of points and labels: the joint matrix of both, with known label correlations
+exmlds4   the map itself climbs the skip-gram objective of the cosines of places; no regression
 """
 
 from dataclasses import dataclass, replace
@@ -10,10 +12,11 @@ from typing import Any, Self
 import numpy as np
 
 from core.batch.features import FeatureMap, Features, checked, fit_features, unit_rows
-from core.errors import ConfigError, DataError, NotFitted, ShapeError
+from core.errors import DataError, NotFitted, ShapeError
 from core.interactions import Interactions
 from core.labels.clusters import direction_clusters
 from core.labels.config import ExmldsConfig
+from core.labels.descent import joint_weights, random_weights, skip_gram_places, unit_scale
 from core.labels.regression import Regression
 from core.labels.space import LabelSpace, unit
 from core.labels.spectrum import leading
@@ -95,10 +98,14 @@ def embedded(
     """Return the parts of all learners with the places that the labels of their points say."""
     rows: Any = unit_rows(features)
     clusters = config.clusters or max(round(labels.n_users / POINTS_OF_A_PART), 1)
-    parts = []
+    parts: list[Part] = []
     for learner in range(config.learners):
         rng = np.random.default_rng([config.seed, 5, learner])
         centres, members = direction_clusters(rows, clusters, rng)
+        if learner and clusters == 1 and config.variant != "exmlds2":
+            # nothing random is left: the same spectrum again
+            parts.append(replace(parts[0], learner=learner))
+            continue
         for centre, member in zip(centres, members, strict=True):
             places, label_places = _places(config, labels.rows(member), correlations, rng)
             parts.append(Part(learner, centre, member, places, label_places))
@@ -115,16 +122,16 @@ def fitted(
     """Return the space: the features of each part's points mapped to their places."""
     mapped: Any = feature_map.transform(features)
     weights, points, factors = [], [], []
-    for part in parts:
-        whole = part.rows.size == labels.n_users
-        own = mapped if whole else mapped[part.rows]
-        chosen = _regressed(config, Regression(own), part.places)
+    for number, part in enumerate(parts):
+        own, carried = mapped[part.rows], labels.rows(part.rows)
+        rng = np.random.default_rng([config.seed, 7, number])
+        chosen = _map(config, own, carried, part.places, rng)
         # what neighbours are compared with is where the map puts them: a new point is put by the same map
         placed = np.asarray(own @ chosen, np.float32)
         weights.append(chosen)
         points.append(unit(placed))
         known = part.label_places
-        factors.append(_decoder(placed, labels.rows(part.rows)) if known is None else known)
+        factors.append(_decoder(placed, carried) if known is None else known)
     learners = np.array([part.learner for part in parts])
     sizes = [part.rows.size for part in parts]
     return LabelSpace(
@@ -145,9 +152,8 @@ def _places(
     config: ExmldsConfig, labels: Interactions, correlations: Any, rng: np.random.Generator
 ) -> tuple[F32, F32 | None]:
     """Return the places of points, and of labels if the model knows them."""
-    if config.variant == "exmlds1":
-        found = sppmi(labels, config.shift)
-        return _spectral(found.times, found.size, config.factors, rng), None
+    if config.variant == "exmlds2":
+        return skip_gram_places(labels, config.factors, config.descent, rng), None
     if config.variant == "exmlds3":
         known = co_occurrence(labels) if correlations is None else correlations
         if known.shape != (labels.n_items, labels.n_items):
@@ -155,7 +161,10 @@ def _places(
         found = joint_sppmi(labels, known, config.mix, config.shift)
         both = _spectral(found.times, found.size, config.factors, rng)
         return both[: labels.n_users], both[labels.n_users :]
-    raise ConfigError(f"{config.variant} is not made yet")
+    if config.variant == "exmlds4" and config.descent.start == "random":
+        return np.zeros((labels.n_users, config.factors), np.float32), None
+    found = sppmi(labels, config.shift)
+    return _spectral(found.times, found.size, config.factors, rng), None
 
 
 def _spectral(times: Any, size: int, factors: int, rng: np.random.Generator) -> F32:
@@ -164,7 +173,21 @@ def _spectral(times: Any, size: int, factors: int, rng: np.random.Generator) -> 
     return vectors * np.sqrt(np.abs(values)).astype(np.float32)
 
 
-def _regressed(config: ExmldsConfig, regression: Regression, places: F32) -> F32:
+def _map(
+    config: ExmldsConfig, mapped: Any, labels: Interactions, places: F32, rng: np.random.Generator
+) -> F32:
+    """Return W (d, g), which puts points where their labels say."""
+    if config.variant != "exmlds4":
+        return _regressed(config, mapped, places)
+    if config.descent.start == "random":
+        start = random_weights(mapped, config.factors, rng)
+    else:
+        start = unit_scale(_regressed(config, mapped, places), mapped)
+    return joint_weights(mapped, labels, start, config.descent, rng)
+
+
+def _regressed(config: ExmldsConfig, mapped: Any, places: F32) -> F32:
+    regression = Regression(mapped)
     if config.l1 == 0.0:
         return regression.ridge(places, config.reg)
     return regression.admm(places, config.reg, config.l1, rho=config.rho, sweeps=config.sweeps)

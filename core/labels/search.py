@@ -33,6 +33,8 @@ VOTES: dict[str, tuple[Any, ...]] = {
     "sharpness": (0.0, 10.0, 20.0, 40.0, 80.0),
     "neighbours": (10, 25, 50, 100, 200, 400),
 }
+START_SHARE, RATES = 0.4, (0.01, 0.003, 0.03)
+"""Of the model that climbs: the budget's share for where it begins, and the steps it tries."""
 ROUNDS = 2
 """Of looking at each setting of the votes."""
 
@@ -51,6 +53,8 @@ def search(
 
     A trial's score is the weighted mean of p@1, p@3 and p@5 on points that it has not seen.
     """
+    if base.variant == "exmlds4":
+        return _climbing(features, labels, base, budget, fixed, on_trial)
     rows, known = labelled(features, labels)
     axes = [axis for axis in _axes(rows) if axis.name not in fixed]
     open_votes = {name: values for name, values in VOTES.items() if name not in fixed}
@@ -70,6 +74,43 @@ def search(
     )
     best = looking.run(_first(axes, base, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
     return replace(_with(base, best.settings), votes=best.outcome.found["votes"])
+
+
+def _climbing(
+    features: Any,
+    labels: Interactions,
+    base: ExmldsConfig,
+    budget: Budget,
+    fixed: frozenset[str],
+    on_trial: Callable[[float], None],
+) -> ExmldsConfig:
+    """Search the regression that the climb begins with, then the length of its steps while time is left."""
+    started, share = budget.now(), START_SHARE
+    flat = replace(base, variant="exmlds1", learners=1)
+    beginning = search(
+        features,
+        labels,
+        flat,
+        Budget(budget.now, share * budget.seconds),
+        fixed=fixed | {"landmarks"},
+        on_trial=lambda done: on_trial(share * done),
+    )
+    found = replace(beginning, variant="exmlds4", learners=base.learners)
+    if budget.seconds <= 0.0 or "learning_rate" in fixed:
+        return found
+    rows, known = labelled(features, labels)
+    split = _splits(base, rows, known, None, np.random.default_rng([base.seed, 2]))[:1]
+    open_votes = {name: values for name, values in VOTES.items() if name not in fixed}
+    best, longest = (0.0, found), 0.0
+    for rate in RATES:
+        begun = budget.now()
+        if started + budget.seconds - begun < longest:
+            break
+        trial = set_value(found, "learning_rate", rate)
+        score, votes = _tuned(trial, split, open_votes)
+        best = max(best, (score, replace(trial, votes=votes)), key=lambda one: one[0])
+        longest = max(longest, budget.now() - begun)
+    return best[1]
 
 
 class _Split:
@@ -97,7 +138,7 @@ class _Split:
 
     def _embedded(self, config: ExmldsConfig) -> list[Part]:
         """Return places of so many factors: those of a spectrum are the first of more."""
-        nested = config.variant in ("exmlds1", "exmlds3")
+        nested = config.variant != "exmlds2"
         made = MOST_FACTORS if nested and config.factors <= MOST_FACTORS else config.factors
         if made not in self._places:
             self._places[made] = embedded(

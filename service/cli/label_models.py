@@ -15,7 +15,7 @@ from core.batch.search import Budget
 from core.errors import ConfigError
 from core.interactions import from_pairs
 from core.labels import search as embedding_search
-from core.labels.config import GROUPS, ExmldsConfig, Variant, names, set_value
+from core.labels.config import GROUPS, Variant, names, set_value, standard
 from core.labels.exmlds import Exmlds
 from core.labels.sppmi import co_occurrence
 from core.types import I32
@@ -134,7 +134,7 @@ class _Embedding(Contender):
         # how labels go together is known beforehand, also where single labels are hidden
         known = model == "exmlds3" and seen is not whole
         self._correlations = co_occurrence(whole.labels) if known else None
-        self._config = ExmldsConfig(variant=model, seed=seed)
+        self._config = standard(model, seed)
         for name, value in _typed(given, names()).items():
             self._config = set_value(self._config, name, value)
         self._fixed = frozenset(given)
