@@ -1,0 +1,285 @@
+"""The whole loop on ML-1M in the order of time: 80 % imported, the rest streamed, the models retrained every 5 %.
+
+    python -m bench.whole_loop [--every 10] [--json]
+
+Every tenth arriving positive is ranked among all items its user has not rated, by each ranker with what was known just
+before: histories folded into the last trained models, the online rows, the counters. "retrain only" serves the vectors
+of the last training as they are. The mixture learns its weights on the way, as the follower of a learner does.
+"""
+
+import argparse
+import gzip
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from bench.data import FILES
+from bench.report import Figure, publish
+from core import counters
+from core.batch import fbgd_search, ocmf_search
+from core.batch.fbgd import Fbgd, FbgdConfig
+from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.preferences import Preferences, preference_rows, preferences
+from core.batch.row_objective import RowObjective
+from core.batch.search import Budget
+from core.gate import paired_interval
+from core.interactions import Interactions
+from core.kernels import scan
+from core.meaning import KindTable, rating_sign
+from core.mixture import DEPTH, List, combine, hedge, ndcg10, reciprocal_rank
+from core.online.experts import DEFAULT
+from core.online.model import OnlineConfig, OnlineModel, Scale
+from core.online.tables import COUNT, Side
+from core.rng import id_hashes, mix
+from core.types import F32, F64, I32, I64
+
+IMPORTED, RETRAINED = 0.8, 0.05
+SEARCH_S = 15.0
+TOGETHER = 16
+"""Events learned between two looks at the online rows."""
+HALF_LIFE_MS = 7 * 86_400_000.0
+MIXED = ("fbgd", "ocmf", "online", "popular", "trending")
+SECTION = "Whole loop, ML-1M"
+KINDS = KindTable.of([])
+
+
+@dataclass(frozen=True)
+class Stream:
+    """All ratings in the order of time; users and items numbered from 0, items as they come first."""
+
+    user: I64
+    item: I64
+    rating: F64
+    time_ms: I64
+    positive: "np.ndarray"
+
+    def __len__(self) -> int:
+        return len(self.user)
+
+    def part(self, first: int, end: int) -> "Stream":
+        columns = (self.user, self.item, self.rating, self.time_ms, self.positive)
+        return Stream(*(column[first:end] for column in columns))
+
+
+def read() -> Stream:
+    with gzip.open(FILES["ML-1M"], "rt") as lines:
+        table = np.loadtxt(lines, delimiter=",", skiprows=1, usecols=(0, 1, 2, 3))
+    table = table[np.argsort(table[:, 3], kind="stable")]
+    _, first, item = np.unique(table[:, 1], return_index=True, return_inverse=True)
+    return Stream(
+        np.unique(table[:, 0], return_inverse=True)[1].astype(np.int64),
+        np.argsort(np.argsort(first))[item].astype(np.int64),
+        table[:, 2].copy(),
+        (table[:, 3] * 1000).astype(np.int64),
+        rating_sign(table[:, 2].astype(np.float32), low=1, high=5) > 0,
+    )
+
+
+class Trained:
+    """What one training leaves: two models, and the users' vectors as of then."""
+
+    def __init__(self, pairs: Interactions, settings: tuple[FbgdConfig, OcmfConfig]) -> None:
+        known = np.flatnonzero(pairs.user_counts)
+        rows = pairs.rows(known)
+        self.fbgd: RowObjective = Fbgd(settings[0]).fit(rows).fitted
+        self.ocmf: RowObjective = Ocmf(settings[1]).fit(rows).objective
+        vectors = self.fbgd.vectors(rows)
+        self.vectors: dict[int, F32] = dict(zip(known.tolist(), vectors, strict=True))
+
+
+def settings_for(pairs: Interactions) -> tuple[FbgdConfig, OcmfConfig]:
+    """Search both models' settings on the positives."""
+    liked = pairs if pairs.target is None else pairs.keep(pairs.target > 0)
+    rows = liked.rows(np.flatnonzero(liked.user_counts))
+    budget = Budget(perf_counter, SEARCH_S)
+    ocmf = OcmfConfig(loss="logistic")
+    return fbgd_search.search(rows, FbgdConfig(), budget), ocmf_search.search(rows, ocmf, budget)
+
+
+class Online:
+    """The online model and the counters, as the learner keeps them."""
+
+    def __init__(self, n_users: int, n_items: int) -> None:
+        self.model = OnlineModel(OnlineConfig(experts=DEFAULT, scale=Scale(1, 5)))
+        self.users, self.items = self.model.user_table(n_users), self.model.item_table(n_items)
+        for side, table in ((Side.USER, self.users), (Side.ITEM, self.items)):
+            names = map(str, range(len(table.rows)))
+            table.rows[:] = self.model.start(side, id_hashes(names))
+        self.counts = counters.Counters(HALF_LIFE_MS)
+
+    def learn(self, part: Stream, first: int) -> None:
+        sequence = np.arange(first + 1, first + 1 + len(part))
+        self.model.learn(self.users, self.items, part.user, part.item, part.rating, sequence)
+        weight = part.positive.astype(np.float64)
+        self.counts.add(
+            part.item[part.positive], weight[part.positive], part.time_ms[part.positive]
+        )
+
+    def scores(self, user: int) -> F32:
+        items = self.model.parameters(self.items.rows)
+        scores = self.model.scores(self.users.rows[user], items)
+        return np.where(items[:, COUNT] > 0.0, scores, -np.inf).astype(np.float32)
+
+
+class Loop:
+    """Walks through the stream; ``ranks`` holds the rank of each judged item by ranker, 0 beyond the depth."""
+
+    def __init__(self, stream: Stream, every: int) -> None:
+        self.stream, self.every = stream, every
+        self.n_users, self.n_items = int(stream.user.max()) + 1, int(stream.item.max()) + 1
+        self.online = Online(self.n_users, self.n_items)
+        order = np.lexsort((np.arange(len(stream)), stream.user))
+        ends = np.searchsorted(stream.user[order], np.arange(1, self.n_users + 1))
+        self.events = np.split(order, ends[:-1])
+        self.weights = dict.fromkeys(MIXED, 1.0 / len(MIXED))
+        self.ranks: dict[str, list[int]] = {
+            name: [] for name in (*MIXED, "mixture", "retrain only")
+        }
+        self.judges: list[int] = []
+
+    def run(self) -> None:
+        start, step = int(IMPORTED * len(self.stream)), int(RETRAINED * len(self.stream))
+        self.online.learn(self.stream.part(0, start), 0)
+        settings = settings_for(self._pairs(start))
+        for cut in range(start, len(self.stream), step):
+            trained = Trained(self._pairs(cut), settings)
+            for first in range(cut, min(cut + step, len(self.stream)), TOGETHER):
+                end = min(first + TOGETHER, cut + step, len(self.stream))
+                for event in self._judged(first, end):
+                    self._judge(event, first, trained)
+                self.online.learn(self.stream.part(first, end), first)
+
+    def _pairs(self, cut: int) -> Interactions:
+        past = self.stream.part(0, cut)
+        pairs, _ = preference_rows(
+            past.user,
+            past.item,
+            np.zeros(cut, np.uint8),
+            past.rating.astype(np.float32),
+            np.arange(cut),
+            KINDS,
+            low=1,
+            high=5,
+            n_users=self.n_users,
+            n_items=self.n_items,
+        )
+        return pairs
+
+    def _judged(self, first: int, end: int) -> Iterator[int]:
+        at = np.arange(first, end)
+        drawn = mix(at.astype(np.uint64)) % np.uint64(self.every) == 0
+        yield from at[drawn & self.stream.positive[first:end]].tolist()
+
+    def _judge(self, event: int, before: int, trained: Trained) -> None:
+        user, item = int(self.stream.user[event]), int(self.stream.item[event])
+        known = self._known(user, before)
+        lists = self._lists(user, known, trained)
+        lists["mixture"] = combine([lists[n] for n in MIXED], [self.weights[n] for n in MIXED])
+        vector = trained.vectors.get(user)
+        lists["retrain only"] = (
+            lists["popular"] if vector is None else _scanned(vector, trained.fbgd, known.seen)
+        )
+        for name, (ids, _) in lists.items():
+            found = np.flatnonzero(ids[:DEPTH] == item)
+            self.ranks[name].append(int(found[0]) + 1 if found.size else 0)
+        self.judges.append(user)
+        gains = {name: reciprocal_rank(self.ranks[name][-1]) for name in MIXED}
+        self.weights = hedge(self.weights, gains)
+
+    def _known(self, user: int, before: int) -> Preferences:
+        mine = self.events[user]
+        mine = mine[: np.searchsorted(mine, before)]
+        rating = self.stream.rating[mine].astype(np.float32)
+        kind = np.zeros(mine.size, np.uint8)
+        return preferences(self.stream.item[mine], kind, rating, mine, KINDS, low=1, high=5)
+
+    def _lists(self, user: int, known: Preferences, trained: Trained) -> dict[str, List]:
+        rows = self.online.counts.rows
+        orders = (counters.popular(rows), counters.trending(rows, HALF_LIFE_MS))
+        popular, trending = (_unseen(order, known.seen) for order in orders)
+        folded = {
+            name: _scanned(
+                model.vector(known.item_ix, known.weight, known.target), model, known.seen
+            )
+            if known.item_ix.size
+            else popular
+            for name, model in (("fbgd", trained.fbgd), ("ocmf", trained.ocmf))
+        }
+        online = _best(self.online.scores(user), known.seen)
+        return {**folded, "online": online, "popular": popular, "trending": trending}
+
+
+def _scanned(vector: F32, model: RowObjective, seen: I32) -> List:
+    ids, scores = np.empty(DEPTH, np.int32), np.empty(DEPTH, np.float32)
+    scan.scan(vector, model.item_factors, seen, np.empty(0, np.bool_), ids, scores)
+    return ids, scores
+
+
+def _best(scores: F32, seen: I32) -> List:
+    ids, best = np.empty(DEPTH, np.int32), np.empty(DEPTH, np.float32)
+    scan.select(scores, seen, np.empty(0, np.bool_), ids, best)
+    return ids, best
+
+
+def _unseen(order: List, seen: I32) -> List:
+    ids = order[0][: DEPTH + seen.size]
+    kept = np.flatnonzero(~np.isin(ids, seen))[:DEPTH]
+    return ids[kept], order[1][kept]
+
+
+def figures(loop: Loop) -> list[Figure]:
+    """Return the metrics of each ranker, the mixture over the best, and fold-in over "retrain only"."""
+    gain = {name: np.array([ndcg10(rank) for rank in ranks]) for name, ranks in loop.ranks.items()}
+    note = f"{len(loop.judges)} positives"
+    found = []
+    for name, ranks in loop.ranks.items():
+        mrr = float(np.mean([reciprocal_rank(rank) for rank in ranks]))
+        weight = f", weight {loop.weights[name]:.2f} at the end" if name in loop.weights else ""
+        found += [
+            Figure(SECTION, f"{name}: ndcg@10", float(gain[name].mean()), note=note + weight),
+            Figure(SECTION, f"{name}: MRR (0 beyond {DEPTH})", mrr),
+        ]
+    best = max(MIXED, key=lambda name: float(gain[name].mean()))
+    ratio = float(gain["mixture"].mean() / gain[best].mean())
+    rng = np.random.default_rng(0)
+    ahead = paired_interval(
+        *(_by_user(gain[n], loop.judges) for n in ("fbgd", "retrain only")), rng
+    )
+    interval = f"{ahead.low:.4f} to {ahead.high:.4f}"
+    return [
+        *found,
+        Figure(
+            SECTION, f"mixture : best single ({best}), ndcg@10", ratio, bar=0.98, better="higher"
+        ),
+        Figure(
+            SECTION,
+            "fold-in less retrain only, ndcg@10, low end of the paired 95 % interval over users",
+            ahead.low,
+            bar=0.0,
+            better="higher",
+            note=interval,
+        ),
+    ]
+
+
+def _by_user(gain: F64, judges: list[int]) -> F64:
+    """Return the mean of each user's judgements."""
+    users, place = np.unique(judges, return_inverse=True)
+    mean: F64 = np.bincount(place, gain, users.size) / np.bincount(place)
+    return mean
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--every", type=int, default=10, help="judge one positive in so many")
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args()
+    loop = Loop(read(), asked.every)
+    loop.run()
+    publish(figures(loop), as_json=asked.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""The generated world: as large as asked, its popularity and its tastes are there to be found."""
+
+import numpy as np
+import pytest
+
+from bench import ranking_data
+from bench.ranking_data import generated
+from core import ranking_metrics
+from core.batch.fbgd import Fbgd, FbgdConfig
+from core.batch.popularity import Popular
+from core.batch.ranker import rank
+from core.interactions import random_split
+
+
+@pytest.fixture(scope="module")
+def world():
+    return generated(60_000, n_users=1_500, n_items=600)
+
+
+def test_it_is_about_as_large_as_asked_and_no_pair_occurs_twice(world):
+    assert 0.8 * 60_000 < len(world) < 1.2 * 60_000
+    assert (world.n_users, world.n_items, world.ptr.size) == (1_500, 600, 1_501)
+    key = world.user_ix.astype(np.int64) * 600 + world.item_ix
+    assert (np.diff(key) > 0).all()
+
+
+def test_a_seed_gives_the_same_world(world):
+    again = generated(60_000, n_users=1_500, n_items=600)
+    assert again.item_ix.tobytes() == world.item_ix.tobytes()
+    other = generated(60_000, n_users=1_500, n_items=600, seed=1)
+    assert other.item_ix.tobytes() != world.item_ix.tobytes()
+
+
+def test_users_are_drawn_block_by_block(monkeypatch):
+    monkeypatch.setattr(ranking_data, "USER_BLOCK", 128)
+    world = generated(9_000, n_users=300, n_items=50)
+    assert (world.user_counts > 0).all()
+    assert world.item_ix.max() < 50
+
+
+def test_a_model_finds_more_than_popularity(world):
+    train, test = random_split(world, 0.1, np.random.default_rng(0))
+    users = np.flatnonzero(test.user_counts)
+    seen, held = train.rows(users), test.rows(users)
+
+    def ndcg(model):
+        ids, _ = rank(model.fit(train).user_vectors(seen), model.item_factors, seen, 10)
+        return ranking_metrics.ndcg(ranking_metrics.hits(ids, held), 10).mean()
+
+    popular = ndcg(Popular())
+    assert popular > 2.0 * 10 / 600
+    assert ndcg(Fbgd(FbgdConfig(24, alpha0=150.0, reg=6.0, epochs=6))) > 1.05 * popular
