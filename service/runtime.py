@@ -79,7 +79,8 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
         feed = await stack.enter_async_context(feeds)
         changes = ChangeFollower(feed, namespace.name, namespace.partitions)
         reading = HistoryReading.of(settings, namespace)
-        users = Users(connection, namespace, reading, settings.user_cache_mb << 20)
+        model = online_model(settings, namespace)
+        users = Users(connection, namespace, reading, model, settings.user_cache_mb << 20)
         changes.start(users)
         stack.push_async_callback(changes.close)
         view = CatalogueView(CatalogueFeed(feed, namespace.name))
@@ -107,12 +108,11 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
         )
         online_items.start()
         stack.push_async_callback(online_items.close)
-        model = online_model(settings, namespace)
         numbers = ItemNumbers(connection, namespace.name, settings.max_items)
         profiles = ProfileReader(connection, namespace, model)
         recommender = Recommender(
             namespace,
-            lineups=Lineups(active, popularity),
+            lineups=Lineups(active, popularity, online_items, mixing),
             users=users,
             reading=reading,
             numbers=numbers,

@@ -1,5 +1,6 @@
 """Which rankers there are at this moment, and those of versions that a cursor still names."""
 
+import operator
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,9 +10,13 @@ from core.snapshot import users_of
 from service.active import ActiveModel, ActiveModels, ActiveSet
 from service.errors import ServiceError
 from service.rec_ids import STRATEGIES, Strategy
+from service.serving.mixing import Mixing
+from service.serving.online_items import OnlineItems, OnlineSnapshotFollower
 from service.serving.popularity import Orders, Popularity
-from service.serving.rankers import FoldIn, Order, Ranker
+from service.serving.rankers import FoldIn, Online, Order, Ranker
 from service.serving.slates import Lineup
+
+_Sources = tuple[ActiveSet, Orders, Mapping[int, OnlineItems], Mapping[str, float]]
 
 KEPT = 8
 """Models whose rankers stay for cursors that name them."""
@@ -24,27 +29,37 @@ class CursorExpired(ServiceError):
 
 
 class Lineups:
-    """Builds a lineup when something in it was replaced; a request keeps the one that it began with."""
+    """Builds lineups when something in them was replaced; a request keeps the one that it began with."""
 
-    def __init__(self, models: ActiveModels, popular: Popularity) -> None:
-        self._models, self._popular = models, popular
-        self._active: ActiveSet | None = None
-        self._orders: Orders | None = None
+    def __init__(
+        self,
+        models: ActiveModels,
+        popularity: Popularity,
+        online: OnlineSnapshotFollower,
+        mixing: Mixing,
+    ) -> None:
+        self._sources = models, popularity, online, mixing
+        self._made_of: _Sources = ActiveSet(), Orders(), {}, {}
         self._rankers: OrderedDict[str, FoldIn] = OrderedDict()
-        self._lineup: Lineup | None = None
+        self._orders = _orders(self._made_of[1])
+        self._lineups: dict[int | None, Lineup] = {}
 
-    @property
-    def current(self) -> Lineup:
-        """Return what ranks now."""
-        active, orders = self._models.current, self._popular.current
-        if self._lineup is None or active is not self._active or orders is not self._orders:
-            self._lineup = self._made(active, orders)
-            self._active, self._orders = active, orders
-        return self._lineup
+    def current(self, partition: int | None) -> Lineup:
+        """Return what ranks now for users of a partition, None: for somebody who is no user."""
+        models, popularity, online, mixing = self._sources
+        new: _Sources = models.current, popularity.current, online.current, mixing.current
+        if not all(map(operator.is_, new, self._made_of)):
+            if new[1] is not self._made_of[1]:
+                self._orders = _orders(new[1])
+            self._made_of, self._lineups = new, {}
+        found = self._lineups.get(partition)
+        if found is None:
+            found = self._lineups[partition] = self._made(partition)
+        return found
 
-    def of_versions(self, versions: Mapping[str, str]) -> Lineup:
+    def of_versions(self, partition: int | None, versions: Mapping[str, str]) -> Lineup:
         """Return the lineup with these versions instead of the active ones; CursorExpired if one is gone."""
-        lineup = self.current
+        lineup = self.current(partition)
         models = dict(lineup.models)
         for strategy, version in versions.items():
             now = models.get(cast("Strategy", strategy))
@@ -60,19 +75,17 @@ class Lineups:
             )
         return found
 
-    def _made(self, active: ActiveSet, orders: Orders) -> Lineup:
-        rankers = {
+    def _made(self, partition: int | None) -> Lineup:
+        active, _, online, weights = self._made_of
+        rankers: dict[str, Ranker] = {
             strategy: self._fold_in(model)
             for strategy, model in active.models.items()
             if "row" in model.snapshot.parameters
         }
-        models: dict[Strategy, Ranker] = {s: rankers[s] for s in STRATEGIES if s in rankers}
-        seen = orders.seen_through
-        return Lineup(
-            models,
-            Order("popular", orders.popular, seen),
-            Order("trending", orders.trending, seen),
-        )
+        if partition is not None and partition in online:
+            rankers["online"] = Online(partition, online[partition])
+        ordered: dict[Strategy, Ranker] = {s: rankers[s] for s in STRATEGIES if s in rankers}
+        return Lineup(ordered, *self._orders, weights)
 
     def _fold_in(self, model: ActiveModel) -> FoldIn:
         record = model.record
@@ -89,3 +102,9 @@ class Lineups:
         if len(self._rankers) > KEPT:
             self._rankers.popitem(last=False)
         return found
+
+
+def _orders(orders: Orders) -> tuple[Order, Order]:
+    through = orders.seen_through
+    popular, trending = orders.popular, orders.trending
+    return Order("popular", popular, through), Order("trending", trending, through)

@@ -17,10 +17,12 @@ from core.kernels import scan
 from core.kernels.scan import Mask
 from core.types import F32, I32
 from service.rec_ids import Strategy
+from service.serving.online_items import OnlineItems
 
 Array = TypeVar("Array", bound=np.ndarray[Any, Any])
 
 NOTHING: I32 = np.empty(0, np.int32)
+_NONE: F32 = np.empty(0, np.float32)
 
 Ranked = tuple[I32, F32]
 """Item numbers, best first, and their scores."""
@@ -66,6 +68,8 @@ class Asker:
     """By version of the model."""
     made: dict[str, F32] = field(default_factory=dict)
     """The vectors that were not there and are worth keeping."""
+    row: F32 | None = None
+    """The user's row of the online model; None: there is none, or nobody will ask for it."""
     described: Mapping[str, F32] = field(default_factory=dict)
     """By version of a model that knows features: what it makes of this user's."""
 
@@ -156,6 +160,27 @@ class FoldIn:
         return chosen(scores * inverse, pool, n)
 
 
+class Online:
+    """The online model of one partition: all items as they were a few seconds ago, the user's row as it is now."""
+
+    strategy: Strategy = "online"
+
+    def __init__(self, partition: int, items: OnlineItems) -> None:
+        self._items = items
+        self.version = f"online-{items.model.fingerprint.hex()}"
+        self.trained_through: Mapping[int, int] = {partition: items.seen_through}
+        self.n_items, self.effort = items.n_items, items.rows.size
+
+    def knows(self, asker: Asker) -> bool:
+        return asker.row is not None
+
+    def best(self, asker: Asker, pool: Pool, n: int) -> Ranked:
+        return chosen(self.scores(asker), pool, n)
+
+    def scores(self, asker: Asker) -> F32:
+        return _NONE if asker.row is None else self._items.scores(asker.row)
+
+
 class Order:
     """Everybody's list: what is popular, or trending; items that nobody has come last, by their number."""
 
@@ -194,17 +219,24 @@ def chosen(scores: F32, pool: Pool, n: int) -> Ranked:
 
 
 def blended(base: F32, other: F32, share: float) -> F32:
-    """Return (1 - share) base + share other, both of mean 0 and variance 1 over the items that both know."""
+    """Return (1 - share) base + share other (n,), each of mean 0 and variance 1 over the items that it knows.
+
+    What ``base`` does not know is left out; what only ``other`` does not know counts as its mean.
+    """
     n = min(base.size, other.size)
-    out = np.full(max(base.size, other.size), -np.inf, np.float32)
-    out[:n] = (1.0 - share) * _standard(base[:n]) + share * _standard(other[:n])
+    out = np.float32(1.0 - share) * _standard(base)
+    out[:n] += np.float32(share) * _standard(other[:n])
     return out
 
 
 def _standard(scores: F32) -> F32:
-    spread = float(scores.std()) if scores.size else 0.0
-    centred: F32 = scores - scores.mean() if scores.size else scores
-    return centred / np.float32(spread) if spread > 0.0 else centred
+    known = np.isfinite(scores)
+    out = np.zeros_like(scores)
+    if known.any():
+        centred = scores[known] - scores[known].mean()
+        spread = float(centred.std())
+        out[known] = centred / np.float32(spread) if spread > 0.0 else centred
+    return out
 
 
 def _sorted(items: I32, scores: F32, n: int) -> Ranked:

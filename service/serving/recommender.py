@@ -115,12 +115,12 @@ class Recommender:
         """Answer an asker; an unknown user or item is never an error."""
         await self._warm.wait()
         after, wanted = asked.after, asked.wanted
-        lineup = self._lineup(after)
+        lineup = self._lineup(asked)
         if after is not None:
             wanted = replace(wanted, model=after.strategy)
         now = await self._known(asked)
         known = now if after is None else await self._as_of(asked, now, after.cut)
-        asker = Asker(known.preferences, known.vectors)
+        asker = Asker(known.preferences, known.vectors, row=now.row)
         categories = self._view.current.categories
         made = await self._made(
             asked, now, lineup, lambda pool: slate(lineup, asker, pool, wanted, categories)
@@ -136,15 +136,18 @@ class Recommender:
         [number] = await self._numbers.lookup([item])
         if number is None:
             raise NotFound("there is no such item: nothing was ever said of it")
-        lineup = self._lineup(asked.after)
+        lineup = self._lineup(asked)
         asked = replace(asked, exclude=[*asked.exclude, item])
         made = await self._made(
             asked, NOBODY, lineup, lambda pool: similar(lineup, number, pool, asked.wanted)
         )
         return await self._answer(asked, made, NOBODY, 0)
 
-    def _lineup(self, after: Place | None) -> Lineup:
-        return self._lineups.current if after is None else self._lineups.of_versions(after.versions)
+    def _lineup(self, asked: Asked) -> Lineup:
+        partition = None if asked.user is None else partition_of(asked.user, self._partitions)
+        if asked.after is None:
+            return self._lineups.current(partition)
+        return self._lineups.of_versions(partition, asked.after.versions)
 
     async def _made(
         self, asked: Asked, known: Known, lineup: Lineup, make: Callable[[Pool], Slate]

@@ -49,7 +49,7 @@ class Lineup:
     """What ranks at one moment."""
 
     models: Mapping[Strategy, Ranker]
-    """Those that may know an asker: the active models, the online model."""
+    """Those that may know an asker: the active models, the online model of the asker's partition."""
     popular: Order
     trending: Order
     weights: Mapping[str, float] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class Slate:
     strategy: Strategy
     version: str
     versions: Mapping[str, str]
-    """Of the models in it, by strategy."""
+    """Of the batch models in it, by strategy."""
     trained_through: Mapping[int, int]
     reason: str | None
     """Why it is not the strategy that was asked for, or not personal."""
@@ -236,12 +236,12 @@ def _loudest(
 def _slate(
     rankers: Sequence[Ranker], picks: Sequence[Pick], wanted: Wanted, reason: str | None
 ) -> Slate:
-    versions: dict[str, str] = {r.strategy: r.version for r in rankers if not isinstance(r, Order)}
+    versions: dict[str, str] = {r.strategy: r.version for r in rankers if isinstance(r, FoldIn)}
     mixed = len(rankers) > 1
     through: dict[int, int] = {}
     for ranker in rankers:
-        # of a mixture what all of its models have seen
-        if ranker.strategy in versions or not versions:
+        # of a mixture what all of its batch models have seen
+        if isinstance(ranker, FoldIn) or not versions:
             for partition, sequence in ranker.trained_through.items():
                 through[partition] = min(sequence, through.get(partition, sequence))
     return Slate(

@@ -13,6 +13,7 @@ import numpy as np
 
 from core.batch.preferences import Preferences, preferences
 from core.meaning import KindTable
+from core.online.model import OnlineModel
 from core.types import F32
 from service.errors import ServiceError
 from service.settings import Settings
@@ -41,13 +42,16 @@ class Known:
     """Sequence of its newest record; 0: there is none."""
     vectors: dict[str, F32] = field(default_factory=dict)
     """By version of the model."""
+    row: F32 | None = None
+    """Of the online model."""
 
     @property
     def nbytes(self) -> int:
         """Return about how much memory it takes."""
         one = self.preferences
         arrays = (one.item_ix, one.weight, one.target, one.seen, *self.vectors.values())
-        return OVERHEAD + sum(array.nbytes for array in arrays)
+        row = 0 if self.row is None else self.row.nbytes
+        return OVERHEAD + row + sum(array.nbytes for array in arrays)
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class HistoryReading:
         if answer.trimmed.size:
             seen = np.union1d(read.seen, answer.trimmed.astype(np.int32))
             read = Preferences(read.item_ix, read.weight, read.target, seen)
-        return Known(read, answer.watermark, newest)
+        return Known(read, answer.watermark, newest, row=answer.row)
 
 
 class Users:
@@ -94,6 +98,7 @@ class Users:
         client: AsyncClient,
         namespace: Namespace,
         reading: HistoryReading,
+        model: OnlineModel,
         most_bytes: int,
     ) -> None:
         self._partitions = namespace.partitions
@@ -101,7 +106,7 @@ class Users:
         self._bytes = 0
         self._entries: OrderedDict[str, Known] = OrderedDict()
         self._lanes = [
-            _Lane(UserHistories(client, namespace.name, partition), reading, self._keep)
+            _Lane(UserHistories(client, namespace.name, partition, model), reading, self._keep)
             for partition in range(namespace.partitions)
         ]
 

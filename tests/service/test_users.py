@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import numpy as np
 
+from service.online import online_model
 from service.serving.users import HistoryReading, Known, Users
 from service.settings import Settings
 from service.store.codec import RATING, records
@@ -23,7 +24,7 @@ def run(redis_url: str, name: str, story: Story, most_bytes: int = 1 << 20) -> N
     async def told() -> None:
         async with connect_async(redis_url, role="test") as client:
             reading = HistoryReading.of(settings, namespace)
-            users = Users(client, namespace, reading, most_bytes)
+            users = Users(client, namespace, reading, online_model(settings, namespace), most_bytes)
             async with asyncio.timeout(20):
                 await story(users, client, PartitionKeys(name, 0))
 
