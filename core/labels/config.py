@@ -13,6 +13,11 @@ Start = Literal["regression", "random"]
 INF = float("inf")
 
 
+def _check(name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise ConfigError(f"{name} must be in {low:g} .. {high:g}, not {value}")
+
+
 @dataclass(frozen=True)
 class Votes:
     """How labels are read off a point's place: votes of its neighbours, and the labels' own places."""
@@ -143,8 +148,3 @@ def set_value(config: ExmldsConfig, name: str, value: Any) -> ExmldsConfig:
 
 def _type_name(kind: Any) -> str:
     return kind if isinstance(kind, str) else getattr(kind, "__name__", "")
-
-
-def _check(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
-        raise ConfigError(f"{name} must be in {low:g} .. {high:g}, not {value}")
