@@ -9,6 +9,7 @@ of the last training as they are. The mixture learns its weights on the way, as 
 
 import argparse
 import gzip
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
@@ -271,15 +272,15 @@ def _by_user(gain: F64, judges: list[int]) -> F64:
     return mean
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--every", type=int, default=10, help="judge one positive in so many")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     loop = Loop(read(), asked.every)
     loop.run()
-    publish(figures(loop), as_json=asked.json)
+    return publish(figures(loop), as_json=asked.json, data="ML-1M")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
