@@ -8,6 +8,7 @@ import numpy as np
 
 from core.batch.fbgd import Fbgd, FbgdConfig
 from core.batch.ocmf import Ocmf, OcmfConfig
+from core.counters import Counters
 from core.interactions import from_pairs
 from core.online.experts import DEFAULT, PAPER_SMALL, Expert, PassiveAggressive
 from core.online.model import OnlineConfig, OnlineModel
@@ -53,8 +54,14 @@ def _learn_a_little(config: OnlineConfig) -> None:
     sequence = np.arange(1, n + 1, dtype=np.int64)
     model.learn(users, items, ids, ids[::-1].copy(), rating, sequence)
     model.predict(users.rows[:1], items.rows[:1])
+    model.scores(users.rows[0], model.parameters(items.rows))
     model.load({name: array.copy() for name, array in model.arrays().items()})
     model.experts()
+
+
+def _count_a_little() -> None:
+    one = np.zeros(1, dtype=np.int64)
+    Counters(1.0).add(one, np.ones(1), one)
 
 
 def _rank_a_little() -> None:
@@ -71,6 +78,7 @@ def _rank_a_little() -> None:
 
 USES: dict[str, Callable[[], object]] = {
     **{name: partial(_learn_a_little, config) for name, config in RECIPES.items()},
+    "the counters": _count_a_little,
     "the ranking models": _rank_a_little,
     "slates": rank_once,
 }

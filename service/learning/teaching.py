@@ -7,6 +7,7 @@ import numba
 import numpy as np
 from llvmlite import binding
 
+from core.counters import Counters
 from core.online.model import Learned, OnlineModel
 from core.online.tables import Side
 from core.rng import id_hashes
@@ -67,8 +68,9 @@ def changed_arrays(model: OnlineModel, saved: dict[str, bytes]) -> dict[str, byt
 
 
 def warm_up(model: OnlineModel) -> None:
-    """Learn one rating, so that the kernels are compiled before a lease runs or events wait."""
+    """Learn and count one rating, so that the kernels are compiled before a lease runs or events wait."""
     zero = np.zeros(1, dtype=np.int64)
+    Counters(1.0).add(zero, np.ones(1), zero)
     users, items = model.user_table(1), model.item_table(1)
     users.rows[:] = model.start(Side.USER, id_hashes(["a"]))
     items.rows[:] = model.start(Side.ITEM, id_hashes(["a"]))

@@ -86,4 +86,7 @@ class OnlineSnapshotFollower(Polled):
         }
         model.load(state)
         seen_through = int(snapshot.cuts["trained_through"][str(partition)])
-        return OnlineItems(version, seen_through, model, snapshot.arrays["items"])
+        items = OnlineItems(version, seen_through, model, snapshot.arrays["items"])
+        # in this thread: the first scores compile the kernels for read-only arrays
+        items.scores(np.zeros(model.width, np.float32))
+        return items
