@@ -1,5 +1,7 @@
 """Recommendations over HTTP: for users, for somebody, page by page, with and without a model."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -9,8 +11,9 @@ from redis import Redis
 
 from core.snapshot import of_objective
 from service.rec_ids import decode, hashed
+from service.settings import Settings
 from service.store.registry import Registry
-from tests.api import Api
+from tests.api import Api, learning
 from tests.models import activated, objective
 from tests.server import wait_until
 
@@ -339,3 +342,64 @@ def test_an_item_that_nobody_has_rated_is_recommended_last(api: Api) -> None:
 def test_what_is_not_learned_in_time_is_said(api: Api) -> None:
     token = api.rate("ada", "i1", 5)
     assert fault(api, RECOMMENDATIONS, min_sequence=token) == (503, "sequence_not_reached")
+
+
+@pytest.fixture
+def online_shop(redis_url: str, namespace: str, tmp_path: Path) -> Iterator[Api]:
+    """A service whose online snapshot is published often; fans rate even items high, odd ones low."""
+    settings = Settings(
+        namespace=namespace,
+        data_dir=tmp_path,
+        online_snapshot_s=0.05,
+        min_sequence_wait_ms=60_000,
+    )
+    with learning(settings, redis_url), Api(settings, redis_url) as api:
+        token = ""
+        for fan in range(8):
+            for n in range(fan, 20):
+                token = api.rate(f"fan{fan}", f"i{n}", 5 if n % 2 == 0 else 2)
+        get(api, "/v1/users/fan7/recommendations", min_sequence=token)
+
+        def published() -> bool:
+            api.run(api.runtime.online_items.refresh())
+            found = api.runtime.online_items.current.get(0)
+            return found is not None and f"0:{found.seen_through}" == token
+
+        wait_until(published)
+        yield api
+
+
+def test_the_online_model_ranks_by_what_it_predicts(online_shop: Api) -> None:
+    slate = get(online_shop, "/v1/users/fan7/recommendations", k=20, model="online")
+    assert (slate["strategy"], slate["reason"]) == ("online", None)
+    assert slate["trained_through"] == slate["seen_through"]
+    pairs = [{"user": "fan7", "item": item} for item in items(slate)]
+    predicted = post(online_shop, "/v1/predictions", pairs=pairs)["predictions"]
+    ratings = [entry["rating"] for entry in predicted]
+    assert ratings == sorted(ratings, reverse=True)
+    assert len(ratings) == 7
+    nobody = get(online_shop, "/v1/users/nobody/recommendations", model="online")
+    assert nobody["strategy"] == "popular"
+
+
+def test_a_blend_of_one_is_the_order_of_the_online_model(online_shop: Api, redis_url: str) -> None:
+    path = "/v1/users/fan7/recommendations"
+    online = items(get(online_shop, path, k=20, model="online"))
+    activate(online_shop, redis_url, n_items=20)
+    plain = items(get(online_shop, path, k=20, model="fbgd"))
+    assert items(get(online_shop, path, k=20, model="fbgd", blend=1)) == online
+    assert items(get(online_shop, path, k=20, model="fbgd", blend=0)) == plain
+    assert plain != online
+
+
+def test_several_rankers_are_mixed_by_default(online_shop: Api, redis_url: str) -> None:
+    version = activate(online_shop, redis_url, n_items=20)
+    slate = get(online_shop, "/v1/users/fan7/recommendations", k=20)
+    assert (slate["strategy"], slate["reason"]) == ("mixture", None)
+    assert slate["model_version"].startswith("mixture-")
+    assert slate["models"] == {"fbgd": version}
+    assert {entry["strategy"] for entry in slate["items"]} <= {"fbgd", "online"}
+    assert len(items(slate)) == 7
+    page = get(online_shop, "/v1/users/fan7/recommendations", k=3)
+    rest = get(online_shop, "/v1/users/fan7/recommendations", k=9, cursor=page["next_cursor"])
+    assert sorted(items(page) + items(rest)) == sorted(items(slate))
