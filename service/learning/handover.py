@@ -128,5 +128,7 @@ def _sample(positions: I64, sequence: I64, most: int) -> I64:
     """Return up to ``most`` of the positions, in order: those whose sequence has the smallest hash."""
     if positions.size <= most:
         return positions
-    order = np.argsort(mix(sequence.astype(np.uint64)), kind="stable")
-    return positions[np.sort(order[: max(most, 0)])]
+    if most <= 0:
+        return positions[:0]
+    least = np.argpartition(mix(sequence.astype(np.uint64)), most)[:most]
+    return positions[np.sort(least)]
