@@ -84,9 +84,9 @@ class ContextRanker(Ranker):
     def user_vectors(self, user_items: Any) -> F32:
         """Return the vectors of the users 0 .. n - 1 of the fit, each with the newest item of its row."""
         pairs = self._known(user_items)
-        return self.vectors_of(np.arange(pairs.n_users), pairs)
+        return self.asked_vectors(np.arange(pairs.n_users), pairs)
 
-    def vectors_of(self, users: I64, rows: Interactions) -> F32:
+    def asked_vectors(self, users: I64, rows: Interactions) -> F32:
         """Return the vectors of these users of the fit; ``rows`` are their pairs."""
         if self._model is None or self._parameters is None:
             raise NotFitted("the model has not been fitted: call fit first")

@@ -146,7 +146,7 @@ class _Judge:
         return Outcome(curve[best], {} if self._exact else {"epochs": best})
 
     def _score(self, model: ContextRanker) -> float:
-        vectors = model.vectors_of(self._users, self._seen)
+        vectors = model.asked_vectors(self._users, self._seen)
         ids, _ = rank(vectors, model.item_factors, self._seen, DEPTH)
         return float(ranking_metrics.ndcg(ranking_metrics.hits(ids, self._held), DEPTH).mean())
 

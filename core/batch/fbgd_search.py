@@ -39,6 +39,15 @@ class _Split:
         users = np.flatnonzero(held.user_counts)
         judges: I64 = np.sort(rng.permutation(users)[: _judges(pairs)])
         self.seen, self.held = self.fit.rows(judges), held.rows(judges)
+        self._share = len(self.fit) / len(pairs)
+
+    def adapted(self, config: FbgdConfig) -> FbgdConfig:
+        """Return the settings for this part that mean what ``config`` means for all pairs.
+
+        Where fewer pairs are observed, unlabelled ones must weigh less by the same share for the expected loss to
+        have the same minimiser: what is held out looks like what was not taken.
+        """
+        return replace(config, alpha0=config.alpha0 * self._share)
 
     def score(self, model: Fbgd) -> float:
         """Return the mean ndcg of the judges, folded in from what was fitted."""
@@ -184,7 +193,7 @@ def _judge(splits: list[_Split], config: FbgdConfig, best: float) -> Outcome:
 
 def _judge_as_given(splits: list[_Split], config: FbgdConfig) -> Outcome:
     """Score the settings after exactly their epochs."""
-    scores = [split.score(Fbgd(config).fit(split.fit)) for split in splits]
+    scores = [split.score(Fbgd(split.adapted(config)).fit(split.fit)) for split in splits]
     return Outcome(float(np.mean(scores)), {})
 
 
@@ -198,7 +207,7 @@ def _curve(
         curve.append(split.score(model) if epoch > 1 or config.epochs == 1 else 0.0)
         return give_up(curve)
 
-    Fbgd(config).fit(split.fit, on_epoch=on_epoch)
+    Fbgd(split.adapted(config)).fit(split.fit, on_epoch=on_epoch)
     return curve
 
 

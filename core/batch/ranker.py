@@ -35,6 +35,10 @@ class Ranker(ABC):
     def user_vectors(self, user_items: Any) -> F32:
         """Return the vector of each row of pairs, (users, g)."""
 
+    def asked_vectors(self, users: I64, rows: Interactions) -> F32:
+        """Return the vectors of users whose pairs are ``rows``; most models know nobody by number."""
+        return self.user_vectors(rows)
+
     def recommend(
         self,
         user: int | I64,
@@ -56,7 +60,7 @@ class Ranker(ABC):
         left_out = rows if exclude_seen else rows.keep(np.zeros(len(rows), np.bool_))
         if exclude is not None:
             left_out = _with_each(left_out, np.asarray(exclude, np.int64))
-        ids, scores = rank(self.user_vectors(rows), self.item_factors, left_out, n)
+        ids, scores = rank(self.asked_vectors(asked, rows), self.item_factors, left_out, n)
         return (ids[0], scores[0]) if np.ndim(user) == 0 else (ids, scores)
 
     def similar_items(self, item: int, n: int = 10) -> tuple[I32, F32]:

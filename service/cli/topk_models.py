@@ -152,7 +152,7 @@ def _fit_contexts(world: World, request: Request, on_progress: OnProgress) -> Fi
     fitted = perf_counter()
     known = vars(config.descent) | {"factors": config.factors}
     return Fitted(
-        model.vectors_of,
+        model.asked_vectors,
         model.item_factors,
         {name: known[name] for name in _NAMES[request.model]},
         model.epochs,

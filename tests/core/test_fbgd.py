@@ -1,5 +1,7 @@
 """fBGD: exact sums without visiting all pairs, falling losses, results that do not depend on threads."""
 
+import time
+
 import numba
 import numpy as np
 import pytest
@@ -150,6 +152,27 @@ def test_many_steps_reach_what_exact_alternation_reaches():
         )
     exact = reference.loss(observed, weight, target, negative, 0.0, users, items)
     assert found == pytest.approx(exact, rel=2e-2)
+
+
+def epoch_seconds(n_users):
+    """Return the processor seconds of an epoch of so many users with 30 pairs each, the least of several."""
+    rng = np.random.default_rng(0)
+    user = np.repeat(np.arange(n_users), 30)
+    pairs = from_pairs(user, rng.integers(0, 2000, user.size), n_users=n_users, n_items=2000)
+    sides = _Sides(FbgdConfig(factors=32), pairs, None)
+    seconds = []
+    for _ in range(5):
+        begun = time.process_time()
+        sides.epoch()
+        seconds.append(time.process_time() - begun)
+    return min(seconds)
+
+
+@pytest.mark.slow
+def test_an_epoch_costs_four_times_as_much_for_four_times_the_users_and_pairs():
+    # a cost that grows as a square would make it 16
+    ratio = epoch_seconds(40_000) / epoch_seconds(10_000)
+    assert 2.0 < ratio < 8.0
 
 
 def test_it_beats_popularity_by_far():

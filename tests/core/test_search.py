@@ -109,6 +109,14 @@ def test_fbgd_settings_come_out_of_training_data():
     assert config.nu_user == config.nu_item
 
 
+def test_a_part_of_the_pairs_is_fitted_with_as_much_less_weight_of_the_others():
+    pairs = ranking.tribes(users=60, items=40)
+    split = fbgd_search._Split(pairs, np.random.default_rng(0))
+    config = FbgdConfig(alpha0=100.0)
+    assert split.adapted(config).alpha0 == pytest.approx(100.0 * len(split.fit) / len(pairs))
+    assert split.adapted(config).reg == config.reg
+
+
 def test_what_is_fixed_stays():
     pairs = ranking.tribes(users=60, items=40)
     base = FbgdConfig(factors=12, epochs=2, nu_item=0.25)
