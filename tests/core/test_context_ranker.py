@@ -117,7 +117,7 @@ def test_what_cannot_be_done_says_why():
     with pytest.raises(ConfigError, match="factors"):
         ContextConfig("mf", 0)
     with pytest.raises(NotFitted):
-        ContextRanker(ContextConfig("mf", 4, FEW)).vectors_of(np.arange(2), pairs)
+        ContextRanker(ContextConfig("mf", 4, FEW)).asked_vectors(np.arange(2), pairs)
     model = ContextRanker(ContextConfig("mf", 4, FEW)).fit(pairs)
     with pytest.raises(ShapeError, match="knows 40 users"):
         model.asked_vectors(np.array([40]), pairs.rows(np.array([0])))
