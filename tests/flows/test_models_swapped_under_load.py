@@ -1,0 +1,164 @@
+"""Models are promoted, rolled back and pruned while two api processes answer: no slate mixes two of them."""
+
+import itertools
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from core.snapshot import of_objective
+from service.service_process import ServiceProcess
+from service.store.connection import connect
+from service.store.embedded import running_server
+from service.store.registry import Registry
+from tests.models import objective, published
+from tests.server import wait_until
+from tests.service.running import service
+
+pytestmark = pytest.mark.flow
+
+N, FACTORS, K = 200, 8, 12
+LIKED = {3: 5.0, 5: 4.0, 8: 5.0}
+PROCESSES, MODELS, SWAPS, CLIENTS = 2, 4, 12, 4
+PATH = "/v1/users/ada/recommendations"
+
+
+@pytest.fixture
+def running(room: Path) -> Iterator[ServiceProcess]:
+    with service(room, api_processes=PROCESSES, trainer=False) as whole:
+        with whole.client() as client:
+            client.wait_until_ready()
+            rows = [{"user": "everybody", "item": f"i{n}", "rating": 5} for n in range(N)]
+            rows += [{"user": "ada", "item": f"i{n}", "rating": r} for n, r in LIKED.items()]
+            client.wait_until_learned(client.post("/v1/ratings", rows)["sequence"])
+        yield whole
+
+
+@pytest.fixture
+def registry(running: ServiceProcess) -> Iterator[Registry]:
+    with connect(str(running_server(running.log.parent)), role="test") as client:
+        yield Registry(client, "main")
+
+
+class Shelf:
+    """The models of the test and what each must answer: all items of ada, the best first."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry, self._seeds = registry, itertools.count()
+        self.versions: list[str] = []
+        self.answers: dict[str, list[tuple[str, float]]] = {}
+
+    def add(self) -> str:
+        """Publish one more model and return its version."""
+        model = objective(N, FACTORS, seed=next(self._seeds))
+        cuts = {"trained_through": {"0": 1}}
+        made = of_objective("fbgd", model, settings={}, metrics={}, cuts=cuts)
+        scores = model.item_factors @ model.vector(np.array(sorted(LIKED), np.int32))
+        order = sorted(set(range(N)) - LIKED.keys(), key=lambda item: -scores[item])
+        self.answers[made.version] = [(f"i{item}", float(scores[item])) for item in order]
+        self.versions.append(published(self._registry, made).version)
+        return made.version
+
+
+class Reader(threading.Thread):
+    """Asks again and again, two pages each time, and compares them with the model that they name."""
+
+    def __init__(self, url: str, shelf: Shelf) -> None:
+        super().__init__()
+        self._url, self._shelf = url, shelf
+        self.stop = threading.Event()
+        self.seen: Counter[str] = Counter()
+        self.pages: Counter[str] = Counter()
+        self.wrong: list[str] = []
+
+    def run(self) -> None:
+        # a connection for each pair of pages: it may be either process that answers
+        while not self.stop.is_set():
+            with httpx.Client(base_url=self._url, timeout=30) as client:
+                first = self._page(client)
+            with httpx.Client(base_url=self._url, timeout=30) as client:
+                self._page(client, after=first)
+
+    def _page(self, client: httpx.Client, after: Any = None) -> Any:
+        parameters: dict[str, Any] = {"model": "fbgd", "k": K}
+        if after is not None:
+            parameters["cursor"] = after["next_cursor"]
+        answer = client.get(PATH, params=parameters)
+        slate = answer.json()
+        if after is not None and answer.status_code == 410:
+            self.pages[slate["code"]] += 1
+            return None
+        if answer.status_code != 200:
+            self.wrong.append(answer.text)
+            return None
+        self._compare(slate, after)
+        return slate
+
+    def _compare(self, slate: Any, after: Any) -> None:
+        version = slate["model_version"]
+        self.seen[version] += 1
+        start = 0 if after is None else K
+        expected = self._shelf.answers[version][start : start + K]
+        got = [(entry["item"], entry["score"]) for entry in slate["items"]]
+        if [item for item, _ in got] != [item for item, _ in expected] or not np.allclose(
+            [score for _, score in got], [score for _, score in expected], atol=1e-4
+        ):
+            self.wrong.append(f"{version}: {got} instead of {expected}")
+        if slate["models"] != {"fbgd": version}:
+            self.wrong.append(f"{version} comes with {slate['models']}")
+        if after is not None:
+            self.pages["same" if version == after["model_version"] else "other"] += 1
+
+
+def test_no_slate_mixes_two_models_while_they_are_swapped(
+    running: ServiceProcess, registry: Registry
+) -> None:
+    shelf = Shelf(registry)
+    with running.client() as client:
+        client.post(f"/v1/models/{shelf.add()}/promote", {"why": "the first"})
+        wait_until(lambda: activations(running) == PROCESSES)
+        readers = [Reader(running.url, shelf) for _ in range(CLIENTS)]
+        for reader in readers:
+            reader.start()
+        try:
+            for swap in range(1, SWAPS + 1):
+                before = registry.active()["fbgd"]
+                if swap % 4:
+                    version = shelf.add() if len(shelf.versions) < MODELS else other(shelf, before)
+                    client.post(f"/v1/models/{version}/promote", {"why": f"swap {swap}"})
+                else:
+                    version = client.post("/v1/models/rollback", {"why": f"swap {swap}"})["version"]
+                asked = sum(reader.seen[version] for reader in readers)
+                # under load, everybody gets to see it
+                wait_until(lambda: sum(r.seen[version] for r in readers) > asked + CLIENTS)  # noqa: B023
+        finally:
+            for reader in readers:
+                reader.stop.set()
+            for reader in readers:
+                reader.join()
+    assert [wrong for reader in readers for wrong in reader.wrong] == []
+    pages = sum((reader.pages for reader in readers), Counter())
+    assert pages["other"] == 0
+    assert pages["same"] > SWAPS
+    assert len(registry.changes(100)) == SWAPS + 1
+    files = {path.name for path in (running.log.parent / "snapshots").iterdir()}
+    assert files - {".lock"} <= shelf.answers.keys()
+
+
+def activations(running: ServiceProcess) -> int:
+    """Return how often an api process has said that it serves a model."""
+    lines = [line for line in running.log.read_text().splitlines() if line.startswith("{")]
+    events = [json.loads(line) for line in lines if line.endswith("}")]
+    return sum(e["event"] == "model_activated" and e["role"].startswith("api") for e in events)
+
+
+def other(shelf: Shelf, active: str) -> str:
+    """Return the version after this one, in a circle."""
+    at = shelf.versions.index(active)
+    return shelf.versions[(at + 1) % len(shelf.versions)]
