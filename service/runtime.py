@@ -110,6 +110,7 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
         stack.push_async_callback(online_items.close)
         numbers = ItemNumbers(connection, namespace.name, settings.max_items)
         profiles = ProfileReader(connection, namespace, model)
+        catalogue = Catalogue(connection, namespace.name)
         recommender = Recommender(
             namespace,
             lineups=Lineups(active, popularity, online_items, mixing),
@@ -118,6 +119,7 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
             numbers=numbers,
             changes=changes,
             view=view,
+            catalogue=catalogue,
         )
         yield ApiRuntime(
             settings=settings,
@@ -128,7 +130,7 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
             appender=appender,
             numbers=numbers,
             profiles=profiles,
-            catalogue=Catalogue(connection, namespace.name),
+            catalogue=catalogue,
             view=view,
             keys=ApiKeys(connection, namespace.name),
             changes=changes,

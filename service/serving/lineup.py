@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
 
+from core.features import FeatureEncoder
 from core.snapshot import users_of
 from service.active import ActiveModel, ActiveModels, ActiveSet
 from service.errors import ServiceError
@@ -97,6 +98,7 @@ class Lineups:
                 record.version,
                 users_of(model.snapshot),
                 {int(partition): int(sequence) for partition, sequence in through.items()},
+                FeatureEncoder.of_json(model.snapshot.parameters.get("encoder", ())),
             )
         self._rankers.move_to_end(record.version)
         if len(self._rankers) > KEPT:

@@ -13,6 +13,7 @@ import numpy as np
 from core.batch.ocmf_users import StructuredUsers
 from core.batch.preferences import Preferences
 from core.batch.row_objective import Loss, diagonalised
+from core.features import FeatureEncoder
 from core.kernels import scan
 from core.kernels.scan import Mask
 from core.types import F32, I32
@@ -105,9 +106,11 @@ class FoldIn:
         version: str,
         users: StructuredUsers,
         trained_through: Mapping[int, int],
+        encoder: FeatureEncoder | None = None,
     ) -> None:
         self.strategy, self.version, self.trained_through = strategy, version, trained_through
         self.users = users
+        self._encoder = encoder if users.weights is not None else None
         self.item_factors = users.row.item_factors
         self.n_items, self.effort = len(self.item_factors), self.item_factors.size
         self._inverse_lengths: F32 | None = None
@@ -116,6 +119,16 @@ class FoldIn:
         own = asker.preferences.item_ix
         known = own.size > 0 and int(own[0]) < self.n_items
         return known or self.version in asker.described
+
+    @property
+    def knows_features(self) -> bool:
+        """Whether it was trained with features of users."""
+        return self._encoder is not None
+
+    def describe(self, features: Mapping[str, Any]) -> F32 | None:
+        """Return what these features make of a user (g,), None if it knows none of them."""
+        row = None if self._encoder is None else self._encoder.transform([features])
+        return None if row is None or not row.nnz else self.users.described(row)[0]
 
     def has(self, item: int) -> bool:
         """Whether the model has learned anything of an item."""

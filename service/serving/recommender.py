@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from core.types import I32
+from core.types import F32, I32
 from service.errors import NotFound
 from service.ids import sequence_token
 from service.ingest import now_ms
@@ -19,9 +19,10 @@ from service.rec_ids import Strategy
 from service.serving import rankers, slates
 from service.serving.catalogue_view import CatalogueView
 from service.serving.lineup import Lineups
-from service.serving.rankers import NOTHING, Asker, Pool
+from service.serving.rankers import NOTHING, Asker, FoldIn, Pool
 from service.serving.slates import Lineup, Slate, Wanted, similar, slate
 from service.serving.users import HistoryReading, Known, Users
+from service.store.catalogue import Catalogue
 from service.store.changes import ChangeFollower
 from service.store.namespace import Namespace, partition_of
 from service.store.numbers import ItemNumbers
@@ -95,10 +96,12 @@ class Recommender:
         numbers: ItemNumbers,
         changes: ChangeFollower,
         view: CatalogueView,
+        catalogue: Catalogue,
     ) -> None:
         self._partitions = namespace.partitions
         self._lineups, self._users, self._reading = lineups, users, reading
-        self._numbers, self._changes, self._view = numbers, changes, view
+        self._numbers, self._changes = numbers, changes
+        self._view, self._catalogue = view, catalogue
         self._warm = asyncio.Event()
 
     @property
@@ -120,7 +123,12 @@ class Recommender:
             wanted = replace(wanted, model=after.strategy)
         now = await self._known(asked)
         known = now if after is None else await self._as_of(asked, now, after.cut)
-        asker = Asker(known.preferences, known.vectors, row=now.row)
+        asker = Asker(
+            known.preferences,
+            known.vectors,
+            row=now.row,
+            described=await self._described(asked, lineup),
+        )
         categories = self._view.current.categories
         made = await self._made(
             asked, now, lineup, lambda pool: slate(lineup, asker, pool, wanted, categories)
@@ -192,6 +200,18 @@ class Recommender:
         if asked.user is None or now.newest <= cut:
             return now
         return await self._users.as_of(asked.user, cut)
+
+    async def _described(self, asked: Asked, lineup: Lineup) -> dict[str, F32]:
+        """Return what each model that knows features makes of the asker's."""
+        models = [m for m in lineup.models.values() if isinstance(m, FoldIn) and m.knows_features]
+        features = asked.features
+        if models and features is None and asked.user is not None:
+            [document] = await self._catalogue.users([asked.user])
+            features = (document.body or {}).get("features")
+        if not models or not features:
+            return {}
+        vectors = {model.version: model.describe(features) for model in models}
+        return {version: vector for version, vector in vectors.items() if vector is not None}
 
     async def _pool(self, asked: Asked, known: Known, n_items: int) -> tuple[Pool, int, int]:
         left_out = [known.preferences.seen] if asked.exclude_seen else []

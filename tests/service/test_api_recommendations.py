@@ -1,6 +1,7 @@
 """Recommendations over HTTP: for users, for somebody, page by page, with and without a model."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -9,7 +10,9 @@ import numpy as np
 import pytest
 from redis import Redis
 
-from core.snapshot import of_objective
+from core.batch.ocmf_users import StructuredUsers
+from core.features import Column, FeatureEncoder
+from core.snapshot import Snapshot, of_objective, of_users
 from service.rec_ids import decode, hashed
 from service.settings import Settings
 from service.store.registry import Registry
@@ -403,3 +406,37 @@ def test_several_rankers_are_mixed_by_default(online_shop: Api, redis_url: str) 
     page = get(online_shop, "/v1/users/fan7/recommendations", k=3)
     rest = get(online_shop, "/v1/users/fan7/recommendations", k=9, cursor=page["next_cursor"])
     assert sorted(items(page) + items(rest)) == sorted(items(slate))
+
+
+def featured(n_items: int) -> Snapshot:
+    """A model that knows two countries of users, and likes an item in each best."""
+    row = objective(n_items, 8)
+    likes = row.item_factors[[2, 9]]
+    # the map makes rows of length 1 and a constant: no weight for that
+    weights = np.vstack([likes, np.zeros((1, 8), np.float32)])
+    users = StructuredUsers(row, weights)
+    made = of_users("ocmf-lr-wsq", users, settings={}, metrics={}, cuts={})
+    encoder = FeatureEncoder((Column("country", ("NO", "SE")),))
+    return replace(made, parameters={**made.parameters, "encoder": encoder.to_json()})
+
+
+def test_a_cold_user_is_known_by_features(shop: Api, redis_url: str) -> None:
+    snapshot = featured(N)
+    with Redis.from_url(redis_url) as client:
+        activated(Registry(client, shop.settings.namespace), made=snapshot, strategy="ocmf")
+    shop.runtime.active.refresh()
+    q = objective(N, 8).item_factors
+
+    def best(item: int) -> list[str]:
+        return [f"i{n}" for n in np.argsort(-(q @ q[item]), kind="stable")[:10]]
+
+    slate = post(shop, "/v1/recommendations", features={"country": "NO", "age": 31})
+    assert (items(slate), slate["strategy"], slate["reason"]) == (best(2), "ocmf", None)
+    shop("PUT", "/v1/users/eva", json={"features": {"country": "SE"}})
+    assert items(get(shop, "/v1/users/eva/recommendations")) == best(9)
+    said = post(shop, "/v1/recommendations", user="eva", features={"country": "NO"})
+    assert items(said) == best(2)
+    unknown = post(shop, "/v1/recommendations", features={"country": "FR"})
+    assert (unknown["strategy"], unknown["reason"] is None) == ("popular", False)
+    personal = get(shop, RECOMMENDATIONS, model="ocmf")
+    assert personal["strategy"] == "ocmf"
