@@ -18,6 +18,7 @@ from core.batch.nystroem import Nystroem
 from core.batch.ocmf_users import StructuredUsers
 from core.batch.row_objective import RowObjective
 from core.errors import SnapshotFormat
+from core.features import FeatureEncoder
 
 SCHEMA = 1
 TYPES = ("<f4", "<f8", "<i4", "<i8", "<u4", "<u8", "|u1", "|b1")
@@ -142,17 +143,26 @@ def of_users(
     settings: Mapping[str, Any],
     metrics: Mapping[str, float],
     cuts: Mapping[str, Any],
+    encoder: FeatureEncoder | None = None,
 ) -> Snapshot:
-    """Return the snapshot of a model that knows users by pairs, features or links."""
+    """Return the snapshot of a model that knows users by pairs, features or links; ``encoder`` made the features."""
     arrays, numbers = _parts(users.row)
-    known: dict[str, float] = {"link": users.link}
+    known: dict[str, float] = {"link": users.link, "fading": users.fading}
     if users.weights is not None:
         arrays["weights"] = users.weights
     if (landmarks := users.feature_map.nystroem) is not None:
         arrays |= {"centres": landmarks.centres, "root": landmarks.root}
         known["gamma"] = landmarks.gamma
-    parameters = {"settings": dict(settings), "row": numbers, "users": known}
+    parameters: dict[str, Any] = {"settings": dict(settings), "row": numbers, "users": known}
+    if encoder is not None:
+        parameters["encoder"] = encoder.to_json()
     return Snapshot(model, arrays, parameters, metrics, cuts)
+
+
+def encoder_of(snapshot: Snapshot) -> FeatureEncoder | None:
+    """Return what makes columns of documents' features; None for a model that knows none."""
+    columns = snapshot.parameters.get("encoder")
+    return None if columns is None else FeatureEncoder.of_json(columns)
 
 
 def users_of(snapshot: Snapshot) -> StructuredUsers:
@@ -163,7 +173,8 @@ def users_of(snapshot: Snapshot) -> StructuredUsers:
         landmarks = None
         if "gamma" in known:
             landmarks = Nystroem(arrays["centres"], arrays["root"], known["gamma"])
-        return StructuredUsers(row, arrays.get("weights"), FeatureMap(landmarks), known["link"])
+        shape = FeatureMap(landmarks), known["link"], known.get("fading", 0.0)
+        return StructuredUsers(row, arrays.get("weights"), *shape)
     except (KeyError, TypeError) as error:
         raise SnapshotFormat(f"the snapshot lacks what it says of its users: {error}") from error
 

@@ -16,6 +16,8 @@ from core.types import F32, F64
 
 RIDGE = 30.0
 """So many users' worth of evidence that a feature says nothing."""
+FADING = 1.0
+"""With a history the features count as one of its events: they help the first five, then they would be in the way."""
 MOST_STEPS, TOLERANCE = 200, 1e-4
 
 
@@ -28,7 +30,7 @@ def described_users(users: StructuredUsers, vectors: F32, features: Features) ->
         raise ShapeError(f"features of {features.shape[0]} users for {vectors.shape[0]} vectors")
     known = FeatureMap()
     weights = ridge(known.transform(features), vectors, RIDGE)
-    return replace(users, weights=weights.astype(np.float32), feature_map=known)
+    return replace(users, weights=weights.astype(np.float32), feature_map=known, fading=FADING)
 
 
 def ridge(features: Any, targets: F32, reg: float) -> F64:

@@ -33,6 +33,8 @@ class StructuredUsers:
     """Makes x (d,) of what describes a user."""
     link: float = 0.0
     """Of a link of weight 1; 0: the model knows no graph."""
+    fading: float = 0.0
+    """z of a user with n pairs counts n^-fading as much: 1 where users have vectors of their own anyway."""
 
     def described(self, features: Features) -> F32:
         """Return z of users described by rows of features, (users, g)."""
@@ -64,11 +66,13 @@ class StructuredUsers:
             return described
         pull, more_reg = np.zeros(self.row.gram.size, np.float32), 0.0
         if described is not None:
-            pull += self.row.regs(np.array([item_ix.size]))[0] * described
+            n = max(item_ix.size, 1)
+            strength = self.row.regs(np.array([n]))[0] * np.float32(n**-self.fading)
+            pull += strength * described
         if linked is not None:
-            vectors, strength = linked
-            more_reg = self.link * float(strength.sum())
-            pull += np.float32(self.link) * (strength @ vectors)
+            vectors, weights = linked
+            more_reg = self.link * float(weights.sum())
+            pull += np.float32(self.link) * (weights @ vectors)
         return self.row.vector(item_ix, weight, target, pull=pull, more_reg=more_reg)
 
     def vectors(

@@ -10,7 +10,7 @@ import resource
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any
 
@@ -257,7 +257,8 @@ class Training:
         metrics: Mapping[str, Any],
     ) -> Snapshot:
         through = {str(p): sequence for p, sequence in enumerate(data.sequences)}
-        made = of_users(
+        described = None if users.weights is None else data.described
+        return of_users(
             self._record.model,
             users,
             settings={name: getattr(candidate.config, name) for name in self._recipe.settings},
@@ -268,11 +269,8 @@ class Training:
                 "trained_until_ms": data.cut.newest_ms,
                 "held_out_after_ms": data.cut.at_ms,
             },
+            encoder=None if described is None else described.encoder,
         )
-        if data.described is None or users.weights is None:
-            return made
-        encoder = {"encoder": data.described.encoder.to_json()}
-        return replace(made, parameters={**made.parameters, **encoder})
 
     def _published(self, snapshot: Snapshot, decision: Mapping[str, Any]) -> ModelRecord:
         return ModelRecord.of(

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.features import FeatureEncoder
-from core.snapshot import mapped, users_of
+from core.snapshot import encoder_of, mapped, users_of
 from service.settings import Settings
 from service.store.connection import connect
 from service.store.job_records import JobRecord
@@ -166,7 +165,8 @@ def test_users_nobody_has_seen_are_known_by_their_features(room, redis_url, name
         snapshot = mapped(
             here.registry.manifest(job.version), b"".join(here.registry.chunks(job.version))
         )
-        users, encoder = users_of(snapshot), FeatureEncoder.of_json(snapshot.parameters["encoder"])
+        users, encoder = users_of(snapshot), encoder_of(snapshot)
+        assert encoder is not None
         vectors = users.described(encoder.transform([{"taste": f"t{n}"} for n in range(4)]))
         best = (vectors @ users.row.item_factors.T).argsort(axis=1)[:, -5:]
         assert (best % 4 == np.arange(4)[:, None]).mean() > 0.8
