@@ -51,6 +51,8 @@ class Handover:
         self.committed = 0
         """Sequence of the last event whose history is stored."""
         self.passed_over = 0
+        self.is_busy = False
+        """Whether events wait for the learner: whoever helps it should rest."""
         self.arrived = threading.Event()
         """Set when there may be something to take."""
 

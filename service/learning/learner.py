@@ -126,7 +126,8 @@ class Learner:
             self._finish(but=1)
             for commit, _ in self._commits:
                 self._writer.begin(commit)
-            if self._backlog or self._read(0):
+            self.handover.is_busy = bool(self._backlog or self._read(0))
+            if self.handover.is_busy:
                 # the store is busy with this batch while we learn the next
                 return n
         self.settle()
