@@ -1,0 +1,84 @@
+"""Regression of places on features: three ways to solve, one answer; and ADMM against its objective."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import minimize
+
+from core.errors import ConfigError, ShapeError
+from core.labels import regression
+from core.labels.regression import Regression
+
+
+def world(n=40, d=12, g=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.5)
+    return X.astype(np.float32), rng.normal(size=(n, g)).astype(np.float32)
+
+
+def exact(X, Z, reg):
+    return np.linalg.solve(X.T @ X + reg * np.eye(X.shape[1]), X.T @ Z)
+
+
+@pytest.mark.parametrize("way", ["primal", "dual", "conjugate gradients"])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_ridge_solves_the_normal_equations(monkeypatch, way, make):
+    X, Z = world(n=12, d=40) if way == "dual" else world()
+    monkeypatch.setattr(
+        regression, "MOST_DIRECT", {"primal": 99, "dual": 20, "conjugate gradients": 1}[way]
+    )
+    solver = Regression(make(X))
+    for reg in (0.3, 5.0):
+        assert np.allclose(solver.ridge(Z, reg), exact(X.astype(float), Z, reg), atol=2e-3)
+    labels = sparse.csr_array((Z > 1).astype(np.float32))
+    assert np.allclose(solver.ridge(labels, 1.0), exact(X, labels.toarray(), 1.0), atol=2e-3)
+
+
+def test_a_feature_that_is_constant_or_absent_is_no_trouble():
+    X, Z = world()
+    X[:, 3], X[:, 4] = 1.0, 0.0
+    weights = Regression(X).ridge(Z, 1.0)
+    assert np.isfinite(weights).all()
+    assert not weights[4].any()
+
+
+def objective(W, X, Z, reg, l1, smooth=0.0):
+    fitted = X @ W
+    size = np.sqrt(fitted**2 + smooth**2).sum()
+    return 0.5 * ((Z - fitted) ** 2).sum() + 0.5 * reg * (W**2).sum() + l1 * size
+
+
+def test_admm_reaches_the_least_value_of_its_objective():
+    X, Z = (one.astype(np.float64) for one in world(n=60, d=8))
+    reg, l1 = 0.7, 0.2
+    found = Regression(X.astype(np.float32)).admm(
+        Z.astype(np.float32), reg, l1, rho=0.5, sweeps=2_000
+    )
+    start = np.zeros(found.size)
+    for smooth in (1e-1, 1e-2, 1e-3, 1e-4):
+
+        def value(w, smooth=smooth):
+            W = w.reshape(found.shape)
+            fitted = X @ W
+            slope = fitted - Z + l1 * fitted / np.sqrt(fitted**2 + smooth**2)
+            return objective(W, X, Z, reg, l1, smooth), (X.T @ slope + reg * W).ravel()
+
+        start = minimize(value, start, jac=True, method="L-BFGS-B", options={"maxiter": 3000}).x
+    least = objective(start.reshape(found.shape), X, Z, reg, l1)
+    assert objective(found, X, Z, reg, l1) == pytest.approx(least, rel=1e-3)
+
+
+def test_with_the_published_constants_admm_is_ridge():
+    X, Z = world(n=60, d=8)
+    found = Regression(X).admm(Z, 2.5, 0.01, rho=0.001, sweeps=2)
+    assert np.allclose(found, Regression(X).ridge(Z, 2.5), rtol=1e-2, atol=1e-3)
+
+
+def test_what_cannot_be_solved_is_refused():
+    X, Z = world()
+    with pytest.raises(ConfigError, match="reg must be above 0"):
+        Regression(X).ridge(Z, 0.0)
+    with pytest.raises(ShapeError, match="40 points need as many targets"):
+        Regression(X).ridge(Z[:-1], 1.0)
+    with pytest.raises(ConfigError, match="ADMM needs"):
+        Regression(X).admm(Z, 1.0, 0.1, rho=0.0, sweeps=3)
