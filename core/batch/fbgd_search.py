@@ -110,12 +110,12 @@ def axes_for(pairs: Interactions, fixed: frozenset[str] = frozenset()) -> list[A
     """Return what is searched, in units that the size and density of the data suggest.
 
     Both sides share one ``nu``: apart they fit the validation part better and the test part worse (Gowalla).
+    ``rho`` stays as it is, 0 unless stated: on eleven data sets the best trials had it near 0.
     """
     per_user, reg, most = mean_count(pairs.user_counts), _unit_reg(pairs), _most_factors(pairs)
     axes = [
         Axis("alpha0", 1.0 * per_user, 150.0 * per_user, log=True),
         Axis("reg", 0.007 * reg, 0.7 * reg, log=True),
-        Axis("rho", 0.0, 0.6),
     ]
     if most > FEWEST:
         axes.append(Axis("factors", FEWEST, most, log=True, multiple=8))
