@@ -23,6 +23,7 @@ import numpy as np
 
 from bench import ranking_data, ranking_rivals, ranking_speed
 from bench.attempts import Attempt, Attempts, best
+from bench.neighbours import Neighbours
 from bench.ranking_rivals import THREADS, Clock, Contest
 from bench.report import Figure, publish
 from core.batch import fbgd_search
@@ -275,7 +276,10 @@ def main() -> int:
     figures: list[Figure] = []
     for name in options.only:
         print(f"{name} ...", file=sys.stderr, flush=True)
+        neighbours = Neighbours()
         figures += SECTIONS[name](options)
+        busy = neighbours.cores()
+        figures.append(Figure("Neighbours", f"other processes during {name}", busy, "cores"))
     return publish(figures, as_json=options.json, data=", ".join(options.sets))
 
 
