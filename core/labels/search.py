@@ -122,7 +122,7 @@ class _Split:
         self.fitting, self.held = features[fitting], features[judging]
         self.labels, self.truth = labels.rows(fitting), labels.rows(judging)
         self._correlations = known
-        self._places: dict[int, list[Part]] = {}
+        self._places: dict[tuple[int, int], list[Part]] = {}
         self._maps: dict[int, FeatureMap] = {}
 
     def space(self, config: ExmldsConfig) -> LabelSpace:
@@ -140,11 +140,12 @@ class _Split:
         """Return places of so many factors: those of a spectrum are the first of more."""
         nested = config.variant != "exmlds2"
         made = MOST_FACTORS if nested and config.factors <= MOST_FACTORS else config.factors
-        if made not in self._places:
-            self._places[made] = embedded(
+        key = made, config.learners
+        if key not in self._places:
+            self._places[key] = embedded(
                 replace(config, factors=made), self.fitting, self.labels, self._correlations
             )
-        return [part.first(config.factors) for part in self._places[made]]
+        return [part.first(config.factors) for part in self._places[key]]
 
 
 @dataclass(frozen=True, eq=False)
