@@ -1,0 +1,281 @@
+"""Label models: what each variant learns, what it answers, and what it refuses."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from core.batch.label_search import precisions
+from core.batch.search import Budget
+from core.errors import ConfigError, DataError, NotFitted, ShapeError, SnapshotFormat
+from core.interactions import Interactions, from_pairs
+from core.labels.clusters import direction_clusters, nearest_centre
+from core.labels.config import Descent, ExmldsConfig, Votes, names, set_value, standard
+from core.labels.exmlds import Exmlds
+from core.labels.search import search
+from core.labels.snapshot import of_space, space_of
+from core.labels.space import blended, unit
+from core.labels.sppmi import co_occurrence
+from core.snapshot import Snapshot, array_bytes, restored
+from tests.core.labelled import member, topics
+
+VARIANTS = ("exmlds1", "exmlds2", "exmlds3", "exmlds4")
+
+
+def small(variant, **changes):
+    return replace(
+        standard(variant),
+        factors=8,
+        votes=Votes(neighbours=20, sharpness=10.0),
+        descent=Descent(context=10, learning_rate=0.1, epochs=10),
+        **changes,
+    )
+
+
+def judged(model, test):
+    return precisions(model.ranked(test[0], 5), test[1])["p@1"]
+
+
+def popular(train, test):
+    """Return p@1 of the most frequent label."""
+    best = np.argsort(-train[1].item_counts)[:5].astype(np.int32)
+    return precisions(np.tile(best, (test[1].n_users, 1)), test[1])["p@1"]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("changes", [{}, {"clusters": 3, "learners": 2}, {"landmarks": 20}])
+def test_features_say_which_labels(variant, changes):
+    train, test = topics(), topics(seed=1)
+    model = Exmlds(small(variant, **changes)).fit(*train)
+    assert judged(model, test) > popular(train, test) + 10.0
+
+
+def test_a_random_start_learns_too():
+    train, test = topics(), topics(seed=1)
+    descent = Descent(start="random", epochs=30, learning_rate=0.1, scale=5.0, optimiser="adam")
+    model = Exmlds(replace(small("exmlds4"), descent=descent)).fit(*train)
+    assert judged(model, test) > popular(train, test) + 10.0
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_seed_repeats_every_bit(variant):
+    train = topics(120)
+    one, other = (
+        Exmlds(small(variant, clusters=2, seed=5)).fit(*train).space.scores(train[0])
+        for _ in range(2)
+    )
+    assert one.tobytes() == other.tobytes()
+
+
+def test_the_scores_are_those_of_the_equation():
+    features, labels = topics(80)
+    space = Exmlds(small("exmlds1")).fit(features, labels).space
+    mapped = space.feature_map.transform(features)
+    places = np.asarray(mapped @ space.weights[0], np.float64)
+    along = places / np.linalg.norm(places, axis=1, keepdims=True)
+    known = np.flatnonzero(labels.user_counts)
+    cosine, Y = along @ along[known].T, member(labels)[known]
+    for point, row in enumerate(cosine):
+        near = np.argsort(-row)[: space.votes.neighbours]
+        votes = np.exp(space.votes.sharpness * (row[near] - row.max())) @ Y[near]
+        own = space.label_factors[0] @ places[point]
+        expected = votes / np.linalg.norm(votes) + own / np.linalg.norm(own)
+        assert np.allclose(space.scores(features[[point]])[0], expected, atol=1e-3)
+
+
+def test_known_correlations_place_labels_that_few_points_reveal():
+    train, test = topics(400), topics(seed=1)
+    few = train[1].keep(np.random.default_rng(0).random(len(train[1])) < 0.3)
+    model = Exmlds(small("exmlds3"))
+    told = judged(model.fit(train[0], few, correlations=co_occurrence(train[1])), test)
+    assert told > popular(train, test) + 10.0
+    correlations = sparse.csr_array(np.eye(train[1].n_items))
+    other = judged(model.fit(train[0], few, correlations=correlations), test)
+    assert told != other
+
+
+def test_labels_beyond_those_that_are_known_come_last_and_then_none():
+    features = sparse.csr_array(np.eye(3, dtype=np.float32))
+    labels = from_pairs(np.array([0, 1, 2]), np.array([0, 1, 1]), n_items=2)
+    ids, scores = Exmlds(small("exmlds1")).fit(features, labels).space.ranked(features, 4)
+    assert ids[0].tolist() == [0, 1, -1, -1]
+    assert np.isinf(scores[:, 2:]).all()
+
+
+def test_a_point_without_features_gets_what_is_frequent():
+    train = topics()
+    space = Exmlds(small("exmlds1")).fit(*train).space
+    nothing = sparse.csr_array((1, train[0].shape[1]), dtype=np.float32)
+    best = space.ranked(nothing, 3)[0][0]
+    frequent = np.argsort(-train[1].item_counts)[:8]
+    assert np.isin(best, frequent).sum() >= 2
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_points_without_labels_and_constant_features_do_no_harm(variant):
+    features, labels = topics(60)
+    X = features.toarray()
+    X[:, 3] = 1.0
+    nobody = np.arange(60)[:, None] < 50
+    kept = labels.keep(nobody[labels.user_ix, 0])
+    space = Exmlds(small(variant)).fit(X, kept).space
+    assert np.isfinite(space.scores(X)).all()
+
+
+def test_features_that_are_all_alike_give_everybody_the_same():
+    labels = topics(40)[1]
+    X = np.ones((40, 3), np.float32)
+    scores = Exmlds(small("exmlds1")).fit(X, labels).space.scores(X)
+    assert np.allclose(scores, scores[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_single_label_or_a_single_point_is_no_trouble(variant):
+    X = np.eye(4, dtype=np.float32)
+    same = Interactions(1, np.arange(5), np.zeros(4, np.int32))
+    assert Exmlds(small(variant)).fit(X, same).ranked(X, 1).tolist() == [[0]] * 4
+    alone = Interactions(2, np.array([0, 1]), np.array([1], np.int32))
+    assert Exmlds(small(variant)).fit(X[:1], alone).ranked(X, 1).tolist() == [[1]] * 4
+
+
+def test_what_cannot_be_learned_is_refused():
+    features, labels = topics(20)
+    model = Exmlds(small("exmlds1"))
+    with pytest.raises(NotFitted, match="call fit first"):
+        model.ranked(features, 1)
+    with pytest.raises(DataError, match="no point has a label"):
+        model.fit(features, labels.keep(np.zeros(len(labels), np.bool_)))
+    with pytest.raises(ShapeError, match="features of 19 points, labels of 20"):
+        model.fit(features[:19], labels)
+    with pytest.raises(DataError, match="NaN or infinite"):
+        model.fit(np.full((20, 2), np.nan), labels)
+    with pytest.raises(ShapeError, match="24 labels, correlations"):
+        Exmlds(small("exmlds3")).fit(features, labels, correlations=np.eye(3))
+    with pytest.raises(ShapeError, match="the model knows 40 features"):
+        model.fit(features, labels).ranked(features[:, :7], 1)
+    with pytest.raises(ConfigError, match="at least one label"):
+        model.ranked(features, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("factors", 0),
+        ("shift", 0.0),
+        ("reg", -1.0),
+        ("l1", -0.1),
+        ("learners", 0),
+        ("neighbours", 0),
+        ("sharpness", -1.0),
+        ("blend", float("nan")),
+        ("epochs", 0),
+        ("learning_rate", 0.0),
+        ("optimiser", "sgd"),
+        ("start", "here"),
+        ("members", 0.0),
+        ("variant", "exmlds5"),
+    ],
+)
+def test_settings_outside_their_bounds_are_refused(name, value):
+    with pytest.raises(ConfigError):
+        set_value(ExmldsConfig(), name, value)
+
+
+def test_every_setting_has_a_name_of_its_own():
+    listed = names()
+    assert listed["factors"] is int
+    assert listed["sharpness"] is float
+    assert listed["optimiser"] is str
+    for name in listed:
+        assert set_value(ExmldsConfig(), name, getattr_flat(name)) == ExmldsConfig()
+
+
+def getattr_flat(name):
+    config = ExmldsConfig()
+    places = (config, config.votes, config.descent, config.mix)
+    return next(getattr(place, name) for place in places if hasattr(place, name))
+
+
+def test_admm_shrinks_the_places_that_features_are_mapped_to():
+    train = topics()
+    plain = Exmlds(small("exmlds1")).fit(*train).space.weights
+    shrunk = Exmlds(small("exmlds1", l1=2.0)).fit(*train).space.weights
+    assert np.abs(shrunk).sum() < 0.9 * np.abs(plain).sum()
+
+
+def test_clusters_cover_every_point_and_prediction_finds_them_again():
+    features = topics(200)[0]
+    rows = unit(features.toarray())
+    centres, members = direction_clusters(rows, 5, np.random.default_rng(0))
+    assert np.array_equal(np.sort(np.concatenate(members)), np.arange(200))
+    found = nearest_centre(sparse.csr_array(rows), centres)
+    for part, own in enumerate(members):
+        assert (found[own] == part).all()
+        assert own.size
+
+
+def test_a_row_of_zeros_stays_out_of_a_blend():
+    votes, own = np.zeros((1, 3), np.float32), np.array([[3.0, 4.0, 0.0]], np.float32)
+    assert np.allclose(blended(votes, own, 2.0), [[1.2, 1.6, 0.0]])
+
+
+# --- the search -------------------------------------------------------------------------------------
+
+
+class Trials:
+    """A clock that moves one second a look: a budget in trials, not in time."""
+
+    def __init__(self):
+        self.seconds = 0.0
+
+    def __call__(self):
+        self.seconds += 1.0
+        return self.seconds
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_search_finds_better_settings_than_a_bad_start(variant):
+    train, test = topics(200), topics(seed=1)
+    start = replace(small(variant, reg=30.0), votes=Votes(neighbours=160, sharpness=0.0, blend=0.0))
+    fixed = frozenset({"factors", "landmarks"})
+    found = search(*train, start, Budget(Trials(), 12.0), fixed=fixed)
+    assert found.variant == variant
+    assert (found.factors, found.landmarks) == (8, 0)
+    assert judged(Exmlds(found).fit(*train), test) > judged(Exmlds(start).fit(*train), test)
+
+
+def test_settings_that_are_given_stay_and_no_budget_is_no_search():
+    train = topics()
+    start = small("exmlds1")
+    assert search(*train, start, Budget(Trials(), 0.0)) == start
+    fixed = frozenset({"reg", "factors", "landmarks", "blend", "sharpness"})
+    found = search(*train, start, Budget(Trials(), 9.0), fixed=fixed)
+    assert replace(found, votes=start.votes) == start
+    assert (found.votes.blend, found.votes.sharpness) == (1.0, 10.0)
+
+
+def test_too_few_points_to_search_on_are_refused():
+    features, labels = topics(12)
+    with pytest.raises(DataError, match="too few to choose settings on"):
+        search(features, labels, small("exmlds1"), Budget(Trials(), 9.0))
+
+
+# --- snapshots --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("changes", [{}, {"clusters": 3, "learners": 2}, {"landmarks": 20}])
+def test_a_snapshot_answers_with_identical_bits(changes):
+    features, labels = topics()
+    space = Exmlds(small("exmlds1", **changes)).fit(features, labels).space
+    snapshot = of_space("exmlds1", space, settings={"reg": 1.0}, metrics={}, cuts={})
+    parts = {name: array_bytes(array) for name, array in snapshot.arrays.items()}
+    again = space_of(restored(json.loads(json.dumps(snapshot.manifest)), parts))
+    assert again.scores(features).tobytes() == space.scores(features).tobytes()
+    assert not again.points.flags.writeable
+
+
+def test_a_snapshot_of_another_model_is_refused():
+    with pytest.raises(SnapshotFormat, match="not of a label model"):
+        space_of(Snapshot("popular", {"a": np.ones(1)}))
