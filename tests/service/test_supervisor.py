@@ -34,7 +34,7 @@ def test_the_whole_service_answers_and_leaves_no_process_behind(tmp_path: Path) 
             client.wait_until_ready()
             assert client.post("/v1/ratings", [RATING], wait="learned")["accepted"] == 1
         pids = everything(running)
-        assert set(started(running)) == {"learner-0", "api-0", "api-1"}
+        assert set(started(running)) == {"learner-0", "trainer", "api-0", "api-1"}
     assert all(is_gone(pid) for pid in pids)
     assert "service_stopped" in running.log.read_text()
     assert not (tmp_path / "data" / "server.json").exists()
