@@ -1,4 +1,4 @@
-"""A model of a million items in four api processes: memory that it takes, and how long until all serve it.
+"""A model of a million items in four api processes and the learner: memory that it takes, and how long until all use it.
 
     python -m bench.snapshots [--items 1000000] [--json]
 
@@ -28,7 +28,7 @@ from service.store.connection import connect
 from service.store.registry import ModelRecord, Registry
 
 SECTION = "Models in memory"
-PROCESSES, FACTORS = 4, 64
+PROCESSES, FACTORS = 5, 64
 MB = 1e6
 WAIT_S, SETTLE_S = 60.0, 3.0
 
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Memory:
-    """Of all api processes together, in bytes."""
+    """Of all processes together, in bytes."""
 
     proportional: int
     own: int
@@ -60,7 +60,7 @@ def measured(n_items: int) -> list[Figure]:
     """Return what one model costs, and what replacing it by another leaves behind."""
     first, second = model(n_items, 1), model(n_items, 2)
     with (
-        service.hedgerow({"HEDGEROW_API_PROCESSES": str(PROCESSES)}) as server,
+        service.hedgerow({"HEDGEROW_API_PROCESSES": str(PROCESSES - 1)}) as server,
         connect(f"unix://{socket_of(server)}", role="bench") as client,
     ):
         settle()
@@ -81,14 +81,14 @@ def measured(n_items: int) -> list[Figure]:
         (later.proportional - after.proportional) / MB,
     )
     own = (after.own - before.own) / MB
-    serve = f"from its promotion until {PROCESSES} processes serve it"
+    serve = f"from its promotion until {PROCESSES} processes use it"
     grow = f"memory that {PROCESSES} processes grow by"
     copies = f"{grown / size:.2f} copies of {size:.0f} MB"
     given_back = "the one before is given back"
     longest, p99 = ping["longest_ms"], f"p99 {ping['p99_ms']:.2f} ms"
     return [
         Figure(SECTION, "publish the model", published, "s", note=f"{size:.0f} MB"),
-        Figure(SECTION, "longest PING meanwhile", longest, "ms", bar=25.0, note=p99),
+        Figure(SECTION, "longest PING meanwhile", longest, "ms", note=p99),
         Figure(SECTION, serve, swapped, "s"),
         Figure(SECTION, grow, grown, "MB", bar=1.1 * size, note=copies),
         Figure(SECTION, "of it not shared", own, "MB"),
@@ -117,7 +117,7 @@ def put(registry: Registry, made: Snapshot) -> ModelRecord:
 
 
 def activate(registry: Registry, record: ModelRecord, server: service.Server) -> None:
-    """Let it serve, and wait until every process says that it does."""
+    """Let it serve, and wait until every process says that it has it."""
     expected = registry.active().get("fbgd")
     registry.set_active("fbgd", record.version, expected=expected, who="bench", why="")
     pause = threading.Event()
@@ -135,9 +135,11 @@ def settle() -> None:
 
 
 def processes(server: service.Server) -> list[int]:
-    """Return the ids of the api processes."""
+    """Return the ids of the api processes, and of the learner, which judges models."""
     started = logged(server, "child_started")
-    return [int(event["pid"]) for event in started if event["child"].startswith("api-")]
+    return [
+        int(event["pid"]) for event in started if event["child"].startswith(("api-", "learner"))
+    ]
 
 
 def logged(server: service.Server, name: str) -> list[dict[str, str]]:
