@@ -105,13 +105,13 @@ def examine(settings: Settings) -> Iterator[Finding]:
 
 
 def redacted(settings: Settings) -> dict[str, Any]:
-    """Return the effective settings without the password of the store."""
+    """Return the effective settings without the passwords of the servers."""
     tree = settings.model_dump(mode="json")
-    if settings.redis_url is not None:
-        parts = urlsplit(settings.redis_url)
+    for name in ("redis_url", "jobs_redis_url"):
+        parts = urlsplit(tree[name] or "")
         if parts.password is not None:
             place = parts.netloc.rpartition("@")[2]
-            tree["redis_url"] = urlunsplit(parts._replace(netloc=f"{parts.username}:***@{place}"))
+            tree[name] = urlunsplit(parts._replace(netloc=f"{parts.username}:***@{place}"))
     return tree
 
 
