@@ -1,5 +1,7 @@
 """For operators: is it alive, is it ready, how is it doing."""
 
+import asyncio
+
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
@@ -62,6 +64,7 @@ async def get_stats(runtime: Runtime) -> Stats:
     """Counters, lag, memory by family of keys, and what each kind of event means."""
     namespace = runtime.namespace
     partitions = [await _partition(runtime, p) for p in range(namespace.partitions)]
+    models = await asyncio.to_thread(runtime.registry.records)
     return Stats(
         namespace=namespace.name,
         created=namespace.created,
@@ -72,7 +75,8 @@ async def get_stats(runtime: Runtime) -> Stats:
         model_version=runtime.serving.version,
         items=await runtime.numbers.count(),
         partitions=partitions,
-        memory=_summed([partition.memory for partition in partitions]),
+        memory=_summed([partition.memory for partition in partitions])
+        | {"models": sum(model.bytes for model in models)},
         rating=_rating(namespace.scale),
         kinds=[
             KindMeaning(name=name, **kind.model_dump())

@@ -139,6 +139,11 @@ def test_changes_say_who_when_and_why(api: Api, registry: Registry) -> None:
     assert api("GET", "/v1/models/changes?limit=1").json()["items"] == changes[:1]
 
 
+def test_stats_say_how_much_the_models_take(api: Api, registry: Registry) -> None:
+    sizes = [published(registry, seed=seed).bytes for seed in range(2)]
+    assert api("GET", "/v1/stats").json()["memory"]["models"] == sum(sizes)
+
+
 @pytest.mark.parametrize("version", [UNKNOWN, "nope", "a%2Fb"])
 @pytest.mark.parametrize(
     ("method", "rest"), [("POST", "promote"), ("PUT", "pin"), ("DELETE", "pin")]
