@@ -44,7 +44,10 @@ def report(*arguments):
     return json.loads(result.stdout)
 
 
-@pytest.mark.parametrize("model", ["ocmf-lr-wsq", "ocmf-sq-wsq", "ocmf-sq-sq"])
+EMBEDDINGS = ["exmlds1", "exmlds2", "exmlds3", "exmlds4"]
+
+
+@pytest.mark.parametrize("model", ["ocmf-lr-wsq", "ocmf-sq-wsq", "ocmf-sq-sq", *EMBEDDINGS])
 def test_the_report_has_the_names_of_the_contract_and_knows_something(files, model):
     found = report(*files, "--model", model, "--budget-s", "1")
     assert found.keys() >= CONTRACT
@@ -62,9 +65,11 @@ def test_a_seed_repeats_a_fit_with_stated_settings(files):
     assert (one["parameters"]["landmarks"], one["parameters"]["reg"]) == (20, 0.5)
 
 
-def test_hidden_labels_make_it_worse(files):
-    whole = report(*files, "--budget-s", "0")
-    hidden = report(*files, "--budget-s", "0", "--revealed", "0.1")
+@pytest.mark.parametrize("model", ["ocmf-lr-wsq", "exmlds1", "exmlds3"])
+def test_hidden_labels_make_it_worse(files, model):
+    settings = ["--model", model, "--budget-s", "0"]
+    whole = report(*files, *settings)
+    hidden = report(*files, *settings, "--revealed", "0.1")
     assert hidden["p@1"] < whole["p@1"]
 
 
@@ -83,12 +88,25 @@ def test_without_json_there_is_a_table(files):
         (["--set", "reg=much"], "give a number"),
         (["--set", "weight=2", "--budget-s", "0"], "weight must not exceed 1"),
         (["--set", "negatives=some", "--budget-s", "0"], "all, sampled, listed"),
+        (["--model", "exmlds1", "--set", "rounds=3"], "no such setting"),
+        (["--model", "exmlds1", "--set", "factors=many"], "give a number"),
+        (["--model", "exmlds1", "--set", "neighbours=0"], "neighbours must be in 1"),
+        (["--model", "exmlds4", "--set", "optimiser=sgd"], "adagrad or adam"),
     ],
 )
 def test_bad_options_are_refused_with_advice(files, arguments, says):
     result = run(*files, *arguments)
     assert result.exit_code == 2
     assert says in result.stderr
+
+
+@pytest.mark.parametrize("model", ["ocmf-lr-wsq", "exmlds1"])
+def test_points_that_all_lack_labels_are_refused(tmp_path, model):
+    path = tmp_path / "bare.txt"
+    path.write_text("2 3 4\n 0:1\n 1:1\n")
+    result = run(path, path, "--model", model, "--budget-s", "0")
+    assert result.exit_code == 2
+    assert "give at least one" in result.stderr
 
 
 def test_files_of_two_kinds_are_refused(files, tmp_path):
