@@ -1,8 +1,10 @@
 """Compiles every kernel for this machine by using each on a few made-up events."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
+from typing import get_args
 
 import numpy as np
 
@@ -10,6 +12,8 @@ from core.batch.fbgd import Fbgd, FbgdConfig
 from core.batch.ocmf import Ocmf, OcmfConfig
 from core.counters import Counters
 from core.interactions import from_pairs
+from core.labels.config import Variant, standard
+from core.labels.exmlds import Exmlds
 from core.online.experts import DEFAULT, PAPER_SMALL, Expert, PassiveAggressive
 from core.online.model import OnlineConfig, OnlineModel
 from core.online.tables import Side
@@ -76,10 +80,17 @@ def _rank_a_little() -> None:
         Ocmf(config).fit(pairs, features=np.eye(2), graph=[[0, 1]])
 
 
+def _label_a_little() -> None:
+    pairs = from_pairs(np.array([0, 0, 1]), np.array([0, 1, 1]))
+    for variant in get_args(Variant):
+        Exmlds(replace(standard(variant), factors=2)).fit(np.eye(2), pairs).ranked(np.eye(2), 1)
+
+
 USES: dict[str, Callable[[], object]] = {
     **{name: partial(_learn_a_little, config) for name, config in RECIPES.items()},
     "the counters": _count_a_little,
     "the ranking models": _rank_a_little,
+    "the label models": _label_a_little,
     "slates": rank_once,
 }
 """What compiles each group of kernels."""
