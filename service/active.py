@@ -56,6 +56,8 @@ class ActiveModels:
     def __init__(self, registry: Registry, files: SnapshotFiles) -> None:
         self._registry, self._files = registry, files
         self._closing = threading.Event()
+        # one at a time: a slower one would bring an older set back
+        self._refreshing = threading.Lock()
         self._thread = threading.Thread(target=self._follow, name="active-models", daemon=True)
         self._retry_at: dict[str, float] = {}
         self._tidy_at = 0.0
@@ -76,6 +78,10 @@ class ActiveModels:
 
     def refresh(self) -> None:
         """Read the registry, load what is new, swap; StoreUnavailable if it does not answer."""
+        with self._refreshing:
+            self._refresh()
+
+    def _refresh(self) -> None:
         versions, old = self._registry.active(), self.current
         loaded = {strategy: self._loaded(strategy, versions[strategy]) for strategy in versions}
         new = ActiveSet(
