@@ -23,6 +23,8 @@ class Retrain(Request):
     """Settings of the model that are not searched."""
     budget_s: Seconds | None = None
     """Seconds that the search of the other settings may take; by default those of the settings."""
+    promote_unjudged: bool = False
+    """Let the model serve even where too few users can judge it: for small communities."""
 
 
 class Job(Answer):
@@ -38,6 +40,7 @@ class Job(Answer):
     model: str
     parameters: dict[str, Any]
     budget_s: float
+    promote_unjudged: bool
     who: str
     """Who ordered it."""
     why: str
@@ -67,6 +70,7 @@ class ScheduleBody(Request):
     model: Model = "fbgd"
     parameters: Parameters = Field(default_factory=dict)
     budget_s: Seconds | None = None
+    promote_unjudged: bool = False
 
 
 class CurrentSchedule(Answer):
@@ -78,6 +82,7 @@ class CurrentSchedule(Answer):
     model: str
     parameters: dict[str, Any]
     budget_s: float | None
+    promote_unjudged: bool
     version: int
     """Raised by each change; 0: the defaults of the settings."""
     who: str | None
@@ -110,6 +115,7 @@ def shown_schedule(schedule: Schedule, last: LastRetrain, drift: float) -> Curre
         model=schedule.model,
         parameters=schedule.parameters,
         budget_s=schedule.budget_s,
+        promote_unjudged=schedule.promote_unjudged,
         version=schedule.version,
         who=schedule.who or None,
         changed=_moment(schedule.changed_ms or None),

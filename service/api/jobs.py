@@ -62,6 +62,7 @@ async def post_retrain(
         budget_s=budget_s,
         who=caller,
         why="order",
+        promote_unjudged=order.promote_unjudged,
     )
     response.headers["location"] = f"/v1/jobs/{record.id}"
     return shown_job(record)

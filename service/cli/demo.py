@@ -1,4 +1,4 @@
-"""`hedgerow demo`: the whole service, a world streaming into it, and a view of what it learns."""
+"""`hedgerow demo`: the whole service, a world streaming into it, and a view of what it learns and recommends."""
 
 import shutil
 import signal
@@ -16,8 +16,16 @@ from rich.console import Console
 from rich.live import Live
 
 from service.cli import options
-from service.cli.demo_view import Expert, Progress, Sample, plain_line, screen
-from service.client import ServiceClient, ndjson
+from service.cli.demo_view import (
+    Expert,
+    Progress,
+    Recommended,
+    Sample,
+    plain_line,
+    screen,
+)
+from service.cli.retrain import UNFINISHED, outcome
+from service.client import ServiceClient, ndjson, segment
 from service.errors import NotReady
 from service.ratings_file import read_chunks
 from service.sample_world import SampleWorld
@@ -31,6 +39,11 @@ LOOK_S = 0.5
 LINE_S = 2.0
 """Between two lines where there is no terminal."""
 SAMPLES = 3
+FIRST_TRAINING = 400
+"""The ranking model is trained after so many ratings, and whenever they have doubled."""
+ORDER = {"budget_s": 3.0, "promote_unjudged": True}
+"""A short search; the sample world is too small for judges."""
+RECOMMENDED = 5
 MOST_AWAITED = 100
 """Rows that `?wait=learned` takes."""
 
@@ -101,7 +114,7 @@ class Demo:
         """Run until Ctrl-C, for some seconds, or until something is wrong."""
         workers = [
             threading.Thread(target=self._guarded, args=(work,), daemon=True)
-            for work in (self._stream, self._look)
+            for work in (self._stream, self._look, self._train)
         ]
         for worker in workers:
             worker.start()
@@ -162,9 +175,31 @@ class Demo:
                 answer = self._client.post("/v1/predictions", {"pairs": pairs})
                 for sample, one in zip(samples, answer["predictions"], strict=True):
                     sample.update(one["rating"], one["low"], one["high"])
+                self._progress.recommended = self._recommended(samples[0].user)
             now = self._progress.learned
             self._progress.rate += 0.3 * ((now - learned) / LOOK_S - self._progress.rate)
             learned = now
+
+    def _recommended(self, user: str) -> Recommended:
+        """Ask what a user is recommended."""
+        path = f"/v1/users/{segment(user)}/recommendations"
+        slate = self._client.get(path, k=RECOMMENDED)
+        titles = (self._world.titles.get(one["item"], one["item"]) for one in slate["items"])
+        return Recommended(user, tuple(titles), slate["strategy"])
+
+    def _train(self) -> None:
+        """Order a training whenever the ratings have doubled, and say how it goes."""
+        due = FIRST_TRAINING
+        while not self._ended.wait(LOOK_S):
+            if self._progress.learned < due:
+                continue
+            due = 2 * self._progress.learned
+            job = self._client.post("/v1/retrain", ORDER)
+            while job["status"] in UNFINISHED and not self._ended.wait(LOOK_S):
+                said = job["stage"] or job["status"]
+                self._progress.training = f"training: {said} {job['progress']:.0%}"
+                job = self._client.get(f"/v1/jobs/{job['id']}")
+            self._progress.training = f"training {outcome(job)}, the next after {due:,} ratings"
 
     def _show(self, seconds: float | None) -> None:
         steps = self._steps(seconds, 0.25 if self._console.is_terminal else LINE_S)
@@ -232,6 +267,7 @@ def _say_where_to_look(console: Console, url: str, world: World) -> None:
                 f"  curl {url}/v1/experts",
                 f"  curl {url}/v1/users/{user}/predictions/{item}",
                 f"  curl {url}/v1/users/{user}/ratings",
+                f"  curl {url}/v1/users/{user}/recommendations",
                 f"  curl {url}/v1/topics",
                 f"  open {url}/docs",
             ]

@@ -54,6 +54,15 @@ class Sample:
         return "↗" if self.rating > self.before else "↘"
 
 
+@dataclass(frozen=True)
+class Recommended:
+    """What one user is recommended now, and by which strategy."""
+
+    user: str
+    titles: tuple[str, ...]
+    strategy: str
+
+
 @dataclass
 class Progress:
     """All that is known of a demo under way."""
@@ -64,6 +73,9 @@ class Progress:
     experts: list[Expert] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     curve: list[float] = field(default_factory=list)
+    training: str = "the ranking model waits for more ratings"
+    """How far the last training is, or how it ended."""
+    recommended: Recommended | None = None
     _recent: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
     _every: int = 20
     _first_error: float | None = None
@@ -116,7 +128,10 @@ def plain_line(progress: Progress) -> str:
         for sample in progress.samples
         if sample.rating is not None
     ]
-    return " · ".join(parts)
+    if progress.recommended is not None and progress.recommended.titles:
+        one = progress.recommended
+        parts.append(f"{one.user} is recommended {one.titles[0]} ({one.strategy})")
+    return " · ".join([*parts, progress.training])
 
 
 def screen(progress: Progress) -> RenderableType:
@@ -125,6 +140,7 @@ def screen(progress: Progress) -> RenderableType:
         Panel(_curve(progress), title="how wrong predictions are, in stars", title_align="left"),
         Panel(_experts(progress.experts), title="the experts' parts", title_align="left"),
         Panel(_samples(progress.samples), title="what some users would rate", title_align="left"),
+        Panel(_recommended(progress), title="what one of them is recommended", title_align="left"),
         Text(f"{progress.url}/docs shows the API · Ctrl-C ends the demo", style="dim"),
     )
 
@@ -164,3 +180,15 @@ def _samples(samples: Sequence[Sample]) -> RenderableType:
             escape(sample.user), escape(sample.title), Text(rating, "bold"), Text(interval, "dim")
         )
     return table
+
+
+def _recommended(progress: Progress) -> RenderableType:
+    one = progress.recommended
+    said = Text("nothing yet", style="dim")
+    if one is not None:
+        said = Text.assemble(
+            f"{one.user}  ",
+            (", ".join(one.titles) or "nothing", "bold"),
+            (f"  {one.strategy}", "dim"),
+        )
+    return Group(said, Text(progress.training, style="dim"))

@@ -33,6 +33,10 @@ def retrain(
         float | None,
         typer.Option(min=0.0, help="Seconds for the search of settings; 0: no search."),
     ] = None,
+    promote_unjudged: Annotated[
+        bool,
+        typer.Option(help="Let the model serve even where too few users can judge it."),
+    ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Watch the job until it has ended.")] = False,
     url: options.Url = options.LOCAL,
     key: options.Key = None,
@@ -44,6 +48,8 @@ def retrain(
     what served before goes on.
     """
     order: dict[str, Any] = {"model": model, "parameters": settings(given or [])}
+    if promote_unjudged:
+        order["promote_unjudged"] = True
     if budget_s is not None:
         order["budget_s"] = budget_s
     with ServiceClient(url, key) as client:
@@ -99,7 +105,7 @@ def _show(job: dict[str, Any]) -> None:
         say(f"job {job['id']} {job['status']}: {job['error']}")
         return
     decision, metrics = job["decision"], job["metrics"]
-    say(f"{job['model']} {job['version'][:12]} was {_outcome(decision)}: {decision['reason']}")
+    say(f"{job['model']} {job['version'][:12]}: {outcome(job)}, {decision['reason']}")
     if "ndcg@10" in metrics:
         others = [
             f"{name} {metrics[key]['ndcg@10']:.4f}"
@@ -114,5 +120,7 @@ def _show(job: dict[str, Any]) -> None:
     )
 
 
-def _outcome(decision: dict[str, Any]) -> str:
-    return str(decision["outcome"]).replace("_", " ")
+def outcome(job: dict[str, Any]) -> str:
+    """Say how a job ended: its status, or what the gate decided."""
+    decided = job["decision"].get("outcome", "") if job["status"] == "succeeded" else ""
+    return str(decided or job["status"]).replace("_", " ")

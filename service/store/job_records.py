@@ -52,6 +52,8 @@ class JobRecord:
     why: str
     """What made it: an order, cron, events, drift."""
     created_ms: int
+    promote_unjudged: bool = False
+    """Whether the model may serve where too few users can judge it."""
     started_ms: int | None = None
     ended_ms: int | None = None
     stage: str = ""
@@ -86,7 +88,14 @@ class JobRecords:
         self._keys = NamespaceKeys(namespace)
 
     def create(
-        self, model: str, parameters: Mapping[str, Any], *, budget_s: float, who: str, why: str
+        self,
+        model: str,
+        parameters: Mapping[str, Any],
+        *,
+        budget_s: float,
+        who: str,
+        why: str,
+        promote_unjudged: bool = False,
     ) -> JobRecord:
         """Write a new queued job; Backlogged when very many wait."""
         waiting = sum(record.status == "queued" for record in self.records(2 * MOST_WAITING))
@@ -103,6 +112,7 @@ class JobRecords:
             who=who,
             why=why,
             created_ms=now_ms(),
+            promote_unjudged=promote_unjudged,
         )
         with store_errors(), self._client.pipeline(transaction=True) as pipe:
             pipe.hset(self._keys.job(record.id), mapping=_packed(vars(record)))

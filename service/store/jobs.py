@@ -41,11 +41,9 @@ class Jobs:
         self.records = JobRecords(client, namespace)
         self._queue, self._work = _queue(queue, namespace), work
 
-    def submit(
-        self, model: str, parameters: Mapping[str, Any], *, budget_s: float, who: str, why: str
-    ) -> JobRecord:
-        """Order a training; Backlogged when very many wait."""
-        record = self.records.create(model, parameters, budget_s=budget_s, who=who, why=why)
+    def submit(self, model: str, parameters: Mapping[str, Any], **order: Any) -> JobRecord:
+        """Order a training, see ``JobRecords.create``; Backlogged when very many wait."""
+        record = self.records.create(model, parameters, **order)
         self._send(record.id)
         return record
 

@@ -40,6 +40,8 @@ class Schedule:
     parameters: dict[str, Any] = field(default_factory=dict)
     budget_s: float | None = None
     """Of the search; None: the usual one."""
+    promote_unjudged: bool = False
+    """Whether a model may serve where too few users can judge it."""
     version: int = 0
     """Raised by each change; 0: nobody has set it, these are the settings' defaults."""
     who: str = ""

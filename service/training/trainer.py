@@ -112,6 +112,11 @@ class Trainer:
         if budget_s is None:
             budget_s = self._settings.retrain_budget_s
         record = self._jobs.submit(
-            schedule.model, schedule.parameters, budget_s=budget_s, who="schedule", why=why
+            schedule.model,
+            schedule.parameters,
+            budget_s=budget_s,
+            who="schedule",
+            why=why,
+            promote_unjudged=schedule.promote_unjudged,
         )
         logger().info("training_scheduled", job=record.id, why=why)

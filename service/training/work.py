@@ -230,8 +230,10 @@ class Training:
 
     def _decision(self, decision: Decision, serving: str | None) -> dict[str, Any]:
         outcome, reason = decision.outcome, decision.reason
+        if outcome == "not_judged" and self._record.promote_unjudged:
+            outcome, reason = "promoted", f"{reason}; the order lets it serve unjudged"
         pinned = self._registry.pins().get(self._recipe.strategy)
-        if pinned is not None and decision.may_serve:
+        if pinned is not None and outcome == "promoted":
             outcome = "refused"
             reason = f"version {pinned} is pinned: unpin it to let others serve ({reason})"
         return {

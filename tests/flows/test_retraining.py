@@ -180,6 +180,10 @@ def test_with_few_users_a_model_serves_only_where_nothing_does(room, redis_url, 
         assert second.decision["outcome"] == "not_judged"
         assert here.serving == {"fbgd": first.version}
         assert second.version in {record.version for record in here.registry.records()}
+        third = here.jobs.submit(
+            "fbgd", QUICK, budget_s=0, who="a test", why="order", promote_unjudged=True
+        )
+        assert here.ended(third).decision["outcome"] == "promoted"
 
 
 def test_without_feedback_a_training_fails_and_says_what_to_do(room, redis_url, namespace):
