@@ -1,0 +1,64 @@
+"""`hedgerow retrain` against a whole service with its trainer."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from service.cli.retrain import settings
+from service.client import ndjson
+from service.errors import Misconfigured
+from service.service_process import ServiceProcess
+from tests.service.running import service
+from tests.service.test_cli import hedgerow
+
+pytestmark = pytest.mark.flow
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    rows = [
+        {"user": f"u{u}", "item": f"i{(u % 3) + 3 * n}", "rating": 5}
+        for u in range(30)
+        for n in range(6)
+    ]
+    with service(tmp_path_factory.mktemp("retrain")) as whole:
+        with whole.client() as client:
+            client.wait_until_ready()
+            client.wait_until_learned(client.upload("/v1/ratings/stream", ndjson(rows)).sequence)
+        yield whole
+
+
+def test_a_training_is_ordered_watched_and_serves(running: ServiceProcess) -> None:
+    done = hedgerow(
+        "retrain", "--set", "factors=4", "--budget-s", "0", "--wait", "--json", "--url", running.url
+    )
+    assert done.returncode == 0, done.stderr
+    job = json.loads(done.stdout)
+    assert (job["status"], job["parameters"]) == ("succeeded", {"factors": 4})
+    with running.client() as client:
+        models = client.get("/v1/models")
+    assert job["version"] in json.dumps(models)
+
+
+def test_the_outcome_is_told_in_words(running: ServiceProcess) -> None:
+    done = hedgerow(
+        "retrain", "--budget-s", "0", "--promote-unjudged", "--wait", "--url", running.url
+    )
+    assert done.returncode == 0, done.stderr
+    assert "promoted, only 0 users could judge" in done.stderr
+    assert "180 pairs of 30 users and 18 items" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_wrong_model_or_setting_is_one_line(running: ServiceProcess) -> None:
+    done = hedgerow("retrain", "--model", "magic", "--url", running.url)
+    assert done.returncode == 2
+    assert "there is no model 'magic' to train; there are: fbgd" in done.stderr
+
+
+def test_settings_are_names_and_numbers() -> None:
+    assert settings(["factors=16", "reg=0.5"]) == {"factors": 16, "reg": 0.5}
+    for wrong in ("factors", "factors=", "factors=many"):
+        with pytest.raises(Misconfigured, match="NAME=NUMBER"):
+            settings([wrong])
