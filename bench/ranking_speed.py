@@ -43,11 +43,10 @@ Options = argparse.Namespace
 Scores = dict[str, float]
 
 
-def planted(n: int = POSITIVES, *, halves: int = 0) -> Interactions:
-    """Return the generated world; each of ``halves`` leaves half of the users."""
-    return ranking_data.generated(
-        n >> halves, n_users=PLANTED_USERS >> halves, n_items=PLANTED_ITEMS
-    )
+def planted(scale: float = 1.0) -> Interactions:
+    """Return the generated world with ``scale`` times the users and positives."""
+    n_users = round(scale * PLANTED_USERS)
+    return ranking_data.generated(round(scale * POSITIVES), n_users=n_users, n_items=PLANTED_ITEMS)
 
 
 def planted_contest() -> Contest:
@@ -237,19 +236,16 @@ def _busy_processes(n: int) -> Iterator[None]:
 
 
 def linear(options: Options) -> list[Figure]:
-    """An epoch with twice the positives, and with twice of positives and users."""
-    half = planted(halves=1)
-    # the same users with half of their positives
-    thin = half.keep(np.random.default_rng(0).random(len(half)) < 0.5)
-    whole = planted()
-    seconds = [epoch_seconds(pairs, PLANTED) for pairs in (thin, half, whole)]
-    sizes = [
-        f"{len(p) / 1e6:.2f} M of {p.n_users} users {s:.3f} s"
-        for p, s in zip((thin, half, whole), seconds, strict=True)
-    ]
-    note = "; ".join(sizes)
-    steps = ("positives", seconds[1] / seconds[0]), ("positives and users", seconds[2] / seconds[1])
-    return [
-        Figure(SECTION, f"an epoch with twice the {what}", ratio, "times", 2.3, note=note)
-        for what, ratio in steps
-    ]
+    """An epoch of twice the positives and users, again and again; and of the same users with half of their positives."""
+    figures, before = [], 0.0
+    for scale in (0.25, 0.5, 1.0, 2.0):
+        pairs = planted(scale)
+        seconds = epoch_seconds(pairs, PLANTED)
+        what = f"epoch of {pairs.n_users} users, {len(pairs) / 1e6:.1f} M positives"
+        note = f"{seconds / before:.2f} times the one before" if before else ""
+        figures.append(Figure(SECTION, what, seconds, "s", note=note))
+        before = seconds
+    thin = pairs.keep(np.random.default_rng(0).random(len(pairs)) < 0.5)
+    ratio = before / epoch_seconds(thin, PLANTED)
+    what = "epoch of the last : of the same users with half of their positives"
+    return [*figures, Figure(SECTION, what, ratio, "times", bar=2.2)]
