@@ -1,0 +1,1 @@
+"""Ordinal scores of described things from few labels: one score, thresholds between the levels, P(level)."""

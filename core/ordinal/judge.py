@@ -1,0 +1,42 @@
+"""How well scores and levels agree with the truth."""
+
+import numpy as np
+from scipy.stats import rankdata
+
+from core.errors import DataError
+from core.types import F64, I64
+
+
+def mean_auc(scores: F64, level: I64) -> float:
+    """Return the AUC of each split of the levels, averaged; splits without both sides do not count.
+
+    Equation   1/(k-1) sum_j P(f(x) > f(x') | y > j >= y'), ties count half
+
+    >>> mean_auc(np.array([0.0, 1.0, 2.0]), np.array([1, 2, 3]))
+    1.0
+    """
+    ranks = rankdata(scores)
+    found = []
+    for j in range(int(level.min()), int(level.max())):
+        above = level > j
+        n, m = int(above.sum()), int((~above).sum())
+        found.append((ranks[above].sum() - n * (n + 1) / 2) / (n * m))
+    if not found:
+        raise DataError("all rows to judge by have one level: give rows of at least two levels")
+    return float(np.mean(found))
+
+
+def equal_levels(target: F64, levels: int) -> I64:
+    """Return the level of each row, (n,) i64 in 1 .. k: ``levels`` parts of equal frequency.
+
+    Equal values share a level, so a target with few different values may have k < levels.
+
+    >>> equal_levels(np.array([5.0, 1.0, 3.0, 9.0]), 2)
+    array([2, 1, 1, 2])
+    """
+    edges = np.quantile(target, np.arange(1, levels) / levels)
+    raw = np.searchsorted(edges, target, side="left")
+    level: I64 = 1 + np.unique(raw, return_inverse=True)[1].astype(np.int64)
+    if level.max() == 1:
+        raise DataError("the target has one level only: choose a target that varies")
+    return level

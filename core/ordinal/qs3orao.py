@@ -1,0 +1,166 @@
+"""Ordinal scores of described rows from few labels and many unlabelled rows (QS3ORAO).
+
+The least of the pairwise risk over functions of the Gaussian kernel, in random features that are regenerated from a
+seed. For fixed features the risk is quadratic: the default solves it, ``solver="stochastic"`` takes the paper's steps.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+
+from core.errors import ConfigError, DataError, ShapeError
+from core.ordinal.closed_form import in_features
+from core.ordinal.pairing import pairing
+from core.ordinal.random_features import ROWS, RandomFeatures, waves
+from core.ordinal.recursion import Steps, descend
+from core.ordinal.search import GAMMAS, Found, search
+from core.ordinal.thresholds import Levels, levels_of
+from core.types import F32, F64, I64
+
+Solver = Literal["closed", "stochastic"]
+
+
+@dataclass(frozen=True)
+class OrdinalConfig:
+    """Settings of one fit; kernel, reg and gamma are found by validation."""
+
+    solver: Solver = "closed"
+    block: int = 64
+    """Frequencies of a block."""
+    blocks: int = 32
+    """Blocks of the model; the paper's new block in every step: as many as ``steps``."""
+    steps: int = 1000
+    """Of the stochastic solver."""
+    unlabelled: int = 2000
+    """At most so many unlabelled rows take part in a fit, drawn at random."""
+    gammas: tuple[float, ...] = GAMMAS
+    """Shares of the labelled pairs to try; (1.0,) leaves the unlabelled rows out."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.solver not in get_args(Solver):
+            raise ConfigError(f"solver must be {' or '.join(get_args(Solver))}")
+        for name in ("block", "blocks", "steps", "unlabelled"):
+            if not 1 <= getattr(self, name) <= 1_000_000:
+                raise ConfigError(f"{name} must be in 1 .. 1000000, not {getattr(self, name)}")
+        if not self.gammas or not all(0.0 <= one <= 1.0 for one in self.gammas):
+            raise ConfigError("gammas must be one or more numbers in 0 .. 1")
+
+
+@dataclass(frozen=True, eq=False)
+class OrdinalModel:
+    """A fitted score and how levels are read off it.
+
+    Equation   f(x) = weights' [cos(W' z), sin(W' z)],  z = (x - low) / range, 0 where nothing varies
+    Symbols    low, inverse_range, widths (d,) f64 · weights (2 blocks block,) f32, all cosines first · W regenerated
+    """
+
+    low: F64
+    inverse_range: F64
+    widths: F64
+    weights: F32
+    block: int
+    seed: int
+    levels: Levels
+    reg: float
+    gamma: float
+    auc: float
+    """Of the validation that chose the setting."""
+
+    @cached_property
+    def frequencies(self) -> F32:
+        """Return W (d, m) f32, drawn anew from the seed."""
+        blocks = len(self.weights) // (2 * self.block)
+        return RandomFeatures(self.widths, self.block, self.seed).all_frequencies(blocks)
+
+    def scores(self, x: F64) -> F64:
+        """Return f of the rows of ``x`` (n, d), (n,) f64; O(n m d), memory O(m)."""
+        if x.ndim != 2 or x.shape[1] != len(self.low):
+            raise ShapeError(f"rows have {x.shape[1:]} features, the model knows {len(self.low)}")
+        found = np.empty(len(x))
+        for start in range(0, len(x), ROWS):
+            part = slice(start, start + ROWS)
+            found[part] = waves(self._scaled(x[part]), self.frequencies) @ self.weights
+        return found
+
+    def level(self, x: F64) -> I64:
+        """Return the level of each row, (n,) i64 from 1."""
+        return self.levels.level(self.scores(x))
+
+    def probabilities(self, x: F64) -> F64:
+        """Return P(level) of each row, (n, levels) f64."""
+        return self.levels.probabilities(self.scores(x))
+
+    def _scaled(self, x: F64) -> F32:
+        return ((x - self.low) * self.inverse_range).astype(np.float32)
+
+
+def fit(x: F64, level: I64, levels: int, config: OrdinalConfig | None = None) -> OrdinalModel:
+    """Return the model of rows ``x`` (n, d) with ``level`` (n,) i64 in 1 .. levels, 0 where it is unknown."""
+    config = config or OrdinalConfig()
+    _check(x, level, levels)
+    low = x.min(axis=0)
+    span = x.max(axis=0) - low
+    if not span.any():
+        raise DataError("no feature varies: give features that tell rows apart")
+    inverse = np.divide(1.0, span, out=np.zeros_like(span), where=span > 0)
+    rng = np.random.default_rng([config.seed, 0])
+    spare = rng.permutation(np.flatnonzero(level == 0))[: config.unlabelled]
+    rows = np.concatenate([np.flatnonzero(level), spare])
+    z, group = (x[rows] - low) * inverse, level[rows].astype(np.int64)
+    known = group > 0
+    found = search(z[known], group[known], z[~known], config.seed, config.gammas)
+    weights = _solve(z.astype(np.float32), group, levels, found, config)
+    return OrdinalModel(
+        low,
+        inverse,
+        found.widths,
+        weights.astype(np.float32),
+        config.block,
+        config.seed,
+        levels_of(found.scores, found.level, levels),
+        found.reg,
+        found.gamma,
+        found.auc,
+    )
+
+
+def _solve(z: F32, group: I64, levels: int, found: Found, config: OrdinalConfig) -> F64:
+    """Return the weights of all waves, cosines first."""
+    features = RandomFeatures(found.widths, config.block, config.seed)
+    m = config.block * config.blocks
+    if config.solver == "closed":
+        used = slice(None) if found.gamma < 1.0 else group > 0
+        pairs = pairing(np.bincount(group[used], minlength=levels + 1), found.gamma)
+        frequencies = features.all_frequencies(config.blocks)
+        solved: F64 = in_features(z[used], group[used], frequencies, pairs, found.reg) / m**0.5
+        return solved
+    by = Steps(
+        steps=config.steps,
+        reg=max(found.reg, LEAST_REG),
+        blocks=config.blocks,
+        gamma=found.gamma,
+        seed=config.seed,
+    )
+    steps = descend(z, group, levels, features, by) / config.block**0.5
+    halves: F64 = steps.reshape(config.blocks, 2, config.block).swapaxes(0, 1)
+    return halves.reshape(-1).copy()
+
+
+LEAST_REG = 2.0**-9
+"""Of the stochastic solver: a smaller one would need more steps than 1/reg to matter."""
+
+
+def _check(x: F64, level: I64, levels: int) -> None:
+    if x.ndim != 2 or x.shape[0] != len(level):
+        raise ShapeError(f"features {x.shape} and levels {level.shape} must have as many rows")
+    if not np.isfinite(x).all():
+        raise DataError("features must be finite numbers")
+    if levels < 2:
+        raise ConfigError(f"levels must be at least 2, not {levels}")
+    if len(level) == 0 or level.min() < 0 or level.max() > levels:
+        raise DataError(f"levels must be in 1 .. {levels}, 0 where unknown")
+    if len(np.unique(level[level > 0])) < 2:
+        raise DataError("all labelled rows have one level: give rows of at least two levels")

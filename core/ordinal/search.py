@@ -1,0 +1,125 @@
+"""The kernel, the regularisation and the share of the labelled pairs, by validation on the labelled rows.
+
+Every part of the labelled rows is scored by what the others teach, all with the exact kernel and in closed form.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from core.ordinal.closed_form import in_rows
+from core.ordinal.judge import mean_auc
+from core.ordinal.pairing import pairing
+from core.ordinal.random_features import kernel_of
+from core.ordinal.widths import find_widths
+from core.types import F64, I64
+
+FOLDS = 5
+WIDTHS = tuple(2.0**power for power in range(-6, 4, 1))
+"""One width for all features."""
+SHARPER = (0.5, 1.0, 2.0)
+"""Times the widths that the labelled rows suggest."""
+REGS = tuple(2.0**power for power in range(-15, 0, 2))
+GAMMAS = (1.0, 0.75, 0.5, 0.25, 0.0)
+LABELLED, UNLABELLED = 600, 400
+"""At most so many rows of each kind take part: the cost is their cube."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One candidate: the kernel as a multiple of what the rows suggest (or of 1), and how it is fitted."""
+
+    scale: float
+    suggested: bool
+    reg: float
+    gamma: float = 1.0
+
+    def widths(self, suggestion: F64) -> F64:
+        """Return the kernel's width along each feature, (d,) f64."""
+        widths: F64 = self.scale * (suggestion if self.suggested else np.ones_like(suggestion))
+        return widths
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The best setting, its validation AUC, and what it said of rows (``level``) that it had not learned from."""
+
+    widths: F64
+    reg: float
+    gamma: float
+    auc: float
+    scores: F64
+    level: I64
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """A part held out; ``x`` are the others, the unlabelled ones last."""
+
+    x: F64
+    group: I64
+    levels: int
+    held: F64
+    level: I64
+    suggestion: F64
+
+    def scores(self, trials: Sequence[Trial]) -> Iterator[F64]:
+        """Yield what each trial says of the held part; the trials have one kernel."""
+        widths = trials[0].widths(self.suggestion)
+        last = len(self.x) if min(one.gamma for one in trials) < 1.0 else np.sum(self.group > 0)
+        x, group = self.x[:last], self.group[:last]
+        inner, outer = kernel_of(x, x, widths), kernel_of(self.held, x, widths)
+        counts = np.bincount(group, minlength=self.levels + 1)
+        for one in trials:
+            yield outer @ in_rows(inner, group, pairing(counts, one.gamma), one.reg)
+
+
+def search(
+    x: F64, level: I64, unlabelled: F64, seed: int, gammas: Sequence[float] = GAMMAS
+) -> Found:
+    """Return the setting of the best validation AUC: kernel and reg first, then the share of unlabelled pairs.
+
+    ``x`` (n, d) and ``unlabelled`` (u, d) f64 in 0..1, ``level`` (n,) i64 from 1.
+    """
+    rng = np.random.default_rng([seed, 2])
+    chosen = rng.permutation(len(x))[:LABELLED]
+    x, level = x[chosen], level[chosen]
+    some = unlabelled[rng.permutation(len(unlabelled))[:UNLABELLED]]
+    folds = list(_folds(x, level, some))
+    kernels = [(width, False) for width in WIDTHS] + [(width, True) for width in SHARPER]
+    tried = [_tried(folds, [Trial(*kernel, reg) for reg in REGS]) for kernel in kernels]
+    best, auc = max((pair for pairs in tried for pair in pairs), key=lambda pair: pair[1])
+    if len(some):
+        mixed = [
+            replace(best, gamma=gamma, reg=best.reg * times)
+            for gamma in gammas
+            for times in (0.25, 1.0, 4.0)
+        ]
+        best, auc = max([(best, auc), *_tried(folds, mixed)], key=lambda pair: pair[1])
+    scores = np.concatenate([next(fold.scores([best])) for fold in folds])
+    widths = best.widths(find_widths(x, level.astype(np.float64)))
+    held = np.concatenate([fold.level for fold in folds])
+    return Found(widths, best.reg, best.gamma, auc, scores, held)
+
+
+def _folds(x: F64, level: I64, unlabelled: F64) -> Iterator[Fold]:
+    """Yield the folds; the rows are in random order, each level is spread over all of them."""
+    part = np.empty(len(x), dtype=np.int64)
+    part[np.argsort(level, kind="stable")] = np.arange(len(x)) % FOLDS
+    for held in (part == number for number in range(FOLDS)):
+        inside, group = x[~held], level[~held]
+        if len(np.unique(group)) < 2 or not held.any():
+            continue
+        suggestion = find_widths(inside, group.astype(np.float64))
+        rest = np.concatenate([inside, unlabelled])
+        groups = np.concatenate([group, np.zeros(len(unlabelled), dtype=np.int64)])
+        yield Fold(rest, groups, int(level.max()), x[held], level[held], suggestion)
+
+
+def _tried(folds: Sequence[Fold], trials: Sequence[Trial]) -> list[tuple[Trial, float]]:
+    """Return each trial with its AUC, the mean of the folds that have two levels."""
+    judged = [fold for fold in folds if len(np.unique(fold.level)) > 1]
+    aucs = [[mean_auc(one, fold.level) for one in fold.scores(trials)] for fold in judged]
+    means = np.mean(aucs, axis=0) if aucs else np.full(len(trials), 0.5)
+    return list(zip(trials, means.tolist(), strict=True))

@@ -1,0 +1,122 @@
+"""From a score to a level: thresholds between the levels, and the probability of each."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.types import F64, I64
+
+MARGINS = (0.125, 0.25, 0.5, 1.0, 2.0)
+"""What the margin of the hinge may be, in standard deviations of the score."""
+
+
+def hinge_thresholds(scores: F64, level: I64, levels: int, margin: float = 1.0) -> F64:
+    """Return b (levels-1,) f64, rising, of least all-threshold hinge loss; O(levels n log n).
+
+    Equation   min_b sum_i sum_{j < y_i} max(0, margin - f_i + b_j) + sum_{j >= y_i} max(0, margin - b_j + f_i)
+    Symbols    scores f (n,) · level y (n,) in 1 .. levels
+
+    A linear program that falls apart into one for each j; its optimum lies at a corner of one row's loss.
+
+    >>> hinge_thresholds(np.array([0.0, 1.0, 4.0, 5.0]), np.array([1, 1, 2, 2]), 2)
+    array([2.5])
+    """
+    found = [_hinge(scores, level > j, margin) for j in range(1, levels)]
+    return np.array(found)
+
+
+def _hinge(scores: F64, above: NDArray[np.bool_], margin: float) -> float:
+    """Return the middle of the least loss: its slope is -(rows below) left of all corners, 1 more after each."""
+    corners = np.sort(np.where(above, scores - margin, scores + margin))
+    below = len(scores) - int(above.sum())
+    middle = corners[[max(below - 1, 0), min(below, len(scores) - 1)]]
+    return float(middle.mean())
+
+
+def squared_margin_thresholds(scores: F64, level: I64, levels: int) -> F64:
+    """Return b (levels-1,) f64 of least squared margin, in closed form.
+
+    Equation   min_b sum_i sum_{j < y_i} (1 - f_i + b_j)^2 + sum_{j >= y_i} (1 - b_j + f_i)^2
+               b_j = mean f + 2 #{i: y_i <= j} / n - 1
+    """
+    below = (level[:, None] <= np.arange(1, levels)).mean(axis=0)
+    thresholds: F64 = scores.mean() + 2.0 * below - 1.0
+    return thresholds
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Reads levels off a score.
+
+    Equation   level = 1 + #{j: f > b_j};  P(y > j) = 1 / (1 + exp(cut_j - slope f))
+    Symbols    thresholds b, cuts (levels-1,) f64, both rising · slope >= 0
+    """
+
+    thresholds: F64
+    cuts: F64
+    slope: float
+
+    def level(self, scores: F64) -> I64:
+        """Return the level of each score, (n,) i64 in 1 .. levels."""
+        level: I64 = 1 + np.searchsorted(self.thresholds, scores, side="left").astype(np.int64)
+        return level
+
+    def probabilities(self, scores: F64) -> F64:
+        """Return P(level), (n, levels) f64; rows sum to 1."""
+        above = _sigmoid(self.slope * scores[:, None] - self.cuts)
+        ends = np.ones((len(scores), 1))
+        probabilities: F64 = -np.diff(np.hstack([ends, above, 0.0 * ends]), axis=1)
+        return probabilities
+
+    def expected(self, scores: F64) -> F64:
+        """Return the mean level, (n,) f64."""
+        above: F64 = _sigmoid(self.slope * scores[:, None] - self.cuts)
+        return 1.0 + above.sum(axis=1)
+
+
+def levels_of(scores: F64, level: I64, levels: int) -> Levels:
+    """Return how levels are read off scores, learned from rows whose scores they had no part in.
+
+    The margin of the hinge, in the spread of the scores, is the one whose levels miss least.
+    """
+    spread = float(scores.std()) or 1.0
+    tried = [hinge_thresholds(scores, level, levels, share * spread) for share in MARGINS]
+    misses = [float(np.abs(1 + (scores[:, None] > b).sum(axis=1) - level).mean()) for b in tried]
+    cuts, slope = _odds((scores - scores.mean()) / spread, level, levels)
+    shift = slope * scores.mean() / spread
+    return Levels(tried[int(np.argmin(misses))], cuts + shift, slope / spread)
+
+
+def _odds(scores: F64, level: I64, levels: int, sweeps: int = 50) -> tuple[F64, float]:
+    """Return cuts and slope of least all-threshold logistic loss, by Newton's steps.
+
+    Equation   min sum_i sum_j log(1 + exp(-+(slope f_i - cut_j))) + slope^2 / 2;  half a row more on each side of
+               every cut, at the mean score 0, keeps what nobody is beyond finite
+    """
+    above = (level[:, None] > np.arange(1, levels)).astype(np.float64)
+    share = (above.sum(axis=0) + 0.5) / (len(scores) + 1.0)
+    cuts, slope = -np.log(share / (1.0 - share)), 1.0
+    for _ in range(sweeps):
+        chance = _sigmoid(slope * scores[:, None] - cuts)
+        error, weight = chance - above, chance * (1.0 - chance)
+        extra = _sigmoid(-cuts)
+        cut_gradient = -error.sum(axis=0) - (extra - 0.5)
+        cut_weight = weight.sum(axis=0) + extra * (1.0 - extra)
+        both = -(scores @ weight)
+        gradient = scores @ error.sum(axis=1) + slope
+        # the cuts' part of the system is diagonal: take it out first
+        step = (gradient - both @ (cut_gradient / cut_weight)) / (
+            scores**2 @ weight.sum(axis=1) + 1.0 - both @ (both / cut_weight)
+        )
+        new = max(slope - float(np.clip(step, -2.0, 2.0)), 0.0)
+        cuts = cuts - np.clip((cut_gradient + both * (new - slope)) / cut_weight, -2.0, 2.0)
+        slope, moved = new, abs(new - slope)
+        if moved < 1e-9 and np.abs(cut_gradient).max() < 1e-6:
+            break
+    return np.maximum.accumulate(cuts), slope
+
+
+def _sigmoid(value: F64) -> F64:
+    sigmoid: F64 = 0.5 * (1.0 + np.tanh(0.5 * value))
+    return sigmoid
