@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from service.api.merges import _entry
+from service.api.merges import _entry, _rows
 from service.learning.learner import Learner
 from service.learning.rebuild import rebuild
 from service.settings import KINDS, Settings
@@ -187,6 +187,25 @@ def test_a_merge_across_partitions_moves_everything_once(two_partitions, client,
     assert two_partitions("GET", f"/v1/users/{source}").status_code == 404
     rows = [read_counts(client, Feed(client, namespace, p).keys.counts(0)) for p in (0, 1)]
     assert [float(part[:, 0].sum()) for part in rows] == [6.0, 0.0]
+
+
+def test_a_merge_that_broke_off_between_two_partitions_is_sent_again(two_partitions):
+    source, target = user_of(1), user_of(0)
+    two_partitions.rate(source, "a", 5)
+    two_partitions.rate(source, "b", 4)
+    sequence = two_partitions.rate(source, "c", 3)
+    two_partitions("GET", f"/v1/users/{source}/predictions/a?min_sequence={sequence}")
+    runtime = two_partitions.runtime
+
+    async def copy_alone():
+        history = await runtime.profiles.history(source)
+        await runtime.appender.submit(0, _rows(history, source, target))
+
+    two_partitions.run(copy_alone())
+    answer = two_partitions("POST", f"/v1/users/{target}/merge", json={"source": source})
+    assert answer.status_code == 200, answer.text
+    assert sorted(items_of(two_partitions, target)) == ["a", "b", "c"]
+    assert items_of(two_partitions, source) == []
 
 
 def test_what_comes_after_the_copy_stays_with_the_source(client, namespace, learner_of):
