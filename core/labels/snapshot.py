@@ -9,8 +9,10 @@ import numpy as np
 from core.batch.features import FeatureMap
 from core.batch.nystroem import Nystroem
 from core.errors import SnapshotFormat
+from core.features import FeatureEncoder
 from core.interactions import Interactions
 from core.labels.config import Votes
+from core.labels.items import LabelledItems
 from core.labels.space import LabelSpace
 from core.snapshot import Snapshot
 
@@ -52,3 +54,43 @@ def space_of(snapshot: Snapshot) -> LabelSpace:
         return LabelSpace(FeatureMap(landmarks), n_features, labels=labels, votes=votes, **parts)
     except (KeyError, TypeError) as error:
         raise SnapshotFormat(f"the snapshot is not of a label model: {error}") from error
+
+
+def of_items(
+    model: str,
+    items: LabelledItems,
+    *,
+    encoder: FeatureEncoder,
+    item_encoder: FeatureEncoder,
+    settings: Mapping[str, Any],
+    metrics: Mapping[str, float],
+    cuts: Mapping[str, Any],
+) -> Snapshot:
+    """Return the snapshot of items as labels; the encoders make columns of users' and of items' features."""
+    space = of_space(model, items.space, settings=settings, metrics=metrics, cuts=cuts)
+    arrays = {**space.arrays, "item_places": items.item_places}
+    if items.item_weights is not None:
+        arrays["item_weights"] = items.item_weights
+    parameters = {
+        **space.parameters,
+        "encoder": encoder.to_json(),
+        "item_encoder": item_encoder.to_json(),
+    }
+    return Snapshot(model, arrays, parameters, metrics, cuts)
+
+
+def items_of(snapshot: Snapshot) -> LabelledItems:
+    """Return items as labels; arrays are the snapshot's, not copies. SnapshotFormat if any is missing."""
+    arrays = snapshot.arrays
+    if "item_places" not in arrays:
+        raise SnapshotFormat("the snapshot is not of items as labels: it has no places of items")
+    return LabelledItems(space_of(snapshot), arrays["item_places"], arrays.get("item_weights"))
+
+
+def encoders_of(snapshot: Snapshot) -> tuple[FeatureEncoder, FeatureEncoder]:
+    """Return what makes columns of users' and of items' features."""
+    parameters = snapshot.parameters
+    return (
+        FeatureEncoder.of_json(parameters.get("encoder", ())),
+        FeatureEncoder.of_json(parameters.get("item_encoder", ())),
+    )
