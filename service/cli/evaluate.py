@@ -20,6 +20,7 @@ from core.online.model import Scale
 from core.online.recipes import Given
 from service.cli import options
 from service.cli.evaluate_labels import labels
+from service.cli.evaluate_ordinal import ordinal
 from service.cli.evaluate_topk import topk
 from service.cli.evaluation import Experts, Model, Order, Request, evaluate_online
 from service.cli.store import say
@@ -151,3 +152,4 @@ def _with_progress(path: Path, request: Request) -> dict[str, Any]:
 
 eval_app.command("topk")(topk)
 eval_app.command("labels")(labels)
+eval_app.command("ordinal")(ordinal)
