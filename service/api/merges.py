@@ -4,8 +4,10 @@ In one partition it is a single event. Across two, the source's events are first
 under ids that make sending them again harmless; then the source's partition is told how far they were sent.
 """
 
+from typing import Annotated
+
 import numpy as np
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Body, Response
 
 from service.api.deletions import learned, rfc3339
 from service.api.documentation import problems
@@ -43,6 +45,9 @@ class Merged(Answer):
     timestamp: str
 
 
+Input = Annotated[Merge, Body(openapi_examples={"login": {"value": {"source": "visitor-8f31"}}})]
+
+
 @router.post(
     "/v1/users/{user:id}/merge",
     summary="Merge two users",
@@ -51,7 +56,7 @@ class Merged(Answer):
         **problems(409, 503),
     },
 )
-async def merge_users(runtime: Runtime, user: UserId, body: Merge, response: Response) -> Merged:
+async def merge_users(runtime: Runtime, user: UserId, body: Input, response: Response) -> Merged:
     """Give the source's events to the user, each once, and end the source: when somebody anonymous logs in.
 
     Of the two online rows the one with more ratings stays. The user's document stays as it is. To send the same
