@@ -233,6 +233,25 @@ def test_a_job_fails_within_seconds_when_its_trainer_is_killed(room, redis_url, 
         assert here.ended(waiting).status == "succeeded"
 
 
+def test_a_server_that_restarts_costs_a_job_at_most(room, private_server, namespace):
+    with shop(room, private_server.url, namespace, world()) as here:
+        first = here.trained(**QUICK)
+        job = here.ordered(budget_s=3.0)
+        wait_until(lambda: here.jobs.records.record(job.id).stage == "searching")
+        private_server.kill()
+        private_server.start()
+
+        def over() -> bool:
+            # as the supervisor does
+            here.trainer.revive()
+            return here.jobs.records.record(job.id).has_ended
+
+        wait_until(over)
+        ended = here.jobs.records.record(job.id)
+        assert here.serving["fbgd"] == (ended.version or first.version)
+        assert here.trained(**QUICK).status == "succeeded"
+
+
 def test_a_trainer_that_is_stopped_ends_its_job_at_once(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world()) as here:
         job = here.ordered(budget_s=60.0)
