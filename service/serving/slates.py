@@ -34,8 +34,6 @@ REASONS = 3
 """Past items that explain a score."""
 LEAST_WEIGHT = 0.05
 """Of the heaviest ranker: a lighter one moves nothing that is seen and is left out."""
-BEFORE_JUDGED = {"popular": 0.1, "trending": 0.1, "online": 0.5}
-"""Weights while nothing was judged; those of the models are 1."""
 
 _NONE: F32 = np.empty(0, np.float32)
 NOBODY = Asker(Preferences(NOTHING, _NONE, _NONE, NOTHING))
@@ -194,40 +192,42 @@ def _mixed(
     rankers: Sequence[Ranker], judged: Mapping[str, float], asker: Asker, pool: Pool, n: int
 ) -> list[Pick]:
     """Combine the lists of the rankers that matter; each item names the one that speaks most for it."""
-    weights: dict[str, float] = {
-        r.strategy: judged.get(r.strategy, BEFORE_JUDGED.get(r.strategy, 1.0)) for r in rankers
+    # before anything was judged the trained models alone; later whoever is new is as good as the mean
+    first = {r.strategy: float(isinstance(r, FoldIn)) for r in rankers}
+    weights = {
+        r.strategy: judged.get(r.strategy, 1.0 / len(rankers)) if judged else first[r.strategy]
+        for r in rankers
     }
     heavy = [r for r in rankers if weights[r.strategy] >= LEAST_WEIGHT * max(weights.values())]
     heavy.sort(key=lambda ranker: -weights[ranker.strategy])
-    lists = [ranker.best(asker, pool, max(n, DEPTH)) for ranker in heavy]
     if len(heavy) == 1:
-        return _picks(*lists[0], heavy[0].strategy)[:n]
+        return _picks(*heavy[0].best(asker, pool, n), heavy[0].strategy)
+    lists = [ranker.best(asker, pool, max(n, DEPTH)) for ranker in heavy]
     item, score = combine(lists, [weights[ranker.strategy] for ranker in heavy])
-    strategies = _loudest(heavy, lists, weights)
+    strategies = _loudest(item[:n], heavy, lists, weights)
     picks = [
-        Pick(number, value, strategies[number])
-        for number, value in zip(item.tolist(), score.tolist(), strict=True)
+        Pick(number, value, strategy)
+        for number, value, strategy in zip(
+            item[:n].tolist(), score[:n].tolist(), strategies, strict=True
+        )
     ]
     if len(picks) < n:
         # beyond the combined part the heaviest ranker goes on alone
-        rest = _picks(*lists[0], heavy[0].strategy)
-        picks += [
-            Pick(pick.item, 0.0, pick.strategy) for pick in rest if pick.item not in strategies
-        ]
-    return picks[:n]
+        rest, _ = lists[0]
+        rest = rest[~np.isin(rest, item)][: n - len(picks)]
+        picks += [Pick(number, 0.0, heavy[0].strategy) for number in rest.tolist()]
+    return picks
 
 
 def _loudest(
-    rankers: Sequence[Ranker], lists: Sequence[Ranked], weights: Mapping[str, float]
-) -> dict[int, Strategy]:
-    """Return which ranker gives each item of the combined lists most of its score."""
-    said: dict[int, tuple[float, Strategy]] = {}
-    for ranker, (items, _) in zip(rankers, lists, strict=True):
-        for rank, item in enumerate(items[:DEPTH].tolist(), 1):
-            gain = weights[ranker.strategy] / (SMOOTH + rank)
-            if item not in said or gain > said[item][0]:
-                said[item] = (gain, ranker.strategy)
-    return {item: strategy for item, (_, strategy) in said.items()}
+    items: I32, rankers: Sequence[Ranker], lists: Sequence[Ranked], weights: Mapping[str, float]
+) -> list[Strategy]:
+    """Return which ranker gives each of some items of the combined lists most of its score."""
+    gain = np.zeros((len(rankers), items.size))
+    for row, ranker, (listed, _) in zip(gain, rankers, lists, strict=True):
+        same, rank = np.nonzero(items[:, None] == listed[:DEPTH])
+        row[same] = weights[ranker.strategy] / (SMOOTH + 1 + rank)
+    return [rankers[at].strategy for at in gain.argmax(axis=0).tolist()]
 
 
 # --- what becomes of the ranked items -----------------------------------------------------------------
