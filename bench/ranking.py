@@ -110,7 +110,7 @@ def best_rivals(
 ) -> dict[str, Attempt]:
     """Return each rival's best attempt by the metric of the data set, with as many factors as ours or those given."""
     ranking_rivals.popular(over, table)
-    kind = "large" if over.data == "Gowalla" and options.grid == "full" else options.grid
+    kind = ranking_rivals.kind_of(over.data, options.grid)
     for g in options.factors or [factors]:
         for name in options.rivals:
             ranking_rivals.RIVALS[name](over, g, kind, table)

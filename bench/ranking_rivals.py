@@ -26,6 +26,15 @@ RATES, RANK_REGS, RANK_ITERATIONS = (0.01, 0.03, 0.1), (0.001, 0.01, 0.1), (100,
 KS = (10, 20)
 THREADS = numba.get_num_threads()
 
+FULL = [(a, r) for a in ALPHAS for r in (*REGS, *(a * of for of in REGS_OF_ALPHA))]
+ALS_GRIDS = {
+    "short": list(product((2.0, 4.0, 8.0, 16.0), (10.0, 30.0, 60.0, 100.0))),
+    "full": FULL,
+    # in a large catalogue unlabelled pairs must weigh little
+    "short, large": list(product((40.0, 80.0, 160.0), (60.0, 160.0, 320.0))),
+    "full, large": [(a, r) for a, r in FULL if a >= 16.0 and r >= 10.0],
+    "planted": list(product((4.0, 8.0, 16.0), (30.0, 60.0, 100.0))),
+}
 Grid = list[dict[str, float]]
 Clock = Callable[[], float]
 
@@ -61,25 +70,22 @@ def matrix(pairs: Interactions) -> Any:
     return sparse.csr_matrix((np.ones(len(pairs), np.float32), pairs.item_ix, pairs.ptr), shape)
 
 
-def als_grid(kind: str) -> Grid:
-    """Return alpha and regularization.
+def kind_of(data: str, extent: str) -> str:
+    """Return the name of the grid for a data set; ``extent`` is short or full."""
+    if data == "generated":
+        return "planted"
+    return f"{extent}, large" if data == "Gowalla" else extent
 
-    ``large``: where unlabelled pairs weigh little, for large catalogues; ``planted``: around the best of the generated world.
-    """
-    pairs = [(a, r) for a in ALPHAS for r in (*REGS, *(a * of for of in REGS_OF_ALPHA))]
-    if kind == "short":
-        pairs = [(a, r) for a, r in pairs if 2.0 <= a <= 40.0 and r >= 3.0][::2]
-    if kind == "large":
-        pairs = [(a, r) for a, r in pairs if a >= 16.0 and r >= 10.0]
-    if kind == "planted":
-        pairs = list(product((4.0, 8.0, 16.0), (30.0, 60.0, 100.0)))
-    return [{"alpha": a, "regularization": r} for a, r in dict.fromkeys(pairs)]
+
+def als_grid(kind: str) -> Grid:
+    """Return alpha and regularization of one of ALS_GRIDS."""
+    return [{"alpha": a, "regularization": r} for a, r in dict.fromkeys(ALS_GRIDS[kind])]
 
 
 def pairwise_grid(kind: str) -> Grid:
     """Return learning rate and regularization of BPR and LMF."""
     grid = list(product(RATES, RANK_REGS))
-    chosen = grid if kind == "full" else grid[1::3]
+    chosen = grid if kind.startswith("full") else grid[1::3]
     return [{"learning_rate": rate, "regularization": reg} for rate, reg in chosen]
 
 

@@ -92,8 +92,8 @@ def tuned(
         return [a for a in attempts if factors is None or a.settings["factors"] == factors]
 
     if not known():
-        kinds = {"generated": "planted", "Gowalla": "large"}
-        ranking_rivals.als(over, factors or 128, kinds.get(over.data, options.grid), table)
+        kind = ranking_rivals.kind_of(over.data, options.grid)
+        ranking_rivals.als(over, factors or 128, kind, table)
     return best(known(), metric)
 
 
