@@ -68,6 +68,11 @@ class FeatureEncoder:
         """Return the number of columns."""
         return sum(column.width for column in self.columns)
 
+    @property
+    def names(self) -> list[str]:
+        """Return the name of each column's feature, (width,)."""
+        return [column.name for column in self.columns for _ in range(column.width)]
+
     def transform(self, documents: Sequence[Document]) -> sp.csr_array:
         """Return X (documents, width), 0-1; a document without known features is an empty row."""
         rows = [self._row(document) for document in documents]
@@ -110,6 +115,15 @@ class FeatureEncoder:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise ConfigError(f"these are no columns of features: {error}") from error
+
+
+def of_item(body: Mapping[str, Any]) -> Document:
+    """Return what an item's document says: its features, and its categories as one more.
+
+    >>> of_item({"categories": ["film"], "features": {"year": 1994}})
+    {'year': 1994, 'categories': ['film']}
+    """
+    return {**body.get("features", {}), "categories": body.get("categories", [])}
 
 
 class EncoderFit:

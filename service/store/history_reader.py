@@ -21,7 +21,7 @@ from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.namespace import Namespace
 from service.store.state import read_state
 
-USERS_AT_ONCE = 100
+USERS_AT_ONCE, ITEMS_AT_ONCE = 100, 500
 """Of one read: bounds how long other clients of Redis wait."""
 
 
@@ -65,10 +65,18 @@ class HistoryReader:
 
     def documents(self, users: list[str]) -> list[dict[str, Any]]:
         """Return the body of each user's document, empty where there is none."""
+        return self._bodies([self._namespace.user_document(user) for user in users])
+
+    def item_documents(self) -> Iterator[list[dict[str, Any]]]:
+        """Yield the body of each item's document in the order of their numbers, empty where there is none."""
+        for first in range(0, self.n_items, ITEMS_AT_ONCE):
+            numbers = range(first, min(first + ITEMS_AT_ONCE, self.n_items))
+            yield self._bodies([self._namespace.item_document(number) for number in numbers])
+
+    def _bodies(self, keys: list[str]) -> list[dict[str, Any]]:
         with store_errors():
-            packed = self._client.mget([self._namespace.user_document(user) for user in users])
-        found = cast("list[bytes | None]", packed)
-        return [{} if one is None else msgspec.json.decode(one) for one in found]
+            packed = cast("list[bytes | None]", self._client.mget(keys))
+        return [{} if one is None else msgspec.json.decode(one) for one in packed]
 
     def _page(
         self, keys: PartitionKeys, cut: int, deleted: dict[int, int], users: list[str]

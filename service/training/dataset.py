@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from core.batch.preferences import preference_rows
-from core.features import EncoderFit, FeatureEncoder
+from core.features import EncoderFit, FeatureEncoder, of_item
 from core.gate import FEWEST_USERS
 from core.interactions import Interactions
 from core.meaning import KindTable, meaning
@@ -72,6 +72,24 @@ class Described:
     """X (users, encoder.width)."""
     links: sp.csr_array
     """(users, users), weights."""
+    items: "DescribedItems | None" = None
+
+
+@dataclass(frozen=True)
+class DescribedItems:
+    """What the documents say of the items."""
+
+    encoder: FeatureEncoder
+    features: sp.csr_array
+    """(items, encoder.width)"""
+
+
+@dataclass(frozen=True)
+class Material:
+    """What a model is fitted to."""
+
+    pairs: Interactions
+    described: Described | None
 
 
 @dataclass(frozen=True)
@@ -88,12 +106,23 @@ class Dataset:
     sequences: list[int]
     """Last event of each partition that is in here."""
 
+    @property
+    def at_cut(self) -> Material:
+        """Return what was known at the cut."""
+        return Material(self.known, self.described)
+
+    @property
+    def now(self) -> Material:
+        """Return all that is known."""
+        return Material(self.whole, self.described)
+
 
 def read(
     reader: HistoryReader,
     reading: Reading,
     *,
     with_documents: bool,
+    with_items: bool = False,
     on_progress: Progress = lambda share: None,
 ) -> Dataset:
     """Read everything; a namespace without a positive gives an empty dataset."""
@@ -106,8 +135,9 @@ def read(
             encoder.add(body.get("features", {}) for body in reader.documents(page.users))
     on_progress(0.3)
     chosen = encoder.encoder() if with_documents else None
+    items = _described_items(reader) if with_items else None
     for cut in times.cuts():
-        building = _Building(reader, reading, cut, chosen)
+        building = _Building(reader, reading, cut, chosen, items)
         for page in reader.pages():
             building.add(page)
             on_progress(0.3 + 0.7 * min(building.n_users / max(n_users, 1), 1.0))
@@ -115,6 +145,16 @@ def read(
         if not cut.holds_out or data.judges.user_ix.size >= FEWEST_USERS:
             return data
     raise AssertionError("the last cut holds nothing out")
+
+
+def _described_items(reader: HistoryReader) -> DescribedItems:
+    fit = EncoderFit(np.random.default_rng(0))
+    for bodies in reader.item_documents():
+        fit.add(map(of_item, bodies))
+    encoder = fit.encoder()
+    parts = [encoder.transform([*map(of_item, bodies)]) for bodies in reader.item_documents()]
+    rows: Any = sp.vstack([*parts, encoder.transform([])], format="csr")
+    return DescribedItems(encoder, sp.csr_array(rows))
 
 
 class _Times:
@@ -166,9 +206,15 @@ class _Building:
     """The matrices, page by page."""
 
     def __init__(
-        self, reader: HistoryReader, reading: Reading, cut: Cut, encoder: FeatureEncoder | None
+        self,
+        reader: HistoryReader,
+        reading: Reading,
+        cut: Cut,
+        encoder: FeatureEncoder | None,
+        items: DescribedItems | None,
     ) -> None:
         self._reader, self._reading, self._cut, self._encoder = reader, reading, cut, encoder
+        self._items = items
         self.n_users = 0
         self._known: list[Interactions] = []
         self._whole: list[Interactions] = []
@@ -256,7 +302,7 @@ class _Building:
         ends = ix.astype(np.int64), other.astype(np.int64)
         links: sp.csr_array = sp.csr_array((weight.astype(np.float32), ends), shape=shape)
         features: Any = sp.vstack(self._features, format="csr")
-        return Described(self._encoder, sp.csr_array(features), links)
+        return Described(self._encoder, sp.csr_array(features), links, self._items)
 
 
 def stacked(parts: Sequence[Interactions], n_items: int) -> Interactions:

@@ -1,6 +1,7 @@
 """How good models are for the users who judge: all items ranked, users folded in from what was known at the cut."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -9,13 +10,17 @@ from core.batch.ocmf_users import StructuredUsers
 from core.batch.popularity import Popular
 from core.batch.ranker import rank
 from core.interactions import Interactions
+from core.kernels import scan
+from core.labels.items import LabelledItems
 from core.ranking_metrics import Hits
 from core.types import F32, F64, I32
-from service.training.dataset import Dataset
+from service.training.dataset import Dataset, Judges
 
 DEPTH = 20
 GATE_DEPTH = 10
 """The gate compares ndcg at this depth."""
+MOST_DESCRIBED = 4_000
+"""Judges of a model that scores all items anew for each kind of user."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class Verdict:
 
 
 def judged(dataset: Dataset, users: StructuredUsers) -> Verdict:
-    """Judge a model that may know fewer items than there are by now."""
+    """Judge a model with fold-in that may know fewer items than there are by now."""
     n_items = users.row.item_factors.shape[0]
     known = first_items(dataset.known.rows(dataset.judges.user_ix), n_items)
     vectors = users.row.vectors(known)
@@ -52,14 +57,52 @@ def judged_popular(dataset: Dataset) -> Verdict:
     return _verdict(dataset, ones, model.item_factors)
 
 
-def _verdict(dataset: Dataset, vectors: F32, item_factors: F32) -> Verdict:
+def judged_by_features(dataset: Dataset, model: LabelledItems) -> Verdict:
+    """Judge a model that knows nothing of users but their features."""
     judges = dataset.judges
-    if judges.user_ix.size == 0:
-        nothing = np.empty((0, DEPTH), np.bool_)
-        return Verdict(Hits(nothing, np.empty(0, np.int64)))
-    seen = first_items(judges.seen, item_factors.shape[0])
-    ids: I32 = rank(vectors, np.ascontiguousarray(item_factors), seen, DEPTH)[0]
-    return Verdict(ranking_metrics.hits(ids, judges.held))
+    ids = np.full((judges.user_ix.size, DEPTH), -1, np.int32)
+    if dataset.described is not None:
+        alike: dict[bytes, list[int]] = {}
+        features: Any = dataset.described.features[judges.user_ix]
+        for at in range(judges.user_ix.size):
+            row = slice(features.indptr[at], features.indptr[at + 1])
+            alike.setdefault(features.indices[row].tobytes(), []).append(at)
+        for group in alike.values():
+            [scores] = model.scores(features[group[:1]])
+            for at in group:
+                _select(scores, judges.seen, at, ids[at])
+    return verdict(dataset, ids)
+
+
+def described_judges(dataset: Dataset) -> Dataset:
+    """Return the dataset with those judges alone whose features are known, at most MOST_DESCRIBED."""
+    if dataset.described is None:
+        return dataset
+    judges = dataset.judges
+    known = np.diff(dataset.described.features.indptr)[judges.user_ix] > 0
+    at = np.flatnonzero(known)[:MOST_DESCRIBED]
+    kept = Judges(judges.user_ix[at], judges.seen.rows(at), judges.held.rows(at))
+    return replace(dataset, judges=kept)
+
+
+def verdict(dataset: Dataset, ids: I32) -> Verdict:
+    """Return what the judges say of these lists, (judges, DEPTH)."""
+    if dataset.judges.user_ix.size == 0:
+        return Verdict(Hits(np.empty((0, DEPTH), np.bool_), np.empty(0, np.int64)))
+    return Verdict(ranking_metrics.hits(ids, dataset.judges.held))
+
+
+def _select(scores: F32, seen: Interactions, at: int, ids: I32) -> None:
+    own = seen.item_ix[seen.ptr[at] : seen.ptr[at + 1]]
+    n = min(ids.size, scores.size)
+    scan.select(scores, own, np.empty(0, np.bool_), ids[:n], np.empty(n, np.float32))
+
+
+def _verdict(dataset: Dataset, vectors: F32, item_factors: F32) -> Verdict:
+    if dataset.judges.user_ix.size == 0:
+        return verdict(dataset, np.empty((0, DEPTH), np.int32))
+    seen = first_items(dataset.judges.seen, item_factors.shape[0])
+    return verdict(dataset, rank(vectors, np.ascontiguousarray(item_factors), seen, DEPTH)[0])
 
 
 def first_items(pairs: Interactions, n_items: int) -> Interactions:

@@ -1,7 +1,7 @@
 """What can be trained: the models by name, their settings, how they are searched and fitted.
 
-A recipe turns pairs into ``StructuredUsers``: item factors and what makes a user's vector, as serving has it. The api
-checks orders with ``checked``; everything else runs in the trainer.
+A recipe turns what was read into a model, has it judged as it would serve, and makes a snapshot of it. The api checks
+orders with ``checked``; everything else runs in the trainer.
 """
 
 import math
@@ -20,8 +20,12 @@ from core.batch.ocmf_users import StructuredUsers, users_of
 from core.batch.search import Budget
 from core.errors import ConfigError
 from core.interactions import Interactions
+from core.snapshot import Snapshot, of_users
+from core.snapshot import users_of as structured_users
 from service.errors import InvalidTraining
-from service.training.dataset import Described
+from service.training.dataset import Dataset, Described, Material
+from service.training.judge import Verdict, judged
+from service.training.label_recipe import About, LabelRecipe
 
 MOST_FACTORS = 2_048
 FEWEST_TO_SEARCH = 10
@@ -43,6 +47,10 @@ class Recipe(Protocol[ConfigT]):
         """Return whether it learns from features and links of users."""
 
     @property
+    def with_items(self) -> bool:
+        """Return whether it learns from features of items."""
+
+    @property
     def settings(self) -> tuple[str, ...]:
         """Return the names of what can be set."""
 
@@ -51,8 +59,7 @@ class Recipe(Protocol[ConfigT]):
 
     def search(
         self,
-        pairs: Interactions,
-        described: Described | None,
+        material: Material,
         given: Mapping[str, Any],
         budget: Budget,
         on_share: OnShare,
@@ -61,17 +68,49 @@ class Recipe(Protocol[ConfigT]):
 
     def fit(
         self,
-        pairs: Interactions,
-        described: Described | None,
+        material: Material,
         config: ConfigT,
         *,
-        previous: StructuredUsers | None = None,
-    ) -> StructuredUsers:
-        """Return the fitted model; ``previous``: the same settings fitted to a part of the pairs."""
+        previous: Any = None,
+    ) -> Any:
+        """Return the fitted model; ``previous``: the same settings fitted to a part of the material."""
+
+    def judges(self, data: Dataset) -> Dataset:
+        """Return the dataset with the judges whom such a model is for."""
+
+    def judged(self, data: Dataset, model: Any) -> Verdict:
+        """Return what the judges say of a model."""
+
+    def snapshot(self, name: str, model: Any, described: Described | None, more: About) -> Snapshot:
+        """Return a model as the registry keeps it."""
+
+    def restored(self, snapshot: Snapshot) -> Any:
+        """Return the model of a snapshot."""
+
+
+class FoldedIn:
+    """What recipes of models with fold-in have in common."""
+
+    with_items = False
+
+    def judges(self, data: Dataset) -> Dataset:
+        return data
+
+    def judged(self, data: Dataset, model: StructuredUsers) -> Verdict:
+        return judged(data, model)
+
+    def snapshot(
+        self, name: str, model: StructuredUsers, described: Described | None, more: About
+    ) -> Snapshot:
+        known = None if model.weights is None or described is None else described.encoder
+        return of_users(name, model, encoder=known, **more)
+
+    def restored(self, snapshot: Snapshot) -> StructuredUsers:
+        return structured_users(snapshot)
 
 
 @dataclass(frozen=True)
-class FbgdRecipe:
+class FbgdRecipe(FoldedIn):
     """Matrix factorisation on all pairs."""
 
     strategy = "fbgd"
@@ -83,34 +122,32 @@ class FbgdRecipe:
 
     def search(
         self,
-        pairs: Interactions,
-        described: Described | None,
+        material: Material,
         given: Mapping[str, Any],
         budget: Budget,
         on_share: OnShare,
     ) -> FbgdConfig:
-        fixed = frozenset(given)
+        fixed, pairs = frozenset(given), material.pairs
         return fbgd_search.search(
             pairs, self.config(given), _usable(pairs, budget), fixed=fixed, on_trial=on_share
         )
 
     def fit(
         self,
-        pairs: Interactions,
-        described: Described | None,
+        material: Material,
         config: FbgdConfig,
         *,
         previous: StructuredUsers | None = None,
     ) -> StructuredUsers:
         if previous is not None:
             # one epoch brings a model up to date with a few new events
-            warm = Fbgd(replace(config, epochs=1)).fit(pairs, previous=previous.row)
+            warm = Fbgd(replace(config, epochs=1)).fit(material.pairs, previous=previous.row)
             return StructuredUsers(warm.fitted)
-        return StructuredUsers(Fbgd(config).fit(pairs).fitted)
+        return StructuredUsers(Fbgd(config).fit(material.pairs).fitted)
 
 
 @dataclass(frozen=True)
-class OcmfRecipe:
+class OcmfRecipe(FoldedIn):
     """One-class matrix factorisation; it answers users it has never seen by the features of their documents."""
 
     base: OcmfConfig
@@ -129,30 +166,29 @@ class OcmfRecipe:
 
     def search(
         self,
-        pairs: Interactions,
-        described: Described | None,
+        material: Material,
         given: Mapping[str, Any],
         budget: Budget,
         on_share: OnShare,
     ) -> OcmfConfig:
         return ocmf_search.search(
-            pairs,
+            material.pairs,
             self.config(given),
-            _usable(pairs, budget),
+            _usable(material.pairs, budget),
             # serving knows a user's links by nothing but the item factors: a graph only if it is asked for
-            similar=_similar(described) if "graph" in given else None,
+            similar=_similar(material.described) if "graph" in given else None,
             fixed=frozenset(given) | self.fixed,
             on_trial=on_share,
         )
 
     def fit(
         self,
-        pairs: Interactions,
-        described: Described | None,
+        material: Material,
         config: OcmfConfig,
         *,
         previous: StructuredUsers | None = None,
     ) -> StructuredUsers:
+        pairs, described = material.pairs, material.described
         model = Ocmf(config).fit(pairs, graph=_similar(described) if config.graph else None)
         users = users_of(model)
         if described is None or described.encoder.width == 0:
@@ -167,6 +203,7 @@ RECIPES: dict[str, Recipe[Any]] = {
     "ocmf-lr-wsq": OcmfRecipe(OcmfConfig(loss="logistic")),
     "ocmf-sq-wsq": OcmfRecipe(OcmfConfig(loss="square")),
     "ocmf-sq-sq": OcmfRecipe(OcmfConfig(loss="square", weight=1.0), frozenset({"weight"})),
+    "exmlds": LabelRecipe(),
 }
 
 

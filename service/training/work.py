@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from core.batch.ocmf_users import StructuredUsers
 from core.batch.search import Budget
 from core.errors import CoreError
 from core.gate import FEWEST_USERS, Decision, decide
-from core.snapshot import Snapshot, mapped, of_users, users_of
+from core.snapshot import Snapshot, mapped
 from service.errors import ServiceError, VersionConflict
 from service.kinds import kind_table
 from service.settings import Settings
@@ -32,7 +31,7 @@ from service.store.registry import ModelRecord, Registry
 from service.telemetry import logger
 from service.training import dataset as datasets
 from service.training.dataset import Dataset, Reading
-from service.training.judge import Verdict, judged, judged_popular
+from service.training.judge import Verdict, judged_popular
 from service.training.recipes import Recipe, checked
 
 STAGES = {
@@ -105,7 +104,7 @@ class Contender:
     """A fitted model and what the judges say of it."""
 
     model: str
-    users: StructuredUsers
+    fitted: Any
     config: Any
     """None: it was judged as it serves."""
     verdict: Verdict
@@ -131,11 +130,11 @@ class Training:
         """Go through all stages."""
         stage = self._reporter.stage
         with stage("reading"):
-            data = self._read()
+            data = self._recipe.judges(self._read())
         with stage("searching"):
             config = self._search(data)
         with stage("fitting"):
-            fitted = self._recipe.fit(data.known, data.described, config)
+            fitted = self._recipe.fit(data.at_cut, config)
         with stage("judging"):
             candidate, metrics, decision = self._judge(data, fitted, config)
         with stage("refining", metrics=metrics, decision=decision):
@@ -165,6 +164,7 @@ class Training:
             HistoryReader(self._client, self._namespace),
             Reading(kind_table(self._settings), scale.low, scale.high),
             with_documents=self._recipe.with_documents,
+            with_items=self._recipe.with_items,
             on_progress=self._reporter.share,
         )
         whole = data.whole
@@ -178,14 +178,15 @@ class Training:
     def _search(self, data: Dataset) -> Any:
         budget = Budget(perf_counter, self._record.budget_s)
         return self._recipe.search(
-            data.known, data.described, self._record.parameters, budget, self._reporter.share
+            data.at_cut, self._record.parameters, budget, self._reporter.share
         )
 
     def _judge(
-        self, data: Dataset, fitted: StructuredUsers, config: Any
+        self, data: Dataset, fitted: Any, config: Any
     ) -> tuple[Contender, dict[str, Any], dict[str, Any]]:
         """Return the candidate, what the judges say of it and of others, and the gate's decision."""
-        candidate = Contender(self._record.model, fitted, config, judged(data, fitted))
+        verdict = self._recipe.judged(data, fitted)
+        candidate = Contender(self._record.model, fitted, config, verdict)
         self._reporter.share(0.3)
         version = self._registry.active().get(self._recipe.strategy)
         rival = None if version is None else self._rival(data, version, candidate)
@@ -208,17 +209,17 @@ class Training:
     def _rival(self, data: Dataset, version: str, candidate: Contender) -> Contender:
         """Return what serves, or its settings fitted up to the cut if it has seen what is held out."""
         record = self._registry.record(version)
+        recipe = checked(record.model, {})
         if record.cuts.get("trained_until_ms", data.cut.newest_ms) <= data.cut.at_ms:
             manifest, chunks = self._registry.manifest(version), self._registry.chunks(version)
-            users = users_of(mapped(manifest, b"".join(chunks)))
-            return Contender(record.model, users, None, judged(data, users))
-        recipe = checked(record.model, {})
+            served = recipe.restored(mapped(manifest, b"".join(chunks)))
+            return Contender(record.model, served, None, recipe.judged(data, served))
         known = {n: v for n, v in record.parameters.items() if n in recipe.settings}
         config = recipe.config(known)
         if record.model == self._record.model and config == candidate.config:
             return candidate
-        users = recipe.fit(data.known, data.described, config)
-        return Contender(record.model, users, config, judged(data, users))
+        refitted = recipe.fit(data.at_cut, config)
+        return Contender(record.model, refitted, config, recipe.judged(data, refitted))
 
     def _would_rather_keep(self, rival: Contender, candidate: Contender) -> bool:
         """Whether the settings that serve beat those that the search found, and nobody asked for others."""
@@ -243,35 +244,34 @@ class Training:
             "difference": None if decision.difference is None else asdict(decision.difference),
         }
 
-    def _refined(self, data: Dataset, candidate: Contender) -> StructuredUsers:
+    def _refined(self, data: Dataset, candidate: Contender) -> Any:
         """Continue the candidate on all events."""
         if not data.cut.holds_out:
-            return candidate.users
-        return self._recipe.fit(
-            data.whole, data.described, candidate.config, previous=candidate.users
-        )
+            return candidate.fitted
+        return self._recipe.fit(data.now, candidate.config, previous=candidate.fitted)
 
     def _snapshot(
         self,
         data: Dataset,
-        users: StructuredUsers,
+        fitted: Any,
         candidate: Contender,
         metrics: Mapping[str, Any],
     ) -> Snapshot:
         through = {str(p): sequence for p, sequence in enumerate(data.sequences)}
-        described = None if users.weights is None else data.described
-        return of_users(
+        return self._recipe.snapshot(
             self._record.model,
-            users,
-            settings={name: getattr(candidate.config, name) for name in self._recipe.settings},
-            metrics={name: value for name, value in metrics.items() if isinstance(value, float)},
-            cuts={
-                "trained_through": through,
-                "judged_through": through,
-                "trained_until_ms": data.cut.newest_ms,
-                "held_out_after_ms": data.cut.at_ms,
+            fitted,
+            data.described,
+            {
+                "settings": {n: getattr(candidate.config, n) for n in self._recipe.settings},
+                "metrics": {n: value for n, value in metrics.items() if isinstance(value, float)},
+                "cuts": {
+                    "trained_through": through,
+                    "judged_through": through,
+                    "trained_until_ms": data.cut.newest_ms,
+                    "held_out_after_ms": data.cut.at_ms,
+                },
             },
-            encoder=None if described is None else described.encoder,
         )
 
     def _published(self, snapshot: Snapshot, decision: Mapping[str, Any]) -> ModelRecord:

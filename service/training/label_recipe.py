@@ -1,0 +1,82 @@
+"""Items as labels of users: the recipe of the model that knows people by their features alone."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypedDict
+
+from core.batch.search import Budget
+from core.errors import DataError
+from core.features import FeatureEncoder
+from core.interactions import Interactions
+from core.labels.items import ItemsConfig, LabelledItems, fit_items, names, search_items
+from core.labels.snapshot import items_of, of_items
+from core.snapshot import Snapshot
+from service.training.dataset import Dataset, Described, Material
+from service.training.judge import Verdict, described_judges, judged_by_features
+
+
+class About(TypedDict):
+    """What a snapshot says of a model besides its arrays."""
+
+    settings: Mapping[str, Any]
+    metrics: Mapping[str, float]
+    cuts: Mapping[str, Any]
+
+
+class LabelRecipe:
+    """Label embeddings; it is judged, as it serves, by features alone."""
+
+    strategy = "exmlds"
+    with_documents = True
+    with_items = True
+    settings = names()
+
+    def config(self, given: Mapping[str, Any]) -> ItemsConfig:
+        return replace(ItemsConfig(), **given)
+
+    def search(
+        self,
+        material: Material,
+        given: Mapping[str, Any],
+        budget: Budget,
+        on_share: Callable[[float], None],
+    ) -> ItemsConfig:
+        described, liked = _users(material)
+        base, fixed = self.config(given), frozenset(given)
+        return search_items(described.features, liked, base, budget, fixed=fixed, on_share=on_share)
+
+    def fit(
+        self, material: Material, config: ItemsConfig, *, previous: LabelledItems | None = None
+    ) -> LabelledItems:
+        described, liked = _users(material)
+        items = None if described.items is None else described.items.features
+        return fit_items(described.features, liked, config, items)
+
+    def judges(self, data: Dataset) -> Dataset:
+        return described_judges(data)
+
+    def judged(self, data: Dataset, model: LabelledItems) -> Verdict:
+        return judged_by_features(data, model)
+
+    def snapshot(
+        self, name: str, model: LabelledItems, described: Described | None, more: About
+    ) -> Snapshot:
+        users = items = FeatureEncoder()
+        if described is not None:
+            users = described.encoder
+            items = items if described.items is None else described.items.encoder
+        return of_items(name, model, encoder=users, item_encoder=items, **more)
+
+    def restored(self, snapshot: Snapshot) -> LabelledItems:
+        return items_of(snapshot)
+
+
+def _users(material: Material) -> tuple[Described, Interactions]:
+    """Return what is known of users and what they like; DataError if nobody is described."""
+    described, pairs = material.described, material.pairs
+    if described is None or described.features.nnz == 0:
+        raise DataError(
+            "no user with a history has features that others share: put them into the users' documents "
+            "(PUT /v1/users/{id}), then retrain"
+        )
+    return described, pairs if pairs.target is None else pairs.keep(pairs.target > 0)

@@ -1,0 +1,54 @@
+"""Models that know users and items by what their documents say, from the order to what serves."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.labels.snapshot import encoders_of, items_of
+from core.snapshot import mapped
+from service.store.keys import NamespaceKeys
+from tests.flows.test_retraining import shop
+from tests.histories import world
+
+pytestmark = pytest.mark.flow
+
+
+def describe(client: Any, namespace: str, *, users: int = 300, items: int = 80) -> None:
+    """Tell each user's taste, and the shelf of each item."""
+    keys = NamespaceKeys(namespace)
+    for n in range(users):
+        body = {"version": 1, "features": {"taste": f"t{n % 4}"}, "links": []}
+        client.set(keys.user_document(f"u{n:04d}"), json.dumps(body))
+    for n in range(items):
+        body = {"version": 1, "categories": [f"shelf {n % 4}"], "features": {}}
+        client.set(keys.item_document(n), json.dumps(body))
+
+
+def test_items_become_labels_of_users(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world(), partitions=2) as here:
+        describe(here.client, namespace)
+        job = here.trained(model="exmlds", budget_s=1.0)
+        assert job.status == "succeeded", job.error
+        assert here.serving == {"exmlds": job.version}
+        assert job.metrics["ndcg@10"] > 1.5 * job.metrics["popular"]["ndcg@10"]
+        manifest, chunks = here.registry.manifest(job.version), here.registry.chunks(job.version)
+        snapshot = mapped(manifest, b"".join(chunks))
+        model, (users, items) = items_of(snapshot), encoders_of(snapshot)
+        tastes = users.transform([{"taste": f"t{n}"} for n in range(4)])
+        best = np.argsort(-model.scores(tastes), axis=1)[:, :5]
+        assert (best % 4 == np.arange(4)[:, None]).mean() > 0.8
+        [shelf] = model.factors_of(items.transform([{"categories": ["shelf 2"]}]))
+        assert np.argmax(model.audience(shelf, tastes)[0]) == 2
+        again = here.trained(model="exmlds", **job.parameters)
+        assert again.decision["outcome"] == "promoted"
+        worse = here.trained(model="exmlds", factors=1, blend=0.0, neighbours=1_000_000)
+        assert worse.decision["outcome"] == "refused"
+
+
+def test_without_features_the_order_fails_and_says_what_to_do(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world(users=30)) as here:
+        job = here.trained(model="exmlds")
+        assert job.status == "failed"
+        assert "PUT /v1/users/{id}" in str(job.error)
