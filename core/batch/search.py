@@ -24,6 +24,8 @@ PRICE = 0.5
 """Exponent of a trial's seconds in the choice of the next."""
 LARGEST_TRIAL = 0.12
 """Share of the budget that one trial may cost."""
+SLOW = 0.8
+"""Share of the trials that are faster, for their size, than what must end in time."""
 LEAP = 4
 """Every so many trials the best settings are tried at the next size."""
 
@@ -141,12 +143,13 @@ class Search:
         self, first: Sequence[dict[str, Any]], left: float, seconds: float
     ) -> dict[str, Any] | None:
         if len(self.trials) < len(first):
-            return dict(first[len(self.trials)])
-        if (leap := self._leap(min(left, LARGEST_TRIAL * seconds))) is not None:
+            known = dict(first[len(self.trials)])
+            return known if not self.trials or self._fits([known], left, np.inf)[0] else None
+        if (leap := self._leap(left, seconds)) is not None:
             return leap
         settings: list[dict[str, Any]] = self._candidates()
         costs = self._seconds(settings)
-        affordable = np.flatnonzero(costs < min(left, LARGEST_TRIAL * seconds))
+        affordable = np.flatnonzero(self._fits(settings, left, seconds))
         if affordable.size == 0:
             return None
         mean, spread = self._believed().predict(self._points([settings[at] for at in affordable]))
@@ -154,7 +157,7 @@ class Search:
         chosen = affordable[int(np.argmax(gain / costs[affordable] ** PRICE))]
         return settings[int(chosen)]
 
-    def _leap(self, affordable: float) -> dict[str, Any] | None:
+    def _leap(self, left: float, seconds: float) -> dict[str, Any] | None:
         """Return the best settings so far at the next size, if that is due, affordable and new."""
         if len(self.trials) % LEAP:
             return None
@@ -162,7 +165,16 @@ class Search:
         settings = self._larger(best.settings)
         if settings is None or any(trial.settings == settings for trial in self.trials):
             return None
-        return settings if float(self._seconds([settings])[0]) < affordable else None
+        return settings if self._fits([settings], left, seconds)[0] else None
+
+    def _fits(
+        self, settings: Sequence[dict[str, Any]], left: float, seconds: float
+    ) -> "np.typing.NDArray[np.bool_]":
+        """Tell which trials are not too large, and end in time even if they are among the slow ones."""
+        costs, rates = self._seconds(settings), self._rates()
+        slow = costs * (np.quantile(rates, SLOW) / np.median(rates))
+        fits: np.typing.NDArray[np.bool_] = (slow < left) & (costs < LARGEST_TRIAL * seconds)
+        return fits
 
     def _believed(self) -> Surrogate:
         """Learn from all trials."""
@@ -197,9 +209,13 @@ class Search:
 
     def _seconds(self, settings: Sequence[dict[str, Any]]) -> F64:
         """Return what trials will take, by those that were made."""
-        rate = np.median([trial.seconds / self._work(trial.settings) for trial in self.trials])
-        seconds: F64 = rate * np.array([self._work(one) for one in settings]) + 1e-6
+        work = np.array([self._work(one) for one in settings])
+        seconds: F64 = np.median(self._rates()) * work + 1e-6
         return seconds
+
+    def _rates(self) -> F64:
+        """Return the seconds that each trial took for a unit of work."""
+        return np.array([trial.seconds / self._work(trial.settings) for trial in self.trials])
 
     def best(self) -> Trial:
         """Return the trial in the middle of the best region, by what was learned.

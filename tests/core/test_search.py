@@ -76,6 +76,18 @@ def test_trials_that_cost_too_much_are_not_made():
     assert now[0] < 1000.0
 
 
+def test_the_first_trials_keep_to_the_budget_too():
+    now = [0.0]
+
+    def slow(settings, best):
+        now[0] += 6.0
+        return Outcome(1.0, {})
+
+    search = Search(AXES, slow, lambda settings: 1.0, np.random.default_rng(0))
+    search.run([{"rate": 1.0, "share": 0.5}] * 9, Budget(lambda: now[0], 20.0), most=100)
+    assert now[0] == 18.0
+
+
 def test_the_same_seed_finds_the_same():
     found = []
     for _ in range(2):
