@@ -136,10 +136,11 @@ class FoldIn:
 
     def vector(self, asker: Asker) -> F32:
         """Return the asker's vector (g,)."""
-        vector = asker.vectors.get(self.version)
+        described = asker.described.get(self.version)
+        # the one that is kept was made of the history alone
+        vector = asker.vectors.get(self.version) if described is None else None
         if vector is None:
             own = asker.preferences.within(self.n_items)
-            described = asker.described.get(self.version)
             vector = self.users.vector(own.item_ix, own.weight, own.target, described=described)
             if described is None:
                 asker.made[self.version] = vector

@@ -441,3 +441,8 @@ def test_a_cold_user_is_known_by_features(shop: Api, redis_url: str) -> None:
     assert (unknown["strategy"], unknown["reason"] is None) == ("popular", False)
     personal = get(shop, RECOMMENDATIONS, model="ocmf")
     assert personal["strategy"] == "ocmf"
+    # a vector that was kept meanwhile does not stand in the way of features that come later
+    told = post(shop, "/v1/recommendations", user="ada", model="ocmf", features={"country": "NO"})
+    assert told["items"] != personal["items"]
+    shop("PUT", "/v1/users/ada", json={"features": {"country": "NO"}})
+    assert get(shop, RECOMMENDATIONS, model="ocmf")["items"] == told["items"]
