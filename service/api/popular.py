@@ -10,7 +10,15 @@ from service.api.documentation import answers
 from service.api.routing import QueryRoute, runtime_of
 from service.api.slate_answers import response, slate_of
 from service.api.slate_cursors import place
-from service.api.slate_requests import Query, checked_ids, list_name, names, parameters, read_query
+from service.api.slate_requests import (
+    Query,
+    checked_ids,
+    field_names,
+    list_name,
+    names,
+    parameters,
+    read_query,
+)
 from service.serving.recommender import Asked
 from service.serving.slates import Wanted
 
@@ -46,4 +54,4 @@ async def _list(request: Request, strategy: Literal["popular", "trending"]) -> R
         after=place(of, query),
     )
     answer = await runtime.recommender.recommend(asked)
-    return response(await slate_of(runtime, answer, None, of, names(query.fields)))
+    return response(await slate_of(runtime, answer, None, of, field_names(query.fields)))

@@ -19,6 +19,7 @@ from service.api.slate_requests import (
     RecommendationBody,
     RecommendationQuery,
     checked_ids,
+    field_names,
     list_name,
     names,
     parameters,
@@ -65,7 +66,7 @@ async def get_recommendations(request: Request) -> Response:
         filter=query.filter,
         after=place(of, query),
     )
-    return await _answer(request, asked, of, query, names(query.fields))
+    return await _answer(request, asked, of, query, field_names(query.fields))
 
 
 @router.post(

@@ -11,6 +11,7 @@ from service.api.slate_cursors import place
 from service.api.slate_requests import (
     SimilarQuery,
     checked_ids,
+    field_names,
     list_name,
     names,
     parameters,
@@ -48,4 +49,4 @@ async def get_similar_items(request: Request) -> Response:
         after=place(of, query),
     )
     answer = await runtime.recommender.similar(item, asked)
-    return response(await slate_of(runtime, answer, None, of, names(query.fields)))
+    return response(await slate_of(runtime, answer, None, of, field_names(query.fields)))

@@ -195,6 +195,14 @@ def names(text: str) -> list[str]:
     return text.split(",") if text else []
 
 
+def field_names(text: str) -> list[str]:
+    """Return the names of what to add of each item; RequestValidationError if there are too many."""
+    found = names(text)
+    if len(found) > MAX_FIELDS:
+        refuse("query", "fields", f"name at most {MAX_FIELDS}")
+    return found
+
+
 def checked_ids(field: str, ids: Sequence[str]) -> Sequence[str]:
     """Return the ids; InvalidId for one that is none."""
     for one in ids:

@@ -302,6 +302,7 @@ def test_ids_are_those_of_the_path(shop: Api) -> None:
         ({"exclude": "a,,b"}, "invalid_id"),
         ({"min_sequence": "yesterday"}, "invalid_sequence"),
         ({"cursor": "never given"}, "invalid_cursor"),
+        ({"fields": ",".join(["year"] * 21)}, "invalid_request"),
     ],
 )
 def test_what_cannot_be_answered_is_a_problem(
