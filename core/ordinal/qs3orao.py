@@ -4,7 +4,7 @@ The least of the pairwise risk over functions of the Gaussian kernel, in random 
 seed. For fixed features the risk is quadratic: the default solves it, ``solver="stochastic"`` takes the paper's steps.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -53,7 +53,7 @@ class OrdinalConfig:
 class OrdinalModel:
     """A fitted score and how levels are read off it.
 
-    Equation   f(x) = weights' [cos(W' z), sin(W' z)],  z = (x - low) / range, 0 where nothing varies
+    Equation   f(x) = weights' [cos(W' z), sin(W' z)] - offset,  z = (x - low) / range, 0 where nothing varies
     Symbols    low, inverse_range, widths (d,) f64 · weights (2 blocks block,) f32, all cosines first · W regenerated
     """
 
@@ -61,6 +61,8 @@ class OrdinalModel:
     inverse_range: F64
     widths: F64
     weights: F32
+    offset: float
+    """Makes f 0 on average over the labelled rows: the risk leaves that open."""
     block: int
     seed: int
     levels: Levels
@@ -83,7 +85,7 @@ class OrdinalModel:
         for start in range(0, len(x), ROWS):
             part = slice(start, start + ROWS)
             found[part] = waves(self._scaled(x[part]), self.frequencies) @ self.weights
-        return found
+        return found - self.offset
 
     def level(self, x: F64) -> I64:
         """Return the level of each row, (n,) i64 from 1."""
@@ -113,11 +115,12 @@ def fit(x: F64, level: I64, levels: int, config: OrdinalConfig | None = None) ->
     known = group > 0
     found = search(z[known], group[known], z[~known], config.seed, config.gammas)
     weights = _solve(z.astype(np.float32), group, levels, found, config)
-    return OrdinalModel(
+    model = OrdinalModel(
         low,
         inverse,
         found.widths,
         weights.astype(np.float32),
+        0.0,
         config.block,
         config.seed,
         levels_of(found.scores, found.level, levels),
@@ -125,6 +128,7 @@ def fit(x: F64, level: I64, levels: int, config: OrdinalConfig | None = None) ->
         found.gamma,
         found.auc,
     )
+    return replace(model, offset=float(model.scores(x[rows[known]]).mean()))
 
 
 def _solve(z: F32, group: I64, levels: int, found: Found, config: OrdinalConfig) -> F64:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.ordinal.closed_form import in_rows
 from core.ordinal.judge import mean_auc
@@ -72,7 +73,9 @@ class Fold:
         inner, outer = kernel_of(x, x, widths), kernel_of(self.held, x, widths)
         counts = np.bincount(group, minlength=self.levels + 1)
         for one in trials:
-            yield outer @ in_rows(inner, group, pairing(counts, one.gamma), one.reg)
+            weights = in_rows(inner, group, pairing(counts, one.gamma), one.reg)
+            # the risk leaves the level of a score open: each fold's would be another
+            yield outer @ weights - float((inner @ weights)[group > 0].mean())
 
 
 def search(
@@ -86,7 +89,8 @@ def search(
     chosen = rng.permutation(len(x))[:LABELLED]
     x, level = x[chosen], level[chosen]
     some = unlabelled[rng.permutation(len(unlabelled))[:UNLABELLED]]
-    folds = list(_folds(x, level, some))
+    # where every fold would have one level only there is nothing to choose by
+    folds = list(_folds(x, level, some)) or [_fold(x, level, some, np.zeros(len(x), dtype=bool))]
     kernels = [(width, False) for width in WIDTHS] + [(width, True) for width in SHARPER]
     tried = [_tried(folds, [Trial(*kernel, reg) for reg in REGS]) for kernel in kernels]
     best, auc = max((pair for pairs in tried for pair in pairs), key=lambda pair: pair[1])
@@ -108,13 +112,18 @@ def _folds(x: F64, level: I64, unlabelled: F64) -> Iterator[Fold]:
     part = np.empty(len(x), dtype=np.int64)
     part[np.argsort(level, kind="stable")] = np.arange(len(x)) % FOLDS
     for held in (part == number for number in range(FOLDS)):
-        inside, group = x[~held], level[~held]
-        if len(np.unique(group)) < 2 or not held.any():
-            continue
-        suggestion = find_widths(inside, group.astype(np.float64))
-        rest = np.concatenate([inside, unlabelled])
-        groups = np.concatenate([group, np.zeros(len(unlabelled), dtype=np.int64)])
-        yield Fold(rest, groups, int(level.max()), x[held], level[held], suggestion)
+        if len(np.unique(level[~held])) > 1 and held.any():
+            yield _fold(x, level, unlabelled, held)
+
+
+def _fold(x: F64, level: I64, unlabelled: F64, held: NDArray[np.bool_]) -> Fold:
+    """Return the fold with these rows held out; none: all of them are judged by what they taught."""
+    inside, group = x[~held], level[~held]
+    judged = held if held.any() else ~held
+    rest = np.concatenate([inside, unlabelled])
+    groups = np.concatenate([group, np.zeros(len(unlabelled), dtype=np.int64)])
+    suggestion = find_widths(inside, group.astype(np.float64))
+    return Fold(rest, groups, int(level.max()), x[judged], level[judged], suggestion)
 
 
 def _tried(folds: Sequence[Fold], trials: Sequence[Trial]) -> list[tuple[Trial, float]]:

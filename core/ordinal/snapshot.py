@@ -10,7 +10,7 @@ from core.snapshot import Snapshot
 
 MODEL = "qs3orao"
 _ARRAYS = ("low", "inverse_range", "widths", "weights")
-_NUMBERS = ("block", "seed", "reg", "gamma", "auc")
+_NUMBERS = ("offset", "block", "seed", "reg", "gamma", "auc")
 
 
 def of_model(

@@ -59,8 +59,8 @@ class Levels:
 
     def level(self, scores: F64) -> I64:
         """Return the level of each score, (n,) i64 in 1 .. levels."""
-        level: I64 = 1 + np.searchsorted(self.thresholds, scores, side="left").astype(np.int64)
-        return level
+        passed = np.searchsorted(self.thresholds, scores, side="left")
+        return passed.astype(np.int64) + 1
 
     def probabilities(self, scores: F64) -> F64:
         """Return P(level), (n, levels) f64; rows sum to 1."""
