@@ -121,6 +121,7 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
             view=view,
             catalogue=catalogue,
         )
+        stack.push_async_callback(recommender.close)
         yield ApiRuntime(
             settings=settings,
             namespace=namespace,

@@ -15,7 +15,7 @@ from service.api.auth import ROLES
 from service.api.feedback import Feedback, Written
 from service.api.problems import CODES, MEDIA_TYPE
 from service.api.schemas import BulkWritten, ItemLine
-from service.api.slate_answers import Slate
+from service.api.slate_answers import SimilarUsers, Slate
 from service.api.slate_requests import RankBody, RecommendationBody
 from service.api.upload import Uploaded
 
@@ -129,7 +129,7 @@ def document(app: FastAPI) -> None:
 def _document(app: FastAPI) -> Json:
     out = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
     _, schemas = msgspec.json.schema_components(
-        [Feedback, Written, Uploaded, Slate, RecommendationBody, RankBody],
+        [Feedback, Written, Uploaded, Slate, SimilarUsers, RecommendationBody, RankBody],
         ref_template="#/components/schemas/{name}",
     )
     _, lines = models_json_schema(

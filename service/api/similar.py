@@ -1,4 +1,4 @@
-"""Items like an item."""
+"""Items like an item, users like a user."""
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -6,10 +6,11 @@ from starlette.responses import Response
 
 from service.api.documentation import answers
 from service.api.routing import QueryRoute, runtime_of
-from service.api.slate_answers import response, slate_of
+from service.api.slate_answers import SimilarUser, SimilarUsers, response, slate_of
 from service.api.slate_cursors import place
 from service.api.slate_requests import (
     SimilarQuery,
+    SimilarUsersQuery,
     checked_ids,
     field_names,
     list_name,
@@ -18,7 +19,7 @@ from service.api.slate_requests import (
     path_parameter,
     read_query,
 )
-from service.ids import path_id
+from service.ids import path_id, sequence_token
 from service.serving.recommender import Asked
 from service.serving.slates import Wanted
 
@@ -50,3 +51,37 @@ async def get_similar_items(request: Request) -> Response:
     )
     answer = await runtime.recommender.similar(item, asked)
     return response(await slate_of(runtime, answer, None, of, field_names(query.fields)))
+
+
+@router.get(
+    "/v1/users/{user:id}/similar",  # noqa: FAST003 - a raw route reads its own path
+    summary="Find similar users",
+    openapi_extra={
+        "parameters": [path_parameter("user", "ada"), *parameters(SimilarUsersQuery)],
+        "responses": answers(
+            {200: "SimilarUsers"}, (), {200: "The users, the most similar first."}
+        ),
+    },
+)
+async def get_similar_users(request: Request) -> Response:
+    """Users whose history leads to a vector like this one's, among a sample of up to 20 000.
+
+    A user of whom no active model knows anything has none, with the `reason`. The first request after a new model may
+    take some seconds.
+    """
+    scope = request.scope
+    user = path_id("user", scope["path_params"]["user"])
+    query = read_query(scope["query_string"], SimilarUsersQuery)
+    found = await runtime_of(request).recommender.similar_users(user, query.k, query.model)
+    model, users, seen = found
+    return response(
+        SimilarUsers(
+            user,
+            [SimilarUser(name, score) for name, score in users],
+            model.version if model else None,
+            model.strategy if model else None,
+            sequence_token(model.trained_through) if model else None,
+            seen,
+            None if model else "no active model knows anything of this user yet",
+        )
+    )

@@ -54,7 +54,27 @@ class Slate(Struct):
     """Version of each model that ranked, by strategy."""
 
 
-def response(slate: Slate) -> Response:
+class SimilarUser(Struct):
+    """A user and the cosine of the two vectors."""
+
+    user: str
+    score: float
+
+
+class SimilarUsers(Struct):
+    """The most similar first."""
+
+    user: str
+    users: list[SimilarUser]
+    model_version: str | None
+    strategy: Strategy | None
+    trained_through: str | None
+    seen_through: str
+    reason: str | None
+    """Why there are none."""
+
+
+def response(slate: Slate | SimilarUsers) -> Response:
     """Return the HTTP answer."""
     return Response(_encode(slate), media_type="application/json")
 

@@ -72,6 +72,15 @@ class SimilarQuery(Query, frozen=True, kw_only=True):
     ] = None
 
 
+class SimilarUsersQuery(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """Users like a user."""
+
+    k: Annotated[int, Meta(ge=1, le=MAX_K, description="Most users of the answer.")] = 10
+    model: Annotated[
+        Strategy | None, Meta(description="Whose vectors are compared; left out: the best.")
+    ] = None
+
+
 class Ranking(Shape, frozen=True, kw_only=True):
     """A list for somebody."""
 

@@ -19,7 +19,8 @@ from service.rec_ids import Strategy
 from service.serving import rankers, slates
 from service.serving.catalogue_view import CatalogueView
 from service.serving.lineup import Lineups
-from service.serving.rankers import NOTHING, Asker, FoldIn, Pool
+from service.serving.neighbours import Neighbours
+from service.serving.rankers import NOTHING, Asker, FoldIn, Pool, Trained
 from service.serving.slates import Lineup, Slate, Wanted, similar, slate
 from service.serving.users import HistoryReading, Known, Users
 from service.store.catalogue import Catalogue
@@ -102,6 +103,7 @@ class Recommender:
         self._lineups, self._users, self._reading = lineups, users, reading
         self._numbers, self._changes = numbers, changes
         self._view, self._catalogue = view, catalogue
+        self._neighbours = Neighbours(users)
         self._warm = asyncio.Event()
 
     @property
@@ -123,12 +125,8 @@ class Recommender:
             wanted = replace(wanted, model=after.strategy)
         now = await self._known(asked)
         known = now if after is None else await self._as_of(asked, now, after.cut)
-        asker = Asker(
-            known.preferences,
-            known.vectors,
-            row=now.row,
-            described=await self._described(asked, lineup),
-        )
+        asker = Asker(known.preferences, known.vectors, row=now.row)
+        asker = replace(asker, described=await self._described(asked, asker, lineup))
         categories = self._view.current.categories
         made = await self._made(
             asked, now, lineup, lambda pool: slate(lineup, asker, pool, wanted, categories)
@@ -150,6 +148,23 @@ class Recommender:
             asked, NOBODY, lineup, lambda pool: similar(lineup, number, pool, asked.wanted)
         )
         return await self._answer(asked, made, NOBODY, 0)
+
+    async def similar_users(
+        self, user: str, k: int, model: Strategy | None
+    ) -> tuple[FoldIn | None, list[tuple[str, float]], str]:
+        """Return the model that compares, the users most like one, and what is seen of the user; None: it is cold."""
+        await self._warm.wait()
+        asked = Asked(Wanted(k, model=model), user=user)
+        known = await self._known(asked)
+        asker, seen = Asker(known.preferences, known.vectors), self._seen_through(asked, known)
+        for one in self._lineup(asked).models.values():
+            if isinstance(one, FoldIn) and model in {None, one.strategy} and one.knows(asker):
+                return one, await self._neighbours.nearest(one, user, asker, k), seen
+        return None, [], seen
+
+    async def close(self) -> None:
+        """Stop what goes on beside the requests."""
+        await self._neighbours.close()
 
     def _lineup(self, asked: Asked) -> Lineup:
         partition = None if asked.user is None else partition_of(asked.user, self._partitions)
@@ -201,9 +216,15 @@ class Recommender:
             return now
         return await self._users.as_of(asked.user, cut)
 
-    async def _described(self, asked: Asked, lineup: Lineup) -> dict[str, F32]:
-        """Return what each model that knows features makes of the asker's."""
-        models = [m for m in lineup.models.values() if isinstance(m, FoldIn) and m.knows_features]
+    async def _described(self, asked: Asked, asker: Asker, lineup: Lineup) -> dict[str, F32]:
+        """Return what each model that knows features makes of the asker's, if it would matter."""
+        models = [
+            model
+            for model in lineup.models.values()
+            if isinstance(model, Trained)
+            and model.knows_features
+            and (model.part(asker) >= slates.LEAST_WEIGHT or model.strategy == asked.wanted.model)
+        ]
         features = asked.features
         if models and features is None and asked.user is not None:
             [document] = await self._catalogue.users([asked.user])

@@ -23,6 +23,7 @@ from service.serving.rankers import (
     Pool,
     Ranked,
     Ranker,
+    Trained,
     blended,
     chosen,
 )
@@ -137,7 +138,7 @@ def similar(lineup: Lineup, item: int, pool: Pool, wanted: Wanted) -> Slate:
     """Return the items of the pool that are most like an item: who likes it likes them."""
     asked = lineup.models.values() if wanted.model is None else [lineup.models.get(wanted.model)]
     for ranker in asked:
-        if isinstance(ranker, FoldIn) and ranker.has(item):
+        if isinstance(ranker, Trained) and ranker.has(item):
             found = ranker.similar(item, pool, wanted.n)
             return _slate([ranker], _picks(*found, ranker.strategy), wanted, None)
     reason = "no active model knows this item: train one (POST /v1/retrain) once it has feedback"
@@ -158,6 +159,8 @@ def _rankers(
     own = {name: ranker for name, ranker in lineup.models.items() if ranker.knows(asker)}
     if model in own:
         return [own[model]], None
+    # one that knows little beside the others leaves; alone it is better than everybody's list
+    own = {n: one for n, one in own.items() if one.part(asker) >= LEAST_WEIGHT} or own
     reason = _reason(lineup, model, len(own))
     if not own:
         return [lineup.popular], reason
@@ -182,7 +185,7 @@ def _ranked(
         return _mixed(rankers, lineup.weights, asker, pool, n)
     [ranker] = rankers
     online = lineup.models.get("online")
-    if blend and online is not None and isinstance(ranker, FoldIn) and online.knows(asker):
+    if blend and online is not None and isinstance(ranker, Trained) and online.knows(asker):
         scores = blended(ranker.scores(asker), online.scores(asker), blend)
         return _picks(*chosen(scores, pool, n), ranker.strategy)
     return _picks(*ranker.best(asker, pool, n), ranker.strategy)
@@ -193,9 +196,10 @@ def _mixed(
 ) -> list[Pick]:
     """Combine the lists of the rankers that matter; each item names the one that speaks most for it."""
     # before anything was judged the trained models alone; later whoever is new is as good as the mean
-    first = {r.strategy: float(isinstance(r, FoldIn)) for r in rankers}
-    weights = {
-        r.strategy: judged.get(r.strategy, 1.0 / len(rankers)) if judged else first[r.strategy]
+    first = {r.strategy: float(isinstance(r, Trained)) for r in rankers}
+    weights: dict[str, float] = {
+        r.strategy: r.part(asker)
+        * (judged.get(r.strategy, 1.0 / len(rankers)) if judged else first[r.strategy])
         for r in rankers
     }
     heavy = [r for r in rankers if weights[r.strategy] >= LEAST_WEIGHT * max(weights.values())]
@@ -236,12 +240,12 @@ def _loudest(
 def _slate(
     rankers: Sequence[Ranker], picks: Sequence[Pick], wanted: Wanted, reason: str | None
 ) -> Slate:
-    versions: dict[str, str] = {r.strategy: r.version for r in rankers if isinstance(r, FoldIn)}
+    versions: dict[str, str] = {r.strategy: r.version for r in rankers if isinstance(r, Trained)}
     mixed = len(rankers) > 1
     through: dict[int, int] = {}
     for ranker in rankers:
         # of a mixture what all of its batch models have seen
-        if isinstance(ranker, FoldIn) or not versions:
+        if isinstance(ranker, Trained) or not versions:
             for partition, sequence in ranker.trained_through.items():
                 through[partition] = min(sequence, through.get(partition, sequence))
     return Slate(
@@ -286,7 +290,7 @@ def _varied(
 
 
 def _vectors_of(rankers: Sequence[Ranker]) -> F32 | None:
-    return next((r.item_factors for r in rankers if isinstance(r, FoldIn)), None)
+    return next((r.places for r in rankers if isinstance(r, Trained)), None)
 
 
 def _because(

@@ -6,7 +6,7 @@ for. Histories that are not here are read together: one round trip at a time for
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,6 +24,8 @@ from service.store.user_histories import USERS_READ, HistoryAnswer, UserHistorie
 
 OVERHEAD = 1_000
 """About how many bytes an entry takes besides its arrays."""
+SAMPLED_AT_ONCE = 16
+"""Users of a sample that are decoded in one turn of the loop: other requests go on in between."""
 VECTORS = 4
 """Vectors kept of one user: one for each model that serves."""
 
@@ -126,6 +128,12 @@ class Users:
         lane = self._lanes[partition_of(user, self._partitions)]
         return await lane.read_through(user, sequence)
 
+    async def sample(self, n: int) -> AsyncIterator[tuple[str, Known]]:
+        """Yield up to n users drawn at random from all partitions; none of them is kept for that."""
+        for lane in self._lanes:
+            async for found in lane.sample(n // self._partitions):
+                yield found
+
     def remember(self, user: str, known: Known, version: str, vector: F32) -> None:
         """Keep a vector for as long as the user's history stays what it is."""
         if len(known.vectors) >= VECTORS:
@@ -197,6 +205,13 @@ class _Lane:
     async def read_through(self, user: str, sequence: int) -> Known:
         [answer] = await self._reader.read([user])
         return self._reading.known(answer, sequence)
+
+    async def sample(self, n: int) -> AsyncIterator[tuple[str, Known]]:
+        users = await self._reader.sample(n)
+        for first in range(0, len(users), SAMPLED_AT_ONCE):
+            part = users[first : first + SAMPLED_AT_ONCE]
+            for user, answer in zip(part, await self._reader.read(part), strict=True):
+                yield user, self._reading.known(answer)
 
     def changed(self, user: str) -> None:
         read = self._reads.get(user)

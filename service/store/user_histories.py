@@ -1,8 +1,8 @@
 """Histories for serving: many users of a partition in one round trip, with how far the partition had learned."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import redis.asyncio
@@ -75,6 +75,14 @@ class UserHistories:
                 for history, trimmed, row in zip(*[iter(packed)] * 3, strict=True)
             ]
         raise NotReady("the online rows are being rebuilt: try again")
+
+    async def sample(self, n: int) -> list[str]:
+        """Return up to n users, drawn at random without repetition."""
+        with store_errors():
+            answer = await cast(
+                "Awaitable[list[bytes]]", self._client.zrandmember(self._keys.users, n)
+            )
+        return [user.decode() for user in answer]
 
     async def _read(self, users: Sequence[str], *, with_deletions: bool) -> list[Any]:
         keys = self._keys

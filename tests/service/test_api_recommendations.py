@@ -447,3 +447,25 @@ def test_a_cold_user_is_known_by_features(shop: Api, redis_url: str) -> None:
     assert told["items"] != personal["items"]
     shop("PUT", "/v1/users/ada", json={"features": {"country": "NO"}})
     assert get(shop, RECOMMENDATIONS, model="ocmf")["items"] == told["items"]
+
+
+def test_similar_users_are_those_of_like_vectors(shop: Api, redis_url: str) -> None:
+    path = "/v1/users/ada/similar"
+    none = get(shop, path)
+    assert (none["users"], none["strategy"]) == ([], None)
+    assert none["reason"] is not None
+    version = activate(shop, redis_url)
+    shop.rate("twin", "i3", 5)
+    shop.rate("twin", "i5", 5)
+    get(shop, RECOMMENDATIONS, min_sequence=shop.rate("twin", "i7", 1))
+    found = get(shop, path, k=3)
+    assert (found["model_version"], found["reason"]) == (version, None)
+    assert found["users"][0]["user"] == "twin"
+    assert found["users"][0]["score"] == pytest.approx(1.0, abs=1e-5)
+    scores = [entry["score"] for entry in found["users"]]
+    assert scores == sorted(scores, reverse=True)
+    assert len(scores) == 3
+    cold = get(shop, "/v1/users/nobody/similar")
+    assert cold["users"] == []
+    second = activate(shop, redis_url, seed=1)
+    assert get(shop, path)["model_version"] == second
