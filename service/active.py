@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from core.errors import CoreError
+from core.labels.snapshot import items_of
 from core.snapshot import Snapshot, users_of
 from service.errors import ServiceError, StoreUnavailable
 from service.store.registry import ModelRecord, Registry
@@ -125,8 +126,10 @@ class ActiveModels:
     def _load(self, version: str) -> ActiveModel:
         record = self._registry.record(version)
         model = ActiveModel(record, self._files.open(self._registry, version))
-        if "row" in model.snapshot.parameters:
-            # before it serves: a first answer compiles the kernels for read-only arrays, or finds that it fails
+        # before it serves: a first answer compiles the kernels for read-only arrays, or finds that it fails
+        if "space" in model.snapshot.parameters:
+            items_of(model.snapshot)
+        elif "row" in model.snapshot.parameters:
             users_of(model.snapshot).vector(np.empty(0, np.int32))
         return model
 

@@ -7,14 +7,16 @@ from dataclasses import replace
 from typing import cast
 
 from core.features import FeatureEncoder
+from core.labels.snapshot import encoders_of, items_of
 from core.snapshot import users_of
 from service.active import ActiveModel, ActiveModels, ActiveSet
 from service.errors import ServiceError
 from service.rec_ids import STRATEGIES, Strategy
+from service.serving.label_ranker import Labelled
 from service.serving.mixing import Mixing
 from service.serving.online_items import OnlineItems, OnlineSnapshotFollower
 from service.serving.popularity import Orders, Popularity
-from service.serving.rankers import FoldIn, Online, Order, Ranker
+from service.serving.rankers import FoldIn, Online, Order, Ranker, Trained
 from service.serving.slates import Lineup
 
 _Sources = tuple[ActiveSet, Orders, Mapping[int, OnlineItems], Mapping[str, float]]
@@ -41,7 +43,7 @@ class Lineups:
     ) -> None:
         self._sources = models, popularity, online, mixing
         self._made_of: _Sources = ActiveSet(), Orders(), {}, {}
-        self._rankers: OrderedDict[str, FoldIn] = OrderedDict()
+        self._rankers: OrderedDict[str, Trained] = OrderedDict()
         self._orders = _orders(self._made_of[1])
         self._lineups: dict[int | None, Lineup] = {}
 
@@ -68,7 +70,7 @@ class Lineups:
                 models[cast("Strategy", strategy)] = self._earlier(version)
         return replace(lineup, models=models)
 
-    def _earlier(self, version: str) -> FoldIn:
+    def _earlier(self, version: str) -> Ranker:
         found = self._rankers.get(version)
         if found is None:
             raise CursorExpired(
@@ -79,31 +81,35 @@ class Lineups:
     def _made(self, partition: int | None) -> Lineup:
         active, _, online, weights = self._made_of
         rankers: dict[str, Ranker] = {
-            strategy: self._fold_in(model)
+            strategy: self._trained(model)
             for strategy, model in active.models.items()
-            if "row" in model.snapshot.parameters
+            if model.snapshot.parameters.keys() & {"row", "space"}
         }
         if partition is not None and partition in online:
             rankers["online"] = Online(partition, online[partition])
         ordered: dict[Strategy, Ranker] = {s: rankers[s] for s in STRATEGIES if s in rankers}
         return Lineup(ordered, *self._orders, weights)
 
-    def _fold_in(self, model: ActiveModel) -> FoldIn:
-        record = model.record
-        found = self._rankers.get(record.version)
+    def _trained(self, model: ActiveModel) -> Trained:
+        version = model.record.version
+        found = self._rankers.get(version)
         if found is None:
-            through = record.cuts.get("trained_through", {})
-            found = self._rankers[record.version] = FoldIn(
-                cast("Strategy", record.strategy),
-                record.version,
-                users_of(model.snapshot),
-                {int(partition): int(sequence) for partition, sequence in through.items()},
-                FeatureEncoder.of_json(model.snapshot.parameters.get("encoder", ())),
-            )
-        self._rankers.move_to_end(record.version)
+            found = self._rankers[version] = _ranker(model)
+        self._rankers.move_to_end(version)
         if len(self._rankers) > KEPT:
             self._rankers.popitem(last=False)
         return found
+
+
+def _ranker(model: ActiveModel) -> Trained:
+    record, snapshot = model.record, model.snapshot
+    cuts = record.cuts.get("trained_through", {})
+    through = {int(partition): int(sequence) for partition, sequence in cuts.items()}
+    if "space" in snapshot.parameters:
+        return Labelled(record.version, items_of(snapshot), through, *encoders_of(snapshot))
+    encoder = FeatureEncoder.of_json(snapshot.parameters.get("encoder", ()))
+    strategy = cast("Strategy", record.strategy)
+    return FoldIn(strategy, record.version, users_of(snapshot), through, encoder)
 
 
 def _orders(orders: Orders) -> tuple[Order, Order]:

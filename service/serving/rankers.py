@@ -4,6 +4,7 @@ A ranker is frozen: one answer uses the same one from beginning to end, whatever
 serial kernels run here, without the GIL.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
@@ -96,9 +97,57 @@ class Ranker(Protocol):
     def scores(self, asker: Asker) -> F32:
         """Return the score of each item that it knows."""
 
+    def part(self, asker: Asker) -> float:
+        """Return how much of its weight in a mixture it has for this asker, 0 to 1."""
 
-class FoldIn:
-    """A batch model: the user's vector is made of the history as it is now."""
+
+class Trained(ABC):
+    """A model that a training published: it knows which items are alike, and may know people by their features."""
+
+    knows_features = False
+    """Whether it was trained with features of users."""
+
+    def __init__(
+        self, strategy: Strategy, version: str, trained_through: Mapping[int, int], places: F32
+    ) -> None:
+        self.strategy, self.version, self.trained_through = strategy, version, trained_through
+        self.places = places
+        """(n, g): items of like directions are alike."""
+        self.n_items, self.effort = len(places), places.size
+        self._inverse_lengths: F32 | None = None
+
+    @abstractmethod
+    def knows(self, asker: Asker) -> bool: ...
+
+    @abstractmethod
+    def best(self, asker: Asker, pool: Pool, n: int) -> Ranked: ...
+
+    @abstractmethod
+    def scores(self, asker: Asker) -> F32: ...
+
+    @abstractmethod
+    def describe(self, features: Mapping[str, Any]) -> F32 | None:
+        """Return what these features make of a user, None if it knows none of them."""
+
+    def part(self, asker: Asker) -> float:
+        return 1.0
+
+    def has(self, item: int) -> bool:
+        """Whether the model has learned anything of an item."""
+        return item < self.n_items and bool(self.places[item].any())
+
+    def similar(self, item: int, pool: Pool, n: int) -> Ranked:
+        """Return the items of the nearest direction (cosine) to that of an item which it knows."""
+        if self._inverse_lengths is None:
+            lengths = np.sqrt(np.einsum("ij,ij->i", self.places, self.places))
+            self._inverse_lengths = (1.0 / np.maximum(lengths, 1e-12)).astype(np.float32)
+        inverse = self._inverse_lengths
+        scores = self.places @ (self.places[item] * inverse[item])
+        return chosen(scores * inverse, pool, n)
+
+
+class FoldIn(Trained):
+    """A model with a vector for each item: the user's is made of the history as it is now."""
 
     def __init__(
         self,
@@ -108,31 +157,20 @@ class FoldIn:
         trained_through: Mapping[int, int],
         encoder: FeatureEncoder | None = None,
     ) -> None:
-        self.strategy, self.version, self.trained_through = strategy, version, trained_through
+        super().__init__(strategy, version, trained_through, users.row.item_factors)
         self.users = users
         self._encoder = encoder if users.weights is not None else None
+        self.knows_features = self._encoder is not None
         self.item_factors = users.row.item_factors
-        self.n_items, self.effort = len(self.item_factors), self.item_factors.size
-        self._inverse_lengths: F32 | None = None
 
     def knows(self, asker: Asker) -> bool:
         own = asker.preferences.item_ix
         known = own.size > 0 and int(own[0]) < self.n_items
         return known or self.version in asker.described
 
-    @property
-    def knows_features(self) -> bool:
-        """Whether it was trained with features of users."""
-        return self._encoder is not None
-
     def describe(self, features: Mapping[str, Any]) -> F32 | None:
-        """Return what these features make of a user (g,), None if it knows none of them."""
         row = None if self._encoder is None else self._encoder.transform([features])
         return None if row is None or not row.nnz else self.users.described(row)[0]
-
-    def has(self, item: int) -> bool:
-        """Whether the model has learned anything of an item."""
-        return item < self.n_items and bool(self.item_factors[item].any())
 
     def vector(self, asker: Asker) -> F32:
         """Return the asker's vector (g,)."""
@@ -164,15 +202,6 @@ class FoldIn:
         scores: F32 = self.item_factors @ self.vector(asker)
         return scores
 
-    def similar(self, item: int, pool: Pool, n: int) -> Ranked:
-        """Return the items of the nearest direction (cosine) to that of an item which it knows."""
-        if self._inverse_lengths is None:
-            lengths = np.sqrt(np.einsum("ij,ij->i", self.item_factors, self.item_factors))
-            self._inverse_lengths = (1.0 / np.maximum(lengths, 1e-12)).astype(np.float32)
-        inverse = self._inverse_lengths
-        scores = self.item_factors @ (self.item_factors[item] * inverse[item])
-        return chosen(scores * inverse, pool, n)
-
 
 class Online:
     """The online model of one partition: all items as they were a few seconds ago, the user's row as it is now."""
@@ -187,6 +216,9 @@ class Online:
 
     def knows(self, asker: Asker) -> bool:
         return asker.row is not None
+
+    def part(self, asker: Asker) -> float:
+        return 1.0
 
     def best(self, asker: Asker, pool: Pool, n: int) -> Ranked:
         return chosen(self.scores(asker), pool, n)
@@ -208,6 +240,9 @@ class Order:
 
     def knows(self, asker: Asker) -> bool:
         return False
+
+    def part(self, asker: Asker) -> float:
+        return 1.0
 
     def best(self, asker: Asker, pool: Pool, n: int) -> Ranked:
         if self._scores.size < pool.allowed.size:

@@ -30,7 +30,7 @@ from service.store.numbers import ItemNumbers
 from service.store.user_histories import HistoryAnswer
 
 INLINE = 1 << 22
-"""Elements of item factors that are scanned in the event loop; a larger scan gets a thread."""
+"""Multiplications that are done in the event loop, a millisecond or two; what takes more gets a thread."""
 
 
 NOBODY = Known(slates.NOBODY.preferences, 0, 0)
@@ -175,7 +175,8 @@ class Recommender:
     async def _made(
         self, asked: Asked, known: Known, lineup: Lineup, make: Callable[[Pool], Slate]
     ) -> "_Made":
-        beside = lineup.effort > INLINE
+        wanted, n_own = asked.wanted, known.preferences.item_ix.size
+        beside = max(lineup.effort, wanted.effort(n_own)) > INLINE
         n_items = lineup.n_items
         while True:
             pool, time_ms, removed = await self._pool(asked, known, n_items)

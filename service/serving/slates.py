@@ -31,6 +31,8 @@ from service.serving.rankers import (
 DEEP = 5
 """Times as many items are ranked as are asked for where the answer is then chosen for variety."""
 SHALLOWEST = 200
+USUAL_WIDTH = 64
+"""Factors of a model, where a guess will do."""
 REASONS = 3
 """Past items that explain a score."""
 LEAST_WEIGHT = 0.05
@@ -84,6 +86,21 @@ class Wanted:
         """Return how many items are ranked."""
         return self.offset + self.k
 
+    @property
+    def varied(self) -> bool:
+        """Whether the answer is chosen for variety from more items than it has."""
+        return self.diversity > 0.0 or self.most is not None
+
+    @property
+    def n_ranked(self) -> int:
+        """Return how many items are ranked to choose from."""
+        return max(DEEP * self.n, SHALLOWEST) if self.varied else self.n
+
+    def effort(self, n_own: int) -> int:
+        """Return about how many multiplications choosing and explaining take, for so many past items."""
+        chosen = self.n * self.n_ranked if self.varied else 0
+        return USUAL_WIDTH * (chosen + (self.k * n_own if self.explain else 0))
+
 
 class Pick(NamedTuple):
     """One item of a slate."""
@@ -118,15 +135,14 @@ def slate(
 ) -> Slate:
     """Return the best items of the pool for this asker."""
     rankers, reason = _rankers(lineup, asker, wanted.model)
-    varied = wanted.diversity > 0.0 or wanted.most is not None
-    n = max(DEEP * wanted.n, SHALLOWEST) if varied else wanted.n
+    n = wanted.n_ranked
     picks = _ranked(rankers, lineup, asker, pool, wanted.blend, n)
     if len(picks) < n and not isinstance(rankers[0], Order):
         # what the models do not know yet comes after what they know
         known = np.unique(np.array([pick.item for pick in picks], np.int32))
         rest = lineup.popular.best(asker, pool.without(known), n - len(picks))
         picks += _picks(*rest, "popular")
-    if varied:
+    if wanted.varied:
         picks = _varied(picks, _vectors_of(rankers), wanted, categories)
     made = _slate(rankers, picks, wanted, reason)
     if wanted.explain:

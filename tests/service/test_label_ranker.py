@@ -1,0 +1,99 @@
+"""People of whom only features are known, ranked by a label model; those with a history by what reads it."""
+
+import numpy as np
+import pytest
+
+from core.features import Column, FeatureEncoder
+from core.labels.items import ItemsConfig, LabelledItems, fit_items
+from service.serving.label_ranker import Labelled
+from service.serving.rankers import Asker, Pool
+from service.serving.slates import NOBODY, Lineup, Wanted, similar, slate
+from tests.core.test_label_items import item_kinds, world
+from tests.service.test_slates import asker, everything, fold_in, no_categories, order
+
+KINDS = FeatureEncoder((Column("kind", ("0", "1", "2", "3")),))
+
+
+@pytest.fixture(scope="module")
+def model() -> LabelledItems:
+    return fit_items(*world(), ItemsConfig(factors=4, neighbours=30), item_kinds())
+
+
+@pytest.fixture
+def ranker(model: LabelledItems) -> Labelled:
+    return Labelled("label-1", model, {0: 5}, KINDS, KINDS)
+
+
+def lineup(*rankers: object) -> Lineup:
+    models = {ranker.strategy: ranker for ranker in rankers}  # type: ignore[attr-defined]
+    return Lineup(models, order("popular", [23, 0]), order("trending", [0]))
+
+
+def described(ranker: Labelled, items: list[int], kind: str = "1") -> Asker:
+    me = asker(items)
+    scores = ranker.describe({"kind": kind})
+    assert scores is not None
+    return Asker(me.preferences, described={ranker.version: scores})
+
+
+def test_features_rank_for_somebody_without_a_history(ranker: Labelled) -> None:
+    made = slate(lineup(ranker), described(ranker, []), everything(24), Wanted(24), no_categories)
+    assert (made.strategy, made.version, made.reason) == ("exmlds", "label-1", None)
+    items = [pick.item for pick in made.picks]
+    assert {item % 4 for item in items[:5]} == {1}
+    # nobody liked the last item: it comes after all that the model knows
+    assert items[-1] == 23
+    assert made.picks[-1].strategy == "popular"
+    assert made.trained_through == {0: 5}
+
+
+def test_exclusions_and_candidates_hold(ranker: Labelled) -> None:
+    me = described(ranker, [])
+    pool = Pool(np.arange(24) != 5, np.array([1], np.int32))
+    items = ranker.best(me, pool, 24)[0].tolist()
+    assert not {1, 5} & set(items)
+    only = Pool(np.ones(24, np.bool_), candidates=np.array([2, 9, 13], np.int32))
+    assert ranker.best(me, only, 9)[0].tolist()[-1] == 2
+
+
+def test_features_that_the_model_does_not_know_say_nothing(ranker: Labelled) -> None:
+    assert ranker.describe({"kind": "9", "age": 3}) is None
+    made = slate(lineup(ranker), NOBODY, everything(24), Wanted(3, model="exmlds"), no_categories)
+    assert made.strategy == "popular"
+    assert made.reason is not None
+
+
+def test_models_that_read_the_history_take_over_as_it_grows(ranker: Labelled) -> None:
+    both = lineup(fold_in(24), ranker)
+
+    def ranks(n: int, kind: str = "1") -> tuple[str, list[int]]:
+        me = described(ranker, list(range(n)), kind)
+        made = slate(both, me, everything(24), Wanted(8), no_categories)
+        return made.strategy, [pick.item for pick in made.picks]
+
+    assert ranks(0)[0] == "exmlds"
+    assert ranks(2)[0] == "mixture"
+    assert ranks(2)[1] != ranks(2, "3")[1]
+    assert ranks(20)[0] == "fbgd"
+    assert ranks(20)[1] == ranks(20, "3")[1]
+    alone = slate(
+        lineup(ranker), described(ranker, list(range(20))), everything(24), Wanted(3), no_categories
+    )
+    assert alone.strategy == "exmlds"
+    asked = described(ranker, list(range(20)))
+    wanted = Wanted(3, model="exmlds")
+    assert slate(both, asked, everything(24), wanted, no_categories).strategy == "exmlds"
+
+
+def test_items_of_the_same_users_are_similar(ranker: Labelled) -> None:
+    pool = Pool(np.ones(24, np.bool_), np.array([6], np.int32))
+    made = similar(lineup(fold_in(24), ranker), 6, pool, Wanted(4, model="exmlds"))
+    assert made.strategy == "exmlds"
+    assert {pick.item % 4 for pick in made.picks} == {2}
+    assert similar(lineup(ranker), 23, everything(24), Wanted(1)).strategy == "popular"
+
+
+def test_variety_takes_places_of_items(ranker: Labelled) -> None:
+    wanted = Wanted(6, diversity=0.9)
+    made = slate(lineup(ranker), described(ranker, []), everything(24), wanted, no_categories)
+    assert len({pick.item % 4 for pick in made.picks}) > 1
