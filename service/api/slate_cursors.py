@@ -24,6 +24,7 @@ MAX_LENGTH = 8_000
 COMPRESSED = 128
 """Bytes from which on the shown items are compressed."""
 _IS_COMPRESSED, _MOST_BYTES = 8, 1 << 16
+"""No cursor holds more numbers than that, however well they compress: reading one is bounded."""
 _TYPES = {1: "B", 2: "H", 4: "I"}
 """By width in bytes."""
 
@@ -43,6 +44,8 @@ _decode = msgspec.msgpack.Decoder(_Packed).decode
 def make_cursor(of: bytes, place: Place) -> str | None:
     """Return a cursor; ``of`` names the list and every parameter that shapes it. None: the list is too long."""
     shown = _pack(place.shown)
+    if shown is None:
+        return None
     packed = _Packed(_digest(of), place.strategy, dict(place.versions), place.cut, shown)
     text = base64.urlsafe_b64encode(_encode(packed)).decode().rstrip("=")
     return text if len(text) <= MAX_LENGTH else None
@@ -80,11 +83,13 @@ def _digest(of: bytes) -> bytes:
     return blake2b(of, digest_size=6).digest()
 
 
-def _pack(numbers: Sequence[int]) -> bytes:
-    """Pack rising numbers as the gaps between them, in as few bytes as the widest needs."""
+def _pack(numbers: Sequence[int]) -> bytes | None:
+    """Pack rising numbers as the gaps between them, in as few bytes as the widest needs; None: they are too many."""
     gaps = list(map(operator.sub, numbers, (0, *numbers[:-1])))
     width = next(w for w in _TYPES if max(gaps, default=0) < 1 << (8 * w))
     raw = struct.pack(f"<{len(gaps)}{_TYPES[width]}", *gaps)
+    if len(raw) > _MOST_BYTES:
+        return None
     if len(raw) < COMPRESSED:
         return bytes([width]) + raw
     return bytes([width | _IS_COMPRESSED]) + zlib.compress(raw, 9)
