@@ -218,7 +218,7 @@ class Search:
         return np.array([trial.seconds / self._work(trial.settings) for trial in self.trials])
 
     def best(self) -> Trial:
-        """Return the trial in the middle of the best region, by what was learned.
+        """Return the trial in the middle of the best region, among those that only luck tells from the best score.
 
         Each is believed to score what its neighbourhood does: a lucky score among many is pulled down, and so
         is one at an edge, which another sample of the data would move.
@@ -227,8 +227,9 @@ class Search:
             return max(self.trials, key=lambda trial: trial.outcome.score)
         believed = self._believed()
         steps = AROUND * self._rng.standard_normal((64, len(self.axes)))
+        alike = np.flatnonzero(self._scores() >= -believed.noise)
         means = [
-            believed.predict(np.clip(trial.point + steps, 0.0, 1.0))[0].mean()
-            for trial in self.trials
+            believed.predict(np.clip(self.trials[at].point + steps, 0.0, 1.0))[0].mean()
+            for at in alike
         ]
-        return self.trials[int(np.argmax(means))]
+        return self.trials[int(alike[int(np.argmax(means))])]

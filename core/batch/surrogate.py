@@ -66,6 +66,13 @@ class Surrogate:
         spread = np.sqrt(np.maximum(1.0 - np.square(half).sum(0), 1e-12))
         return self._middle + self._unit * mean, self._unit * spread
 
+    @property
+    def noise(self) -> float:
+        """Return the standard deviation of a score that is only luck."""
+        if self._shape is None:
+            raise RuntimeError("fit first")
+        return self._unit * float(np.sqrt(self._shape.noise))
+
 
 def expected_gain(mean: F64, spread: F64, best: float) -> F64:
     """Return how much a score is expected to exceed ``best``, counting lower ones as nothing.
