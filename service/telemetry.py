@@ -32,6 +32,13 @@ EVENTS = {
     "service_stopped": "everything that `serve` started has ended",
     "store_restarted": "the private server ended by itself and was started again",
     "store_unavailable": "Redis did not answer",
+    "trainer_started": "a trainer waits for trainings that are ordered or due",
+    "training_died": "the process of a training ended before its work; what served goes on serving",
+    "training_ended": "a training has done its work; the gate's decision goes with it",
+    "training_failed": "a training could not be done, the reason says why; what served goes on serving",
+    "training_given_up": "a training was cancelled",
+    "training_scheduled": "the schedule ordered a training",
+    "training_started": "a process begins with a training",
     "warm_up_failed": "the kernels could not be compiled; predictions wait, `/readyz` stays false",
 }
 """Every name that is logged, and what it means."""
