@@ -31,6 +31,7 @@ BODIES: dict[str, Any] = {
     "/v1/users/{user}/merge": {"source": "somebody"},
     "/v1/admin/keys": {"role": "read", "name": "n"},
 }
+NO_BODY_NEEDED = {"/v1/models/{version}/pin"}
 LINES = {
     ("POST", "/v1/ratings/stream"): b'{"user": "a", "item": "b", "rating": 3}',
     ("POST", "/v1/items"): b'{"item": "b"}',
@@ -121,7 +122,8 @@ def test_bodies_that_are_no_json_are_refused(api: Api, method: str, route: str) 
     path = re.sub(r"{(\w+)}", lambda m: "b" if m[1] == "item" else "a", route)
     for known in ("/v1/items/b", "/v1/users/a"):
         api("PUT", known, json={})
-    for body in (b"{", b"", b"\xff", b'{"a": NaN}', b"[" * 100_000):
+    none = () if route in NO_BODY_NEEDED else (b"",)
+    for body in (b"{", *none, b"\xff", b'{"a": NaN}', b"[" * 100_000):
         answer = api(method, path, content=body, headers=JSON)
         assert answer.status_code in {400, 422}, body[:20]
         check_problem(answer, answer.status_code, answer.json()["code"])

@@ -52,7 +52,7 @@ def test_the_report_has_the_names_of_the_contract_and_knows_something(files, mod
     found = report(*files, "--model", model, "--budget-s", "1")
     assert found.keys() >= CONTRACT
     assert found["model"] == model
-    assert found["p@1"] > 75.0
+    assert found["p@1"] > 70.0
     assert 100.0 >= found["p@1"] > found["p@3"] > found["p@5"]
     if model == "ocmf-sq-sq":
         assert found["parameters"]["weight"] == 1.0
