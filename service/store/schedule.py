@@ -4,6 +4,7 @@ One compare-and-set writes it. The trainer asks ``due`` now and then; nothing he
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from typing import Any, cast
 
 import msgspec
 import redis
-from croniter import croniter
+from croniter import CroniterBadDateError, croniter
 from redis import exceptions as redis_errors
 
 from service.errors import InvalidSchedule, VersionConflict
@@ -24,6 +25,7 @@ from service.store.state import PartitionState, read_state
 
 DRIFT_POINTS, FEWEST_POINTS = 100, 10
 """Points of the experts' history that say what is usual; with fewer nothing is drift."""
+_DRAWN = re.compile(r"\br\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ class Schedules:
         now, schedule, last = now_ms(), self.current(), self.last()
         if now < not_before_ms:
             return None
-        if schedule.cron is not None and _cron_is_due(schedule, last, now):
+        if schedule.cron is not None and _cron_is_due(schedule.cron, schedule, last, now):
             return "cron"
         if schedule.after_events is None and schedule.drift is None:
             return None
@@ -151,13 +153,8 @@ class Schedules:
 
 def check(schedule: Schedule) -> None:
     """Raise InvalidSchedule if a condition can never be read."""
-    if schedule.cron is not None and (
-        len(schedule.cron.split()) != 5 or not croniter.is_valid(schedule.cron)
-    ):
-        raise InvalidSchedule(
-            f"{schedule.cron!r} is no cron expression: give five fields, minute hour day month weekday, "
-            "as in '0 4 * * *'"
-        )
+    if schedule.cron is not None:
+        _check_cron(schedule.cron)
     if schedule.after_events is not None and schedule.after_events < 1:
         raise InvalidSchedule("after_events must be at least 1, or null")
     if schedule.drift is not None and not (math.isfinite(schedule.drift) and schedule.drift > 1.0):
@@ -166,11 +163,30 @@ def check(schedule: Schedule) -> None:
         )
 
 
-def _cron_is_due(schedule: Schedule, last: LastRetrain, now: int) -> bool:
+def _check_cron(cron: str) -> None:
+    # R is a moment drawn anew at each look: it would be due again and again
+    if len(cron.split()) != 5 or _DRAWN.search(cron) or not croniter.is_valid(cron):
+        raise InvalidSchedule(
+            f"{cron!r} is no cron expression: give five fields, minute hour day month weekday, "
+            "as in '0 4 * * *'"
+        )
+    try:
+        _moment_before(cron, now_ms())
+    except CroniterBadDateError:
+        raise InvalidSchedule(
+            f"no day is ever one of {cron!r}: give a day that its months have"
+        ) from None
+
+
+def _cron_is_due(cron: str, schedule: Schedule, last: LastRetrain, now: int) -> bool:
     """Whether a moment of the expression has passed since the last training and the last change."""
-    since = max(last.at_ms, schedule.changed_ms)
-    moment = croniter(schedule.cron, datetime.fromtimestamp(now / 1000, UTC)).get_prev(datetime)
-    return bool(moment.timestamp() * 1000 > since)
+    return _moment_before(cron, now) > max(last.at_ms, schedule.changed_ms)
+
+
+def _moment_before(cron: str, now: int) -> int:
+    """Return the last moment of an expression, in ms; CroniterBadDateError if there is none."""
+    moment = croniter(cron, datetime.fromtimestamp(now / 1000, UTC)).get_prev(datetime)
+    return int(moment.timestamp() * 1000)
 
 
 def _drift(points: Sequence[Mapping[str, Any]]) -> float:
