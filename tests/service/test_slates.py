@@ -9,6 +9,7 @@ from core.batch.ocmf_users import StructuredUsers
 from core.batch.preferences import Preferences
 from core.mixture import combine
 from service.serving.rankers import NOTHING, Asker, FoldIn, Order, Pool, rank_once
+from service.serving.recommender import INLINE
 from service.serving.slates import NOBODY, Lineup, Wanted, similar, slate
 from tests.models import objective
 
@@ -154,6 +155,15 @@ def test_a_mixture_goes_on_beyond_the_combined_part() -> None:
     a, b = fold_in(400), fold_in(400, 1, "ocmf")
     whole = picked(lineup(a, b), asker([1]), everything(400), Wanted(400))
     assert sorted(whole) == list(range(400))
+
+
+def test_what_is_long_to_choose_or_to_explain_is_not_for_the_event_loop() -> None:
+    usual = Wanted(10, diversity=0.5, most=2, explain=True)
+    assert Wanted(1_000).effort(5_000) == 0
+    assert 0 < usual.effort(200) < INLINE
+    assert Wanted(1_000, diversity=0.5).effort(0) > INLINE
+    assert Wanted(10, 1_000, most=1).effort(0) > INLINE
+    assert Wanted(1_000, explain=True).effort(500) > INLINE
 
 
 def test_at_most_so_many_of_a_category() -> None:
