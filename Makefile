@@ -62,7 +62,7 @@ bench: .venv/installed-bench  ## speed: kernels and the service, ratios in one r
 # FULL=1: all splits, every setting, the whole grid of the rivals (hours; bench/tables/ranking.csv keeps what was tried)
 SETTINGS := $(if $(FULL),--settings 20,--settings 2 --splits 2)
 QUALITY = "quality" "ranking $(if $(FULL),--full --table bench/tables/ranking.csv)" "next_item" \
-	"one_class labels" "one_class losses $(SETTINGS)" "one_class graph $(SETTINGS)" "labels" "whole_loop"
+	"one_class labels" "one_class losses $(SETTINGS)" "one_class graph $(SETTINGS)" "labels" "ordinal" "whole_loop"
 bench-quality: .venv/installed-bench  ## quality on the data sets in ../shared/data, FULL=1 for hours of it
 	@failed=0; for part in $(QUALITY); do $(BIN)/python -m bench.$$part || failed=1; done; exit $$failed
 
