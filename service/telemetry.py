@@ -33,6 +33,7 @@ EVENTS = {
     "store_restarted": "the private server ended by itself and was started again",
     "store_unavailable": "Redis did not answer",
     "trainer_started": "a trainer waits for trainings that are ordered or due",
+    "trainer_superseded": "another trainer works for the namespace; this one stands by",
     "training_died": "the process of a training ended before its work; what served goes on serving",
     "training_ended": "a training has done its work; the gate's decision goes with it",
     "training_failed": "a training could not be done, the reason says why; what served goes on serving",
