@@ -38,7 +38,9 @@ def test_users_nobody_has_seen_are_like_those_who_share_their_features():
         nu=0.5,
         mean_count=5.0,
     )
-    users = described_users(StructuredUsers(row), vectors, sp.csr_array(np.eye(2, dtype=np.float32)[group]))
+    users = described_users(
+        StructuredUsers(row), vectors, sp.csr_array(np.eye(2, dtype=np.float32)[group])
+    )
     ours = users.described(sp.csr_array(np.eye(2, dtype=np.float32)))
     apart = np.linalg.norm(tastes[0] - tastes[1])
     assert np.linalg.norm(ours - tastes, axis=1).max() < 0.3 * apart
@@ -51,4 +53,6 @@ def test_each_vector_needs_its_features():
         np.eye(3), np.ones(3, np.float32), negative_target=0.0, reg=1.0, nu=0.0, mean_count=1.0
     )
     with pytest.raises(ShapeError):
-        described_users(StructuredUsers(row), np.ones((4, 3), np.float32), sp.csr_array(np.ones((3, 2))))
+        described_users(
+            StructuredUsers(row), np.ones((4, 3), np.float32), sp.csr_array(np.ones((3, 2)))
+        )
