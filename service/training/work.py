@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from core.batch.search import Budget
-from core.errors import CoreError
+from core.errors import CoreError, SnapshotFormat
 from core.gate import FEWEST_USERS, Decision, decide
 from core.snapshot import Snapshot, mapped
 from service.errors import ServiceError, VersionConflict
@@ -211,9 +211,13 @@ class Training:
         record = self._registry.record(version)
         recipe = checked(record.model, {})
         if record.cuts.get("trained_until_ms", data.cut.newest_ms) <= data.cut.at_ms:
-            manifest, chunks = self._registry.manifest(version), self._registry.chunks(version)
-            served = recipe.restored(mapped(manifest, b"".join(chunks)))
-            return Contender(record.model, served, None, recipe.judged(data, served))
+            try:
+                manifest, chunks = self._registry.manifest(version), self._registry.chunks(version)
+                served = recipe.restored(mapped(manifest, b"".join(chunks)))
+                return Contender(record.model, served, None, recipe.judged(data, served))
+            except SnapshotFormat as error:
+                # otherwise nothing could ever take its place
+                logger().warning("model_damaged", version=version, reason=str(error))
         known = {n: v for n, v in record.parameters.items() if n in recipe.settings}
         config = recipe.config(known)
         if record.model == self._record.model and config == candidate.config:

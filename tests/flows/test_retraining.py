@@ -144,6 +144,19 @@ def test_what_serves_is_judged_as_it_is_when_enough_is_new(room, redis_url, name
         assert third.decision["outcome"] == "promoted"
 
 
+def test_a_damaged_model_does_not_stand_in_the_way_of_the_next(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world()) as here:
+        first = here.trained(**QUICK)
+        later = world(seed=1, items=200, each=8, start_ms=1_763_000_000_000 + 40 * 86_400_000)
+        store_histories(here.client, here.settings, later)
+        keys = NamespaceKeys(namespace)
+        upload = here.client.hget(keys.model(str(first.version)), "upload").decode()
+        assert here.client.delete(keys.model_chunk(upload, 0)) == 1
+        second = here.trained(**QUICK)
+        assert (second.status, second.decision["outcome"]) == ("succeeded", "promoted")
+        assert here.serving["fbgd"] == second.version != first.version
+
+
 @pytest.mark.parametrize("model", ["ocmf-sq-wsq", "ocmf-lr-wsq"])
 def test_each_strategy_has_a_model_of_its_own(room, redis_url, namespace, model):
     with shop(room, redis_url, namespace, world(users=220), partitions=2) as here:
