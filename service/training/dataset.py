@@ -258,8 +258,10 @@ class _Building:
         self, page: Histories, learned: Interactions, seen: Interactions, later: Interactions
     ) -> None:
         width = max(self._reader.n_items, 1)
-        before = np.concatenate([_keys(seen, width), page.trimmed_user_ix * width + page.trimmed])
-        before = np.unique(before[before % width < width])
+        # trimming goes on meanwhile, with items that have their numbers since
+        known = page.trimmed < width
+        trimmed = page.trimmed_user_ix[known] * width + page.trimmed[known]
+        before = np.unique(np.concatenate([_keys(seen, width), trimmed]))
         positive = later if later.target is None else later.keep(later.target > 0)
         held = positive.keep(~np.isin(_keys(positive, width), before))
         judges = np.flatnonzero((held.user_counts > 0) & (learned.user_counts > 0))

@@ -133,6 +133,21 @@ def test_a_trimmed_item_counts_as_seen(client, namespace):
     assert left == gone[1:].tolist()
 
 
+def test_a_trimmed_item_that_is_newer_than_the_reading_is_nobodys(client, namespace):
+    reader = stored(client, namespace, world())
+    before = read(reader, READING, with_documents=False).judges
+    user_ix = next(ix for ix in before.user_ix.tolist() if ix % 100)
+    at = int(np.flatnonzero(before.user_ix == user_ix)[0])
+    # read as one number with its user it would be the first item that the next user took
+    item = reader.n_items + int(before.held.item_ix[before.held.ptr[at]])
+    user = users_of(reader)[user_ix - 1]
+    client.set(PartitionKeys(namespace, 0).trimmed(user), np.array([item], "<u4").tobytes())
+    after = read(reader, READING, with_documents=False).judges
+    assert after.user_ix.tolist() == before.user_ix.tolist()
+    assert rows(after.held) == rows(before.held)
+    assert rows(after.seen) == rows(before.seen)
+
+
 def test_the_last_day_is_held_out_where_it_has_judges_enough(client, namespace, monkeypatch):
     monkeypatch.setattr(dataset, "ENOUGH", 250)
     old = world(users=260, each=30, start_ms=START_MS)
