@@ -217,6 +217,6 @@ def test_an_empty_file_is_said_to_have_no_ratings(tmp_path: Path, content: bytes
 
 def test_a_damaged_gzip_is_said_to_be_damaged(tmp_path: Path) -> None:
     file = tmp_path / "cut.ndjson.gz"
-    file.write_bytes(gzip.compress(b'{"user": "a"}\n' * 10_000)[:-20])
+    file.write_bytes(gzip.compress(b'{"user": "a"}\n' * 10_000, mtime=0)[:-20])
     with pytest.raises(BadRatingsFile, match="damaged"):
         list(read_parts(file))

@@ -12,7 +12,9 @@ GOOD = "3 4 5\n0,3 1:0.5 2:1\n 0:2.25\n4\n"
 
 def written(tmp_path, text, name="points.txt"):
     path = tmp_path / name
-    path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+    path.write_bytes(
+        gzip.compress(text.encode(), mtime=0) if name.endswith("gz") else text.encode()
+    )
     return path
 
 
