@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from service.api import (
+    audience,
     bulk,
     catalogue,
     click_through,
@@ -51,6 +52,7 @@ ROUTERS = (
     recommendations.router,
     similar.router,
     popular.router,
+    audience.router,
     predictions.router,
     experts.router,
     catalogue.router,

@@ -10,6 +10,7 @@ from service.active import ActiveModels
 from service.errors import NotReady
 from service.ingest import Appender
 from service.online import online_config, online_model
+from service.serving.audience import Audience
 from service.serving.catalogue_view import CatalogueView
 from service.serving.lineup import Lineups
 from service.serving.mixing import Mixing
@@ -60,6 +61,7 @@ class ApiRuntime:
     jobs: Jobs
     schedules: Schedules
     recommender: Recommender
+    audience: Audience
     registry: Registry
     active: ActiveModels
 
@@ -111,9 +113,10 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
         numbers = ItemNumbers(connection, namespace.name, settings.max_items)
         profiles = ProfileReader(connection, namespace, model)
         catalogue = Catalogue(connection, namespace.name)
+        lineups = Lineups(active, popularity, online_items, mixing)
         recommender = Recommender(
             namespace,
-            lineups=Lineups(active, popularity, online_items, mixing),
+            lineups=lineups,
             users=users,
             reading=reading,
             numbers=numbers,
@@ -142,6 +145,7 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
             jobs=Jobs(blocking, carrier, namespace.name),
             schedules=Schedules(blocking, settings),
             recommender=recommender,
+            audience=Audience(lineups, users, numbers, catalogue),
             registry=registry,
             active=active,
         )

@@ -28,6 +28,7 @@ ROLES: dict[tuple[str, str], Need] = {
     ("POST", "/v1/rank"): "read",
     ("GET", "/v1/items/{item}/similar"): "read",
     ("GET", "/v1/users/{user}/similar"): "read",
+    ("POST", "/v1/items/audience"): "read",
     ("GET", "/v1/popular"): "read",
     ("GET", "/v1/trending"): "read",
     ("GET", "/v1/users/{user}/predictions/{item}"): "read",

@@ -1,0 +1,171 @@
+"""Label models over HTTP: who would like an item, recommendations by features alone, items alike."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from redis import Redis
+
+from core.features import Column, FeatureEncoder
+from core.labels.items import ItemsConfig, fit_items
+from core.labels.snapshot import of_items
+from service.serving import audience
+from service.store.registry import Registry
+from tests.api import Api
+from tests.core.test_label_items import item_kinds, world
+from tests.models import activated
+
+N_USERS, N_ITEMS = 40, 24
+KINDS = FeatureEncoder((Column("kind", ("k0", "k1", "k2", "k3")),))
+SHELVES = FeatureEncoder((Column("categories", ("s0", "s1", "s2", "s3")),))
+AUDIENCE = "/v1/items/audience"
+
+
+@pytest.fixture
+def shop(learned_api: Api) -> Api:
+    """Users of four kinds, items on four shelves of which the last is nobody's, and no model yet."""
+    api = learned_api
+    for n in range(N_USERS):
+        body = {"features": {"kind": f"k{n % 4}", "size": n}}
+        assert api("PUT", f"/v1/users/u{n:02d}", json=body).is_success
+    for n in range(N_ITEMS):
+        assert api("PUT", f"/v1/items/i{n}", json={"categories": [f"s{n % 4}"]}).is_success
+    return api
+
+
+def activate(api: Api, redis_url: str) -> str:
+    made = of_items(
+        "exmlds",
+        fit_items(*world(), ItemsConfig(factors=4, neighbours=30), item_kinds()),
+        encoder=KINDS,
+        item_encoder=SHELVES,
+        settings={},
+        metrics={},
+        cuts={"trained_through": {"0": 7}},
+    )
+    with Redis.from_url(redis_url) as client:
+        record = activated(Registry(client, api.settings.namespace), made=made, strategy="exmlds")
+    api.runtime.active.refresh()
+    return record.version
+
+
+def post(api: Api, path: str, **body: Any) -> Any:
+    answer = api("POST", path, json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def kinds(found: Any) -> set[int]:
+    return {int(member["user"][1:]) % 4 for member in found["users"]}
+
+
+def test_an_item_finds_the_users_of_its_kind(shop: Api, redis_url: str) -> None:
+    version = activate(shop, redis_url)
+    found = post(shop, AUDIENCE, item="i2")
+    assert kinds(found) == {2}
+    assert (found["known_by"], found["considered"], found["next_cursor"]) == (
+        "feedback",
+        N_USERS,
+        None,
+    )
+    assert (found["model_version"], found["strategy"]) == (version, "exmlds")
+    assert (found["trained_through"], found["reason"]) == ("0:7", None)
+    [first, *_] = found["users"]
+    assert [reason["feature"] for reason in first["because"]] == ["kind"]
+    assert first["because"][0]["part"] > 0
+
+
+def test_an_item_that_nobody_knows_is_known_by_its_features(shop: Api, redis_url: str) -> None:
+    activate(shop, redis_url)
+    for wanted in ({"item": "i23"}, {"categories": ["s3", "never seen"]}):
+        found = post(shop, AUDIENCE, **wanted)
+        assert (found["known_by"], kinds(found)) == ("features", {3})
+        assert found["item"] == wanted.get("item")
+
+
+def test_who_has_seen_the_item_is_left_out(shop: Api, redis_url: str) -> None:
+    activate(shop, redis_url)
+    token = ""
+    for n in range(2, 14, 4):
+        token = shop.rate(f"u{n:02d}", "i2", 5)
+    answer = shop("GET", "/v1/users/u02/recommendations", params={"min_sequence": token})
+    assert answer.is_success
+    found = post(shop, AUDIENCE, item="i2", k=40)
+    assert not {"u02", "u06", "u10"} & {member["user"] for member in found["users"]}
+    assert len(found["users"]) == N_USERS - 3
+    found = post(shop, AUDIENCE, item="i2", exclude_seen=False)
+    assert {"u02", "u06", "u10"} <= {member["user"] for member in found["users"]}
+
+
+def test_many_users_are_considered_part_by_part(
+    shop: Api, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    activate(shop, redis_url)
+    monkeypatch.setattr(audience, "PAGE", 8)
+    monkeypatch.setattr(audience, "MOST_CONSIDERED", 16)
+    met: list[str] = []
+    cursor = None
+    while True:
+        found = post(shop, AUDIENCE, item="i1", k=100, cursor=cursor)
+        met += [member["user"] for member in found["users"]]
+        cursor = found["next_cursor"]
+        if cursor is None:
+            break
+    assert sorted(met) == [f"u{n:02d}" for n in range(N_USERS)]
+
+
+def test_without_a_model_nobody_is_found_and_the_answer_says_why(shop: Api, redis_url: str) -> None:
+    found = post(shop, AUDIENCE, item="i2")
+    assert (found["users"], found["model_version"]) == ([], None)
+    assert "POST /v1/retrain" in found["reason"]
+    activate(shop, redis_url)
+    found = post(shop, AUDIENCE, features={"colour": "red"})
+    assert (found["users"], found["known_by"]) == ([], None)
+    assert "describe it" in found["reason"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({}, 422, "invalid_request"),
+        ({"item": "i1", "features": {"a": 1}}, 422, "invalid_request"),
+        ({"item": "i1", "k": 0}, 422, "invalid_request"),
+        ({"item": "i1", "k": 1_001}, 422, "invalid_request"),
+        ({"item": "i1", "flavour": 1}, 422, "invalid_request"),
+        ({"item": "i1", "cursor": "x"}, 422, "invalid_cursor"),
+        ({"item": "never"}, 404, "not_found"),
+        ({"item": ""}, 422, "invalid_request"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(api: Api, body: Any, status: int, code: str) -> None:
+    answer = api("POST", AUDIENCE, json=body)
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+
+
+def test_features_alone_lead_to_recommendations(shop: Api, redis_url: str) -> None:
+    version = activate(shop, redis_url)
+    for slate in (
+        post(shop, "/v1/recommendations", features={"kind": "k1"}, k=3),
+        shop("GET", "/v1/users/u01/recommendations", params={"k": 3}).json(),
+    ):
+        assert {int(entry["item"][1:]) % 4 for entry in slate["items"]} == {1}
+        assert (slate["strategy"], slate["model_version"]) == ("exmlds", version)
+        assert slate["models"] == {"exmlds": version}
+    page = post(shop, "/v1/recommendations", features={"kind": "k1"}, k=20)
+    rest = post(
+        shop, "/v1/recommendations", features={"kind": "k1"}, k=20, cursor=page["next_cursor"]
+    )
+    both = [entry["item"] for entry in page["items"] + rest["items"]]
+    assert sorted(both) == sorted(f"i{n}" for n in range(N_ITEMS))
+    nobody = post(shop, "/v1/recommendations", features={"kind": "other"}, model="exmlds")
+    assert (nobody["strategy"], nobody["reason"] is None) == ("popular", False)
+
+
+def test_places_of_items_say_which_are_similar(shop: Api, redis_url: str) -> None:
+    activate(shop, redis_url)
+    slate = shop("GET", "/v1/items/i6/similar", params={"model": "exmlds", "k": 4}).json()
+    assert slate["strategy"] == "exmlds"
+    assert {int(entry["item"][1:]) % 4 for entry in slate["items"]} == {2}
+    assert "i6" not in {entry["item"] for entry in slate["items"]}
+    near = [entry["score"] for entry in slate["items"]]
+    assert np.all(np.diff(near) <= 0)
