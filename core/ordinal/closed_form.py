@@ -15,10 +15,8 @@ def in_rows(kernel: F64, group: I64, pairs: Pairing, reg: float) -> F64:
     Symbols    kernel K (n, n) · C (k+1, n) averages a group's rows · g the group of a row
     """
     averages = _averages(group, len(pairs.square))
-    weight: F64 = averages[group, np.arange(len(group))] * pairs.square[group]
-    system: F64 = 2.0 * (
-        weight[:, None] * kernel - averages.T @ (pairs.cross @ (averages @ kernel))
-    )
+    own = averages[group, np.arange(len(group))] * pairs.square[group]
+    system = 2.0 * (own[:, None] * kernel - averages.T @ (pairs.cross @ (averages @ kernel)))
     system[np.diag_indices_from(system)] += reg
     found: F64 = np.linalg.solve(system, 2.0 * averages.T @ pairs.linear)
     return found

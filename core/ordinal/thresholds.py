@@ -59,8 +59,8 @@ class Levels:
 
     def level(self, scores: F64) -> I64:
         """Return the level of each score, (n,) i64 in 1 .. levels."""
-        passed = np.searchsorted(self.thresholds, scores, side="left")
-        return passed.astype(np.int64) + 1
+        level: I64 = np.searchsorted(self.thresholds, scores).astype(np.int64) + 1
+        return level
 
     def probabilities(self, scores: F64) -> F64:
         """Return P(level), (n, levels) f64; rows sum to 1."""
@@ -71,8 +71,9 @@ class Levels:
 
     def expected(self, scores: F64) -> F64:
         """Return the mean level, (n,) f64."""
-        above: F64 = _sigmoid(self.slope * scores[:, None] - self.cuts)
-        return 1.0 + above.sum(axis=1)
+        above = _sigmoid(self.slope * scores[:, None] - self.cuts)
+        expected: F64 = 1.0 + above.sum(axis=1)
+        return expected
 
 
 def levels_of(scores: F64, level: I64, levels: int) -> Levels:
