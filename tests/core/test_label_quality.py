@@ -39,6 +39,7 @@ def test_spectral_places_do_better_than_published():
     assert np.greater_equal(judged("exmlds1"), [65.3, 39.2, 28.7]).all()
 
 
+@pytest.mark.slow
 def test_climbing_does_better_than_published():
     assert np.greater_equal(judged("exmlds4"), [65.3, 39.6, 28.7]).all()
 
