@@ -17,9 +17,9 @@ def in_rows(kernel: F64, group: I64, pairs: Pairing, reg: float) -> F64:
     averages = _averages(group, len(pairs.square))
     own = averages[group, np.arange(len(group))] * pairs.square[group]
     system = 2.0 * (own[:, None] * kernel - averages.T @ (pairs.cross @ (averages @ kernel)))
-    np.fill_diagonal(system, system.diagonal() + reg)
-    found: F64 = np.linalg.solve(system, 2.0 * averages.T @ pairs.linear)
-    return found
+    system[np.diag_indices_from(system)] += reg
+    right: F64 = 2.0 * averages.T @ pairs.linear
+    return np.asarray(np.linalg.solve(system, right), dtype=np.float64)
 
 
 def in_features(x: F32, group: I64, frequencies: F32, pairs: Pairing, reg: float) -> F64:
