@@ -27,6 +27,7 @@ EVENTS = {
     "library_message": "a library logged something",
     "polling_failed": "looking for changes of something derived failed unforeseen; it begins again after a pause",
     "model_activated": "a model serves in this process from now on, instead of the one before it",
+    "model_damaged": "the model that serves cannot be read from the store; a training judges its settings anew",
     "model_not_loaded": "a model that should serve cannot be loaded; the one before it goes on serving",
     "request_failed": "a request ended in an error that nobody foresaw; the answer has its id",
     "service_stopped": "everything that `serve` started has ended",

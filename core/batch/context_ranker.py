@@ -144,6 +144,7 @@ class ContextRanker(Ranker):
 def before(pairs: Interactions) -> I64:
     """Return the item that the user had before each pair, ``n_items`` before the first; equal times go by item.
 
+    >>> from core.interactions import from_pairs
     >>> before(from_pairs(np.array([0, 0, 0]), np.array([0, 1, 2]), time=np.array([5, 9, 7])))
     array([3, 2, 0])
     """
