@@ -165,6 +165,13 @@ def encoder_of(snapshot: Snapshot) -> FeatureEncoder | None:
     return None if columns is None else FeatureEncoder.of_json(columns)
 
 
+def encoders_of(snapshot: Snapshot) -> tuple[FeatureEncoder, FeatureEncoder]:
+    """Return what makes columns of users' and of items' features; without columns where the model knows none."""
+    columns = (snapshot.parameters.get(name, ()) for name in ("encoder", "item_encoder"))
+    users, items = map(FeatureEncoder.of_json, columns)
+    return users, items
+
+
 def users_of(snapshot: Snapshot) -> StructuredUsers:
     """Return what makes users' vectors, of any model with fold-in; its arrays are the snapshot's, not copies."""
     row, arrays = objective_of(snapshot), snapshot.arrays

@@ -85,12 +85,3 @@ def items_of(snapshot: Snapshot) -> LabelledItems:
     if "item_places" not in arrays:
         raise SnapshotFormat("the snapshot is not of items as labels: it has no places of items")
     return LabelledItems(space_of(snapshot), arrays["item_places"], arrays.get("item_weights"))
-
-
-def encoders_of(snapshot: Snapshot) -> tuple[FeatureEncoder, FeatureEncoder]:
-    """Return what makes columns of users' and of items' features."""
-    parameters = snapshot.parameters
-    return (
-        FeatureEncoder.of_json(parameters.get("encoder", ())),
-        FeatureEncoder.of_json(parameters.get("item_encoder", ())),
-    )

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import cast
 
 from core.features import FeatureEncoder
-from core.labels.snapshot import encoders_of, items_of
-from core.snapshot import users_of
+from core.labels.snapshot import items_of
+from core.snapshot import encoders_of, users_of
 from service.active import ActiveModel, ActiveModels, ActiveSet
 from service.errors import ServiceError
 from service.rec_ids import STRATEGIES, Strategy

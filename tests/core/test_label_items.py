@@ -13,8 +13,8 @@ from core.features import Column, FeatureEncoder
 from core.interactions import Interactions, from_pairs
 from core.labels import items as labelled_items
 from core.labels.items import ItemsConfig, fit_items, item_places, search_items
-from core.labels.snapshot import encoders_of, items_of, of_items
-from core.snapshot import array_bytes, objective_of, restored
+from core.labels.snapshot import items_of, of_items
+from core.snapshot import array_bytes, encoders_of, objective_of, restored
 
 SMALL = ItemsConfig(factors=4, neighbours=30)
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.labels.snapshot import encoders_of, items_of
-from core.snapshot import mapped
+from core.labels.snapshot import items_of
+from core.snapshot import encoders_of, mapped
 from service.store.keys import NamespaceKeys
 from tests.flows.test_retraining import shop
 from tests.histories import world

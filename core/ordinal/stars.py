@@ -1,0 +1,164 @@
+"""Stars for pairs of a described user and a described item: one ordinal model whose score is a product of two vectors.
+
+The cosine of a sum falls apart into products, so what the model says of an item is a vector of its own: all items
+are ranked for a user by one product with each, as with factors. Items that nobody has rated have theirs, too.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from core.errors import DataError, ShapeError
+from core.ordinal import qs3orao
+from core.ordinal.judge import equal_levels
+from core.ordinal.qs3orao import OrdinalConfig, OrdinalModel
+from core.ordinal.random_features import waves
+from core.types import F32, F64, I64
+
+MOST_LEVELS, COARSE = 10, 5
+"""More different ratings than that become so many levels of equal frequency."""
+BLOCK = 32
+MOST_ELEMENTS = 1 << 26
+"""Of the items' vectors: many items get shorter ones."""
+MOST_DENSE = 1 << 24
+"""Elements of the described pairs of a fit: wide features leave fewer of them."""
+
+
+@dataclass(frozen=True)
+class StarsConfig:
+    """Settings of one fit; kernel and regularisation are found by validation."""
+
+    labelled: int = 10_000
+    """Rated pairs that teach, drawn at random."""
+    unlabelled: int = 2_000
+    """Pairs without a rating that take part."""
+    frequencies: int = 256
+    """Half the length of the vectors."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _ = self.ordinal(1)
+
+    def ordinal(self, n_items: int) -> OrdinalConfig:
+        """Return the settings of the model for so many items."""
+        most = MOST_ELEMENTS // (2 * BLOCK * max(n_items, 1))
+        blocks = max(min(-(-self.frequencies // BLOCK), most), min(self.frequencies, 1))
+        return OrdinalConfig(block=BLOCK, blocks=blocks, unlabelled=self.unlabelled, seed=self.seed)
+
+
+@dataclass(frozen=True, eq=False)
+class RatedPairs:
+    """n rated pairs by their rows in the features; ``value`` (n,) are the ratings."""
+
+    user_ix: I64
+    item_ix: I64
+    value: F32
+
+    def rows(self, chosen: Any) -> "RatedPairs":
+        """Return some of the pairs."""
+        return RatedPairs(self.user_ix[chosen], self.item_ix[chosen], self.value[chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class Stars:
+    """f(u, y) = p_u . q_y - offset
+
+    Symbols    q_y = [cos b, sin b], b = W'z of the item's features · a = W'z of the user's
+               p_u = [c cos a + s sin a, s cos a - c sin a], c and s the weights of cosines and sines
+    """
+
+    model: OrdinalModel
+    n_user_features: int
+    values: F64
+    """The rating that each level stands for, (levels,)."""
+    item_vectors: F32
+    """q (items, 2m); 0 for an item of which nothing is known."""
+
+    def user_vectors(self, features: Any) -> F32:
+        """Return p of users with these features, (n, 2m)."""
+        cosine, sine = self._waves(features, self._user)
+        c, s = np.split(self.model.weights, 2)
+        return np.hstack([c * cosine + s * sine, s * cosine - c * sine])
+
+    def vectors_of(self, features: Any) -> F32:
+        """Return q of items with these features, (n, 2m); 0 for a row without any."""
+        vectors = np.hstack(self._waves(features, self._item))
+        vectors[np.diff(features.indptr) == 0] = 0.0
+        return vectors
+
+    def scores(self, features: Any) -> F32:
+        """Return f of users with these features and each item, (n, items); -inf where nothing is known of an item."""
+        found = self.user_vectors(features) @ self.item_vectors.T - np.float32(self.model.offset)
+        found[:, ~self.item_vectors.any(axis=1)] = -np.inf
+        return found
+
+    def of_pairs(self, users: Any, items: Any) -> F64:
+        """Return f of n pairs with these features, (n,)."""
+        products = self.user_vectors(users) * np.hstack(self._waves(items, self._item))
+        scores: F64 = products.sum(axis=1, dtype=np.float64) - self.model.offset
+        return scores
+
+    def _waves(self, features: Any, part: slice) -> tuple[F32, F32]:
+        model = self.model
+        width = len(range(*part.indices(model.low.size)))
+        if features.shape[1] != width:
+            raise ShapeError(f"{features.shape[1]} features, the model knows {width}")
+        z = (features.toarray() - model.low[part]) * model.inverse_range[part]
+        cosine, sine = np.split(waves(z.astype(np.float32), model.frequencies[part]), 2, axis=1)
+        return cosine, sine
+
+    @property
+    def _user(self) -> slice:
+        return slice(0, self.n_user_features)
+
+    @property
+    def _item(self) -> slice:
+        return slice(self.n_user_features, None)
+
+
+def fit_stars(users: Any, items: Any, rated: RatedPairs, config: StarsConfig) -> Stars:
+    """Fit on features of users (users, d) and items (items, e), and ratings of some pairs; the others are unlabelled."""
+    known = (np.diff(users.indptr) > 0)[rated.user_ix] & (np.diff(items.indptr) > 0)[rated.item_ix]
+    rated = rated.rows(known)
+    if rated.value.size == 0:
+        raise DataError("no rating of a described user and a described item: describe both")
+    rng = np.random.default_rng([config.seed, 20])
+    most = max(MOST_DENSE // (users.shape[1] + items.shape[1]), 1_000)
+    rated = rated.rows(rng.permutation(rated.value.size)[: min(config.labelled, most)])
+    level, values = levels_of_ratings(rated.value)
+    if values.size < 2:
+        raise DataError("all ratings have one level: there is nothing to tell apart")
+    # a rated pair among them is rare, and does no harm: its level is merely not told
+    spare = np.flatnonzero(np.diff(users.indptr)), np.flatnonzero(np.diff(items.indptr))
+    user_ix, item_ix = (rng.choice(rows, min(config.unlabelled, most)) for rows in spare)
+    x = np.hstack(
+        [
+            users[np.concatenate([rated.user_ix, user_ix])].toarray(),
+            items[np.concatenate([rated.item_ix, item_ix])].toarray(),
+        ]
+    ).astype(np.float64)
+    levels = np.concatenate([level, np.zeros(user_ix.size, np.int64)])
+    model = qs3orao.fit(x, levels, values.size, config.ordinal(items.shape[0]))
+    nothing = np.empty((0, 2 * model.frequencies.shape[1]), np.float32)
+    stars = Stars(model, users.shape[1], values, nothing)
+    return Stars(model, users.shape[1], values, _all_vectors(stars, items))
+
+
+def levels_of_ratings(value: F32) -> tuple[I64, F64]:
+    """Return the level of each rating, (n,) from 1, and the rating that each level stands for.
+
+    >>> levels_of_ratings(np.array([2.5, 1.0, 4.0, 1.0], np.float32))
+    (array([2, 1, 3, 1]), array([1. , 2.5, 4. ]))
+    """
+    different, place = np.unique(value, return_inverse=True)
+    if different.size <= MOST_LEVELS:
+        return place.astype(np.int64) + 1, different.astype(np.float64)
+    level = equal_levels(value.astype(np.float64), COARSE)
+    means = np.bincount(level, value.astype(np.float64))[1:] / np.bincount(level)[1:]
+    return level, means
+
+
+def _all_vectors(stars: Stars, items: Any, step: int = 4_096) -> F32:
+    parts = [stars.vectors_of(items[at : at + step]) for at in range(0, items.shape[0], step)]
+    return np.concatenate([stars.item_vectors, *parts])

@@ -1,0 +1,106 @@
+"""Stars for described pairs: vectors that multiply to the model's score, items nobody rated, what is refused."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from core.errors import ConfigError, DataError, ShapeError, SnapshotFormat
+from core.features import Column, FeatureEncoder
+from core.ordinal import stars as module
+from core.ordinal.judge import mean_auc
+from core.ordinal.snapshot import of_stars, stars_of
+from core.ordinal.stars import RatedPairs, Stars, StarsConfig, fit_stars, levels_of_ratings
+from core.snapshot import array_bytes, encoders_of, restored
+
+SMALL = StarsConfig(labelled=150, unlabelled=40, frequencies=32)
+N_USERS, N_ITEMS = 60, 40
+
+
+def one_hot(kind: np.ndarray, n: int) -> sparse.csr_array:
+    return sparse.csr_array(np.eye(n, dtype=np.float32)[kind])
+
+
+def world(n: int = 500, seed: int = 0) -> tuple[sparse.csr_array, sparse.csr_array, RatedPairs]:
+    """Users of three kinds rate items of their own kind high; the last five items are rated by nobody."""
+    rng = np.random.default_rng(seed)
+    user_ix, item_ix = rng.integers(0, N_USERS, n), rng.integers(0, N_ITEMS - 5, n)
+    own = user_ix % 3 == item_ix % 3
+    value = np.clip(np.where(own, 4.5, 2.0) + rng.normal(0, 0.7, n), 1, 5).round()
+    users, items = one_hot(np.arange(N_USERS) % 3, 3), one_hot(np.arange(N_ITEMS) % 3, 3)
+    return users, items, RatedPairs(user_ix, item_ix, value.astype(np.float32))
+
+
+@pytest.fixture(scope="module")
+def stars() -> Stars:
+    return fit_stars(*world(), SMALL)
+
+
+def test_the_product_of_the_vectors_is_the_score_of_the_model(stars: Stars) -> None:
+    users, items, _ = world()
+    both = np.hstack([users[:40].toarray(), items[:40].toarray()]).astype(np.float64)
+    expected = stars.model.scores(both)
+    assert np.allclose(stars.of_pairs(users[:40], items[:40]), expected, atol=1e-4)
+    assert np.allclose(np.diag(stars.scores(users[:40])), expected, atol=1e-4)
+
+
+def test_items_that_nobody_rated_are_ranked_by_their_features(stars: Stars) -> None:
+    users, _, _ = world()
+    new = stars.scores(users[:3])[:, -5:]
+    assert ((N_ITEMS - 5 + new.argmax(axis=1)) % 3 == np.arange(3)).all()
+
+
+def test_levels_of_unseen_pairs_are_told_apart(stars: Stars) -> None:
+    users, items, rated = world(seed=1)
+    scores = stars.of_pairs(users[rated.user_ix], items[rated.item_ix])
+    assert mean_auc(scores, rated.value.astype(np.int64)) > 0.7
+    levels = stars.model.levels
+    assert np.allclose(levels.probabilities(scores).sum(axis=1), 1.0)
+    assert stars.values.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def test_an_item_without_features_is_not_ranked(stars: Stars) -> None:
+    users, items, rated = world()
+    bare = sparse.vstack([items, sparse.csr_array((1, 3), dtype=np.float32)]).tocsr()
+    found = fit_stars(users, bare, rated, SMALL).scores(users[:2])
+    assert np.isneginf(found[:, -1]).all()
+    assert np.isfinite(found[:, :-1]).all()
+
+
+def test_many_items_get_shorter_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_ELEMENTS", 2 * 32 * N_ITEMS)
+    assert fit_stars(*world(), StarsConfig(labelled=60, unlabelled=10, frequencies=320)).item_vectors.shape == (N_ITEMS, 64)
+
+
+def test_fine_ratings_become_a_few_levels() -> None:
+    value = np.random.default_rng(0).normal(size=500).astype(np.float32)
+    level, values = levels_of_ratings(value)
+    assert (level.min(), level.max(), values.size) == (1, 5, 5)
+    assert np.all(np.diff(values) > 0)
+
+
+def test_a_snapshot_is_the_model(stars: Stars) -> None:
+    encoder = FeatureEncoder((Column("kind", ("a", "b", "c")),))
+    made = of_stars(
+        "ordinal", stars, encoder=encoder, item_encoder=encoder, settings={}, metrics={}, cuts={}
+    )
+    back = restored(made.manifest, {n: array_bytes(array) for n, array in made.arrays.items()})
+    users, _, _ = world()
+    assert np.array_equal(stars_of(back).scores(users), stars.scores(users))
+    assert encoders_of(back) == (encoder, encoder)
+    del (parameters := dict(made.parameters))["n_user_features"]
+    with pytest.raises(SnapshotFormat, match="stars for pairs"):
+        stars_of(type(made)(made.model, made.arrays, parameters))
+
+
+def test_what_cannot_be_learned_is_refused(stars: Stars) -> None:
+    users, items, rated = world()
+    nobody = sparse.csr_array(users.shape, dtype=np.float32)
+    with pytest.raises(DataError, match="describe both"):
+        fit_stars(nobody, items, rated, SMALL)
+    same = RatedPairs(rated.user_ix, rated.item_ix, np.full_like(rated.value, 3.0))
+    with pytest.raises(DataError, match="one level"):
+        fit_stars(users, items, same, SMALL)
+    with pytest.raises(ShapeError, match="the model knows 3"):
+        stars.user_vectors(sparse.csr_array((1, 4)))
+    with pytest.raises(ConfigError):
+        StarsConfig(frequencies=0)
