@@ -18,7 +18,7 @@ class Retrain(Request):
     """What to train."""
 
     model: Model = "fbgd"
-    """`fbgd`, `ocmf-lr-wsq`, `ocmf-sq-wsq`, `ocmf-sq-sq` or `exmlds`."""
+    """`fbgd`, `ocmf-lr-wsq`, `ocmf-sq-wsq`, `ocmf-sq-sq`, `exmlds` or `ordinal`."""
     parameters: Parameters = Field(default_factory=dict)
     """Settings of the model that are not searched."""
     budget_s: Seconds | None = None

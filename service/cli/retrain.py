@@ -23,7 +23,7 @@ app = options.verb()
 @app.command()
 def retrain(
     model: Annotated[
-        str, typer.Option(help="fbgd, ocmf-lr-wsq, ocmf-sq-wsq, ocmf-sq-sq or exmlds.")
+        str, typer.Option(help="fbgd, ocmf-lr-wsq, ocmf-sq-wsq, ocmf-sq-sq, exmlds or ordinal.")
     ] = "fbgd",
     given: Annotated[
         list[str] | None,

@@ -16,7 +16,8 @@ from core.batch.preferences import preference_rows
 from core.features import EncoderFit, FeatureEncoder, of_item
 from core.gate import FEWEST_USERS
 from core.interactions import Interactions
-from core.meaning import KindTable, meaning
+from core.meaning import RATING, KindTable, meaning
+from core.ordinal.stars import RatedPairs
 from core.types import F32, I64
 from service.store.history_reader import Histories, HistoryReader
 
@@ -26,6 +27,8 @@ DAY_MS, ENOUGH = 86_400_000, 2_000
 """The last day is held out instead where it alone gives so many judges."""
 MOST_TIMES = 1 << 20
 MOST_JUDGES = 20_000
+MOST_RATED = 50_000
+"""Ratings that are kept as such: a sample is enough to tell stars apart."""
 
 Progress = Callable[[float], None]
 
@@ -90,6 +93,8 @@ class Material:
 
     pairs: Interactions
     described: Described | None
+    rated: RatedPairs | None = None
+    """A sample of the ratings."""
 
 
 @dataclass(frozen=True)
@@ -105,16 +110,28 @@ class Dataset:
     described: Described | None
     sequences: list[int]
     """Last event of each partition that is in here."""
+    rated: "RatedSample | None" = None
 
     @property
     def at_cut(self) -> Material:
         """Return what was known at the cut."""
-        return Material(self.known, self.described)
+        rated = None if self.rated is None else self.rated.pairs.rows(self.rated.known)
+        return Material(self.known, self.described, rated)
 
     @property
     def now(self) -> Material:
         """Return all that is known."""
-        return Material(self.whole, self.described)
+        rated = None if self.rated is None else self.rated.pairs
+        return Material(self.whole, self.described, rated)
+
+
+@dataclass(frozen=True)
+class RatedSample:
+    """Some ratings, the latest of each pair."""
+
+    pairs: RatedPairs
+    known: NDArray[np.bool_]
+    """Which of them were there at the cut."""
 
 
 def read(
@@ -123,6 +140,7 @@ def read(
     *,
     with_documents: bool,
     with_items: bool = False,
+    with_ratings: bool = False,
     on_progress: Progress = lambda share: None,
 ) -> Dataset:
     """Read everything; a namespace without a positive gives an empty dataset."""
@@ -137,7 +155,7 @@ def read(
     chosen = encoder.encoder() if with_documents else None
     items = _described_items(reader) if with_items else None
     for cut in times.cuts():
-        building = _Building(reader, reading, cut, chosen, items)
+        building = _Building(reader, reading, cut, chosen, items, with_ratings=with_ratings)
         for page in reader.pages():
             building.add(page)
             on_progress(0.3 + 0.7 * min(building.n_users / max(n_users, 1), 1.0))
@@ -212,9 +230,12 @@ class _Building:
         cut: Cut,
         encoder: FeatureEncoder | None,
         items: DescribedItems | None,
+        *,
+        with_ratings: bool,
     ) -> None:
         self._reader, self._reading, self._cut, self._encoder = reader, reading, cut, encoder
         self._items = items
+        self._rated = _Ratings(cut, reader.n_items) if with_ratings else None
         self.n_users = 0
         self._known: list[Interactions] = []
         self._whole: list[Interactions] = []
@@ -234,6 +255,8 @@ class _Building:
             self._add_judges(page, learned, seen, self._rows(page, ~known)[0])
         if self._encoder is not None:
             self._add_documents(page.users, self._encoder)
+        if self._rated is not None:
+            self._rated.add(page, self.n_users)
         self.n_users += len(page.users)
 
     def _rows(
@@ -289,6 +312,7 @@ class _Building:
             _sampled(judges),
             self._described(),
             self._reader.cuts,
+            None if self._rated is None else self._rated.sample(),
         )
 
     def _described(self) -> Described | None:
@@ -305,6 +329,48 @@ class _Building:
         links: sp.csr_array = sp.csr_array((weight.astype(np.float32), ends), shape=shape)
         features: Any = sp.vstack(self._features, format="csr")
         return Described(self._encoder, sp.csr_array(features), links, self._items)
+
+
+class _Ratings:
+    """A uniform sample of the ratings, as they come page by page."""
+
+    def __init__(self, cut: Cut, n_items: int) -> None:
+        self._cut, self._n_items = cut, n_items
+        self._rng = np.random.default_rng(1)
+        self._parts: list[tuple[I64, I64, F32, NDArray[np.bool_]]] = []
+        self._size, self._share = 0, 1.0
+
+    def add(self, page: Histories, first_user: int) -> None:
+        records, item = page.records, page.records["item"].astype(np.int64)
+        chosen = np.flatnonzero((records["kind"] == RATING) & (item < self._n_items))
+        # of a pair the latest: records of a user stand in their order
+        pair = (page.user_ix * self._n_items + item)[chosen][::-1]
+        chosen = chosen[::-1][np.unique(pair, return_index=True)[1]]
+        chosen = chosen[self._rng.random(chosen.size) < self._share]
+        known = records["time_ms"][chosen] <= self._cut.at_ms
+        users = page.user_ix[chosen] + first_user
+        self._parts.append((users, item[chosen], records["value"][chosen], known))
+        self._size += chosen.size
+        if self._size > 2 * MOST_RATED:
+            self._thin()
+
+    def sample(self) -> RatedSample:
+        user_ix, item_ix, value, known = self._columns()
+        return RatedSample(RatedPairs(user_ix, item_ix, value.astype(np.float32)), known)
+
+    def _thin(self) -> None:
+        kept = self._rng.random(self._size) < 0.5
+        user_ix, item_ix, value, known = self._columns()
+        self._parts = [(user_ix[kept], item_ix[kept], value[kept], known[kept])]
+        self._size, self._share = int(kept.sum()), self._share / 2
+
+    def _columns(self) -> tuple[I64, I64, F32, NDArray[np.bool_]]:
+        none = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
+        parts = [(*none, np.empty(0, np.bool_)), *self._parts]
+        user_ix, item_ix, value, known = (
+            np.concatenate(column) for column in zip(*parts, strict=True)
+        )
+        return user_ix, item_ix, value, known
 
 
 def stacked(parts: Sequence[Interactions], n_items: int) -> Interactions:

@@ -1,7 +1,7 @@
 """How good models are for the users who judge: all items ranked, users folded in from what was known at the cut."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from core.batch.popularity import Popular
 from core.batch.ranker import rank
 from core.interactions import Interactions
 from core.kernels import scan
-from core.labels.items import LabelledItems
 from core.ranking_metrics import Hits
 from core.types import F32, F64, I32
 from service.training.dataset import Dataset, Judges
@@ -57,7 +56,14 @@ def judged_popular(dataset: Dataset) -> Verdict:
     return _verdict(dataset, ones, model.item_factors)
 
 
-def judged_by_features(dataset: Dataset, model: LabelledItems) -> Verdict:
+class ByFeatures(Protocol):
+    """A model that knows nothing of users but their features."""
+
+    def scores(self, features: Any) -> F32:
+        """Return the scores of all items, (n, items); -inf: never shown."""
+
+
+def judged_by_features(dataset: Dataset, model: ByFeatures) -> Verdict:
     """Judge a model that knows nothing of users but their features."""
     judges = dataset.judges
     ids = np.full((judges.user_ix.size, DEPTH), -1, np.int32)

@@ -2,33 +2,25 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypedDict
+from typing import Any
 
 from core.batch.search import Budget
 from core.errors import DataError
-from core.features import FeatureEncoder
 from core.interactions import Interactions
 from core.labels.items import ItemsConfig, LabelledItems, fit_items, names, search_items
 from core.labels.snapshot import items_of, of_items
 from core.snapshot import Snapshot
+from service.training.about import About, encoders
 from service.training.dataset import Dataset, Described, Material
 from service.training.judge import Verdict, described_judges, judged_by_features
-
-
-class About(TypedDict):
-    """What a snapshot says of a model besides its arrays."""
-
-    settings: Mapping[str, Any]
-    metrics: Mapping[str, float]
-    cuts: Mapping[str, Any]
 
 
 class LabelRecipe:
     """Label embeddings; it is judged, as it serves, by features alone."""
 
     strategy = "exmlds"
-    with_documents = True
-    with_items = True
+    with_documents = with_items = True
+    with_ratings = False
     settings = names()
 
     def config(self, given: Mapping[str, Any]) -> ItemsConfig:
@@ -61,10 +53,7 @@ class LabelRecipe:
     def snapshot(
         self, name: str, model: LabelledItems, described: Described | None, more: About
     ) -> Snapshot:
-        users = items = FeatureEncoder()
-        if described is not None:
-            users = described.encoder
-            items = items if described.items is None else described.items.encoder
+        users, items = encoders(described)
         return of_items(name, model, encoder=users, item_encoder=items, **more)
 
     def restored(self, snapshot: Snapshot) -> LabelledItems:

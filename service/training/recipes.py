@@ -23,9 +23,11 @@ from core.interactions import Interactions
 from core.snapshot import Snapshot, of_users
 from core.snapshot import users_of as structured_users
 from service.errors import InvalidTraining
+from service.training.about import About
 from service.training.dataset import Dataset, Described, Material
 from service.training.judge import Verdict, judged
-from service.training.label_recipe import About, LabelRecipe
+from service.training.label_recipe import LabelRecipe
+from service.training.star_recipe import StarRecipe
 
 MOST_FACTORS = 2_048
 FEWEST_TO_SEARCH = 10
@@ -49,6 +51,10 @@ class Recipe(Protocol[ConfigT]):
     @property
     def with_items(self) -> bool:
         """Return whether it learns from features of items."""
+
+    @property
+    def with_ratings(self) -> bool:
+        """Return whether it learns from ratings as they are."""
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -91,7 +97,7 @@ class Recipe(Protocol[ConfigT]):
 class FoldedIn:
     """What recipes of models with fold-in have in common."""
 
-    with_items = False
+    with_items = with_ratings = False
 
     def judges(self, data: Dataset) -> Dataset:
         return data
@@ -204,6 +210,7 @@ RECIPES: dict[str, Recipe[Any]] = {
     "ocmf-sq-wsq": OcmfRecipe(OcmfConfig(loss="square")),
     "ocmf-sq-sq": OcmfRecipe(OcmfConfig(loss="square", weight=1.0), frozenset({"weight"})),
     "exmlds": LabelRecipe(),
+    "ordinal": StarRecipe(),
 }
 
 

@@ -165,6 +165,7 @@ class Training:
             Reading(kind_table(self._settings), scale.low, scale.high),
             with_documents=self._recipe.with_documents,
             with_items=self._recipe.with_items,
+            with_ratings=self._recipe.with_ratings,
             on_progress=self._reporter.share,
         )
         whole = data.whole

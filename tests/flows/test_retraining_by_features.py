@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from core.labels.snapshot import items_of
+from core.ordinal.snapshot import stars_of
 from core.snapshot import encoders_of, mapped
 from service.store.keys import NamespaceKeys
 from tests.flows.test_retraining import shop
-from tests.histories import world
+from tests.histories import Record, store_histories, world
 
 pytestmark = pytest.mark.flow
 
@@ -47,8 +48,26 @@ def test_items_become_labels_of_users(room, redis_url, namespace):
         assert worse.decision["outcome"] == "refused"
 
 
-def test_without_features_the_order_fails_and_says_what_to_do(room, redis_url, namespace):
+def test_stars_are_learned_from_what_is_known_of_users_and_items(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world()) as here:
+        describe(here.client, namespace, items=90)
+        # items that nobody has rated have numbers, too
+        store_histories(here.client, here.settings, [Record("u0000", 89, value=5.0)])
+        job = here.trained(model="ordinal", labelled=200, unlabelled=50, frequencies=64)
+        assert job.status == "succeeded", job.error
+        assert here.serving == {"ordinal": job.version}
+        manifest, chunks = here.registry.manifest(job.version), here.registry.chunks(job.version)
+        snapshot = mapped(manifest, b"".join(chunks))
+        stars, (users, _) = stars_of(snapshot), encoders_of(snapshot)
+        assert stars.values.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+        scores = stars.scores(users.transform([{"taste": f"t{n}"} for n in range(4)]))
+        assert scores.shape == (4, 90)
+        assert (scores[:, 80:].argmax(axis=1) % 4 == np.arange(4)).all()
+
+
+@pytest.mark.parametrize("model", ["exmlds", "ordinal"])
+def test_without_features_the_order_fails_and_says_what_to_do(room, redis_url, namespace, model):
     with shop(room, redis_url, namespace, world(users=30)) as here:
-        job = here.trained(model="exmlds")
+        job = here.trained(model=model)
         assert job.status == "failed"
         assert "PUT /v1/users/{id}" in str(job.error)
