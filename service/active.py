@@ -13,6 +13,7 @@ import numpy as np
 
 from core.errors import CoreError
 from core.labels.snapshot import items_of
+from core.ordinal.snapshot import stars_of
 from core.snapshot import Snapshot, users_of
 from service.errors import ServiceError, StoreUnavailable
 from service.store.registry import ModelRecord, Registry
@@ -129,6 +130,8 @@ class ActiveModels:
         # before it serves: a first answer compiles the kernels for read-only arrays, or finds that it fails
         if "space" in model.snapshot.parameters:
             items_of(model.snapshot)
+        elif "ordinal" in model.snapshot.parameters:
+            stars_of(model.snapshot)
         elif "row" in model.snapshot.parameters:
             users_of(model.snapshot).vector(np.empty(0, np.int32))
         return model

@@ -12,12 +12,14 @@ from service.ingest import Appender
 from service.online import online_config, online_model
 from service.serving.audience import Audience
 from service.serving.catalogue_view import CatalogueView
+from service.serving.latest_items import LatestItems
 from service.serving.lineup import Lineups
 from service.serving.mixing import Mixing
 from service.serving.online_items import OnlineSnapshotFollower
 from service.serving.popularity import Popularity
 from service.serving.predictions import Serving
 from service.serving.recommender import Recommender
+from service.serving.star_predictions import StarPredictions
 from service.serving.users import HistoryReading, Users
 from service.settings import Settings
 from service.store.api_keys import ApiKeys
@@ -62,6 +64,8 @@ class ApiRuntime:
     schedules: Schedules
     recommender: Recommender
     audience: Audience
+    stars: StarPredictions
+    latest: LatestItems
     registry: Registry
     active: ActiveModels
 
@@ -113,7 +117,10 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
         numbers = ItemNumbers(connection, namespace.name, settings.max_items)
         profiles = ProfileReader(connection, namespace, model)
         catalogue = Catalogue(connection, namespace.name)
-        lineups = Lineups(active, popularity, online_items, mixing)
+        latest = LatestItems(active, view, numbers, catalogue)
+        latest.start()
+        stack.push_async_callback(latest.close)
+        lineups = Lineups(active, popularity, online_items, mixing, latest)
         recommender = Recommender(
             namespace,
             lineups=lineups,
@@ -146,6 +153,8 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
             schedules=Schedules(blocking, settings),
             recommender=recommender,
             audience=Audience(lineups, users, numbers, catalogue),
+            stars=StarPredictions(lineups, numbers, catalogue),
+            latest=latest,
             registry=registry,
             active=active,
         )

@@ -8,7 +8,15 @@ from fastapi import APIRouter, Body, Query
 
 from service.api.documentation import problems
 from service.api.routing import ItemId, Route, Runtime, UserId
-from service.api.schemas import ExpertPart, Pairs, Prediction, Predictions
+from service.api.schemas import (
+    ExpertPart,
+    OrdinalPrediction,
+    Pair,
+    Pairs,
+    Prediction,
+    Predictions,
+    PredictionStrategy,
+)
 from service.errors import NotReady
 from service.ids import parse_sequence_token, sequence_token
 from service.runtime import ApiRuntime
@@ -33,23 +41,35 @@ MinSequence = Annotated[
 ]
 
 
+Strategy = Annotated[
+    PredictionStrategy,
+    Query(description="Who predicts: `ordinal` knows user and item by their documents alone."),
+]
+
+
 @router.get(
-    "/v1/users/{user:id}/predictions/{item:id}",
-    summary="Predict a rating",
+    "/v1/users/{user:id}/predictions/{item:id}", summary="Predict a rating", responses=problems(409)
 )
 async def get_prediction(
-    runtime: Runtime, user: UserId, item: ItemId, min_sequence: MinSequence = None
-) -> Prediction:
+    runtime: Runtime,
+    user: UserId,
+    item: ItemId,
+    strategy: Strategy = "online",
+    min_sequence: MinSequence = None,
+) -> Prediction | OrdinalPrediction:
     """The rating that this user would give this item, with the part of each expert.
 
     An unknown user or item is no error: the interval is wide then. Nothing is stored by asking.
     """
     await reached(runtime, min_sequence, [user])
+    if strategy == "ordinal":
+        [ordinal] = await _stars(runtime, [Pair(user=user, item=item)])
+        return ordinal
     [prediction] = await _predictions(runtime, user, [item])
     return prediction
 
 
-@router.post("/v1/predictions", summary="Predict many ratings", responses=problems(400, 413))
+@router.post("/v1/predictions", summary="Predict many ratings", responses=problems(400, 409, 413))
 async def post_predictions(
     runtime: Runtime, body: PairsInput, min_sequence: MinSequence = None
 ) -> Predictions:
@@ -58,6 +78,8 @@ async def post_predictions(
     for pair in body.pairs:
         items.setdefault(pair.user, {})[pair.item] = None
     await reached(runtime, min_sequence, items)
+    if body.strategy == "ordinal":
+        return Predictions(predictions=[*await _stars(runtime, body.pairs)])
     turn = asyncio.Semaphore(MAX_READS)
 
     async def of_user(user: str) -> list[Prediction]:
@@ -85,6 +107,32 @@ async def reached(runtime: ApiRuntime, token: str | None, users: Iterable[str]) 
             "min_sequence is not learned yet: ask again, or leave it out for an answer as of now",
             code="sequence_not_reached",
         ) from None
+
+
+async def _stars(runtime: ApiRuntime, pairs: Sequence[Pair]) -> list[OrdinalPrediction]:
+    users, items = [pair.user for pair in pairs], [pair.item for pair in pairs]
+    found = await runtime.stars.predict(users, items)
+    through = sequence_token(found.model.trained_through)
+    columns = (found.level, found.probabilities, found.expected, found.low, found.high)
+    rows = zip(users, items, *(column.tolist() for column in columns), strict=True)
+    return [
+        OrdinalPrediction(
+            user=user,
+            item=item,
+            rating=expected,
+            low=low,
+            high=high,
+            experts=[],
+            model_version=found.model.version,
+            strategy="ordinal",
+            trained_through=through,
+            seen_through=through,
+            level=level,
+            level_probabilities=probabilities,
+            expected=expected,
+        )
+        for user, item, level, probabilities, expected, low, high in rows
+    ]
 
 
 async def _predictions(runtime: ApiRuntime, user: str, items: Sequence[str]) -> list[Prediction]:

@@ -178,6 +178,9 @@ class Receipt(Answer):
 # --- predictions --------------------------------------------------------------------------------------
 
 
+PredictionStrategy = Literal["online", "ordinal"]
+
+
 class Pair(Request):
     """A user and an item."""
 
@@ -189,6 +192,8 @@ class Pairs(Request):
     """What to predict."""
 
     pairs: Annotated[list[Pair], Field(min_length=1, max_length=1_000)]
+    strategy: PredictionStrategy = "online"
+    """Who predicts: the online model, or an `ordinal` one from what the documents say of user and item."""
 
 
 class ExpertPart(Answer):
@@ -199,7 +204,7 @@ class ExpertPart(Answer):
     weight: float
 
 
-class Prediction(Answer):
+class PredictedRating(Answer):
     """A predicted rating; `low` to `high` is the central 80 % interval."""
 
     user: str
@@ -209,15 +214,32 @@ class Prediction(Answer):
     high: float
     experts: list[ExpertPart]
     model_version: str
-    strategy: Literal["online"]
     trained_through: str
     seen_through: str
+
+
+class Prediction(PredictedRating):
+    """What the online model foresees."""
+
+    strategy: Literal["online"]
+
+
+class OrdinalPrediction(PredictedRating):
+    """What an ordinal model foresees from features; no experts have a part in it."""
+
+    strategy: Literal["ordinal"]
+    level: int
+    """Counted from 1: the level of stars, the lowest first."""
+    level_probabilities: list[float]
+    """Of each level, in their order."""
+    expected: float
+    """The mean of the levels' ratings; `rating` is the same."""
 
 
 class Predictions(Answer):
     """In the order of the pairs."""
 
-    predictions: list[Prediction]
+    predictions: list[Prediction | OrdinalPrediction]
 
 
 class Expert(Answer):

@@ -8,18 +8,24 @@ from typing import cast
 
 from core.features import FeatureEncoder
 from core.labels.snapshot import items_of
+from core.ordinal.snapshot import stars_of
 from core.snapshot import encoders_of, users_of
+from core.types import F32
 from service.active import ActiveModel, ActiveModels, ActiveSet
 from service.errors import ServiceError
 from service.rec_ids import STRATEGIES, Strategy
 from service.serving.label_ranker import Labelled
+from service.serving.latest_items import LatestItems
 from service.serving.mixing import Mixing
 from service.serving.online_items import OnlineItems, OnlineSnapshotFollower
 from service.serving.popularity import Orders, Popularity
 from service.serving.rankers import FoldIn, Online, Order, Ranker, Trained
 from service.serving.slates import Lineup
+from service.serving.star_ranker import Starred
 
-_Sources = tuple[ActiveSet, Orders, Mapping[int, OnlineItems], Mapping[str, float]]
+_Sources = tuple[
+    ActiveSet, Orders, Mapping[int, OnlineItems], Mapping[str, float], Mapping[str, F32]
+]
 
 KEPT = 8
 """Models whose rankers stay for cursors that name them."""
@@ -40,17 +46,24 @@ class Lineups:
         popularity: Popularity,
         online: OnlineSnapshotFollower,
         mixing: Mixing,
+        latest: LatestItems,
     ) -> None:
-        self._sources = models, popularity, online, mixing
-        self._made_of: _Sources = ActiveSet(), Orders(), {}, {}
+        self._sources = models, popularity, online, mixing, latest
+        self._made_of: _Sources = ActiveSet(), Orders(), {}, {}, {}
         self._rankers: OrderedDict[str, Trained] = OrderedDict()
         self._orders = _orders(self._made_of[1])
         self._lineups: dict[int | None, Lineup] = {}
 
     def current(self, partition: int | None) -> Lineup:
         """Return what ranks now for users of a partition, None: for somebody who is no user."""
-        models, popularity, online, mixing = self._sources
-        new: _Sources = models.current, popularity.current, online.current, mixing.current
+        models, popularity, online, mixing, latest = self._sources
+        new: _Sources = (
+            models.current,
+            popularity.current,
+            online.current,
+            mixing.current,
+            latest.current,
+        )
         if not all(map(operator.is_, new, self._made_of)):
             if new[1] is not self._made_of[1]:
                 self._orders = _orders(new[1])
@@ -79,12 +92,15 @@ class Lineups:
         return found
 
     def _made(self, partition: int | None) -> Lineup:
-        active, _, online, weights = self._made_of
+        active, _, online, weights, latest = self._made_of
         rankers: dict[str, Ranker] = {
             strategy: self._trained(model)
             for strategy, model in active.models.items()
-            if model.snapshot.parameters.keys() & {"row", "space"}
+            if model.snapshot.parameters.keys() & {"row", "space", "ordinal"}
         }
+        stars = rankers.get("ordinal")
+        if isinstance(stars, Starred) and stars.version in latest:
+            rankers["ordinal"] = stars.with_later(latest[stars.version])
         if partition is not None and partition in online:
             rankers["online"] = Online(partition, online[partition])
         ordered: dict[Strategy, Ranker] = {s: rankers[s] for s in STRATEGIES if s in rankers}
@@ -107,6 +123,8 @@ def _ranker(model: ActiveModel) -> Trained:
     through = {int(partition): int(sequence) for partition, sequence in cuts.items()}
     if "space" in snapshot.parameters:
         return Labelled(record.version, items_of(snapshot), through, *encoders_of(snapshot))
+    if "ordinal" in snapshot.parameters:
+        return Starred(record.version, stars_of(snapshot), through, *encoders_of(snapshot))
     encoder = FeatureEncoder.of_json(snapshot.parameters.get("encoder", ()))
     strategy = cast("Strategy", record.strategy)
     return FoldIn(strategy, record.version, users_of(snapshot), through, encoder)

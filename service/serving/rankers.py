@@ -106,6 +106,8 @@ class Trained(ABC):
 
     knows_features = False
     """Whether it was trained with features of users."""
+    trusted = True
+    """Whether it ranks for people before a mixture has judged it, and where nothing else knows them."""
 
     def __init__(
         self, strategy: Strategy, version: str, trained_through: Mapping[int, int], places: F32
@@ -134,7 +136,7 @@ class Trained(ABC):
 
     def has(self, item: int) -> bool:
         """Whether the model has learned anything of an item."""
-        return item < self.n_items and bool(self.places[item].any())
+        return item < len(self.places) and bool(self.places[item].any())
 
     def similar(self, item: int, pool: Pool, n: int) -> Ranked:
         """Return the items of the nearest direction (cosine) to that of an item which it knows."""

@@ -177,6 +177,8 @@ def _rankers(
         return [own[model]], None
     # one that knows little beside the others leaves; alone it is better than everybody's list
     own = {n: one for n, one in own.items() if one.part(asker) >= LEAST_WEIGHT} or own
+    if all(isinstance(one, Trained) and not one.trusted for one in own.values()):
+        own = {}
     reason = _reason(lineup, model, len(own))
     if not own:
         return [lineup.popular], reason
@@ -212,7 +214,7 @@ def _mixed(
 ) -> list[Pick]:
     """Combine the lists of the rankers that matter; each item names the one that speaks most for it."""
     # before anything was judged the trained models alone; later whoever is new is as good as the mean
-    first = {r.strategy: float(isinstance(r, Trained)) for r in rankers}
+    first = {r.strategy: float(isinstance(r, Trained) and r.trusted) for r in rankers}
     weights: dict[str, float] = {
         r.strategy: r.part(asker)
         * (judged.get(r.strategy, 1.0 / len(rankers)) if judged else first[r.strategy])
