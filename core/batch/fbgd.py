@@ -109,7 +109,10 @@ def _checked(pairs: Interactions) -> Interactions:
 
 
 class _Sides:
-    """Both sides of a fit; between epochs their basis is the one in which Q'diag(a)Q is diagonal."""
+    """Both sides of a fit; between epochs the items' basis is the one in which Q'diag(a)Q is diagonal.
+
+    The users follow there by ``turn`` when they move again: the last turn of a fit is not needed.
+    """
 
     def __init__(
         self, config: FbgdConfig, pairs: Interactions, previous: RowObjective | None
@@ -154,25 +157,27 @@ class _Sides:
         self.users = np.zeros((self.pairs.n_users, g), np.float32)
         self._face_users()
 
-    def _turn(self, gram: F64) -> F32:
-        """Rotate both sides to the eigenvectors of ``gram``; return its diagonal there."""
-        values, basis = np.linalg.eigh(gram)
-        turn = np.ascontiguousarray(basis, np.float32)
-        fbgd.rotate(self.user_cut, self.users, turn)
-        fbgd.rotate(self.item_cut, self.items, turn)
-        diagonal: F32 = np.maximum(values, 0.0).astype(np.float32)
-        return diagonal
-
     def _face_users(self) -> None:
-        self.gram = self._turn(gram(self.items, self.negative, self.item_cut))
+        """Turn the items to the basis of the users' quadratic; the users follow when they move again."""
+        weight = self.negative if self.config.rho else self.negative[:1]
+        self.gram, self.turn = _spectrum(gram(self.items, weight, self.item_cut))
+        fbgd.rotate(self.item_cut, self.items, self.turn)
         self.item_sum: F32 = (self.items.T @ self.negative).astype(np.float32)
+
+    def _face_items(self) -> None:
+        self.gram, self.turn = _spectrum(gram(self.users, ONE, self.user_cut))
+        fbgd.rotate(self.user_cut, self.users, self.turn)
+        fbgd.rotate(self.item_cut, self.items, self.turn)
+        self.item_sum = self.users.sum(0, dtype=np.float64).astype(np.float32)
 
     def epoch(self) -> None:
         """Change the users, then the items."""
+        # before the first epoch they are all 0
+        if self.losses:
+            fbgd.rotate(self.user_cut, self.users, self.turn)
         penalty = _penalty(self.item_reg, self.items)
         self._solve(self.pairs, self.user_cut, self.user_reg, penalty, of_items=False)
-        self.gram = self._turn(gram(self.users, ONE, self.user_cut))
-        self.item_sum = self.users.sum(0, dtype=np.float64).astype(np.float32)
+        self._face_items()
         penalty = _penalty(self.user_reg, self.users)
         self._solve(self.columns, self.item_cut, self.item_reg, penalty, of_items=True)
         self._face_users()
@@ -217,6 +222,12 @@ class _Sides:
             config.nu_user,
             self.mean_user_count,
         )
+
+
+def _spectrum(gram: F64) -> tuple[F32, F32]:
+    """Return eigenvalues (g,) and eigenvectors (g, g)."""
+    values, basis = np.linalg.eigh(gram)
+    return np.maximum(values, 0.0).astype(np.float32), np.ascontiguousarray(basis, np.float32)
 
 
 def _penalty(reg: F32, rows: F32) -> float:

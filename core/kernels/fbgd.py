@@ -70,64 +70,85 @@ def solve_rows(
     Reference  tests/core/reference_batch.py::solve_rows
     """
     g = rows.shape[1]
+    # no views of rows and no negative numbers in here: each of them costs more than the arithmetic
     for part in prange(cut.size - 1):
         residual = np.empty(g, np.float32)
-        scaled = np.empty(g, np.float32)
         way = np.empty(g, np.float32)
         image = np.empty(g, np.float32)
+        own = np.empty(g, np.float32)
+        held = np.empty(g, np.float32)
+        inverse = np.empty(g, np.float32)
         total = 0.0
         for x in range(cut[part], cut[part + 1]):
-            p = rows[x]
+            xu = np.uint64(x)
             z = negative[x] if of_items else np.float32(1.0)
             for d in range(g):
-                residual[d] = z * linear[d] - (z * gram[d] + reg[x]) * p[d]
+                own[d] = rows[xu, d]
+                held[d] = z * gram[d] + reg[x]
+                inverse[d] = np.float32(1.0) / (held[d] + np.float32(1e-20))
+                residual[d] = z * linear[d] - held[d] * own[d]
                 image[d] = z * linear[d]
-                total += p[d] * ((z * gram[d] + reg[x]) * p[d] - np.float32(2.0) * z * linear[d])
+            for d in range(g):
+                total += own[d] * (held[d] * own[d] - np.float32(2.0) * z * linear[d])
             for k in range(ptr[x], ptr[x + 1]):
                 _fetch(fixed, other_ix, k)
-                q = fixed[other_ix[k]]
-                a = negative[x] if of_items else negative[other_ix[k]]
+                j = np.uint64(other_ix[k])
+                a = negative[x] if of_items else negative[j]
                 w = weight[k] if weight.size > 1 else weight[0]
                 b = w * (target[k] if target.size > 1 else target[0]) - a * below
-                score = _dot(p, q)
+                score = np.float32(0.0)
+                for d in range(g):
+                    score += own[d] * fixed[j, d]
                 c = w - a
-                _add(b - c * score, q, residual)
-                _add(b, q, image)
+                scale = b - c * score
+                for d in range(g):
+                    residual[d] += scale * fixed[j, d]
+                if tolerance > 0.0:
+                    for d in range(g):
+                        image[d] += b * fixed[j, d]
                 total += score * (c * score - np.float32(2.0) * b)
             # the right-hand side's size decides when a row is solved
-            bound = 0.0
-            rho = 0.0
+            bound = np.float32(0.0)
+            if tolerance > 0.0:
+                for d in range(g):
+                    bound += image[d] * image[d] * inverse[d]
+                bound *= np.float32(tolerance * tolerance)
+            rho = np.float32(0.0)
             for d in range(g):
-                scale = z * gram[d] + reg[x] + np.float32(1e-20)
-                bound += image[d] * image[d] / scale
-                scaled[d] = residual[d] / scale
-                way[d] = scaled[d]
-                rho += residual[d] * scaled[d]
-            bound *= tolerance * tolerance
+                way[d] = residual[d] * inverse[d]
+            for d in range(g):
+                rho += residual[d] * way[d]
             for _ in range(steps):
                 if rho <= bound:
                     break
                 for d in range(g):
-                    image[d] = (z * gram[d] + reg[x]) * way[d]
+                    image[d] = held[d] * way[d]
                 for k in range(ptr[x], ptr[x + 1]):
-                    q = fixed[other_ix[k]]
-                    a = negative[x] if of_items else negative[other_ix[k]]
+                    j = np.uint64(other_ix[k])
+                    a = negative[x] if of_items else negative[j]
                     w = weight[k] if weight.size > 1 else weight[0]
-                    _add((w - a) * _dot(way, q), q, image)
+                    score = np.float32(0.0)
+                    for d in range(g):
+                        score += way[d] * fixed[j, d]
+                    score *= w - a
+                    for d in range(g):
+                        image[d] += score * fixed[j, d]
                 curvature = _dot(way, image)
                 if not curvature > 0.0:
                     break
-                length = np.float32(rho / curvature)
-                _add(length, way, p)
-                _add(-length, image, residual)
+                length = rho / curvature
+                for d in range(g):
+                    own[d] += length * way[d]
+                    residual[d] -= length * image[d]
                 before = rho
-                rho = 0.0
+                rho = np.float32(0.0)
                 for d in range(g):
-                    scaled[d] = residual[d] / (z * gram[d] + reg[x] + np.float32(1e-20))
-                    rho += residual[d] * scaled[d]
-                turn = np.float32(rho / before)
+                    rho += residual[d] * residual[d] * inverse[d]
+                turn = rho / before
                 for d in range(g):
-                    way[d] = scaled[d] + turn * way[d]
+                    way[d] = residual[d] * inverse[d] + turn * way[d]
+            for d in range(g):
+                rows[xu, d] = own[d]
         loss[part] = total
 
 
@@ -198,12 +219,13 @@ def gram_parts(cut: I64, factors: F32, weight: F32, out: F32) -> None:
     for part in prange(cut.size - 1):
         first = cut[part]
         last = cut[part + 1]
-        if last > first:
+        if last > first and weight.size == 1:
+            out[part] = weight[0] * np.dot(factors[first:last].T, factors[first:last])
+        elif last > first:
             block = factors[first:last].copy()
             for x in range(first, last):
-                a = weight[x] if weight.size > 1 else weight[0]
                 for d in range(factors.shape[1]):
-                    block[x - first, d] *= a
+                    block[x - first, d] *= weight[x]
             out[part] = np.dot(block.T, factors[first:last])
         else:
             out[part] = np.float32(0.0)

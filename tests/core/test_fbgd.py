@@ -107,10 +107,11 @@ def test_the_loss_is_that_of_brute_force_over_all_pairs(weighted):
     for _ in range(3):
         sides.epoch()
         # the next half epoch reports the loss of the factors as they are now
+        users = sides.users @ sides.turn
         expected = reference.loss(
-            *reference.dense(pairs), sides.negative, BELOW, sides.users, sides.items
+            *reference.dense(pairs), sides.negative, BELOW, users, sides.items
         )
-        expected += (sides.user_reg @ np.square(sides.users)).sum()
+        expected += (sides.user_reg @ np.square(users)).sum()
         expected += (sides.item_reg @ np.square(sides.items)).sum()
         before = len(sides.losses)
         sides.epoch()
