@@ -28,7 +28,7 @@ BODIES: dict[str, Any] = {
     "/v1/predictions": {"pairs": [{"user": "a", "item": "b"}]},
     "/v1/recommendations": {"user": "a"},
     "/v1/rank": {"user": "a", "candidates": ["b"]},
-    "/v1/items/audience": {"features": {"year": 2026}},
+    "/v1/items/audience": {"item": "some-item"},
     "/v1/users/{user}/merge": {"source": "somebody"},
     "/v1/admin/keys": {"role": "read", "name": "n"},
 }
