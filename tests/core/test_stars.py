@@ -68,7 +68,9 @@ def test_an_item_without_features_is_not_ranked(stars: Stars) -> None:
 
 def test_many_items_get_shorter_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_ELEMENTS", 2 * 32 * N_ITEMS)
-    assert fit_stars(*world(), StarsConfig(labelled=60, unlabelled=10, frequencies=320)).item_vectors.shape == (N_ITEMS, 64)
+    assert fit_stars(
+        *world(), StarsConfig(labelled=60, unlabelled=10, frequencies=320)
+    ).item_vectors.shape == (N_ITEMS, 64)
 
 
 def test_fine_ratings_become_a_few_levels() -> None:
