@@ -1,6 +1,6 @@
 """Ranking: quality beside ``implicit`` tuned on the test part, speed beside its best setting, in one run.
 
-    python -m bench.ranking [--only quality,stated,warm,target,large,rate,memory,busy,linear,grid]
+    python -m bench.ranking [--only quality,stated,warm,target,large,rate,memory,busy,linear,grid,best]
                             [--sets ML-100K,...] [--splits 1] [--grid short|full] [--rivals als,bpr,lmf]
                             [--factors 128] [--table FILE] [--budget-s 120] [--clock wall|processor] [--json]
     python -m bench.ranking --full --table bench/tables/ranking.csv      (4 splits, all rivals, the full grid)
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from bench import ranking_data, ranking_rivals, ranking_speed
+from bench import ranking_best, ranking_data, ranking_rivals, ranking_speed
 from bench.attempts import Attempt, Attempts, best
 from bench.neighbours import Neighbours
 from bench.ranking_rivals import THREADS, Clock, Contest
@@ -129,6 +129,20 @@ def grid(options: argparse.Namespace) -> list[Figure]:
     return []
 
 
+def best_known(options: argparse.Namespace) -> list[Figure]:
+    """Our own settings beside the best that are known, all of one table."""
+    table, figures = Attempts(options.table), []
+    for name in options.sets:
+        metric, ours, known = metric_of(name), [], []
+        for seed in seeds_of(name, options.splits):
+            over = contest(name, seed, options.clock)
+            known.append(ranking_best.best_known(over, metric, table))
+            ours.append(own(over, options.budget_s, table))
+            print(known[-1], ours[-1], file=sys.stderr, flush=True)
+        figures.append(ranking_best.figure(name, metric, ours, known))
+    return figures
+
+
 def _quality_figures(
     name: str, ours: list[Attempt], rivals: list[dict[str, Attempt]]
 ) -> list[Figure]:
@@ -221,8 +235,9 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
     "busy": ranking_speed.busy,
     "linear": ranking_speed.linear,
     "grid": grid,
+    "best": best_known,
 }
-SHOWN = tuple(name for name in SECTIONS if name != "grid")
+SHOWN = tuple(name for name in SECTIONS if name not in ("grid", "best"))
 
 
 def options_of(arguments: list[str] | None = None) -> Any:
