@@ -1,11 +1,12 @@
 """One-class factorisation side by side: the three losses, the graph against no graph, labels of described points.
 
-    python -m bench.one_class losses|graph [--settings 24] [--splits 5] [--json]
+    python -m bench.one_class losses|graph [--settings 24] [--splits 5] [--table FILE] [--json]
     python -m bench.one_class labels [--json]
 
 The first two print one row for each setting: mean over the splits and the half width of its 95 % interval. Settings
-are drawn, not chosen; every model sees the same splits, and each setting counts at its best round. The third runs
-``hedgerow eval labels`` with nothing set.
+are drawn, not chosen; every model sees the same splits, and each setting counts at its best round. ``--table`` is a
+Markdown file that the rows are appended to; those it has are not computed again. The third runs ``hedgerow eval
+labels`` with nothing set.
 """
 
 import argparse
@@ -63,6 +64,9 @@ LABEL_BARS = {"xmlc-bibtex": 63.0, "xmlc-delicious": 66.5}
 LABEL_MODELS = ("ocmf-lr-wsq", "ocmf-sq-wsq", "ocmf-sq-sq")
 
 Split = tuple[Interactions, Interactions]
+Known = list[dict[str, str]]
+"""Rows that a table has already."""
+SEARCHED = ("reg", "nu", "weight", "target")
 
 
 def rows(path: str) -> list[list[str]]:
@@ -115,7 +119,14 @@ def interval(values: F64) -> tuple[float, float]:
     return float(values.mean()), float(half)
 
 
-def losses(n_settings: int, n_splits: int) -> Iterator[dict[str, Any]]:
+def searched(base: OcmfConfig, pairs: Interactions, fixed: set[str], known: Known) -> OcmfConfig:
+    """Return settings found on these pairs, or those of the first known row."""
+    if not known:
+        return search(pairs, base, search_budget(), fixed=frozenset(fixed))
+    return replace(base, **{name: float(known[0][name]) for name in SEARCHED})
+
+
+def losses(n_settings: int, n_splits: int, known: Known) -> Iterator[dict[str, Any]]:
     """ML-100K, ratings of 4 and 5, 90/10, rank 64, precision@5: each loss at its own settings.
 
     The first row of a loss has settings that were searched on the training part of the first split.
@@ -125,17 +136,18 @@ def losses(n_settings: int, n_splits: int) -> Iterator[dict[str, Any]]:
     splits = [random_split(pairs, 0.1, np.random.default_rng(seed)) for seed in range(n_splits)]
     for name, base in LOSSES.items():
         fixed = {"factors", *({"weight"} if name == "SQ-SQ" else ())}
-        budget = search_budget()
         start = replace(base, factors=64)
-        searched = search(splits[0][0], start, budget, fixed=frozenset(fixed))
+        have = [row for row in known if row["model"] == name]
+        found_one = searched(start, splits[0][0], fixed, have)
         rng = np.random.default_rng(7)
-        for config in [searched, *(drawn(name, start, rng) for _ in range(n_settings))]:
+        configs = [found_one, *(drawn(name, start, rng) for _ in range(n_settings))]
+        for config in configs[len(have) :]:
             found = [curve(config, *split, _precision) for split in splits]
             mean, half = interval(100.0 * best_round(found))
             yield {
                 "model": name,
-                "settings": "searched" if config is searched else "drawn",
-                **{field: getattr(config, field) for field in ("reg", "nu", "weight", "target")},
+                "settings": "searched" if config is found_one else "drawn",
+                **{field: getattr(config, field) for field in SEARCHED},
                 "precision@5": mean,
                 "+-": half,
             }
@@ -153,7 +165,7 @@ def drawn(name: str, base: OcmfConfig, rng: np.random.Generator) -> OcmfConfig:
     return replace(some, weight=1.0, target=0.0) if name == "SQ-SQ" else some
 
 
-def graph(n_settings: int, n_splits: int) -> Iterator[dict[str, Any]]:
+def graph(n_settings: int, n_splits: int, known: Known) -> Iterator[dict[str, Any]]:
     """80/20, ndcg@10: each setting with its graph and without it.
 
     The first rows of a model have settings that were searched without the graph, then some strengths of it.
@@ -166,17 +178,18 @@ def graph(n_settings: int, n_splits: int) -> Iterator[dict[str, Any]]:
         plain: dict[OcmfConfig, F64] = {}
         for name in ("SQ-wSQ", "LR-wSQ"):
             base = replace(LOSSES[name], factors=32)
-            searched = search(splits[0][0], base, search_budget(), fixed=frozenset({"factors"}))
-            strong = [replace(searched, rounds=ROUNDS, graph=strength) for strength in STRENGTHS]
+            have = [row for row in known if (row["data"], row["model"]) == (data, name)]
+            found_one = searched(base, splits[0][0], {"factors"}, have)
+            strong = [replace(found_one, rounds=ROUNDS, graph=strength) for strength in STRENGTHS]
             rng = np.random.default_rng(8)
             other = [
                 replace(drawn(name, base, rng), graph=float(10.0 ** rng.uniform(-2.5, 0.0)))
                 for _ in range(n_settings)
             ]
-            for config in [*strong, *other]:
+            for config in [*strong, *other][len(have) :]:
                 yield {"data": data, "model": name} | {
                     "settings": "searched" if config in strong else "drawn",
-                    **{f: getattr(config, f) for f in ("reg", "nu", "weight", "target", "graph")},
+                    **{field: getattr(config, field) for field in (*SEARCHED, "graph")},
                     **_gain(config, splits, similar, plain),
                 }
 
@@ -243,6 +256,22 @@ def text(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def rows_of(table: Path) -> Known:
+    """Read the rows of a Markdown file with one table; none if there is no file."""
+    if not table.is_file():
+        return []
+    lines = [line for line in table.read_text().splitlines() if line.startswith("|")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [dict(zip(cells[0], row, strict=True)) for row in cells[2:]]
+
+
+def write(table: Path | None, lines: list[str]) -> None:
+    print(*lines, sep="\n", flush=True)
+    if table is not None:
+        with table.open("a") as file:
+            print(*lines, sep="\n", file=file)
+
+
 def main() -> int:
     """Print one row at a time."""
     parser = argparse.ArgumentParser(
@@ -253,18 +282,20 @@ def main() -> int:
     parser.add_argument("what", choices=["losses", "graph", "labels"])
     parser.add_argument("--settings", type=int, default=24)
     parser.add_argument("--splits", type=int, default=5, choices=sorted(T_95))
+    parser.add_argument("--table", type=Path, help="Markdown file of the rows, read and continued")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     if given.what == "labels":
         return publish(labels(), as_json=given.json, data=", ".join(LABEL_BARS))
-    found = {"losses": losses, "graph": graph}[given.what](given.settings, given.splits)
-    for number, row in enumerate(found):
+    known = rows_of(given.table) if given.table else []
+    found = {"losses": losses, "graph": graph}[given.what](given.settings, given.splits, known)
+    for number, row in enumerate(found, len(known)):
         if given.json:
             print(json.dumps(row), flush=True)
             continue
         if number == 0:
-            print(f"| {' | '.join(row)} |\n|{'---|' * len(row)}")
-        print(f"| {' | '.join(map(text, row.values()))} |", flush=True)
+            write(given.table, [f"| {' | '.join(row)} |", f"|{'---|' * len(row)}"])
+        write(given.table, [f"| {' | '.join(map(text, row.values()))} |"])
     return 0
 
 

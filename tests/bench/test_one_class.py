@@ -22,3 +22,19 @@ def test_users_and_items_are_numbered_as_they_come():
     pairs, users = one_class.numbered([["b", "x"], ["a", "y"], ["b", "y"]])
     assert users == {"b": 0, "a": 1}
     assert pairs.item_ix.tolist() == [0, 1, 1]
+
+
+def test_a_table_goes_on_where_it_ended(tmp_path):
+    table = tmp_path / "rows.md"
+    assert one_class.rows_of(table) == []
+    one_class.write(table, ["| model | reg |", "|---|---|", "| SQ-wSQ | 1.5 |"])
+    one_class.write(table, ["| LR-wSQ | 2 |"])
+    known = one_class.rows_of(table)
+    assert known == [{"model": "SQ-wSQ", "reg": "1.5"}, {"model": "LR-wSQ", "reg": "2"}]
+
+
+def test_settings_that_a_table_has_are_not_searched_again():
+    pairs, _ = one_class.numbered([["b", "x"], ["a", "y"]])
+    known = [{"reg": "1.5", "nu": "0.5", "weight": "0.25", "target": "-0.5"}]
+    found = one_class.searched(one_class.LOSSES["SQ-wSQ"], pairs, set(), known)
+    assert (found.reg, found.nu, found.weight, found.target) == (1.5, 0.5, 0.25, -0.5)
