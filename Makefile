@@ -56,15 +56,21 @@ format: .venv/installed-dev  ## let ruff put the code in shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: .venv/installed-bench  ## speed: kernels and the service, ratios in one run
-	$(BIN)/python -m bench.speed
+# each one is `python -m bench.WORDS`; bench/README.md says what it measures and how long it takes
+SPEED = "speed" "ranking --only warm,target,large,rate,memory,busy,linear" "slates" "slates_under_training" \
+	"freshness" "retrain" "snapshots"
+# FULL=1: all splits, every setting, the whole grid of the rivals; what is in the tables is not computed again
+SHORT = "ranking --only quality,stated" "one_class losses --settings 2 --splits 2" "one_class graph --settings 2 --splits 2"
+LONG = "ranking --only quality,stated,best --full --table bench/tables/ranking.csv" \
+	"one_class losses --settings 20 --table bench/tables/one_class_losses.md" \
+	"one_class graph --settings 15 --table bench/tables/one_class_graph.md"
+QUALITY = "quality" "first_events" "whole_loop" "next_item" "labels" "one_class labels" "ordinal" $(if $(FULL),$(LONG),$(SHORT))
+run_all = @failed=0; for words in $(1); do $(BIN)/python -m bench.$$words || failed=1; done; exit $$failed
+bench: .venv/installed-bench  ## speed: kernels, fits and the service, ratios in one run
+	$(call run_all,$(SPEED))
 
-# FULL=1: all splits, every setting, the whole grid of the rivals (hours; bench/tables/ranking.csv keeps what was tried)
-SETTINGS := $(if $(FULL),--settings 20,--settings 2 --splits 2)
-QUALITY = "quality" "ranking $(if $(FULL),--full --table bench/tables/ranking.csv)" "next_item" \
-	"one_class labels" "one_class losses $(SETTINGS)" "one_class graph $(SETTINGS)" "labels" "ordinal" "whole_loop"
 bench-quality: .venv/installed-bench  ## quality on the data sets in ../shared/data, FULL=1 for hours of it
-	@failed=0; for part in $(QUALITY); do $(BIN)/python -m bench.$$part || failed=1; done; exit $$failed
+	$(call run_all,$(QUALITY))
 
 openapi: .venv/installed  ## write openapi/openapi.json anew
 	$(BIN)/hedgerow openapi > openapi/openapi.json
