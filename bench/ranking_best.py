@@ -4,7 +4,6 @@ Two thirds of the settings are drawn from everywhere, wider than the program sea
 far. Each counts at its best epoch. All of that looks at the test part, so "best known" is a little too good.
 """
 
-from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ HOPELESS = 0.8
 NEAR = 0.25
 """Deviation of the factor by which a setting near the best differs from it."""
 LEAST_FACTORS, MOST_FACTORS = 16, 512
+VARIED = ("factors", "alpha0", "reg", "nu_user", "nu_item")
 
 
 def drawn(train: Interactions, rng: np.random.Generator) -> FbgdConfig:
@@ -76,7 +76,7 @@ def tried(over: Contest, config: FbgdConfig, metric: str, reached: float) -> Att
 
     Fbgd(config).fit(over.train, on_epoch=on_epoch)
     at = int(np.argmax([scores[metric] for scores in curve]))
-    settings = asdict(replace(config, epochs=at + 1))
+    settings = {name: getattr(config, name) for name in VARIED} | {"epochs": at + 1}
     return Attempt(over.data, over.split, DRAWN, settings, curve[at], over.clock() - begun)
 
 
