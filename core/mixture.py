@@ -53,10 +53,14 @@ def ndcg10(rank: int) -> float:
 def hedge(weights: Mapping[str, float], gains: Mapping[str, float]) -> dict[str, float]:
     """Return the weights after one event; ``gains`` are the rankers' reciprocal ranks.
 
+    Who has no gain had no list: it sleeps and keeps its weight, the others share out theirs.
+
     Equation   w = w exp(-rate (1 - gain)), normalised; w = (1 - share) w + share / m   [Herbster and Warmuth 1998]
     """
     names = list(weights)
     old: F64 = np.array([weights[name] for name in names])
-    new = old * np.exp(RATE * np.array([gains[name] - 1.0 for name in names]))
+    awake = np.array([name in gains for name in names])
+    new = old * np.exp(RATE * np.array([gains.get(name, 1.0) - 1.0 for name in names]))
+    new[awake] *= old[awake].sum() / new[awake].sum()
     new = (1.0 - SHARE) * new / new.sum() + SHARE / len(names)
     return dict(zip(names, new.tolist(), strict=True))

@@ -10,25 +10,29 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+import msgspec
+
 from core.mixture import hedge, ndcg10, reciprocal_rank
-from core.snapshot import users_of
 from service.active import ActiveModel, ActiveModels
 from service.errors import StoreUnavailable
 from service.learning.handover import Handover, Sighting
-from service.learning.judge import Judge, Model, Stored, Verdict, mixed_rank
+from service.learning.judge import Judge, Stored, Verdict, mixed_rank
+from service.learning.models import STRATEGIES, Model, model_of
 from service.online import online_model
 from service.settings import Settings
 from service.store.connection import Client, connect, store_errors
-from service.store.keys import PartitionKeys
+from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.mixture import MixtureRecord, RankerRecord, read_mixture, write_mixture
 from service.store.namespace import Namespace
 from service.store.online_snapshot import OnlineSnapshots
 from service.store.registry import Registry
 from service.store.snapshot_files import SnapshotFiles
+from service.store.state import read_deleted_items
 from service.telemetry import logger
 
-FOLDED = ("fbgd", "ocmf")
 ORDERS = ("popular", "trending")
+EARNED = {"ordinal": 0.01}
+"""Parts of the heaviest weight. Who foresees stars says little about what is taken next: too light to be heard at first."""
 SHARE, BUSY_SHARE = 0.1, 0.01
 """Part of the time that judging may take, and while events wait for the learner: both need the interpreter."""
 PERIOD_S = 2.0
@@ -50,11 +54,15 @@ class Standings:
         return {name: ranker.weight for name, ranker in self.record.rankers.items()}
 
     def follow(self, versions: Mapping[str, str]) -> None:
-        """Have exactly these rankers: a new version keeps the weight of the one it replaces, a new name gets a share."""
+        """Have exactly these rankers: a new version keeps the weight of the one it replaces.
+
+        A new name begins as heavy as the heaviest, or with next to nothing (``EARNED``): it is soon known better.
+        """
         old = self.record.rankers
         if {name: ranker.version for name, ranker in old.items()} == versions:
             return
-        weight = {n: old[n].weight if n in old else 1.0 / len(versions) for n in versions}
+        heaviest = max((ranker.weight for ranker in old.values()), default=1.0)
+        weight = {n: old[n].weight if n in old else heaviest * EARNED.get(n, 1.0) for n in versions}
         total = sum(weight.values())
         fresh = {n: RankerRecord(weight[n] / total, v, 0, 0.0, 0.0) for n, v in versions.items()}
         kept = {n: old[n] for n, v in versions.items() if n in old and old[n].version == v}
@@ -66,7 +74,7 @@ class Standings:
         """Learn from one positive."""
         weights = self.weights
         mixed = mixed_rank(verdict, weights, sighting.item)
-        gains = {name: reciprocal_rank(verdict.ranks[name]) for name in weights}
+        gains = {name: reciprocal_rank(rank) for name, rank in verdict.ranks.items()}
         learned = hedge(weights, gains)
         rankers = self.record.rankers
         self._replace(
@@ -74,7 +82,7 @@ class Standings:
             judged=self.record.judged + 1,
             passed_over=passed_over,
             rankers={
-                name: _judged(_weighted(rankers[name], learned[name]), verdict.ranks[name])
+                name: _judged(_weighted(rankers[name], learned[name]), verdict.ranks.get(name))
                 for name in rankers
             },
             mixture=_judged(self.record.mixture or RankerRecord(1.0, "", 0, 0.0, 0.0), mixed),
@@ -99,12 +107,14 @@ class Follower:
         self._redis_url, self._namespace, self._partition = redis_url, namespace, partition
         self._handover = handover
         self._keys = PartitionKeys(namespace.name, partition)
+        self._user_document = NamespaceKeys(namespace.name).user_document
         model = online_model(settings, namespace)
         self._fingerprint = model.fingerprint.hex()
         self._judge = Judge(settings, model)
         self._files = SnapshotFiles(settings.data_dir / "snapshots")
         self._active: ActiveModels
         self._models: dict[str, Model] = {}
+        self._deleted: dict[int, int] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"follower-{partition}")
         self.standings: Standings
@@ -134,6 +144,8 @@ class Follower:
     def _follow(self, client: Client) -> None:
         self.standings = Standings(read_mixture(client, self._keys))
         self._active = ActiveModels(Registry(client, self._namespace.name), self._files)
+        # what is deleted from now on, the learner tells
+        self._deleted = read_deleted_items(client, self._keys)
         due, written = 0.0, self.standings.record
         while not self._stop.is_set():
             if time.monotonic() >= due:
@@ -170,23 +182,28 @@ class Follower:
 
     def _stored(self, client: Client, user: str) -> Stored:
         keys = self._keys
+        self._deleted |= self._handover.take_deleted()
         with store_errors():
-            pipe = client.pipeline(transaction=True)
-            pipe.mget(keys.history(user), keys.trimmed(user))
-            pipe.hgetall(keys.deleted_items)
-            (history, trimmed), deleted = cast("tuple[Any, Any]", tuple(pipe.execute()))
-        gone = {int(number): int(sequence) for number, sequence in deleted.items()}
-        return Stored(history or b"", trimmed or b"", gone)
+            stored = client.mget(keys.history(user), keys.trimmed(user))
+        history, trimmed = cast("list[bytes | None]", stored)
+        return Stored(history or b"", trimmed or b"", self._deleted, self._features(client, user))
+
+    def _features(self, client: Client, user: str) -> Mapping[str, Any]:
+        if not any(model.knows_features for model in self._models.values()):
+            return {}
+        with store_errors():
+            document = cast("bytes | None", client.get(self._user_document(user)))
+        body = msgspec.json.decode(document) if document is not None else {}
+        return cast("Mapping[str, Any]", body.get("features", {}))
 
     def _follow_models(self) -> None:
         """Take the models that serve now, and what ranks besides them."""
         self._active.refresh()
-        found = self._active.current.models.items()
-        folded = {strategy: model for strategy, model in found if strategy in FOLDED}
+        found = self._active.current.models
         self._models = {
-            strategy: self._model_of(strategy, model) for strategy, model in folded.items()
+            name: self._model_of(name, found[name]) for name in STRATEGIES if name in found
         }
-        versions = {strategy: model.version for strategy, model in self._models.items()}
+        versions = {name: model.version for name, model in self._models.items()}
         online = f"online-{self._fingerprint}"
         self.standings.follow(versions | {"online": online} | {name: name for name in ORDERS})
 
@@ -194,9 +211,7 @@ class Follower:
         known = self._models.get(strategy)
         if known is not None and known.version == active.record.version:
             return known
-        through = active.record.cuts.get("trained_through", {})
-        sequence = int(through.get(str(self._partition), 0))
-        return Model(active.record.version, users_of(active.snapshot), sequence)
+        return model_of(active, self._partition)
 
 
 @contextlib.contextmanager
@@ -220,8 +235,10 @@ def _weighted(record: RankerRecord, weight: float) -> RankerRecord:
     return RankerRecord(weight, record.version, record.judged, record.mrr, record.ndcg10)
 
 
-def _judged(record: RankerRecord, rank: int) -> RankerRecord:
-    """Count one judgement: plain means at first, decaying ones later."""
+def _judged(record: RankerRecord, rank: int | None) -> RankerRecord:
+    """Count one judgement: plain means at first, decaying ones later; None: it had no list."""
+    if rank is None:
+        return record
     judged = record.judged + 1
     step = max(1.0 / judged, 1.0 - KEEP)
     return RankerRecord(

@@ -6,6 +6,7 @@ It costs the learner a copy of a row for each; what does not fit is passed over 
 import threading
 import time
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +56,7 @@ class Handover:
         """Whether events wait for the learner: whoever helps it should rest."""
         self.arrived = threading.Event()
         """Set when there may be something to take."""
+        self._deleted: deque[tuple[int, int]] = deque()
 
     # --- the learner's side -----------------------------------------------------------------------
 
@@ -93,8 +95,10 @@ class Handover:
             with self._guard:
                 self._waiting.append(sighting)
 
-    def commit(self, watermark: int) -> None:
-        """Tell how far the stored histories reach."""
+    def commit(self, watermark: int, deleted: Mapping[int, int]) -> None:
+        """Tell how far the stored histories reach, and which items the commit deleted (item -> sequence)."""
+        if self.is_followed:
+            self._deleted.extend(deleted.items())
         self.committed = watermark
         if self._waiting:
             self.arrived.set()
@@ -117,6 +121,14 @@ class Handover:
         """Return the newest view, once."""
         view, self._view = self._view, None
         return view
+
+    def take_deleted(self) -> dict[int, int]:
+        """Return the items that were deleted since the last call, with the sequences of their deletion."""
+        taken = {}
+        while self._deleted:
+            item, sequence = self._deleted.popleft()
+            taken[item] = sequence
+        return taken
 
     def take_sighting(self) -> Sighting | None:
         """Return the next positive whose event is committed."""

@@ -5,13 +5,12 @@ counters up to the commit before the event. A model that was trained on the even
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from core import counters
-from core.batch.ocmf_users import StructuredUsers
 from core.batch.preferences import Preferences, preferences
 from core.kernels import scan
 from core.kernels.scan import Mask
@@ -21,22 +20,11 @@ from core.online.tables import COUNT
 from core.types import F32, I32
 from service.kinds import kind_table
 from service.learning.handover import Sighting
+from service.learning.models import Model, empty, found
 from service.learning.views import View
 from service.settings import Settings
 from service.store.codec import read_history, sequences
 from service.store.histories import live
-
-_EVERY: Mask = np.empty(0, np.bool_)
-
-
-@dataclass(frozen=True, eq=False)
-class Model:
-    """A batch model that serves."""
-
-    version: str
-    users: StructuredUsers
-    trained_through: int
-    """Sequence in this partition."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +34,16 @@ class Stored:
     history: bytes
     trimmed: bytes
     deleted: Mapping[int, int]
+    features: Mapping[str, Any] = field(default_factory=dict)
+    """Of the user's document."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The rank of the item in each list, counted from 1; 0: not among the first ``DEPTH``."""
+    """The rank of the item in each list, counted from 1; 0: not among the first ``DEPTH``.
+
+    A model that knows nothing of the user has no list.
+    """
 
     ranks: dict[str, int]
     lists: dict[str, List]
@@ -80,7 +73,11 @@ class Judge:
         if known.item_ix.size == 0 or sighting.item in known.seen:
             return None
         self._take(sighting.view)
-        lists = {name: _folded_in(model, known) for name, model in models.items()}
+        lists = {
+            name: own
+            for name, model in models.items()
+            if (own := model.ranked(known, stored.features)) is not None
+        }
         lists["online"] = self._online(sighting, known.seen)
         lists["popular"] = _unseen(self._popular, known.seen)
         lists["trending"] = _unseen(self._trending, known.seen)
@@ -118,8 +115,8 @@ class Judge:
 
 def rank(ids: I32, item: int) -> int:
     """Return the place of the item, from 1; 0 if it is not there."""
-    found = np.flatnonzero(ids == item)
-    return int(found[0]) + 1 if found.size else 0
+    places = np.flatnonzero(ids == item)
+    return int(places[0]) + 1 if places.size else 0
 
 
 def mixed_rank(verdict: Verdict, weights: Mapping[str, float], item: int) -> int:
@@ -129,20 +126,11 @@ def mixed_rank(verdict: Verdict, weights: Mapping[str, float], item: int) -> int
     return rank(ids[:DEPTH], item)
 
 
-def _folded_in(model: Model, known: Preferences) -> List:
-    factors = model.users.row.item_factors
-    own = known.within(len(factors))
-    vector = model.users.vector(own.item_ix, own.weight, own.target)
-    ids, scores = _empty(len(factors))
-    scan.scan(vector, factors, known.seen, _EVERY, ids, scores)
-    return _found(ids, scores)
-
-
 def _best(scores: F32, seen: I32, allowed: Mask) -> List:
-    ids, best = _empty(scores.size)
+    ids, best = empty(scores.size)
     if ids.size:
         scan.select(scores, seen, allowed, ids, best)
-    return _found(ids, best)
+    return found(ids, best)
 
 
 def _unseen(order: List, seen: I32) -> List:
@@ -150,14 +138,4 @@ def _unseen(order: List, seen: I32) -> List:
     first = slice(0, DEPTH + seen.size)
     ids, scores = order[0][first], order[1][first]
     kept = np.flatnonzero(~np.isin(ids, seen))[:DEPTH]
-    return ids[kept], scores[kept]
-
-
-def _empty(n: int) -> tuple[I32, F32]:
-    size = min(n, DEPTH)
-    return np.empty(size, np.int32), np.empty(size, np.float32)
-
-
-def _found(ids: I32, scores: F32) -> List:
-    kept: Any = ids >= 0
     return ids[kept], scores[kept]

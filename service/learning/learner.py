@@ -199,7 +199,7 @@ class Learner:
             self._users.forget(forgotten)
             self.watermark = commit.watermark
             self._topics.note(commit.watermark)
-            self.handover.commit(commit.watermark)
+            self.handover.commit(commit.watermark, commit.deleted_items)
 
     def _measure(self, n: int, seconds: float) -> None:
         """Follow what an event takes, so that a commit is not late. It decides only where batches end."""

@@ -29,7 +29,11 @@ def is_live(history: Records, deleted: Mapping[int, int]) -> NDArray[np.bool_]:
     """Mark the records that were not recorded before their item was deleted."""
     if not deleted or not history.size:
         return np.ones(len(history), dtype=bool)
-    items = np.array(sorted(deleted), dtype=np.uint32)
+    # of the two the fewer: thousands of deletions should not make a short history long to read
+    own = deleted if len(deleted) <= len(history) else np.unique(history["item"]).tolist()
+    items = np.array(sorted(item for item in own if item in deleted), dtype=np.uint32)
+    if not items.size:
+        return np.ones(len(history), dtype=bool)
     deletion = np.array([deleted[item] for item in items.tolist()], dtype=np.int64)
     at = np.minimum(np.searchsorted(items, history["item"]), items.size - 1)
     gone = (items[at] == history["item"]) & (sequences(history) <= deletion[at])

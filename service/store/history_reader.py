@@ -19,7 +19,7 @@ from service.store.generation import users_of
 from service.store.histories import is_live
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.namespace import Namespace
-from service.store.state import read_state
+from service.store.state import read_deleted_items, read_state
 
 USERS_AT_ONCE, ITEMS_AT_ONCE = 100, 500
 """Of one read: bounds how long other clients of Redis wait."""
@@ -56,9 +56,7 @@ class HistoryReader:
     def pages(self) -> Iterator[Histories]:
         """Yield all users; each call reads anew, up to the same watermarks."""
         for keys, cut in zip(self._partitions, self.cuts, strict=True):
-            with store_errors():
-                stored = cast("dict[bytes, bytes]", self._client.hgetall(keys.deleted_items))
-            deleted = {int(item): int(sequence) for item, sequence in stored.items()}
+            deleted = read_deleted_items(self._client, keys)
             for users in users_of(self._client, keys):
                 for first in range(0, len(users), USERS_AT_ONCE):
                     yield self._page(keys, cut, deleted, users[first : first + USERS_AT_ONCE])

@@ -77,22 +77,42 @@ def joined(
     """Return the rankers of all partitions, and their mixture: means by what each partition has judged."""
     found = [record for record in records if record is not None]
     names = dict.fromkeys(name for record in found for name in record.rankers)
-    rankers = {name: _mean([r.rankers[name] for r in found if name in r.rankers]) for name in names}
+    weight = _weights(found)
+    rankers = {
+        name: _mean([r.rankers[name] for r in found if name in r.rankers], weight[name])
+        for name in names
+    }
     mixed = [record.mixture for record in found if record.mixture is not None]
-    return rankers, _mean(mixed) if mixed else None
+    return rankers, _mean(mixed, 1.0) if mixed else None
 
 
 def weights(records: Sequence[MixtureRecord | None]) -> Mapping[str, float]:
-    """Return the weight of each ranker, mean over the partitions."""
-    return {name: one.weight for name, one in joined(records)[0].items()}
+    """Return the weight of each ranker, empty before the first judgement; they sum to 1."""
+    judges = [record for record in records if record is not None and record.judged]
+    return _weights(judges)
 
 
-def _mean(parts: Sequence[RankerRecord]) -> RankerRecord:
-    judged = sum(part.judged for part in parts)
-    shares = [part.judged / judged if judged else 1.0 / len(parts) for part in parts]
+def _weights(records: Sequence[MixtureRecord]) -> dict[str, float]:
+    """Return the mean weights; who is not among the rankers of a partition weighs nothing there."""
+    mean: dict[str, float] = {}
+    for share, record in zip(_shares([r.judged for r in records]), records, strict=True):
+        for name, ranker in record.rankers.items():
+            mean[name] = mean.get(name, 0.0) + share * ranker.weight
+    return mean
+
+
+def _shares(judged: Sequence[int]) -> list[float]:
+    total = sum(judged)
+    return [n / total if total else 1.0 / len(judged) for n in judged]
+
+
+def _mean(parts: Sequence[RankerRecord], weight: float) -> RankerRecord:
+    """Return the mean of the metrics by what each part has judged."""
+    shares = _shares([part.judged for part in parts])
 
     def mean(name: str) -> float:
         values = (getattr(part, name) for part in parts)
         return float(sum(share * value for share, value in zip(shares, values, strict=True)))
 
-    return RankerRecord(mean("weight"), parts[0].version, judged, mean("mrr"), mean("ndcg10"))
+    judged = sum(part.judged for part in parts)
+    return RankerRecord(weight, parts[0].version, judged, mean("mrr"), mean("ndcg10"))

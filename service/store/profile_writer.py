@@ -19,7 +19,7 @@ from service.store.connection import store_errors
 from service.store.counters import Pieces, read_counts
 from service.store.keys import PartitionKeys
 from service.store.row_store import SLICE, RowStore
-from service.store.state import PartitionState, read_state
+from service.store.state import PartitionState, read_deleted_items, read_state
 from service.store.transaction import PackedTransaction, Transaction, argument, packed
 
 CHANGES_KEPT = 4_096
@@ -164,9 +164,7 @@ class ProfileWriter:
 
     def deleted_items(self) -> dict[int, int]:
         """Return item number -> sequence of its deletion."""
-        with store_errors():
-            answer = cast("dict[bytes, bytes]", self._client.hgetall(self._keys.deleted_items))
-        return {int(number): int(sequence) for number, sequence in answer.items()}
+        return read_deleted_items(self._client, self._keys)
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the stored chunks of the dedupe window, oldest first."""

@@ -54,3 +54,10 @@ def read_state(client: redis.Redis, keys: PartitionKeys) -> PartitionState:
     with store_errors():
         answer = client.hgetall(keys.state)
     return PartitionState.of(cast("dict[bytes, bytes]", answer))
+
+
+def read_deleted_items(client: redis.Redis, keys: PartitionKeys) -> dict[int, int]:
+    """Return item number -> sequence of its deletion."""
+    with store_errors():
+        stored = cast("dict[bytes, bytes]", client.hgetall(keys.deleted_items))
+    return {int(number): int(sequence) for number, sequence in stored.items()}

@@ -57,3 +57,11 @@ def test_the_better_ranker_wins_and_loses_again_when_it_becomes_worse():
     for _ in range(1000):
         weights = hedge(weights, {"a": 0.1, "b": 0.2})
     assert weights["b"] > 0.9
+
+
+def test_who_had_no_list_keeps_its_weight_beside_the_others():
+    weights = {"a": 0.5, "b": 0.3, "asleep": 0.2}
+    after = hedge(weights, {"a": 1.0, "b": 0.0})
+    assert after["asleep"] == pytest.approx(0.999 * 0.2 + 0.001 / 3)
+    assert after["a"] / after["b"] > 0.5 / 0.3
+    assert sum(after.values()) == pytest.approx(1.0)

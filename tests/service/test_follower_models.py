@@ -1,0 +1,196 @@
+"""Trained models in the mixture: each is judged for the users that it knows, with what an api process would know."""
+
+import json
+
+import numpy as np
+import pytest
+
+from core.batch.ocmf_users import StructuredUsers
+from core.batch.preferences import Preferences
+from core.features import Column, FeatureEncoder
+from core.ordinal.snapshot import of_stars
+from core.ordinal.stars import StarsConfig, fit_stars
+from service.learning import views
+from service.learning.follower import EARNED, Follower, Standings
+from service.learning.handover import Sighting
+from service.learning.judge import Verdict
+from service.learning.learner import Learner
+from service.learning.models import FoldedIn, Starred
+from service.settings import Settings
+from service.store.codec import DELETE_ITEM
+from service.store.connection import connect
+from service.store.keys import NamespaceKeys
+from service.store.mixture import MixtureRecord, RankerRecord, joined, read_mixture, weights
+from service.store.namespace import open_namespace
+from service.store.registry import Registry
+from tests.core.test_stars import N_ITEMS, world
+from tests.feed import Event, Feed
+from tests.models import activated, objective
+from tests.server import wait_until
+
+KINDS = FeatureEncoder((Column("kind", ("k0", "k1", "k2")),))
+NONE = np.empty(0, np.int32)
+NOBODY = Preferences(NONE, NONE.astype(np.float32), NONE.astype(np.float32), NONE)
+
+
+@pytest.fixture
+def client(redis_url):
+    with connect(redis_url, role="test") as client:
+        yield client
+
+
+@pytest.fixture
+def settings(namespace, tmp_path, monkeypatch):
+    monkeypatch.setattr(views, "SHARE", 1e9)
+    return Settings(
+        namespace=namespace, data_dir=tmp_path, online_snapshot_s=1e-9, judged_per_s=1e9
+    )
+
+
+@pytest.fixture
+def feed(client, namespace):
+    feed = Feed(client, namespace)
+    for number in range(N_ITEMS):
+        feed.number(f"i{number}")
+    return feed
+
+
+@pytest.fixture
+def learner(client, settings):
+    learner = Learner(settings, client, open_namespace(client, settings), 0)
+    yield learner
+    learner.close()
+
+
+@pytest.fixture
+def follower(redis_url, client, settings, learner):
+    follower = Follower(settings, redis_url, open_namespace(client, settings), 0, learner.handover)
+    yield follower
+    follower.close()
+
+
+@pytest.fixture(scope="module")
+def stars():
+    return fit_stars(*world(), StarsConfig(labelled=150, unlabelled=40, frequencies=32))
+
+
+def starred(client, namespace, stars):
+    made = of_stars(
+        "ordinal", stars, encoder=KINDS, item_encoder=KINDS, settings={}, metrics={}, cuts={}
+    )
+    return activated(Registry(client, namespace), made=made, strategy="ordinal")
+
+
+def described(client, namespace, user, **features):
+    body = {"version": 1, "features": features, "links": []}
+    client.set(NamespaceKeys(namespace).user_document(user), json.dumps(body))
+
+
+def test_an_ordinal_model_is_judged_for_users_whose_features_it_knows(
+    client, namespace, feed, learner, follower, stars
+):
+    described(client, namespace, "ann", kind="k1")
+    version = starred(client, namespace, stars).version
+    follower.start()
+
+    def judged(name):
+        record = read_mixture(client, feed.keys)
+        return record.rankers[name].judged if record and name in record.rankers else -1
+
+    wait_until(lambda: judged("ordinal") == 0)
+    learner.handover.refresh(0)
+    for item in ("i1", "i4", "i7"):
+        feed.append([Event("ann", item, 5), Event("bob", item, 5)])
+        learner.drain()
+        # a later view would take the place of theirs
+        wait_until(lambda: not learner.handover._waiting)
+    wait_until(lambda: judged("popular") == 4)
+    record = read_mixture(client, feed.keys)
+    assert record.rankers["ordinal"].version == version
+    assert record.rankers["ordinal"].judged == 2
+    # items of her kind come first, before anybody has rated them
+    assert record.rankers["ordinal"].mrr > 0.05
+
+
+def test_a_ranker_without_a_list_keeps_weight_and_means():
+    standings = Standings(None)
+    standings.follow({"fbgd": "1", "popular": "popular", "ordinal": "2"})
+    before = standings.weights
+    sighting = Sighting(**dict.fromkeys(Sighting.__dataclass_fields__, 0))
+    standings.judge(Verdict({"fbgd": 1, "popular": 50}, {}), sighting, 0)
+    after = standings.weights
+    assert after["fbgd"] > before["fbgd"]
+    assert after["popular"] < before["popular"]
+    assert after["ordinal"] == pytest.approx(before["ordinal"], abs=1e-3)
+    assert standings.record.rankers["ordinal"].judged == 0
+    assert standings.record.rankers["fbgd"].judged == 1
+
+
+def test_a_new_model_begins_as_heavy_as_the_heaviest_and_stars_earn_their_weight():
+    of = {"popular": 0.6, "online": 0.3, "trending": 0.1}
+    record = MixtureRecord(9, 9, 0, {n: RankerRecord(w, n, 9, 0.1, 0.1) for n, w in of.items()})
+    standings = Standings(record)
+    standings.follow({name: name for name in of} | {"fbgd": "1", "ordinal": "2"})
+    found = standings.weights
+    assert found["fbgd"] == found["popular"]
+    assert found["ordinal"] == pytest.approx(EARNED["ordinal"] * found["popular"])
+    assert found["popular"] / found["online"] == pytest.approx(2.0)
+    assert sum(found.values()) == pytest.approx(1.0)
+    standings.follow({name: name for name in of} | {"fbgd": "3", "ordinal": "2"})
+    assert standings.weights == pytest.approx(found)
+    assert standings.record.rankers["fbgd"].judged == 0
+
+
+def test_a_model_with_features_is_judged_with_those_of_the_user():
+    row = objective(n_items=12, factors=4)
+    directions = np.eye(4, dtype=np.float32)  # three kinds, and a constant of 0.3
+    model = FoldedIn("v", StructuredUsers(row, directions), 0, KINDS)
+    ids, _ = model.ranked(NOBODY, {"kind": "k1"})
+    assert (
+        ids.tolist()
+        == np.argsort(-(row.item_factors @ (directions[1] + 0.3 * directions[3]))).tolist()
+    )
+    assert model.ranked(NOBODY, {"kind": "unheard of"}) is None
+    alone = FoldedIn("v", StructuredUsers(row), 0)
+    assert alone.ranked(NOBODY, {"kind": "k1"}) is None
+    assert alone.knows_features is False
+
+
+def test_items_without_features_are_in_no_list_of_stars(stars):
+    seen = np.array([2], np.int32)
+    blank = stars.item_vectors.copy()
+    blank[5] = 0.0
+    some = type(stars)(stars.model, stars.n_user_features, stars.values, blank)
+    model = Starred("v", some, 0, KINDS)
+    known = Preferences(NONE, NOBODY.weight, NOBODY.target, seen)
+    ids, scores = model.ranked(known, {"kind": "k0"})
+    assert set(ids.tolist()) == set(range(N_ITEMS)) - {2, 5}
+    assert (np.diff(scores) <= 0).all()
+
+
+def test_deletions_reach_the_follower_without_reading_them_all_again(
+    client, namespace, feed, learner, follower
+):
+    feed.append([Event("ann", "i1", 5), Event("ann", "i2", 5), Event("", "i1", 0, DELETE_ITEM)])
+    learner.drain()
+    follower.start()
+    learner.handover.refresh(learner.watermark)
+    feed.append([Event("ann", "i3", 5), Event("", "i2", 0, DELETE_ITEM)])
+    learner.drain()
+    wait_until(lambda: not learner.handover._waiting)
+    # nothing that ann liked is left, but for what she has just taken
+    feed.append([Event("ann", "i4", 5)])
+    learner.drain()
+    wait_until(lambda: follower._deleted.keys() == {1, 2})
+    assert learner.handover.take_deleted() == {}
+
+
+def test_weights_count_by_what_each_partition_has_judged():
+    def record(judged, **of):
+        rankers = {name: RankerRecord(w, name, judged, 0.1, 0.2) for name, w in of.items()}
+        return MixtureRecord(judged, judged, 0, rankers)
+
+    first, second = record(30, fbgd=0.8, popular=0.2), record(10, popular=1.0)
+    assert weights([first, None, second]) == pytest.approx({"fbgd": 0.6, "popular": 0.4})
+    assert joined([first, second])[0]["fbgd"].weight == pytest.approx(0.6)
+    assert weights([None, record(0, fbgd=0.5, popular=0.5)]) == {}
