@@ -1,5 +1,6 @@
 """`hedgerow api`: one uvicorn process with our app on a socket of our own."""
 
+import gc
 import socket
 from functools import partial
 from typing import Annotated
@@ -58,4 +59,7 @@ def serve_app(settings: Settings, url: str, listener: socket.socket) -> None:
         server_header=False,
         timeout_graceful_shutdown=STOP_S,
     )
+    # what is loaded by now stays until the end: looking through it for garbage would halt the loop for a tenth of a second
+    gc.collect()
+    gc.freeze()
     uvicorn.Server(config).run(sockets=[listener])
