@@ -49,7 +49,7 @@ def sequence_token(sequences: Mapping[int, int]) -> str:
     >>> sequence_token({1: 7, 0: 123})
     '0:123,1:7'
     """
-    return ",".join(f"{partition}:{sequences[partition]}" for partition in sorted(sequences))
+    return ",".join([f"{partition}:{sequences[partition]}" for partition in sorted(sequences)])
 
 
 def parse_sequence_token(token: str) -> dict[int, int]:

@@ -8,6 +8,7 @@ import re
 import struct
 from base64 import b64decode, urlsafe_b64encode
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Literal, get_args
 
@@ -36,14 +37,15 @@ class RecId:
 
 def encode(strategy: Strategy, model_version: str, time_ms: int, user: str | None) -> str:
     """Return the id of a slate; ``user`` is None where nobody in particular asked."""
-    packed = _LAYOUT.pack(
-        _FORMAT,
-        STRATEGIES.index(strategy),
-        bytes.fromhex(model_prefix(model_version) or "0" * 12),
-        time_ms.to_bytes(6),
-        NOBODY if user is None else hashed(user),
-    )
+    whose = NOBODY if user is None else hashed(user)
+    packed = _head(strategy, model_version) + time_ms.to_bytes(6) + whose
     return urlsafe_b64encode(packed + _check(packed)).decode()
+
+
+@lru_cache(maxsize=64)
+def _head(strategy: Strategy, model_version: str) -> bytes:
+    model = bytes.fromhex(model_prefix(model_version) or "0" * 12)
+    return bytes((_FORMAT, STRATEGIES.index(strategy))) + model
 
 
 def decode(text: str) -> RecId | None:

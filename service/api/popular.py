@@ -18,6 +18,7 @@ from service.api.slate_requests import (
     names,
     parameters,
     read_query,
+    shape_of,
 )
 from service.serving.recommender import Asked
 from service.serving.slates import Wanted
@@ -45,7 +46,7 @@ async def get_trending(request: Request) -> Response:
 async def _list(request: Request, strategy: Literal["popular", "trending"]) -> Response:
     runtime = runtime_of(request)
     query = read_query(request.scope["query_string"], Query)
-    of = list_name(strategy, None, query)
+    of = list_name(strategy, None, shape_of(query))
     asked = Asked(
         Wanted(query.k, query.offset, strategy),
         exclude=checked_ids("exclude", names(query.exclude)),

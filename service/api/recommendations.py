@@ -1,9 +1,11 @@
 """Items for somebody: a user, somebody with a history of the moment, candidates to put in order."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from fastapi import APIRouter
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -27,6 +29,7 @@ from service.api.slate_requests import (
     read_json,
     read_query,
     refuse,
+    shape_of,
 )
 from service.errors import InvalidEvent
 from service.ids import path_id
@@ -36,6 +39,9 @@ from service.store.codec import records
 from service.store.user_histories import HistoryAnswer
 
 router = APIRouter(route_class=QueryRoute, tags=["recommendations"])
+
+PARSED, LONGEST_PARSED = 1_000, 200
+"""Queries that are kept parsed: most requests ask the same of another user."""
 
 _ANSWER = answers({200: "Slate"}, (404, 410), {200: "The items, the best first."})
 
@@ -55,18 +61,18 @@ async def get_recommendations(request: Request) -> Response:
     """
     scope = request.scope
     user = path_id("user", scope["path_params"]["user"])
-    query = read_query(scope["query_string"], RecommendationQuery)
-    of = list_name("recommendations", user, query)
+    read = _read(scope["query_string"])
+    query, of = read.query, list_name("recommendations", user, read.shape)
     asked = Asked(
-        _wanted(query),
+        read.wanted,
         user=user,
-        exclude=checked_ids("exclude", names(query.exclude)),
+        exclude=read.exclude,
         exclude_seen=query.exclude_seen,
         category=query.category,
         filter=query.filter,
         after=place(of, query),
     )
-    return await _answer(request, asked, of, query, field_names(query.fields))
+    return await _answer(request, asked, of, query, read.fields)
 
 
 @router.post(
@@ -108,6 +114,25 @@ async def post_rank(request: Request) -> Response:
     return await _post(request, "rank", RankBody)
 
 
+class _Query(Struct, frozen=True):
+    query: RecommendationQuery
+    wanted: Wanted
+    exclude: Sequence[str]
+    fields: Sequence[str]
+    shape: bytes
+
+
+def _read(query: bytes) -> _Query:
+    return _parsed(query) if len(query) <= LONGEST_PARSED else _parsed.__wrapped__(query)
+
+
+@lru_cache(PARSED)
+def _parsed(given: bytes) -> _Query:
+    query = read_query(given, RecommendationQuery)
+    exclude = checked_ids("exclude", names(query.exclude))
+    return _Query(query, _wanted(query), exclude, field_names(query.fields), shape_of(query))
+
+
 async def _post(request: Request, name: str, schema: type[RecommendationBody]) -> Response:
     media_type(request, "application/json")
     body = read_json(await read_body(request.receive), schema)
@@ -115,7 +140,7 @@ async def _post(request: Request, name: str, schema: type[RecommendationBody]) -
         checked_ids("user", (body.user,))
         if body.history is not None:
             refuse("body", "history", "give `user` or `history`, not both")
-    of = list_name(name, body.user, body)
+    of = list_name(name, body.user, shape_of(body))
     asked = Asked(
         _wanted(body),
         user=body.user,

@@ -18,6 +18,7 @@ from service.api.slate_requests import (
     parameters,
     path_parameter,
     read_query,
+    shape_of,
 )
 from service.ids import path_id, sequence_token
 from service.serving.recommender import Asked
@@ -41,7 +42,7 @@ async def get_similar_items(request: Request) -> Response:
     scope, runtime = request.scope, runtime_of(request)
     item = path_id("item", scope["path_params"]["item"])
     query = read_query(scope["query_string"], SimilarQuery)
-    of = list_name("similar", item, query)
+    of = list_name("similar", item, shape_of(query))
     asked = Asked(
         Wanted(query.k, query.offset, query.model),
         exclude=checked_ids("exclude", names(query.exclude)),

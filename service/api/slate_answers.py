@@ -8,12 +8,24 @@ from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
 
 from service.api.slate_cursors import make_cursor
-from service.ids import sequence_token
 from service.rec_ids import Strategy, encode
 from service.runtime import ApiRuntime
 from service.serving.recommender import Answer
 
 _encode = msgspec.json.Encoder().encode
+
+
+class JsonResponse(Response):
+    """JSON that is ready: what starlette looks for among headers is none of it."""
+
+    background = None
+
+    def __init__(self, body: bytes) -> None:
+        self.status_code, self.body = 200, body
+        self.raw_headers = [
+            (b"content-length", b"%d" % len(body)),
+            (b"content-type", b"application/json"),
+        ]
 
 
 class Reason(Struct):
@@ -23,7 +35,7 @@ class Reason(Struct):
     part: float
 
 
-class SlateItem(Struct):
+class SlateItem(Struct, gc=False):
     """One item, the best first; scores compare within one strategy of one answer."""
 
     item: str
@@ -76,14 +88,14 @@ class SimilarUsers(Struct):
 
 def response(slate: Slate | SimilarUsers) -> Response:
     """Return the HTTP answer."""
-    return Response(_encode(slate), media_type="application/json")
+    return JsonResponse(_encode(slate))
 
 
 async def slate_of(
     runtime: ApiRuntime, answer: Answer, user: str | None, of: bytes, fields: Sequence[str] = ()
 ) -> Slate:
     """Return what an answer says; ``of`` names the list and every parameter that shapes it."""
-    made = answer.slate
+    made, origin = answer.slate, answer.slate.origin
     items = [
         SlateItem(item, pick.score, pick.strategy)
         for item, pick in zip(answer.ids, made.picks, strict=True)
@@ -95,16 +107,16 @@ async def slate_of(
         await _add_fields(runtime, items, [pick.item for pick in made.picks], fields)
     return Slate(
         user,
-        encode(made.strategy, made.version, answer.time_ms, user),
+        encode(origin.strategy, origin.version, answer.time_ms, user),
         items,
-        made.version,
-        made.strategy,
-        sequence_token(made.trained_through),
+        origin.version,
+        origin.strategy,
+        origin.trained_through,
         answer.seen_through,
         None if answer.place is None else make_cursor(of, answer.place),
         made.reason,
         answer.removed,
-        dict(made.versions),
+        dict(origin.versions),
     )
 
 

@@ -192,11 +192,15 @@ def read_json(body: bytes, wanted: type[Q]) -> Q:
         raise InvalidEvent(detail, code=code) from None
 
 
-def list_name(route: str, about: str | None, request: Struct) -> bytes:
-    """Return what a cursor must agree with: the list and every parameter that shapes it."""
+def list_name(route: str, about: str | None, shape: bytes) -> bytes:
+    """Return what a cursor must agree with: the list and what ``shape_of`` its request says."""
+    return msgspec.json.encode([route, about, msgspec.Raw(shape)])
+
+
+def shape_of(request: Struct) -> bytes:
+    """Return every parameter that shapes a list."""
     given = msgspec.structs.asdict(request)
-    shaping = {name: value for name, value in given.items() if name not in _FREE}
-    return msgspec.json.encode([route, about, shaping])
+    return msgspec.json.encode({name: given[name] for name in given if name not in _FREE})
 
 
 def names(text: str) -> list[str]:

@@ -6,10 +6,12 @@ serial kernels run here, without the GIL.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
+import msgspec
 import numpy as np
+from msgspec import Struct
 
 from core.batch.ocmf_users import StructuredUsers
 from core.batch.preferences import Preferences
@@ -30,13 +32,12 @@ Ranked = tuple[I32, F32]
 """Item numbers, best first, and their scores."""
 
 
-@dataclass(frozen=True)
-class Pool:
+class Pool(Struct, frozen=True, eq=False):
     """The items that an answer may choose from."""
 
     allowed: Mask
     """(n,): which of all items may be shown."""
-    excluded: I32 = field(default_factory=lambda: NOTHING)
+    excluded: I32 = msgspec.field(default_factory=lambda: NOTHING)
     """Rising."""
     candidates: I32 | None = None
     """Rising, below n: the only items to choose from, if they are allowed and not excluded."""
@@ -61,18 +62,17 @@ class Pool:
         return Pool(self.allowed, np.union1d(self.excluded, items), self.candidates)
 
 
-@dataclass(frozen=True, eq=False)
-class Asker:
+class Asker(Struct, frozen=True, eq=False):
     """For whom items are ranked: the preferences, and the vectors that some model made of them before."""
 
     preferences: Preferences
-    vectors: Mapping[str, F32] = field(default_factory=dict)
+    vectors: Mapping[str, F32] = msgspec.field(default_factory=dict)
     """By version of the model."""
-    made: dict[str, F32] = field(default_factory=dict)
+    made: dict[str, F32] = msgspec.field(default_factory=dict)
     """The vectors that were not there and are worth keeping."""
     row: F32 | None = None
     """The user's row of the online model; None: there is none, or nobody will ask for it."""
-    described: Mapping[str, F32] = field(default_factory=dict)
+    described: Mapping[str, F32] = msgspec.field(default_factory=dict)
     """By version of a model that knows features: what it makes of this user's."""
 
 
@@ -300,9 +300,11 @@ def _empty(n: int) -> Ranked:
 
 
 def _found(item: I32, score: F32) -> Ranked:
-    """Cut off the places that no item took."""
+    """Cut off the places that no item took; they are the last."""
+    if not item.size or item[-1] >= 0:
+        return item, score
     n = int(np.count_nonzero(item >= 0))
-    return (item, score) if n == item.size else (item[:n], score[:n])
+    return item[:n], score[:n]
 
 
 def rank_once() -> None:

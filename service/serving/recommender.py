@@ -4,12 +4,13 @@ Reading never changes anything. Where histories, vectors and ids are at hand an 
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from core.types import F32, I32
 from service.errors import NotFound
@@ -20,7 +21,7 @@ from service.serving import rankers, slates
 from service.serving.catalogue_view import CatalogueView
 from service.serving.lineup import Lineups
 from service.serving.neighbours import Neighbours
-from service.serving.rankers import NOTHING, Asker, FoldIn, Pool, Trained
+from service.serving.rankers import NOTHING, Asker, FoldIn, Pool
 from service.serving.slates import Lineup, Slate, Wanted, similar, slate
 from service.serving.users import HistoryReading, Known, Users
 from service.store.catalogue import Catalogue
@@ -37,8 +38,7 @@ NOBODY = Known(slates.NOBODY.preferences, 0, 0)
 """Somebody of whom nothing is known."""
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a page ended."""
 
     strategy: Strategy
@@ -50,8 +50,7 @@ class Place:
     """Item numbers, rising."""
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """One request for a slate."""
 
     wanted: Wanted
@@ -68,8 +67,7 @@ class Asked:
     after: Place | None = None
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """A slate with the ids of its items."""
 
     slate: Slate
@@ -126,7 +124,8 @@ class Recommender:
         now = await self._known(asked)
         known = now if after is None else await self._as_of(asked, now, after.cut)
         asker = Asker(known.preferences, known.vectors, row=now.row)
-        asker = replace(asker, described=await self._described(asked, asker, lineup))
+        if lineup.describers:
+            asker = replace(asker, described=await self._described(asked, asker, lineup))
         categories = self._view.current.categories
         made = await self._made(
             asked, now, lineup, lambda pool: slate(lineup, asker, pool, wanted, categories)
@@ -221,10 +220,8 @@ class Recommender:
         """Return what each model that knows features makes of the asker's, if it would matter."""
         models = [
             model
-            for model in lineup.models.values()
-            if isinstance(model, Trained)
-            and model.knows_features
-            and (model.part(asker) >= slates.LEAST_WEIGHT or model.strategy == asked.wanted.model)
+            for model in lineup.describers
+            if model.part(asker) >= slates.LEAST_WEIGHT or model.strategy == asked.wanted.model
         ]
         features = asked.features
         if models and features is None and asked.user is not None:
@@ -265,10 +262,10 @@ class Recommender:
         return np.unique(np.array([n for n in numbers if n is not None], np.int32))
 
     def _seen_through(self, asked: Asked, known: Known) -> str:
-        if asked.user is None:
-            concerned: Iterable[int] = range(self._partitions)
-        else:
-            concerned = (partition_of(asked.user, self._partitions),)
+        partitions = self._partitions
+        concerned = (
+            range(partitions) if asked.user is None else [partition_of(asked.user, partitions)]
+        )
         # what is kept was not changed by anything that the feed has told
         return sequence_token(
             {p: max(known.watermark, self._changes.watermark(p)) for p in concerned}
@@ -282,7 +279,8 @@ class _Made(NamedTuple):
 
 
 def _place(made: Slate, newest: int, after: Place | None) -> Place:
-    shown = [*made.skipped, *(pick.item for pick in made.picks)]
+    shown = [*made.skipped, *[pick.item for pick in made.picks]]
+    strategy, versions = made.origin.strategy, made.origin.versions
     if after is None:
-        return Place(made.strategy, made.versions, newest, sorted(shown))
-    return Place(made.strategy, made.versions, after.cut, sorted({*after.shown, *shown}))
+        return Place(strategy, versions, newest, sorted(shown))
+    return Place(strategy, versions, after.cut, sorted({*after.shown, *shown}))

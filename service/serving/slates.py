@@ -4,16 +4,19 @@ Nothing here waits or reads: ``recommender.py`` gathers what goes in. One slate 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import blake2b
-from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from core import slate as choices
 from core.batch.preferences import Preferences
 from core.mixture import DEPTH, SMOOTH, combine
 from core.types import F32, F64, I32
+from service.ids import sequence_token
 from service.rec_ids import Strategy
 from service.serving.rankers import (
     NOTHING,
@@ -55,21 +58,35 @@ class Lineup:
     trending: Order
     weights: Mapping[str, float] = field(default_factory=dict)
     """Of the rankers in the mixture, as far as they were judged."""
+    _origins: dict[tuple[Strategy, ...], "Origin"] = field(default_factory=dict, init=False)
 
-    @property
+    @cached_property
     def n_items(self) -> int:
         """Return how many items are known to rankers: the first so many."""
         rankers: list[Ranker] = [self.popular, *self.models.values()]
         return max(ranker.n_items for ranker in rankers)
 
-    @property
+    @cached_property
     def effort(self) -> int:
         """Return about how many multiplications a slate takes at most."""
         return max((ranker.effort for ranker in self.models.values()), default=0)
 
+    @cached_property
+    def describers(self) -> Sequence[Trained]:
+        """Return the models that know people by their features."""
+        trained = [ranker for ranker in self.models.values() if isinstance(ranker, Trained)]
+        return [ranker for ranker in trained if ranker.knows_features]
 
-@dataclass(frozen=True)
-class Wanted:
+    def origin(self, rankers: Sequence[Ranker]) -> "Origin":
+        """Return what stands in each slate that these of its rankers make."""
+        names = tuple([ranker.strategy for ranker in rankers])
+        found = self._origins.get(names)
+        if found is None:
+            found = self._origins[names] = _origin(rankers)
+        return found
+
+
+class Wanted(Struct, frozen=True):
     """How a slate is to be made."""
 
     k: int
@@ -102,7 +119,7 @@ class Wanted:
         return USUAL_WIDTH * (chosen + (self.k * n_own if self.explain else 0))
 
 
-class Pick(NamedTuple):
+class Pick(Struct, frozen=True, gc=False):
     """One item of a slate."""
 
     item: int
@@ -110,18 +127,24 @@ class Pick(NamedTuple):
     strategy: Strategy
 
 
-@dataclass(frozen=True)
-class Slate:
+class Origin(Struct, frozen=True):
+    """What ranked."""
+
+    strategy: Strategy
+    version: str
+    versions: Mapping[str, str]
+    """Of the batch models in it, by strategy."""
+    trained_through: str
+    """As a token."""
+
+
+class Slate(Struct, frozen=True):
     """The best items, in order, and what ranked them."""
 
     picks: Sequence[Pick]
     skipped: Sequence[int]
     """Items before the first one of it (``Wanted.offset``)."""
-    strategy: Strategy
-    version: str
-    versions: Mapping[str, str]
-    """Of the batch models in it, by strategy."""
-    trained_through: Mapping[int, int]
+    origin: Origin
     reason: str | None
     """Why it is not the strategy that was asked for, or not personal."""
     more: bool
@@ -144,7 +167,7 @@ def slate(
         picks += _picks(*rest, "popular")
     if wanted.varied:
         picks = _varied(picks, _vectors_of(rankers), wanted, categories)
-    made = _slate(rankers, picks, wanted, reason)
+    made = _slate(lineup.origin(rankers), picks, wanted, reason)
     if wanted.explain:
         return replace(made, because=_because(rankers, asker, made.picks))
     return made
@@ -156,10 +179,10 @@ def similar(lineup: Lineup, item: int, pool: Pool, wanted: Wanted) -> Slate:
     for ranker in asked:
         if isinstance(ranker, Trained) and ranker.has(item):
             found = ranker.similar(item, pool, wanted.n)
-            return _slate([ranker], _picks(*found, ranker.strategy), wanted, None)
+            return _slate(lineup.origin([ranker]), _picks(*found, ranker.strategy), wanted, None)
     reason = "no active model knows this item: train one (POST /v1/retrain) once it has feedback"
     found = lineup.popular.best(NOBODY, pool, wanted.n)
-    return _slate([lineup.popular], _picks(*found, "popular"), wanted, reason)
+    return _slate(lineup.origin([lineup.popular]), _picks(*found, "popular"), wanted, reason)
 
 
 # --- who ranks ----------------------------------------------------------------------------------------
@@ -170,11 +193,10 @@ def _rankers(
 ) -> tuple[Sequence[Ranker], str | None]:
     """Return what ranks for this asker, more than one for a mixture; and why if it is not what was asked for."""
     everybodys: dict[Strategy, Ranker] = {"popular": lineup.popular, "trending": lineup.trending}
-    if model in everybodys:
-        return [everybodys[model]], None
+    wanted = None if model is None else everybodys.get(model) or lineup.models.get(model)
+    if wanted is not None and (model in everybodys or wanted.knows(asker)):
+        return [wanted], None
     own = {name: ranker for name, ranker in lineup.models.items() if ranker.knows(asker)}
-    if model in own:
-        return [own[model]], None
     # one that knows little beside the others leaves; alone it is better than everybody's list
     own = {n: one for n, one in own.items() if one.part(asker) >= LEAST_WEIGHT} or own
     if all(isinstance(one, Trained) and not one.trusted for one in own.values()):
@@ -255,9 +277,17 @@ def _loudest(
 # --- what becomes of the ranked items -----------------------------------------------------------------
 
 
-def _slate(
-    rankers: Sequence[Ranker], picks: Sequence[Pick], wanted: Wanted, reason: str | None
-) -> Slate:
+def _slate(origin: Origin, picks: Sequence[Pick], wanted: Wanted, reason: str | None) -> Slate:
+    return Slate(
+        picks[wanted.offset : wanted.n],
+        [pick.item for pick in picks[: wanted.offset]],
+        origin,
+        reason,
+        len(picks) >= wanted.n,
+    )
+
+
+def _origin(rankers: Sequence[Ranker]) -> Origin:
     versions: dict[str, str] = {r.strategy: r.version for r in rankers if isinstance(r, Trained)}
     mixed = len(rankers) > 1
     through: dict[int, int] = {}
@@ -266,15 +296,11 @@ def _slate(
         if isinstance(ranker, Trained) or not versions:
             for partition, sequence in ranker.trained_through.items():
                 through[partition] = min(sequence, through.get(partition, sequence))
-    return Slate(
-        picks[wanted.offset : wanted.n],
-        [pick.item for pick in picks[: wanted.offset]],
+    return Origin(
         "mixture" if mixed else rankers[0].strategy,
         _mixture_version(versions) if mixed else rankers[0].version,
         versions,
-        through,
-        reason,
-        len(picks) >= wanted.n,
+        sequence_token(through),
     )
 
 
@@ -335,7 +361,5 @@ def _heaviest(items: I32, parts: F64) -> list[tuple[int, float]]:
 
 
 def _picks(item: I32, score: F32, strategy: Strategy) -> list[Pick]:
-    return [
-        Pick(number, value, strategy)
-        for number, value in zip(item.tolist(), score.tolist(), strict=True)
-    ]
+    pairs = zip(item.tolist(), score.tolist(), strict=True)
+    return [Pick(number, value, strategy) for number, value in pairs]

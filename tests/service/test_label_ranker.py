@@ -38,13 +38,13 @@ def described(ranker: Labelled, items: list[int], kind: str = "1") -> Asker:
 
 def test_features_rank_for_somebody_without_a_history(ranker: Labelled) -> None:
     made = slate(lineup(ranker), described(ranker, []), everything(24), Wanted(24), no_categories)
-    assert (made.strategy, made.version, made.reason) == ("exmlds", "label-1", None)
+    assert (made.origin.strategy, made.origin.version, made.reason) == ("exmlds", "label-1", None)
     items = [pick.item for pick in made.picks]
     assert {item % 4 for item in items[:5]} == {1}
     # nobody liked the last item: it comes after all that the model knows
     assert items[-1] == 23
     assert made.picks[-1].strategy == "popular"
-    assert made.trained_through == {0: 5}
+    assert made.origin.trained_through == "0:5"
 
 
 def test_exclusions_and_candidates_hold(ranker: Labelled) -> None:
@@ -59,7 +59,7 @@ def test_exclusions_and_candidates_hold(ranker: Labelled) -> None:
 def test_features_that_the_model_does_not_know_say_nothing(ranker: Labelled) -> None:
     assert ranker.describe({"kind": "9", "age": 3}) is None
     made = slate(lineup(ranker), NOBODY, everything(24), Wanted(3, model="exmlds"), no_categories)
-    assert made.strategy == "popular"
+    assert made.origin.strategy == "popular"
     assert made.reason is not None
 
 
@@ -69,7 +69,7 @@ def test_models_that_read_the_history_take_over_as_it_grows(ranker: Labelled) ->
     def ranks(n: int, kind: str = "1") -> tuple[str, list[int]]:
         me = described(ranker, list(range(n)), kind)
         made = slate(both, me, everything(24), Wanted(8), no_categories)
-        return made.strategy, [pick.item for pick in made.picks]
+        return made.origin.strategy, [pick.item for pick in made.picks]
 
     assert ranks(0)[0] == "exmlds"
     assert ranks(2)[0] == "mixture"
@@ -79,18 +79,18 @@ def test_models_that_read_the_history_take_over_as_it_grows(ranker: Labelled) ->
     alone = slate(
         lineup(ranker), described(ranker, list(range(20))), everything(24), Wanted(3), no_categories
     )
-    assert alone.strategy == "exmlds"
+    assert alone.origin.strategy == "exmlds"
     asked = described(ranker, list(range(20)))
     wanted = Wanted(3, model="exmlds")
-    assert slate(both, asked, everything(24), wanted, no_categories).strategy == "exmlds"
+    assert slate(both, asked, everything(24), wanted, no_categories).origin.strategy == "exmlds"
 
 
 def test_items_of_the_same_users_are_similar(ranker: Labelled) -> None:
     pool = Pool(np.ones(24, np.bool_), np.array([6], np.int32))
     made = similar(lineup(fold_in(24), ranker), 6, pool, Wanted(4, model="exmlds"))
-    assert made.strategy == "exmlds"
+    assert made.origin.strategy == "exmlds"
     assert {pick.item % 4 for pick in made.picks} == {2}
-    assert similar(lineup(ranker), 23, everything(24), Wanted(1)).strategy == "popular"
+    assert similar(lineup(ranker), 23, everything(24), Wanted(1)).origin.strategy == "popular"
 
 
 def test_variety_takes_places_of_items(ranker: Labelled) -> None:

@@ -110,7 +110,7 @@ def test_who_ranks_follows_from_what_is_known_and_asked_for() -> None:
 
     def ranks(models: Lineup, me: Asker, model: str | None = None) -> tuple[str, bool]:
         made = slate(models, me, everything(9), Wanted(3, model=model), no_categories)  # type: ignore[arg-type]
-        return made.strategy, made.reason is not None
+        return made.origin.strategy, made.reason is not None
 
     assert ranks(one, known) == ("fbgd", False)
     assert ranks(both, known) == ("mixture", False)
@@ -124,7 +124,7 @@ def test_who_ranks_follows_from_what_is_known_and_asked_for() -> None:
 
 def test_a_user_of_items_beyond_the_model_is_cold_to_it() -> None:
     made = slate(lineup(fold_in(5)), asker([7]), everything(9), Wanted(3), no_categories)
-    assert made.strategy == "popular"
+    assert made.origin.strategy == "popular"
 
 
 def test_a_mixture_combines_the_lists_of_the_rankers_that_matter() -> None:
@@ -137,10 +137,10 @@ def test_a_mixture_combines_the_lists_of_the_rankers_that_matter() -> None:
     expected = combine([a.best(me, pool, 100), b.best(me, pool, 100)], [0.6, 0.38])
     assert [pick.item for pick in made.picks] == expected[0].tolist()
     assert {pick.strategy for pick in made.picks} == {"fbgd", "ocmf"}
-    assert made.version.startswith("mixture-")
-    assert made.versions == {"fbgd": a.version, "ocmf": b.version}
+    assert made.origin.version.startswith("mixture-")
+    assert made.origin.versions == {"fbgd": a.version, "ocmf": b.version}
     swapped = slate(lineup(a, fold_in(30, 2, "ocmf")), me, pool, Wanted(1), no_categories)
-    assert swapped.version != made.version
+    assert swapped.origin.version != made.origin.version
 
 
 def test_a_mixture_of_one_heavy_ranker_is_that_ranker() -> None:
@@ -213,7 +213,7 @@ def test_similar_items_are_nearest_by_direction() -> None:
     cosine[4] = -np.inf
     assert [pick.item for pick in made.picks] == np.argsort(-cosine, kind="stable")[:5].tolist()
     unknown = similar(lineup(model, popular=[2]), 31, everything(32), Wanted(1))
-    assert (unknown.strategy, unknown.picks[0].item) == ("popular", 2)
+    assert (unknown.origin.strategy, unknown.picks[0].item) == ("popular", 2)
     assert unknown.reason is not None
 
 
