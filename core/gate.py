@@ -90,4 +90,7 @@ def paired_interval(candidate: F64, rival: F64, rng: np.random.Generator) -> Int
 
 
 def _few(n: int, fewest: int) -> str:
-    return f"only {n} users could judge, {fewest} are needed"
+    return (
+        f"only {n} users could judge, {fewest} are needed: users who like two items or more "
+        "(and have features, where a model knows users by nothing else)"
+    )

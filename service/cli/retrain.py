@@ -112,7 +112,10 @@ def _show(job: dict[str, Any]) -> None:
             for name, key in (("what served", "rival"), ("popularity", "popular"))
             if metrics[key]
         ]
-        judged = f"ndcg@10 of {metrics['judges']:,} users: {metrics['ndcg@10']:.4f}"
+        judged = (
+            f"{metrics['judges']:,} users judged ({metrics['held_out']} held out), "
+            f"ndcg@10: {metrics['ndcg@10']:.4f}"
+        )
         say("; ".join([judged, *others]))
     say(
         f"{metrics['pairs']:,} pairs of {metrics['users']:,} users and {metrics['items']:,} items, "

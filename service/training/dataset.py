@@ -1,10 +1,10 @@
 """From the histories to what a training needs, with memory for the result and one page of users.
 
-A first reading finds the moments that could divide what is known from what is held out, the next one builds the
+A first reading finds what could divide what is known from what is held out (``cuts.py``), the next one builds the
 matrices (and again, in the rare case that too few users could judge). Users have a number in the dataset alone; items have the namespace's.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,42 +16,17 @@ from core.batch.preferences import preference_rows
 from core.features import EncoderFit, FeatureEncoder, of_item
 from core.gate import FEWEST_USERS
 from core.interactions import Interactions
-from core.meaning import RATING, KindTable, meaning
+from core.meaning import RATING
 from core.ordinal.stars import RatedPairs
 from core.types import F32, I64
 from service.store.history_reader import Histories, HistoryReader
+from service.training.cuts import Cut, Reading, Times
 
-HELD_OUT = (0.05, 0.1, 0.2)
-"""Shares of the newest positives: the first that leaves enough users to judge."""
-DAY_MS, ENOUGH = 86_400_000, 2_000
-"""The last day is held out instead where it alone gives so many judges."""
-MOST_TIMES = 1 << 20
 MOST_JUDGES = 20_000
 MOST_RATED = 50_000
 """Ratings that are kept as such: a sample is enough to tell stars apart."""
 
 Progress = Callable[[float], None]
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How records are read."""
-
-    table: KindTable
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Cut:
-    """Known is what happened up to ``at_ms``, held out are the positives after it."""
-
-    at_ms: int
-    newest_ms: int
-
-    @property
-    def holds_out(self) -> bool:
-        return self.at_ms < self.newest_ms
 
 
 @dataclass(frozen=True)
@@ -144,7 +119,7 @@ def read(
     on_progress: Progress = lambda share: None,
 ) -> Dataset:
     """Read everything; a namespace without a positive gives an empty dataset."""
-    times, encoder = _Times(), EncoderFit(np.random.default_rng(0))
+    times, encoder = Times(), EncoderFit(np.random.default_rng(0))
     n_users = 0
     for page in reader.pages():
         times.add(page, reading)
@@ -154,15 +129,16 @@ def read(
     on_progress(0.3)
     chosen = encoder.encoder() if with_documents else None
     items = _described_items(reader) if with_items else None
+    data: Dataset
     for cut in times.cuts():
         building = _Building(reader, reading, cut, chosen, items, with_ratings=with_ratings)
         for page in reader.pages():
             building.add(page)
             on_progress(0.3 + 0.7 * min(building.n_users / max(n_users, 1), 1.0))
         data = building.finish()
-        if not cut.holds_out or data.judges.user_ix.size >= FEWEST_USERS:
-            return data
-    raise AssertionError("the last cut holds nothing out")
+        if data.judges.user_ix.size >= FEWEST_USERS:
+            break
+    return data
 
 
 def _described_items(reader: HistoryReader) -> DescribedItems:
@@ -173,51 +149,6 @@ def _described_items(reader: HistoryReader) -> DescribedItems:
     parts = [encoder.transform([*map(of_item, bodies)]) for bodies in reader.item_documents()]
     rows: Any = sp.vstack([*parts, encoder.transform([])], format="csr")
     return DescribedItems(encoder, sp.csr_array(rows))
-
-
-class _Times:
-    """The times of positives: a thinned sample of all, and the first and last of each user."""
-
-    def __init__(self) -> None:
-        self._sample: list[I64] = []
-        self._size, self._stride = 0, 1
-        self._first: list[I64] = []
-        self._last: list[I64] = []
-
-    def add(self, page: Histories, reading: Reading) -> None:
-        positive = _positive(page.records, reading)
-        time, user_ix = page.records["time_ms"][positive], page.user_ix[positive]
-        first = np.full(len(page.users), np.iinfo(np.int64).max)
-        last = np.full(len(page.users), np.iinfo(np.int64).min)
-        np.minimum.at(first, user_ix, time)
-        np.maximum.at(last, user_ix, time)
-        self._first.append(first)
-        self._last.append(last)
-        self._sample.append(time[:: self._stride].astype(np.int64))
-        self._size += self._sample[-1].size
-        if self._size > MOST_TIMES:
-            self._sample = [np.concatenate(self._sample)[::2]]
-            self._size, self._stride = self._sample[0].size, 2 * self._stride
-
-    def cuts(self) -> Iterator[Cut]:
-        """Yield the moments that leave about enough judges, the newest first; the last one holds nothing out."""
-        times = np.concatenate([*self._sample, np.empty(0, np.int64)])
-        if times.size == 0:
-            yield Cut(0, 0)
-            return
-        first, last = np.concatenate(self._first), np.concatenate(self._last)
-        newest = int(last.max())
-
-        def judges(at_ms: int) -> int:
-            return int(((first <= at_ms) & (last > at_ms)).sum())
-
-        shares = [int(np.quantile(times, 1.0 - share, method="lower")) for share in HELD_OUT]
-        if (day := newest - DAY_MS) > shares[0] and judges(day) >= ENOUGH:
-            yield Cut(day, newest)
-        for at_ms in shares:
-            if judges(at_ms) >= FEWEST_USERS:
-                yield Cut(at_ms, newest)
-        yield Cut(newest, newest)
 
 
 class _Building:
@@ -235,7 +166,7 @@ class _Building:
     ) -> None:
         self._reader, self._reading, self._cut, self._encoder = reader, reading, cut, encoder
         self._items = items
-        self._rated = _Ratings(cut, reader.n_items) if with_ratings else None
+        self._rated = _Ratings(reader.n_items) if with_ratings else None
         self.n_users = 0
         self._known: list[Interactions] = []
         self._whole: list[Interactions] = []
@@ -247,7 +178,7 @@ class _Building:
         self._links: list[tuple[int, str, float]] = []
 
     def add(self, page: Histories) -> None:
-        known = page.records["time_ms"] <= self._cut.at_ms
+        known = self._cut.known(page, self._reading)
         learned, seen = self._rows(page, known)
         self._known.append(learned)
         self._whole.append(self._rows(page, np.ones_like(known))[0])
@@ -256,7 +187,7 @@ class _Building:
         if self._encoder is not None:
             self._add_documents(page.users, self._encoder)
         if self._rated is not None:
-            self._rated.add(page, self.n_users)
+            self._rated.add(page, self.n_users, known)
         self.n_users += len(page.users)
 
     def _rows(
@@ -334,22 +265,21 @@ class _Building:
 class _Ratings:
     """A uniform sample of the ratings, as they come page by page."""
 
-    def __init__(self, cut: Cut, n_items: int) -> None:
-        self._cut, self._n_items = cut, n_items
+    def __init__(self, n_items: int) -> None:
+        self._n_items = n_items
         self._rng = np.random.default_rng(1)
         self._parts: list[tuple[I64, I64, F32, NDArray[np.bool_]]] = []
         self._size, self._share = 0, 1.0
 
-    def add(self, page: Histories, first_user: int) -> None:
+    def add(self, page: Histories, first_user: int, known: NDArray[np.bool_]) -> None:
         records, item = page.records, page.records["item"].astype(np.int64)
         chosen = np.flatnonzero((records["kind"] == RATING) & (item < self._n_items))
         # of a pair the latest: records of a user stand in their order
         pair = (page.user_ix * self._n_items + item)[chosen][::-1]
         chosen = chosen[::-1][np.unique(pair, return_index=True)[1]]
         chosen = chosen[self._rng.random(chosen.size) < self._share]
-        known = records["time_ms"][chosen] <= self._cut.at_ms
         users = page.user_ix[chosen] + first_user
-        self._parts.append((users, item[chosen], records["value"][chosen], known))
+        self._parts.append((users, item[chosen], records["value"][chosen], known[chosen]))
         self._size += chosen.size
         if self._size > 2 * MOST_RATED:
             self._thin()
@@ -405,13 +335,6 @@ def _sampled(judges: Judges) -> Judges:
         return judges
     at = np.sort(np.random.default_rng(0).permutation(n)[:MOST_JUDGES])
     return Judges(judges.user_ix[at], judges.seen.rows(at), judges.held.rows(at))
-
-
-def _positive(records: NDArray[Any], reading: Reading) -> NDArray[np.bool_]:
-    means = meaning(
-        records["kind"], records["value"], reading.table, low=reading.low, high=reading.high
-    )
-    return (means.sign > 0) & (means.weight > 0)
 
 
 def _keys(pairs: Interactions, width: int) -> I64:

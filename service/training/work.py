@@ -30,7 +30,8 @@ from service.store.namespace import Namespace, open_namespace
 from service.store.registry import ModelRecord, Registry
 from service.telemetry import logger
 from service.training import dataset as datasets
-from service.training.dataset import Dataset, Reading
+from service.training.cuts import Reading
+from service.training.dataset import Dataset
 from service.training.judge import Verdict, judged_popular
 from service.training.recipes import Recipe, checked
 
@@ -202,6 +203,7 @@ class Training:
         metrics = {
             **candidate.verdict.metrics,
             "judges": int(data.judges.user_ix.size),
+            "held_out": data.cut.says,
             "popular": judged_popular(data).metrics,
             "rival": {} if rival is None else rival.verdict.metrics,
         }
@@ -211,7 +213,7 @@ class Training:
         """Return what serves, or its settings fitted up to the cut if it has seen what is held out."""
         record = self._registry.record(version)
         recipe = checked(record.model, {})
-        if record.cuts.get("trained_until_ms", data.cut.newest_ms) <= data.cut.at_ms:
+        if data.cut.is_beyond(record.cuts.get("trained_until_ms", data.cut.newest_ms)):
             try:
                 manifest, chunks = self._registry.manifest(version), self._registry.chunks(version)
                 served = recipe.restored(mapped(manifest, b"".join(chunks)))
@@ -274,7 +276,8 @@ class Training:
                     "trained_through": through,
                     "judged_through": through,
                     "trained_until_ms": data.cut.newest_ms,
-                    "held_out_after_ms": data.cut.at_ms,
+                    "held_out": data.cut.says,
+                    "held_out_after_ms": None if data.cut.of_each else data.cut.at_ms,
                 },
             },
         )

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from service.store.keys import NamespaceKeys
 from service.store.registry import Registry
 from service.store.schedule import Schedule, Schedules
 from tests.flows.roles import Role
-from tests.histories import Record, store_histories, world
+from tests.histories import START_MS, Record, store_histories, world
 from tests.server import wait_until
 
 pytestmark = pytest.mark.flow
@@ -185,12 +185,32 @@ def test_users_nobody_has_seen_are_known_by_their_features(room, redis_url, name
         assert (best % 4 == np.arange(4)[:, None]).mean() > 0.8
 
 
+def test_feedback_that_came_user_by_user_is_judged(room, redis_url, namespace):
+    told = sorted(world(), key=lambda record: record.user)
+    told = [replace(record, time_ms=START_MS + n) for n, record in enumerate(told)]
+    with shop(room, redis_url, namespace, told) as here:
+        good, worse = here.trained(**QUICK), here.trained(**WORSE)
+        assert good.metrics["judges"] == 300
+        assert good.metrics["ndcg@10"] > good.metrics["popular"]["ndcg@10"]
+        assert worse.decision["outcome"] == "refused"
+        cuts = here.registry.record(str(good.version)).cuts
+        assert (cuts["held_out"], cuts["held_out_after_ms"]) == ("the latest of each user", None)
+        assert here.serving == {"fbgd": good.version}
+
+
 def test_with_few_users_a_model_serves_only_where_nothing_does(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world(users=40)) as here:
         first, second = here.trained(**QUICK), here.trained(factors=9, epochs=4)
         assert first.decision["outcome"] == "promoted"
-        assert "nothing serves yet; only" in first.decision["reason"]
+        assert "nothing serves yet; only 40 users could judge" in first.decision["reason"]
+        assert (first.metrics["judges"], first.metrics["held_out"]) == (
+            40,
+            "the latest of each user",
+        )
         assert second.decision["outcome"] == "not_judged"
+        assert "only 40 users could judge, 200 are needed" in second.decision["reason"]
+        # whoever decides instead of the gate has figures to go by
+        assert {"ndcg@10"} <= second.metrics.keys() & second.metrics["rival"].keys()
         assert here.serving == {"fbgd": first.version}
         assert second.version in {record.version for record in here.registry.records()}
         third = here.jobs.submit(

@@ -14,8 +14,9 @@ from service.settings import Settings
 from service.store.connection import connect
 from service.store.history_reader import HistoryReader
 from service.store.keys import NamespaceKeys, PartitionKeys
-from service.training import dataset
-from service.training.dataset import Reading, read, stacked
+from service.training import cuts, dataset
+from service.training.cuts import LATEST, Reading
+from service.training.dataset import read, stacked
 from tests.histories import START_MS, Record, store_histories, world
 
 DEFAULT = Settings()
@@ -149,26 +150,87 @@ def test_a_trimmed_item_that_is_newer_than_the_reading_is_nobodys(client, namesp
 
 
 def test_the_last_day_is_held_out_where_it_has_judges_enough(client, namespace, monkeypatch):
-    monkeypatch.setattr(dataset, "ENOUGH", 250)
+    monkeypatch.setattr(cuts, "ENOUGH", 250)
     old = world(users=260, each=30, start_ms=START_MS)
     new = [
         Record(f"u{n:04d}", 80 + n % 5, time_ms=START_MS + 400 * 86_400_000 + n) for n in range(260)
     ]
     data = read(stored(client, namespace, old + new), READING, with_documents=False)
-    assert data.cut.at_ms == data.cut.newest_ms - dataset.DAY_MS
+    assert data.cut.at_ms == data.cut.newest_ms - cuts.DAY_MS
     assert data.judges.user_ix.size == 260
 
 
-def test_few_users_hold_nothing_out(client, namespace):
-    data = read(stored(client, namespace, world(users=50)), READING, with_documents=False)
-    assert not data.cut.holds_out
-    assert rows(data.known) == rows(data.whole)
+def by_hand(told):
+    """Return what is known and what is held out of each user's positives: the latest tenth, at least one."""
+    known, held = {}, {}
+    for user in sorted({r.user for r in told}):
+        own = sorted((r for r in told if r.user == user), key=lambda r: r.time_ms)
+        liked = list(dict.fromkeys(r.item for r in own if r.value >= 4))
+        n = max(int(LATEST * len(liked)), 1) if len(liked) > 1 else 0
+        held[user] = set(liked[len(liked) - n :])
+        known[user] = set(liked[: len(liked) - n])
+    return known, held
 
 
-def test_events_of_one_moment_hold_nothing_out(client, namespace):
-    told = [Record(r.user, r.item, r.value) for r in world()]
+def held_out(data, users):
+    """Return the same of a dataset."""
+    liked = data.known.keep(data.known.target > 0)
+    known = {user: set(items_of(liked, ix)) for ix, user in enumerate(users)}
+    held = {user: set() for user in users}
+    for n, user_ix in enumerate(data.judges.user_ix.tolist()):
+        held[users[user_ix]] = set(items_of(data.judges.held, n))
+    return known, held
+
+
+def items_of(pairs, row):
+    return pairs.item_ix[pairs.ptr[row] : pairs.ptr[row + 1]].tolist()
+
+
+def test_each_users_latest_are_held_out_where_no_moment_leaves_judges_enough(client, namespace):
+    told = world(users=50)
+    reader = stored(client, namespace, told)
+    data = read(reader, READING, with_documents=False)
+    assert data.cut.of_each
+    assert not data.cut.is_beyond(START_MS)
+    assert held_out(data, users_of(reader)) == by_hand(told)
+    assert data.judges.user_ix.size == 50
+    assert len(data.whole) > len(data.known)
+
+
+@pytest.mark.parametrize("gap_ms", [0, 1])
+def test_users_who_came_one_after_the_other_judge_all_the_same(client, namespace, gap_ms):
+    # an import without times: of one moment, or user by user
+    told = sorted(world(users=250), key=lambda r: r.user)
+    told = [
+        Record(r.user, r.item, r.value, time_ms=START_MS + gap_ms * n) for n, r in enumerate(told)
+    ]
+    reader = stored(client, namespace, told)
+    data = read(reader, READING, with_documents=False)
+    assert data.cut.of_each
+    assert held_out(data, users_of(reader)) == by_hand(told)
+    assert data.judges.user_ix.size >= FEWEST_USERS
+
+
+def test_what_follows_a_held_out_positive_is_not_known_either(client, namespace):
+    told = [
+        Record("ada", 0, time_ms=START_MS + 1),
+        Record("ada", 2, value=1.0, time_ms=START_MS + 4),
+        Record("ada", 0, time_ms=START_MS + 5),
+        Record("ada", 1, time_ms=START_MS + 3),
+        Record("ada", 3, value=1.0, time_ms=START_MS + 2),
+        Record("bob", 1, time_ms=START_MS + 9),
+    ]
+    data = read(stored(client, namespace, told), READING, with_documents=False)
+    assert rows(data.known) == [[(0, 1, 1), (3, 1, 0)], [(1, 1, 1)]]
+    assert rows(data.judges.held) == [[(1, 1, 1)]]
+    assert rows(data.judges.seen) == [[(0, 1, 1), (3, 1, 1)]]
+
+
+def test_where_nobody_likes_two_items_nothing_is_held_out(client, namespace):
+    told = [Record(f"u{n}", n % 7, time_ms=START_MS + n) for n in range(300)]
     data = read(stored(client, namespace, told), READING, with_documents=False)
     assert not data.cut.holds_out
+    assert rows(data.known) == rows(data.whole)
 
 
 def test_an_empty_namespace_is_an_empty_dataset(client, namespace):
@@ -179,7 +241,7 @@ def test_an_empty_namespace_is_an_empty_dataset(client, namespace):
 def test_the_sample_of_times_stays_small(client, namespace, monkeypatch):
     told = world()
     exact = read(stored(client, namespace, told), READING, with_documents=False).cut
-    monkeypatch.setattr(dataset, "MOST_TIMES", 500)
+    monkeypatch.setattr(cuts, "MOST_TIMES", 500)
     thinned = read(HistoryReader(client, _same(namespace)), READING, with_documents=False).cut
     assert abs(thinned.at_ms - exact.at_ms) < 0.02 * (exact.newest_ms - START_MS)
 

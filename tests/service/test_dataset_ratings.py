@@ -12,7 +12,8 @@ from service.store.connection import connect
 from service.store.history_reader import HistoryReader
 from service.store.keys import NamespaceKeys
 from service.training import dataset
-from service.training.dataset import Reading, read
+from service.training.cuts import Reading
+from service.training.dataset import read
 from tests.histories import Record, store_histories, world
 
 READING = Reading(kind_table(Settings()), 1.0, 5.0)

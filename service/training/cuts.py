@@ -1,0 +1,134 @@
+"""Where what is known ends and what is held out begins: at one moment for all, or with each user's latest positives."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.gate import FEWEST_USERS
+from core.meaning import KindTable, meaning
+from core.types import I64
+from service.store.history_reader import Histories
+
+HELD_OUT = (0.05, 0.1, 0.2)
+"""Shares of the newest positives: the first that leaves enough users to judge."""
+LATEST = 0.1
+"""Share of each user's own positives, at least one, where no moment leaves enough."""
+DAY_MS, ENOUGH = 86_400_000, 2_000
+"""The last day is held out instead where it alone gives so many judges."""
+MOST_TIMES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How records are read."""
+
+    table: KindTable
+    low: float
+    high: float
+
+    def positive(self, records: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which records say that a user likes an item."""
+        means = meaning(records["kind"], records["value"], self.table, low=self.low, high=self.high)
+        return (means.sign > 0) & (means.weight > 0)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Known is what happened up to ``at_ms``, held out are the positives after it."""
+
+    at_ms: int
+    newest_ms: int
+    of_each: bool = False
+    """Held out are each user's latest positives instead, whenever they were: one moment would leave too few judges."""
+
+    @property
+    def holds_out(self) -> bool:
+        return self.of_each or self.at_ms < self.newest_ms
+
+    @property
+    def says(self) -> str:
+        """Return what is held out, in words."""
+        if self.of_each:
+            return "the latest of each user"
+        return "the newest of all" if self.holds_out else "nothing"
+
+    def is_beyond(self, trained_until_ms: int) -> bool:
+        """Whether a model that learned up to then has seen nothing of what is held out."""
+        return not self.of_each and trained_until_ms <= self.at_ms
+
+    def known(self, page: Histories, reading: Reading) -> NDArray[np.bool_]:
+        """Return which records of a page are known at the cut."""
+        if self.of_each:
+            return ~_latest(page, reading)
+        known: NDArray[np.bool_] = page.records["time_ms"] <= self.at_ms
+        return known
+
+
+def _latest(page: Histories, reading: Reading) -> NDArray[np.bool_]:
+    """Mark what came with the last positives of each user or after them; an item counts when it comes first."""
+    n = len(page.records)
+    order = np.lexsort((np.arange(n), page.records["time_ms"], page.user_ix))
+    user_ix, item = page.user_ix[order], page.records["item"][order].astype(np.int64)
+    likes = np.flatnonzero(reading.positive(page.records)[order])
+    first = np.unique(user_ix[likes] << 32 | item[likes], return_index=True)[1]
+    new = np.zeros(n, np.int64)
+    new[likes[first]] = 1
+    count = np.bincount(user_ix, new, len(page.users)).astype(np.int64)
+    held = np.where(count > 1, np.maximum((LATEST * count).astype(np.int64), 1), 0)
+    upto = np.cumsum(new)
+    last = np.cumsum(count)
+    marked = np.zeros(n, np.bool_)
+    # fewer new positives follow than are held out
+    marked[order] = last[user_ix] - upto < held[user_ix]
+    return marked
+
+
+class Times:
+    """The times of positives: a thinned sample of all, and the first and last of each user."""
+
+    def __init__(self) -> None:
+        self._sample: list[I64] = []
+        self._size, self._stride = 0, 1
+        self._first: list[I64] = []
+        self._last: list[I64] = []
+        self._several = False
+
+    def add(self, page: Histories, reading: Reading) -> None:
+        """Take in the positives of a page."""
+        positive = reading.positive(page.records)
+        time, user_ix = page.records["time_ms"][positive], page.user_ix[positive]
+        first = np.full(len(page.users), np.iinfo(np.int64).max)
+        last = np.full(len(page.users), np.iinfo(np.int64).min)
+        np.minimum.at(first, user_ix, time)
+        np.maximum.at(last, user_ix, time)
+        self._first.append(first)
+        self._last.append(last)
+        self._several |= bool((np.bincount(user_ix) > 1).any())
+        self._sample.append(time[:: self._stride].astype(np.int64))
+        self._size += self._sample[-1].size
+        if self._size > MOST_TIMES:
+            self._sample = [np.concatenate(self._sample)[::2]]
+            self._size, self._stride = self._sample[0].size, 2 * self._stride
+
+    def cuts(self) -> Iterator[Cut]:
+        """Yield the moments that leave about enough judges, the newest first; the last cut is of each user."""
+        times = np.concatenate([*self._sample, np.empty(0, np.int64)])
+        if times.size == 0:
+            yield Cut(0, 0)
+            return
+        first, last = np.concatenate(self._first), np.concatenate(self._last)
+        newest = int(last.max())
+
+        def judges(at_ms: int) -> int:
+            return int(((first <= at_ms) & (last > at_ms)).sum())
+
+        shares = [int(np.quantile(times, 1.0 - share, method="lower")) for share in HELD_OUT]
+        if (day := newest - DAY_MS) > shares[0] and judges(day) >= ENOUGH:
+            yield Cut(day, newest)
+        for at_ms in shares:
+            if judges(at_ms) >= FEWEST_USERS:
+                yield Cut(at_ms, newest)
+        yield Cut(newest, newest, of_each=self._several)
