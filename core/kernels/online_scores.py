@@ -1,7 +1,7 @@
-"""One user against many items with all online experts: what the aggregator needs to score them, serially.
+"""One user against many items with all online experts: how each would be rated, serially.
 
-*Same as* the predict kernels of the experts and ``aggregate.context_predict``, for rows of parameters without
-accumulators and a single user.
+*Same as* the predict kernels of the experts and the aggregator's outputs, for rows of parameters without accumulators
+and a single user; what depends on the user or on an item alone is made before.
 """
 
 import numpy as np
@@ -9,13 +9,9 @@ import numpy as np
 from core.kernels.jit import kernel
 from core.types import F32, F64, I64
 
-# columns of a row (same as core.online.tables; kernels import nothing of ours that may change under the cache)
-COUNT, RESIDUAL_SUM, RESIDUAL_WEIGHT = 2, 3, 4
-RESIDUAL_PRIOR = 3.0
-
 
 @kernel
-def expert_scores(
+def online_scores(
     user: F32,
     items: F32,
     mean: float,
@@ -24,23 +20,27 @@ def expert_scores(
     rank: I64,
     low: float,
     high: float,
-    clipped: F64,
-    known: F64,
+    parts: F64,
+    slope: float,
+    curvature: float,
+    user_part: float,
+    item_part: F32,
+    out: F32,
 ) -> None:
-    """Write each expert's prediction of n items for one user, and what is known of each pair.
+    """Write how one user would rate n items, not bounded.
 
-    Equation   p = mu + b_u + b_i + u.v, without the first three where an expert has no bias; clip(p, low, high);
-               known = mean_e p, both counts, both averages of residuals s / (m + 3)
+    Equation   score = sum_e a_e p_e + c z + d z^2 + user part + item part, z = mean_e p_e - 3,
+               p_e = clip(mu + b_u + b_i + u.v, low, high), without the first three where an expert has no bias
     Symbols    user (width,), items (n, width) f32 · bias (m,): column or -1 · first, rank (m,): the factors' columns ·
-               clipped (n, m), known (n, 5) f64 out
+               parts a (m,) f64 · slope c, curvature d · item_part (n,) f32 · out (n,) f32
     Cost       O(n sum(rank)); allocates nothing
-    Reference  tests/core/reference_online_scores.py::expert_scores
+    Reference  tests/core/reference_online_scores.py::online_scores
     """
     n_experts = first.size
-    user_residual = user[RESIDUAL_SUM] / (user[RESIDUAL_WEIGHT] + RESIDUAL_PRIOR)
     for t in range(items.shape[0]):
         row = np.uint64(t)
-        base = 0.0
+        score = user_part + item_part[t]
+        total = 0.0
         for e in range(n_experts):
             at = np.uint64(first[e])
             dot = np.float32(0.0)
@@ -50,10 +50,7 @@ def expert_scores(
             if bias[e] >= 0:
                 p = mean + user[bias[e]] + items[row, bias[e]] + dot
             p = min(max(p, low), high)
-            clipped[t, e] = p
-            base += p
-        known[t, 0] = base / n_experts
-        known[t, 1] = user[COUNT]
-        known[t, 2] = items[row, COUNT]
-        known[t, 3] = user_residual
-        known[t, 4] = items[row, RESIDUAL_SUM] / (items[row, RESIDUAL_WEIGHT] + RESIDUAL_PRIOR)
+            total += p
+            score += parts[e] * p
+        z = total / n_experts - 3.0
+        out[t] = score + z * (slope + z * curvature)

@@ -3,7 +3,7 @@
 Whatever the aggregator, ``HedgeWeights`` keeps every expert's Hedge weight and losses.
 """
 
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -11,6 +11,20 @@ from core.kernels import aggregate as kernels
 from core.types import F64
 
 AggregatorName = Literal["stack", "hedge", "boa", "eg", "uniform"]
+
+
+class Formula(NamedTuple):
+    """The median-like output, not bounded, as a sum: parts . clipped + the features of the stack, 0 for a mixture."""
+
+    parts: F64
+    """(m,) of each expert."""
+    constant: float = 0.0
+    slope: float = 0.0
+    user_count: float = 0.0
+    item_count: float = 0.0
+    curvature: float = 0.0
+    user_residual: float = 0.0
+    item_residual: float = 0.0
 
 
 class Aggregator(Protocol):
@@ -21,8 +35,11 @@ class Aggregator(Protocol):
     def learn(self, clipped: F64, known: F64, rating: F64, mixture: F64, out: F64) -> None:
         """Write the outputs made before each rating, then learn it. ``mixture`` (n,) is Hedge's output."""
 
-    def predict(self, clipped: F64, known: F64, out: F64, *, bounded: bool = True) -> None:
-        """Write the outputs; change nothing else. Not bounded, they may lie beyond the scale, without ties."""
+    def predict(self, clipped: F64, known: F64, out: F64) -> None:
+        """Write the outputs; change nothing else."""
+
+    def formula(self) -> Formula:
+        """Return how the median-like output is made now."""
 
     def parts(self) -> F64:
         """Return each expert's part (m,) in the median-like output; they sum to 1."""
@@ -80,13 +97,15 @@ class Stack:
         bounds = self._low, self._high
         kernels.stack(clipped, known, rating, covariance, weight, self._x, self._g, *bounds, out)
 
-    def predict(self, clipped: F64, known: F64, out: F64, *, bounded: bool = True) -> None:
+    def predict(self, clipped: F64, known: F64, out: F64) -> None:
         weight = self.state["weight"]
-        bounds = (self._low, self._high) if bounded else (-np.inf, np.inf)
         own = np.empty(
             weight.shape[1]
         )  # not the scratch of learn: threads may predict at the same time
-        kernels.stack_predict(clipped, known, weight, own, *bounds, out)
+        kernels.stack_predict(clipped, known, weight, own, self._low, self._high, out)
+
+    def formula(self) -> Formula:
+        return Formula(self.parts(), *self.state["weight"][0, self._size :].tolist())
 
     def parts(self) -> F64:
         weight = self.state["weight"][0, : self._size]
@@ -101,7 +120,10 @@ class _Mixture:
     def parts(self) -> F64:
         raise NotImplementedError
 
-    def predict(self, clipped: F64, known: F64, out: F64, *, bounded: bool = True) -> None:
+    def formula(self) -> Formula:
+        return Formula(self.parts())
+
+    def predict(self, clipped: F64, known: F64, out: F64) -> None:
         out[:] = _weighted(clipped, self.parts())[:, None]
 
 

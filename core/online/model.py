@@ -227,14 +227,20 @@ class OnlineModel:
         """Return the part of rows (n, width) that predictions need, (n, w): the accumulators stay behind."""
         return np.take(rows, self._scorer.columns, axis=1)
 
-    def scores(self, user_row: F32, items: F32) -> F64:
+    def item_part(self, items: F32) -> F32:
+        """Return what items (n, w) from ``parameters`` add to ``scores`` (n,), the same for all users."""
+        return self._scorer.item_part(items, self._aggregator.formula())
+
+    def scores(self, user_row: F32, items: F32, item_part: F32 | None = None) -> F32:
         """Return how one user would rate many items, on the inside scale, without its ends: nothing is tied.
 
-        user_row (width,) · items (n, w) from ``parameters``. ``predict`` gives the same within the scale.
+        user_row (width,) · items (n, w) from ``parameters`` · item_part (n,), if it is at hand. ``predict`` gives
+        the same within the scale.
         """
-        mean = (3.0 + self._mean[0]) / (1.0 + self._mean[1])
-        [user] = self.parameters(user_row[None])
-        return self._scorer.scores(user, items, mean, self._bounds, self._aggregator)
+        mean = (3.0 + float(self._mean[0])) / (1.0 + float(self._mean[1]))
+        user, formula = user_row[self._scorer.columns], self._aggregator.formula()
+        part = self._scorer.item_part(items, formula) if item_part is None else item_part
+        return self._scorer.scores(user, items, mean, self._bounds, formula, part)
 
     def _native(self, out: F64, interval: F64, clipped: F64) -> tuple[F64, ...]:
         both, bounds = self._bounded(out), self._bounded(interval)

@@ -4,14 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core.kernels import online_scores
-from core.online.aggregators import Aggregator
+from core.kernels import online_scores as kernels
+from core.kernels.aggregate import RESIDUAL_PRIOR
+from core.online.aggregators import Formula
 from core.online.group import Place
-from core.online.tables import FIRST_GROUP_COLUMN
-from core.types import F32, F64, I64
-
-BLOCK = 8_192
-"""Items scored together: their predictions stay in the cache until they are one."""
+from core.online.tables import COUNT, FIRST_GROUP_COLUMN, RESIDUAL_SUM, RESIDUAL_WEIGHT
+from core.types import F32, I64
 
 
 class _Columns(NamedTuple):
@@ -36,22 +34,41 @@ class Scorer:
         rank = [place.rank for place in places]
         self._places = _Columns(*(np.array(column, np.int64) for column in (bias, first, rank)))
 
+    def item_part(self, items: F32, formula: Formula) -> F32:
+        """Return what item rows (n, w) add to their scores (n,), whoever asks."""
+        part = formula.item_count * (np.log1p(items[:, COUNT]) / 4.0 - 1.0)
+        return (part + formula.item_residual * _residual(items)).astype(np.float32)
+
     def scores(
         self,
         user: F32,
         items: F32,
         mean: float,
         bounds: tuple[float, float],
-        aggregator: Aggregator,
-    ) -> F64:
+        formula: Formula,
+        item_part: F32,
+    ) -> F32:
         """Return the scores (n,) of narrow item rows (n, w) for one narrow user row (w,)."""
-        n_experts = len(self._places.rank)
-        scores = np.empty(len(items))
-        for at in range(0, len(items), BLOCK):
-            part = items[at : at + BLOCK]
-            clipped, known = np.empty((len(part), n_experts)), np.empty((len(part), 5))
-            online_scores.expert_scores(user, part, mean, *self._places, *bounds, clipped, known)
-            out = np.empty((len(part), 2))
-            aggregator.predict(clipped, known, out, bounded=False)
-            scores[at : at + BLOCK] = out[:, 0]
-        return scores
+        out = np.empty(len(items), np.float32)
+        user_part = formula.constant + formula.user_count * (np.log1p(user[COUNT]) / 3.0 - 1.0)
+        user_part += formula.user_residual * _residual(user)
+        kernels.online_scores(
+            user,
+            items,
+            mean,
+            *self._places,
+            *bounds,
+            formula.parts,
+            formula.slope,
+            formula.curvature,
+            float(user_part),
+            item_part,
+            out,
+        )
+        return out
+
+
+def _residual(rows: F32) -> F32:
+    """Return the averages of residuals in rows (..., w)."""
+    residual: F32 = rows[..., RESIDUAL_SUM] / (rows[..., RESIDUAL_WEIGHT] + RESIDUAL_PRIOR)
+    return residual

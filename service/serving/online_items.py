@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -40,8 +41,12 @@ class OnlineItems:
 
     def scores(self, user_row: F32) -> F32:
         """Return the score of each item (n,) for a user's row as it is now; -inf where nobody has rated."""
-        scores = self.model.scores(user_row, self.rows)
-        return np.where(self.rows[:, COUNT] > 0.0, scores, -np.inf).astype(np.float32)
+        return self.model.scores(user_row, self.rows, self._part)
+
+    @cached_property
+    def _part(self) -> F32:
+        rated = self.rows[:, COUNT] > 0.0
+        return np.where(rated, self.model.item_part(self.rows), np.float32(-np.inf))
 
 
 class OnlineSnapshotFollower(Polled):

@@ -3,15 +3,12 @@
 import numpy as np
 
 
-def expert_scores(user, items, mean, experts, low, high):
-    """Return (clipped (n, m), known (n, 5)); ``experts`` are (bias column or None, factor columns)."""
-    clipped = np.array([[_predicted(user, item, mean, *e) for e in experts] for item in items])
-    clipped = clipped.clip(low, high)
-    known = [
-        [p.mean(), user[2], item[2], user[3] / (user[4] + 3.0), item[3] / (item[4] + 3.0)]
-        for p, item in zip(clipped, items, strict=True)
-    ]
-    return clipped, np.array(known)
+def online_scores(user, items, mean, experts, low, high, parts, curve, user_part, item_part):
+    """Return (n,) scores; ``experts`` are (bias column or None, factor columns), ``curve`` is of z and z squared."""
+    predicted = np.array([[_predicted(user, item, mean, *e) for e in experts] for item in items])
+    predicted = predicted.clip(low, high)
+    z = predicted.mean(axis=1) - 3.0
+    return predicted @ parts + curve[0] * z + curve[1] * z**2 + user_part + item_part
 
 
 def _predicted(user, item, mean, bias, factors):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from core.kernels.online_scores import expert_scores
+from core.kernels.online_scores import online_scores
 from core.online.experts import DEFAULT, PAPER_SMALL, PassiveAggressive
 from core.online.model import OnlineConfig, OnlineModel, Scale
 from core.online.tables import Side
@@ -36,23 +36,44 @@ def test_scores_are_the_predictions_of_the_same_rows(experts, aggregator):
         assert model.config.scale.native(scores.clip(1, 5)) == pytest.approx(predicted, abs=2e-5)
 
 
-def test_more_items_than_a_block_change_no_score():
+def test_the_part_of_the_items_may_be_made_before():
     model, users, items = a_learned_model(DEFAULT)
     narrow = model.parameters(items)
-    many = np.tile(narrow, (200, 1))
-    expected = np.tile(model.scores(users[0], narrow), 200)
-    assert np.array_equal(model.scores(users[0], many), expected)
+    expected = model.scores(users[0], narrow)
+    assert np.array_equal(model.scores(users[0], narrow, model.item_part(narrow)), expected)
 
 
 def test_the_kernel_is_its_twin():
     model, users, items = a_learned_model(DEFAULT)
     places = [(p.bias, slice(p.factors, p.factors + p.rank)) for p in model._places()]
-    clipped, known = reference_online_scores.expert_scores(
-        users[3].astype(float), items.astype(float), 3.2, places, 1.0, 5.0
+    parts, rng = np.linspace(-1, 2, len(places)), np.random.default_rng(0)
+    item_part = rng.normal(size=len(items)).astype(np.float32)
+    expected = reference_online_scores.online_scores(
+        users[3].astype(float),
+        items.astype(float),
+        3.2,
+        places,
+        1.0,
+        5.0,
+        parts,
+        (0.7, -0.2),
+        0.3,
+        item_part,
     )
-    scorer = model._scorer
-    found, seen = np.empty((len(items), len(places))), np.empty((len(items), 5))
+    found = np.empty(len(items), np.float32)
     [user] = model.parameters(users[3:4])
-    expert_scores(user, model.parameters(items), 3.2, *scorer._places, 1.0, 5.0, found, seen)
-    assert found == pytest.approx(clipped, abs=1e-5)
-    assert seen == pytest.approx(known, abs=1e-5)
+    online_scores(
+        user,
+        model.parameters(items),
+        3.2,
+        *model._scorer._places,
+        1.0,
+        5.0,
+        parts,
+        0.7,
+        -0.2,
+        0.3,
+        item_part,
+        found,
+    )
+    assert found == pytest.approx(expected, abs=2e-5)
