@@ -28,6 +28,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from service.cron import cron_problem
 from service.errors import Misconfigured
 
 PREFIX = "HEDGEROW_"
@@ -171,6 +172,13 @@ class Settings(BaseSettings):
             raise ValueError("the lowest rating must be below the highest, as in 1:5")
         return scale
 
+    @field_validator("retrain_cron")
+    @classmethod
+    def _five_fields(cls, cron: str | None) -> str | None:
+        if cron is not None and (problem := cron_problem(cron)) is not None:
+            raise ValueError(problem)
+        return cron
+
     @field_validator("kinds", mode="before")
     @classmethod
     def _over_the_defaults(cls, kinds: Any) -> Any:
@@ -288,4 +296,5 @@ def _explain_one(path: list[str], problem: ErrorDetails) -> str:
         return f"{'.'.join(path)} is not a setting{nearest(path[-1], known)}"
     # the url may hold a password
     given = "" if path[0] in {"redis_url", "jobs_redis_url"} else f" (it is {problem['input']!r})"
-    return f"{PREFIX}{'__'.join(path).upper()}: {problem['msg']}{given}"
+    says = problem["msg"].removeprefix("Value error, ")
+    return f"{PREFIX}{'__'.join(path).upper()}: {says}{given}"

@@ -66,7 +66,7 @@ class ScheduleBody(Request):
     after_events: Annotated[int, Field(ge=1, le=2**48)] | None = None
     """So many new events since the last training began."""
     drift: Annotated[float, Field(gt=1, le=1_000, allow_inf_nan=False)] | None = None
-    """The recent online error is so many times the usual one: 1.1 is ten percent more."""
+    """The recent online error is so many times the usual one: 1.1 is ten percent more. One drift starts one job."""
     model: Model = "fbgd"
     parameters: Parameters = Field(default_factory=dict)
     budget_s: Seconds | None = None
@@ -92,7 +92,7 @@ class CurrentSchedule(Answer):
     events_at_last: int
     """Events that were learned by then."""
     drift_now: float
-    """The recent online error over the usual one."""
+    """The recent online error over the usual one, or over that since the last training began if it is higher."""
 
 
 def shown_job(record: JobRecord) -> Job:

@@ -4,28 +4,25 @@ One compare-and-set writes it. The trainer asks ``due`` now and then; nothing he
 """
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from statistics import median
 from typing import Any, cast
 
 import msgspec
 import redis
-from croniter import CroniterBadDateError, croniter
 from redis import exceptions as redis_errors
 
+from service.cron import cron_problem, moment_before
 from service.errors import InvalidSchedule, VersionConflict
 from service.settings import Settings
 from service.store.connection import store_errors
 from service.store.job_records import now_ms
 from service.store.keys import NamespaceKeys, PartitionKeys
-from service.store.state import PartitionState, read_state
+from service.store.state import read_state
 
 DRIFT_POINTS, FEWEST_POINTS = 100, 10
 """Points of the experts' history that say what is usual; with fewer nothing is drift."""
-_DRAWN = re.compile(r"\br\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -54,9 +51,14 @@ class Schedule:
 class LastRetrain:
     """What the conditions count from."""
 
-    events: int = 0
-    """Events that the learners had learned then."""
     at_ms: int = 0
+    watermarks: Sequence[int] = ()
+    """Of each partition then."""
+
+    @property
+    def events(self) -> int:
+        """Return how many events the learners had learned then."""
+        return sum(self.watermarks)
 
 
 def default_schedule(settings: Settings) -> Schedule:
@@ -112,16 +114,19 @@ class Schedules:
 
     def began(self) -> None:
         """Note that a training begins: the conditions count from here."""
-        states = [read_state(self._client, keys) for keys in self._partitions]
+        now: dict[Any, Any] = {"at_ms": now_ms()}
+        for partition, watermark in enumerate(self._watermarks()):
+            now[f"watermark.{partition}"] = watermark
         with store_errors():
-            fields: dict[Any, Any] = {"events": _events(states), "at_ms": now_ms()}
-            self._client.hset(self._keys.last_retrain, mapping=fields)
+            self._client.hset(self._keys.last_retrain, mapping=now)
 
     def last(self) -> LastRetrain:
         """Return when the last training began; zero if there was none."""
         with store_errors():
             stored = cast("Mapping[bytes, bytes]", self._client.hgetall(self._keys.last_retrain))
-        return LastRetrain(int(stored.get(b"events", 0)), int(stored.get(b"at_ms", 0)))
+        names = [f"watermark.{p}".encode() for p in range(len(self._partitions))]
+        watermarks = [int(stored.get(name, 0)) for name in names]
+        return LastRetrain(int(stored.get(b"at_ms", 0)), watermarks)
 
     def due(self, not_before_ms: int) -> str | None:
         """Return which condition holds, None if none does; ``not_before_ms``: never earlier than that."""
@@ -132,8 +137,7 @@ class Schedules:
             return "cron"
         if schedule.after_events is None and schedule.drift is None:
             return None
-        states = [read_state(self._client, keys) for keys in self._partitions]
-        new = _events(states) - last.events
+        new = sum(self._watermarks()) - last.events
         if schedule.after_events is not None and new >= schedule.after_events:
             return "events"
         if schedule.drift is not None and new and self.drift() >= schedule.drift:
@@ -141,20 +145,30 @@ class Schedules:
         return None
 
     def drift(self) -> float:
-        """Return the recent online error over the one in the long run, of the worst partition; 1.0: none."""
-        return max((_drift(self._points(keys)) for keys in self._partitions), default=1.0)
+        """Return the recent online error over the usual one, of the worst partition; 1.0: none.
 
-    def _points(self, keys: PartitionKeys) -> list[dict[str, Any]]:
+        Usual is what it mostly is, or was since the last training began: one drift starts one training.
+        """
+        since = self.last().watermarks
+        found = zip(self._partitions, since, strict=True)
+        return max((_drift(self._points(keys), one) for keys, one in found), default=1.0)
+
+    def _watermarks(self) -> list[int]:
+        return [read_state(self._client, keys).watermark for keys in self._partitions]
+
+    def _points(self, keys: PartitionKeys) -> list[tuple[int, float]]:
         """Return the experts' recent points, the newest first."""
         with store_errors():
             newest = self._client.xrevrange(keys.expert_history, count=DRIFT_POINTS)
-        return [msgspec.json.decode(fields[b"d"]) for _, fields in cast("list[Any]", newest)]
+        return [_point(entry) for entry in cast("list[Any]", newest)]
 
 
 def check(schedule: Schedule) -> None:
     """Raise InvalidSchedule if a condition can never be read."""
     if schedule.cron is not None:
-        _check_cron(schedule.cron)
+        problem = cron_problem(schedule.cron)
+        if problem is not None:
+            raise InvalidSchedule(problem)
     if schedule.after_events is not None and schedule.after_events < 1:
         raise InvalidSchedule("after_events must be at least 1, or null")
     if schedule.drift is not None and not (math.isfinite(schedule.drift) and schedule.drift > 1.0):
@@ -163,47 +177,35 @@ def check(schedule: Schedule) -> None:
         )
 
 
-def _check_cron(cron: str) -> None:
-    # R is a moment drawn anew at each look: it would be due again and again
-    if len(cron.split()) != 5 or _DRAWN.search(cron) or not croniter.is_valid(cron):
-        raise InvalidSchedule(
-            f"{cron!r} is no cron expression: give five fields, minute hour day month weekday, "
-            "as in '0 4 * * *'"
-        )
-    try:
-        _moment_before(cron, now_ms())
-    except CroniterBadDateError:
-        raise InvalidSchedule(
-            f"no day is ever one of {cron!r}: give a day that its months have"
-        ) from None
-
-
 def _cron_is_due(cron: str, schedule: Schedule, last: LastRetrain, now: int) -> bool:
     """Whether a moment of the expression has passed since the last training and the last change."""
-    return _moment_before(cron, now) > max(last.at_ms, schedule.changed_ms)
+    return moment_before(cron, now) > max(last.at_ms, schedule.changed_ms)
 
 
-def _moment_before(cron: str, now: int) -> int:
-    """Return the last moment of an expression, in ms; CroniterBadDateError if there is none."""
-    moment = croniter(cron, datetime.fromtimestamp(now / 1000, UTC)).get_prev(datetime)
-    return int(moment.timestamp() * 1000)
+def _drift(points: Sequence[tuple[int, float]], since: int) -> float:
+    """Return the newest error over the usual one: the median of all points, or of those ``since`` if it is higher.
 
+    points: (sequence, error), the newest first; the last one up to ``since`` counts as the first after it. So an error
+    that stays high is drift until a training has begun, and then no more.
 
-def _drift(points: Sequence[Mapping[str, Any]]) -> float:
-    """Return the best expert's loss at the newest point over its median at all points.
-
-    >>> points = [{"experts": [{"recent_loss": loss}, {"recent_loss": 9.0}]} for loss in (0.3, 0.2, 0.2)]
-    >>> _drift(points * FEWEST_POINTS)
-    1.5
+    >>> points = [(at, 0.3 if at > 18 else 0.2) for at in range(20, 0, -1)]
+    >>> _drift(points, 0), _drift(points, 19)
+    (1.5, 1.0)
     """
-    best = [min(e["recent_loss"] for e in point["experts"]) for point in points]
-    if len(best) < FEWEST_POINTS or (usual := median(best)) <= 0.0:
+    if len(points) < FEWEST_POINTS:
         return 1.0
-    return float(round(best[0] / usual, 6))
+    known = next((error for sequence, error in points if sequence <= since), None)
+    later = [error for sequence, error in points if sequence > since]
+    usual = median(error for _, error in points)
+    usual = max(usual, median(later if known is None else [*later, known]))
+    return float(round(points[0][1] / usual, 6)) if usual > 0.0 else 1.0
 
 
-def _events(states: list[PartitionState]) -> int:
-    return sum(state.watermark for state in states)
+def _point(entry: tuple[bytes, Mapping[bytes, bytes]]) -> tuple[int, float]:
+    """Return the sequence and the best expert's recent loss of a point of the experts' history."""
+    name, stored = entry
+    experts = msgspec.json.decode(stored[b"d"])["experts"]
+    return int(name.split(b"-")[0]), min(one["recent_loss"] for one in experts)
 
 
 def _unpacked(stored: bytes) -> Schedule:

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from pydantic import ValidationError
 
 from service.errors import InvalidSchedule, VersionConflict
 from service.settings import Settings
@@ -32,15 +33,17 @@ def learned(client, namespace, *watermarks):
 
 
 def last_began(client, namespace, events=0, ago_ms=0):
-    stored = {"events": events, "at_ms": now_ms() - ago_ms}
+    stored = {"watermark.0": events, "at_ms": now_ms() - ago_ms}
     client.hset(NamespaceKeys(namespace).last_retrain, mapping=stored)
 
 
 def errors(client, namespace, losses):
+    """Add points to the experts' history, a thousand events apart."""
     keys = PartitionKeys(namespace, 0)
-    for at, loss in enumerate(losses, 1):
+    for at, loss in enumerate(losses, client.xlen(keys.expert_history) + 1):
         point = {"experts": [{"recent_loss": loss}, {"recent_loss": 2 * loss}]}
-        client.xadd(keys.expert_history, {"d": json.dumps(point)}, id=f"{at}-0")
+        client.xadd(keys.expert_history, {"d": json.dumps(point)}, id=f"{1000 * at}-0")
+        learned(client, namespace, 1000 * at)
 
 
 def changed_before(client, namespace, schedule, ago_ms):
@@ -91,20 +94,38 @@ def test_a_cron_that_was_just_set_waits_for_its_next_moment(plan):
 
 def test_drift_is_a_recent_error_above_the_usual_one(plan, client, namespace):
     plan.replace(Schedule(drift=1.1), "ada")
-    learned(client, namespace, 20_000)
     errors(client, namespace, [0.2] * 19)
     assert (plan.drift(), plan.due(0)) == (1.0, None)
-    client.xadd(
-        PartitionKeys(namespace, 0).expert_history,
-        {"d": json.dumps({"experts": [{"recent_loss": 0.23}]})},
-    )
+    errors(client, namespace, [0.23])
     assert plan.drift() == pytest.approx(1.15)
+    assert plan.due(0) == "drift"
+
+
+def test_one_drift_starts_one_training(plan, client, namespace):
+    plan.replace(Schedule(drift=1.1), "ada")
+    errors(client, namespace, [0.2] * 40 + [0.3])
+    assert plan.due(0) == "drift"
+    plan.began()
+    found = []
+    for error in (0.3, 0.31, 0.29, 0.3, 0.32) * 8:
+        errors(client, namespace, [error])
+        found.append(plan.due(0))
+    assert set(found) == {None}
+
+
+@pytest.mark.parametrize("between", [[], [0.2] * 40])
+def test_the_next_drift_starts_the_next_training(plan, client, namespace, between):
+    plan.replace(Schedule(drift=1.1), "ada")
+    errors(client, namespace, [0.2] * 40 + [0.3])
+    plan.began()
+    errors(client, namespace, [0.3] * 5 + between)
+    assert plan.due(0) is None
+    errors(client, namespace, [0.3 if between else 0.4])
     assert plan.due(0) == "drift"
 
 
 def test_a_young_history_of_errors_is_no_drift(plan, client, namespace):
     plan.replace(Schedule(drift=1.1), "ada")
-    learned(client, namespace, 20_000)
     errors(client, namespace, [0.1] * (schedules.FEWEST_POINTS - 2) + [0.9])
     assert plan.due(0) is None
 
@@ -134,6 +155,7 @@ def test_of_two_changes_of_one_version_the_second_is_refused(plan):
         Schedule(cron="0 0 30 2 *"),
         Schedule(cron="R * * * *"),
         Schedule(cron="0 r(1-5) * * *"),
+        Schedule(cron=""),
         Schedule(after_events=0),
         Schedule(drift=1.0),
         Schedule(drift=float("nan")),
@@ -144,6 +166,6 @@ def test_conditions_that_cannot_be_read_are_refused(plan, wrong):
         plan.replace(wrong, "ada")
 
 
-def test_a_wrong_schedule_of_the_settings_is_refused_at_the_start(client, namespace):
-    with pytest.raises(InvalidSchedule, match="five fields"):
-        Schedules(client, Settings(namespace=namespace, retrain_cron="daily"))
+def test_a_wrong_schedule_of_the_settings_is_refused_with_what_it_should_look_like():
+    with pytest.raises(ValidationError, match="five fields, minute hour day month weekday"):
+        Settings(retrain_cron="daily")
