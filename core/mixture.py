@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from core.types import F32, F64, I32
+from core.kernels import merge
+from core.types import F32, F64, I32, I64
 
 DEPTH = 100
 """How far a list is read: beyond it, a rank counts as none."""
@@ -22,22 +23,31 @@ List = tuple[I32, F32]
 
 
 def combine(lists: Sequence[List], weights: Sequence[float]) -> List:
-    """Return one list of everything in the lists, best first, and the scores; ties by item number.
-
-    Equation   score(y) = sum over the lists that hold y of w / (20 + rank of y), rank 1 .. 100
+    """Return one list of everything in the lists, best first, and the scores; see ``mixed``.
 
     >>> a, b = np.array([3, 1], np.int32), np.array([1, 2], np.int32)
     >>> combine([(a, np.ones(2, np.float32)), (b, np.ones(2, np.float32))], [1.0, 1.0])[0]
     array([1, 3, 2], dtype=int32)
     """
-    if not lists:
-        return np.empty(0, np.int32), np.empty(0, np.float32)
-    ids = [one[:DEPTH] for one, _ in lists]
-    gains = [w / (SMOOTH + np.arange(1, len(one) + 1)) for one, w in zip(ids, weights, strict=True)]
-    items, place = np.unique(np.concatenate(ids), return_inverse=True)
-    score = np.bincount(place, np.concatenate(gains), items.size)
-    order = np.argsort(-score, kind="stable")
-    return items[order].astype(np.int32), score[order].astype(np.float32)
+    item, score, _ = mixed(lists, weights, sum(min(one.size, DEPTH) for one, _ in lists))
+    return item, score
+
+
+def mixed(lists: Sequence[List], weights: Sequence[float], n: int) -> tuple[I32, F32, I64]:
+    """Return the best n items of the lists, their scores, and which list speaks most for each; ties by item number.
+
+    Equation   score(y) = sum over the lists that hold y of w / (20 + rank of y), rank 1 .. 100
+    """
+    first = np.zeros(len(lists) + 1, np.int64)
+    first[1:] = [min(one.size, DEPTH) for one, _ in lists]
+    first = first.cumsum()
+    listed = np.concatenate([one[:DEPTH] for one, _ in lists]) if lists else np.empty(0, np.int32)
+    n = min(n, int(first[-1]))
+    item, score, loudest = np.empty(n, np.int32), np.empty(n, np.float32), np.empty(n, np.int64)
+    if n:
+        merge.merge(listed, first, np.array(weights, np.float64), SMOOTH, item, score, loudest)
+    found = int(np.count_nonzero(item >= 0))
+    return item[:found], score[:found], loudest[:found]
 
 
 def reciprocal_rank(rank: int) -> float:

@@ -98,6 +98,35 @@ def scan(user: F32, item_factors: F32, excluded: I32, allowed: Mask, item: I32, 
 
 
 @kernel
+def first(order: I32, excluded: I32, allowed: Mask, item: I32) -> None:
+    """Write the first items of an order of items.
+
+    Equation   the first k of the order that are allowed and not excluded
+    Symbols    order (n,): distinct items · excluded (e,) rising · allowed (m,): no other item is · item (k,); -1 where
+               items run out
+    Cost       O(log e) for each item passed; allocates nothing
+    Reference  tests/core/reference_scan.py::first
+    """
+    item[:] = -1
+    found = 0
+    for at in range(order.size):
+        if found == item.size:
+            return
+        y = order[at]
+        if y < allowed.size and allowed[y]:
+            low, high = 0, excluded.size
+            while low < high:
+                middle = (low + high) >> 1
+                if excluded[middle] < y:
+                    low = middle + 1
+                else:
+                    high = middle
+            if not (low < excluded.size and excluded[low] == y):
+                item[found] = y
+                found += 1
+
+
+@kernel
 def select(scores: F32, excluded: I32, allowed: Mask, item: I32, score: F32) -> None:
     """Write the best items, best first, of a ready score for each.
 

@@ -19,6 +19,7 @@ from core.batch.row_objective import Loss, diagonalised
 from core.features import FeatureEncoder
 from core.kernels import scan
 from core.kernels.scan import Mask
+from core.mixture import mixed
 from core.types import F32, I32
 from service.rec_ids import Strategy
 from service.serving.online_items import OnlineItems
@@ -237,8 +238,13 @@ class Order:
         self.version: str = strategy
         items, scores = order
         self.n_items = self.effort = int(items.max(initial=-1)) + 1
-        self._scores = np.zeros(self.n_items, np.float32)
-        self._scores[items] = scores
+        by_number = np.zeros(self.n_items, np.float32)
+        by_number[items] = scores
+        without = np.ones(self.n_items, np.bool_)
+        without[items] = False
+        everything = np.concatenate([items, np.flatnonzero(without).astype(np.int32)])
+        self._ranked: Ranked = everything, by_number
+        """All items, best first; the scores by number."""
 
     def knows(self, asker: Asker) -> bool:
         return False
@@ -247,14 +253,27 @@ class Order:
         return 1.0
 
     def best(self, asker: Asker, pool: Pool, n: int) -> Ranked:
-        if self._scores.size < pool.allowed.size:
-            # longer scores hold for every smaller pool, too
-            more = np.zeros(pool.allowed.size - self._scores.size, np.float32)
-            self._scores = np.concatenate([self._scores, more])
-        return chosen(self._scores[: pool.allowed.size], pool, n)
+        order, scores = self._reaching(pool.allowed.size)
+        if pool.candidates is not None:
+            return chosen(scores[: pool.allowed.size], pool, n)
+        item = np.empty(min(n, pool.allowed.size), np.int32)
+        scan.first(order, pool.excluded, pool.allowed, item)
+        item = item[item >= 0]
+        return item, scores[item]
 
     def scores(self, asker: Asker) -> F32:
-        return self._scores
+        return self._ranked[1]
+
+    def _reaching(self, n_items: int) -> Ranked:
+        """Return all items, best first, and the scores by number, of at least so many items."""
+        order, scores = self._ranked
+        if scores.size < n_items:
+            # longer ones hold for every smaller pool, too
+            more = np.arange(scores.size, n_items, dtype=np.int32)
+            order = np.concatenate([order, more])
+            scores = np.concatenate([scores, np.zeros(more.size, np.float32)])
+            self._ranked = order, scores
+        return order, scores
 
 
 def chosen(scores: F32, pool: Pool, n: int) -> Ranked:
@@ -333,6 +352,10 @@ def rank_once() -> None:
         for allowed in (_frozen(np.ones(3, np.bool_)), np.ones(3, np.bool_)):
             model.best(Asker(own), Pool(allowed), 2)
             model.similar(0, Pool(allowed), 2)
+            popular = Order("popular", (own.item_ix, own.weight), {}).best(
+                Asker(own), Pool(allowed), 2
+            )
+            mixed([popular, popular], [0.5, 0.5], 2)
 
 
 def _ones(n: int) -> F32:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from core import slate as choices
 from core.batch.preferences import Preferences
-from core.mixture import DEPTH, SMOOTH, combine
+from core.mixture import DEPTH, mixed
 from core.types import F32, F64, I32
 from service.ids import sequence_token
 from service.rec_ids import Strategy
@@ -24,7 +24,6 @@ from service.serving.rankers import (
     FoldIn,
     Order,
     Pool,
-    Ranked,
     Ranker,
     Trained,
     blended,
@@ -247,31 +246,15 @@ def _mixed(
     if len(heavy) == 1:
         return _picks(*heavy[0].best(asker, pool, n), heavy[0].strategy)
     lists = [ranker.best(asker, pool, max(n, DEPTH)) for ranker in heavy]
-    item, score = combine(lists, [weights[ranker.strategy] for ranker in heavy])
-    strategies = _loudest(item[:n], heavy, lists, weights)
-    picks = [
-        Pick(number, value, strategy)
-        for number, value, strategy in zip(
-            item[:n].tolist(), score[:n].tolist(), strategies, strict=True
-        )
-    ]
+    item, score, loudest = mixed(lists, [weights[ranker.strategy] for ranker in heavy], n)
+    listed = zip(item.tolist(), score.tolist(), loudest.tolist(), strict=True)
+    picks = [Pick(number, value, heavy[at].strategy) for number, value, at in listed]
     if len(picks) < n:
         # beyond the combined part the heaviest ranker goes on alone
         rest, _ = lists[0]
         rest = rest[~np.isin(rest, item)][: n - len(picks)]
         picks += [Pick(number, 0.0, heavy[0].strategy) for number in rest.tolist()]
     return picks
-
-
-def _loudest(
-    items: I32, rankers: Sequence[Ranker], lists: Sequence[Ranked], weights: Mapping[str, float]
-) -> list[Strategy]:
-    """Return which ranker gives each of some items of the combined lists most of its score."""
-    gain = np.zeros((len(rankers), items.size))
-    for row, ranker, (listed, _) in zip(gain, rankers, lists, strict=True):
-        same, rank = np.nonzero(items[:, None] == listed[:DEPTH])
-        row[same] = weights[ranker.strategy] / (SMOOTH + 1 + rank)
-    return [rankers[at].strategy for at in gain.argmax(axis=0).tolist()]
 
 
 # --- what becomes of the ranked items -----------------------------------------------------------------

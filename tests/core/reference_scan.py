@@ -7,6 +7,12 @@ def scan(user, item_factors, excluded, allowed, item, score):
     select(item_factors @ user, excluded, allowed, item, score)
 
 
+def first(order, excluded, allowed, item):
+    kept = [y for y in order if y < allowed.size and allowed[y] and y not in excluded]
+    item[:] = -1
+    item[: len(kept)] = kept[: item.size]
+
+
 def select(scores, excluded, allowed, item, score):
     out = set(excluded.tolist())
     kept = [

@@ -59,3 +59,15 @@ def test_a_nan_score_never_enters_a_list():
     found = lists(4)
     scan.scan(np.ones(1, np.float32), q, np.empty(0, np.int32), EVERY, *found)
     assert found[0].tolist() == [3, 1, -1, -1]
+
+
+@given(seed=st.integers(0, 10**6), items=st.integers(0, 70), k=st.integers(0, 80))
+def test_the_first_of_an_order_are_those_that_may_be_shown(seed, items, k):
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(items + 3).astype(np.int32)
+    excluded = np.flatnonzero(rng.random(items + 5) < 0.3).astype(np.int32)
+    allowed = rng.random(items) < 0.6
+    expected, found = np.empty(k, np.int32), np.empty(k, np.int32)
+    reference.first(order, excluded, allowed, expected)
+    scan.first(order, excluded, allowed, found)
+    assert np.array_equal(found, expected)
