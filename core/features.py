@@ -7,24 +7,26 @@ each interval between its quantiles. What was not seen in training, or is missin
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from core.errors import ConfigError
 
+Key = TypeVar("Key")
+
 Document = Mapping[str, Any]
 """Feature name -> number, text, truth value or list of texts."""
 
-MOST_VALUES = 1_000
-"""Columns of one feature."""
+MOST_NAMES, MOST_VALUES = 256, 1_000
+"""Features that have columns, and columns of one of them: the most frequent."""
 FEWEST_DOCUMENTS = 2
 """A value of a single document says nothing about others."""
 BINS = 8
-MOST_COUNTED, MOST_NUMBERS = 100_000, 20_000
-"""What the fit holds of one feature: bounds its memory."""
+MOST_COUNTED, MOST_NUMBERS = 100_000, 5_000
+"""What the fit holds: texts of all features, numbers of each. Beyond it the less frequent half of the texts goes."""
 
 
 @dataclass(frozen=True)
@@ -126,47 +128,102 @@ def of_item(body: Mapping[str, Any]) -> Document:
     return {**body.get("features", {}), "categories": body.get("categories", [])}
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """What several documents had and has no column, because others are more frequent; at least so many."""
+
+    names: int = 0
+    values: int = 0
+
+
 class EncoderFit:
-    """Learns an encoder from documents, some at a time; holds counts and a sample of numbers."""
+    """Learns an encoder from documents, some at a time; holds counts and a sample of numbers, within bounds.
+
+    What is dropped on the way counts anew when it comes again: so the frequent stay, whatever else comes.
+    """
 
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
-        self._texts: dict[str, Counter[str]] = {}
+        self._names: Counter[str] = Counter()
+        self._as_number: Counter[str] = Counter()
+        """Documents by feature, of them those where it is a number."""
+        self._texts: Counter[tuple[str, str]] = Counter()
         self._numbers: dict[str, list[float]] = {}
-        self._seen: Counter[str] = Counter()
+        self._dropped = LeftOut()
 
     def add(self, documents: Iterable[Document]) -> None:
         """Count the values of these documents."""
         for document in documents:
+            self._names.update(document.keys())
             for name, value in document.items():
                 if _is_number(value):
                     self._sample(name, float(value))
                 else:
-                    counts = self._texts.setdefault(name, Counter())
-                    texts = set(_texts(value))
-                    full = len(counts) >= MOST_COUNTED
-                    counts.update(text for text in texts if not full or text in counts)
+                    self._texts.update((name, text) for text in set(_texts(value)))
+            if len(self._names) > 2 * MOST_NAMES:
+                self._drop_names()
+            if len(self._texts) > MOST_COUNTED:
+                self._drop_texts()
 
     def encoder(self) -> FeatureEncoder:
         """Return the encoder of all documents so far."""
+        texts = self._frequent()
         columns = []
-        for name in sorted(self._texts.keys() | self._numbers.keys()):
-            texts, numbers = self._texts.get(name, Counter()), self._numbers.get(name, [])
+        for name in sorted(_most(self._names, MOST_NAMES)):
             # a feature that is sometimes a number and sometimes a text is what it mostly is
-            if self._seen[name] > texts.total():
-                columns.append(Column(name, edges=_edges(numbers)))
-            elif values := _frequent(texts):
-                columns.append(Column(name, values))
+            if 2 * self._as_number[name] > self._names[name]:
+                columns.append(Column(name, edges=_edges(self._numbers[name])))
+            elif values := texts.get(name, [])[:MOST_VALUES]:
+                columns.append(Column(name, tuple(values)))
         return FeatureEncoder(tuple(columns))
+
+    @property
+    def left_out(self) -> LeftOut:
+        """Return what would have columns in the encoder if they were not bounded."""
+        chosen = _most(self._names, MOST_NAMES)
+        names = _of_several(n for name, n in self._names.items() if name not in chosen)
+        values = sum(max(len(found) - MOST_VALUES, 0) for found in self._frequent().values())
+        return LeftOut(self._dropped.names + names, self._dropped.values + values)
+
+    def _frequent(self) -> dict[str, list[str]]:
+        """Return the texts of each feature that several documents have, the most frequent first."""
+        found: dict[str, list[str]] = {}
+        for (name, text), n in sorted(self._texts.items(), key=lambda one: (-one[1], one[0])):
+            if n >= FEWEST_DOCUMENTS:
+                found.setdefault(name, []).append(text)
+        return found
+
+    def _drop_names(self) -> None:
+        kept = _most(self._names, MOST_NAMES)
+        gone = _of_several(n for name, n in self._names.items() if name not in kept)
+        self._dropped = replace(self._dropped, names=self._dropped.names + gone)
+        for counts in (self._names, self._as_number, self._numbers):
+            for name in counts.keys() - kept:
+                del counts[name]
+        self._texts = Counter({pair: n for pair, n in self._texts.items() if pair[0] in kept})
+
+    def _drop_texts(self) -> None:
+        kept = _most(self._texts, MOST_COUNTED // 2)
+        gone = _of_several(n for pair, n in self._texts.items() if pair not in kept)
+        self._dropped = replace(self._dropped, values=self._dropped.values + gone)
+        self._texts = Counter({pair: n for pair, n in self._texts.items() if pair in kept})
 
     def _sample(self, name: str, number: float) -> None:
         """Keep a uniform sample of what came so far (reservoir)."""
         kept = self._numbers.setdefault(name, [])
-        self._seen[name] += 1
+        self._as_number[name] += 1
         if len(kept) < MOST_NUMBERS:
             kept.append(number)
-        elif (at := int(self._rng.integers(self._seen[name]))) < MOST_NUMBERS:
+        elif (at := int(self._rng.integers(self._as_number[name]))) < MOST_NUMBERS:
             kept[at] = number
+
+
+def _most(counts: Counter[Key], n: int) -> set[Key]:
+    return {key for key, _ in counts.most_common(n)}
+
+
+def _of_several(counts: Iterable[int]) -> int:
+    return sum(n >= FEWEST_DOCUMENTS for n in counts)
 
 
 def _is_number(value: Any) -> bool:
@@ -180,11 +237,6 @@ def _texts(value: Any) -> list[str]:
     if isinstance(value, list | tuple):
         return [str(member) for member in value]
     return [str(value)]
-
-
-def _frequent(counts: Counter[str]) -> tuple[str, ...]:
-    usual = sorted((-n, text) for text, n in counts.items() if n >= FEWEST_DOCUMENTS)
-    return tuple(text for _, text in usual[:MOST_VALUES])
 
 
 def _edges(numbers: Sequence[float]) -> tuple[float, ...]:

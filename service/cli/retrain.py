@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -121,6 +122,18 @@ def _show(job: dict[str, Any]) -> None:
         f"{metrics['pairs']:,} pairs of {metrics['users']:,} users and {metrics['items']:,} items, "
         f"{sum(metrics['seconds'].values()):.1f} s, {metrics['peak_bytes'] / 2**20:.0f} MB at most"
     )
+    for line in left_out(metrics.get("features", {})):
+        say(line)
+
+
+def left_out(features: Mapping[str, Any]) -> list[str]:
+    """Say of whom not all features have columns."""
+    return [
+        f"features of {who}: the most frequent have columns; left out are {one['left_out']['names']:,} "
+        f"more features and {one['left_out']['values']:,} more values that several {who} have"
+        for who, one in features.items()
+        if any(one["left_out"].values())
+    ]
 
 
 def outcome(job: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ matrices (and again, in the rare case that too few users could judge). Users hav
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from core.batch.preferences import preference_rows
-from core.features import EncoderFit, FeatureEncoder, of_item
+from core.features import EncoderFit, FeatureEncoder, LeftOut, of_item
 from core.gate import FEWEST_USERS
 from core.interactions import Interactions
 from core.meaning import RATING
@@ -51,6 +51,7 @@ class Described:
     links: sp.csr_array
     """(users, users), weights."""
     items: "DescribedItems | None" = None
+    left_out: LeftOut = field(default_factory=LeftOut)
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class DescribedItems:
     encoder: FeatureEncoder
     features: sp.csr_array
     """(items, encoder.width)"""
+    left_out: LeftOut = field(default_factory=LeftOut)
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,9 @@ def read(
         data = building.finish()
         if data.judges.user_ix.size >= FEWEST_USERS:
             break
-    return data
+    if data.described is None:
+        return data
+    return replace(data, described=replace(data.described, left_out=encoder.left_out))
 
 
 def _described_items(reader: HistoryReader) -> DescribedItems:
@@ -148,7 +152,7 @@ def _described_items(reader: HistoryReader) -> DescribedItems:
     encoder = fit.encoder()
     parts = [encoder.transform([*map(of_item, bodies)]) for bodies in reader.item_documents()]
     rows: Any = sp.vstack([*parts, encoder.transform([])], format="csr")
-    return DescribedItems(encoder, sp.csr_array(rows))
+    return DescribedItems(encoder, sp.csr_array(rows), fit.left_out)
 
 
 class _Building:

@@ -31,7 +31,7 @@ from service.store.registry import ModelRecord, Registry
 from service.telemetry import logger
 from service.training import dataset as datasets
 from service.training.cuts import Reading
-from service.training.dataset import Dataset
+from service.training.dataset import Dataset, Described
 from service.training.judge import Verdict, judged_popular
 from service.training.recipes import Recipe, checked
 
@@ -321,9 +321,22 @@ class Training:
             "users": data.whole.n_users,
             "items": data.whole.n_items,
             "pairs": len(data.whole),
+            **_encoded(data.described),
             "seconds": self._reporter.seconds,
             "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
         }
+
+
+def _encoded(described: Described | None) -> dict[str, Any]:
+    """Return how features became columns; nothing for a model without them."""
+    if described is None:
+        return {}
+    of = {"users": described} | ({"items": described.items} if described.items else {})
+    found = {
+        who: {"columns": one.encoder.width, "left_out": asdict(one.left_out)}
+        for who, one in of.items()
+    }
+    return {"features": found}
 
 
 def _kept(rival: Contender, candidate: Contender) -> str:

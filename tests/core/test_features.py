@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core import features
 from core.errors import ConfigError
-from core.features import Column, EncoderFit, FeatureEncoder
+from core.features import Column, EncoderFit, FeatureEncoder, LeftOut
 
 VALUES = st.one_of(
     st.booleans(),
@@ -81,15 +81,44 @@ def test_only_frequent_values_of_a_feature_have_columns(monkeypatch) -> None:
     assert fitted(documents).columns == (Column("tag", ("a", "b")),)
 
 
-def test_the_fit_holds_a_bounded_sample(monkeypatch) -> None:
+def test_the_fit_holds_a_bounded_sample_of_numbers(monkeypatch) -> None:
     monkeypatch.setattr(features, "MOST_NUMBERS", 50)
-    monkeypatch.setattr(features, "MOST_COUNTED", 3)
-    fit = EncoderFit(np.random.default_rng(0))
-    fit.add({"n": float(i), "t": f"t{i % 10}"} for i in range(2_000))
-    encoder = fit.encoder()
-    assert encoder.columns[1].values == ("t0", "t1", "t2")
+    encoder = fitted({"n": float(i)} for i in range(2_000))
     edges = np.array(encoder.columns[0].edges)
     assert np.abs(edges - np.arange(250, 2000, 250)).max() < 400
+
+
+def test_the_most_frequent_values_have_columns_however_many_others_there_are(monkeypatch) -> None:
+    monkeypatch.setattr(features, "MOST_COUNTED", 40)
+    fit = EncoderFit(np.random.default_rng(0))
+    # rare ones first, so that the frequent ones come to a full house
+    fit.add({"t": f"rare{i}"} for i in range(100))
+    fit.add({"t": f"rarer{i}" if i % 2 else f"usual{i % 6}"} for i in range(2_000))
+    encoder = fit.encoder()
+    assert len(fit._texts) <= 40
+    assert set(encoder.columns[0].values) == {"usual0", "usual2", "usual4"}
+    assert encoder.columns[0].width == 3
+
+
+def test_the_most_frequent_features_have_columns_and_the_others_are_counted(monkeypatch) -> None:
+    monkeypatch.setattr(features, "MOST_NAMES", 4)
+    fit = EncoderFit(np.random.default_rng(0))
+    fit.add({f"once{i}": "a", f"number{i}": i} for i in range(50))
+    fit.add({"often": "a", "year": 1990 + i % 10, f"twice{i // 2}": "b"} for i in range(60))
+    names = {column.name for column in fit.encoder().columns}
+    assert {"often", "year"} <= names
+    assert len(names) <= 4
+    assert len(fit._names) <= 8
+    assert fit._numbers.keys() <= fit._names.keys()
+    assert 20 <= fit.left_out.names <= 30
+
+
+def test_a_value_beyond_the_columns_of_its_feature_is_counted(monkeypatch) -> None:
+    monkeypatch.setattr(features, "MOST_VALUES", 2)
+    fit = EncoderFit(np.random.default_rng(0))
+    fit.add({"tag": tag, "kind": "x"} for tag in "aaabbbccdde")
+    assert fit.left_out == LeftOut(names=0, values=2)
+    assert fitted([{"tag": "a"}] * 2).width == 1
 
 
 @given(documents=DOCUMENTS)

@@ -34,6 +34,8 @@ def test_items_become_labels_of_users(room, redis_url, namespace):
         assert job.status == "succeeded", job.error
         assert here.serving == {"exmlds": job.version}
         assert job.metrics["ndcg@10"] > 1.5 * job.metrics["popular"]["ndcg@10"]
+        encoded = {"columns": 4, "left_out": {"names": 0, "values": 0}}
+        assert job.metrics["features"] == {"users": encoded, "items": encoded}
         manifest, chunks = here.registry.manifest(job.version), here.registry.chunks(job.version)
         snapshot = mapped(manifest, b"".join(chunks))
         model, (users, items) = items_of(snapshot), encoders_of(snapshot)

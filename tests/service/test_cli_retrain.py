@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.cli.retrain import settings
+from service.cli.retrain import left_out, settings
 from service.client import ndjson
 from service.errors import Misconfigured
 from service.service_process import ServiceProcess
@@ -63,3 +63,13 @@ def test_settings_are_names_and_numbers() -> None:
     for wrong in ("factors", "factors=", "factors=many"):
         with pytest.raises(Misconfigured, match="NAME=NUMBER"):
             settings([wrong])
+
+
+def test_features_without_columns_are_told() -> None:
+    features = {
+        "users": {"columns": 9, "left_out": {"names": 0, "values": 1200}},
+        "items": {"columns": 9, "left_out": {"names": 0, "values": 0}},
+    }
+    [line] = left_out(features)
+    assert line.startswith("features of users: ")
+    assert "1,200 more values" in line
