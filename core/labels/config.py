@@ -48,14 +48,15 @@ class Descent:
     scale: float = 10.0
     """gamma: what the cosine is multiplied with (ExMLDS4)."""
     epochs: int = 5
+    """0: ExMLDS4 stays where it begins, at the regression."""
     learning_rate: float = 0.01
     optimiser: Optimiser = "adagrad"
     start: Start = "regression"
     """Where ExMLDS4 begins: the regression of ExMLDS1, or random numbers as in the paper."""
 
     def __post_init__(self) -> None:
-        for name in ("context", "negatives", "epochs"):
-            _check(name, getattr(self, name), 1, 100_000)
+        for name, least in (("context", 1), ("negatives", 1), ("epochs", 0)):
+            _check(name, getattr(self, name), least, 100_000)
         for name in ("negative_weight", "scale", "learning_rate"):
             _check(name, getattr(self, name), 1e-9, 1e6)
         if self.optimiser not in get_args(Optimiser):
@@ -106,6 +107,8 @@ class ExmldsConfig:
         _check("gamma", self.gamma, 1e-9, 1e9)
         _check("clusters", self.clusters, 0, 1_000_000)
         _check("learners", self.learners, 1, 1_000)
+        if self.variant == "exmlds2" or self.descent.start == "random":
+            _check("epochs", self.descent.epochs, 1, INF)
 
 
 _OWN: dict[Variant, dict[str, Any]] = {
@@ -116,7 +119,7 @@ _OWN: dict[Variant, dict[str, Any]] = {
         )
     },
     "exmlds3": {},
-    "exmlds4": {"learners": 2},
+    "exmlds4": {"descent": Descent(context=25, negatives=25, epochs=2, learning_rate=0.003)},
 }
 
 

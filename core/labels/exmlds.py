@@ -177,7 +177,7 @@ def _map(
     config: ExmldsConfig, mapped: Any, labels: Interactions, places: F32, rng: np.random.Generator
 ) -> F32:
     """Return W (d, g), which puts points where their labels say."""
-    if config.variant != "exmlds4":
+    if config.variant != "exmlds4" or config.descent.epochs == 0:
         return _regressed(config, mapped, places)
     if config.descent.start == "random":
         start = random_weights(mapped, config.factors, rng)

@@ -33,8 +33,10 @@ VOTES: dict[str, tuple[Any, ...]] = {
     "sharpness": (0.0, 10.0, 20.0, 40.0, 80.0),
     "neighbours": (10, 25, 50, 100, 200, 400),
 }
-START_SHARE, RATES = 0.4, (0.01, 0.003, 0.03)
+START_SHARE, RATES = 0.7, (0.003, 0.01, 0.03)
 """Of the model that climbs: the budget's share for where it begins, and the steps it tries."""
+LEAST_GAIN = 0.2
+"""Points that a climb must gain on where it begins: the best of several trials is ahead by as much without merit."""
 ROUNDS = 2
 """Of looking at each setting of the votes."""
 
@@ -84,30 +86,37 @@ def _climbing(
     fixed: frozenset[str],
     on_trial: Callable[[float], None],
 ) -> ExmldsConfig:
-    """Search the regression that the climb begins with, then the length of its steps while time is left."""
+    """Search the regression that the climb begins with, then whether to leave it, in steps of which length."""
     started, share = budget.now(), START_SHARE
-    flat = replace(base, variant="exmlds1", learners=1)
+    flat, random = replace(base, variant="exmlds1", learners=1), base.descent.start == "random"
     beginning = search(
         features,
         labels,
         flat,
         Budget(budget.now, share * budget.seconds),
-        fixed=fixed | {"landmarks"},
+        fixed=fixed | {"landmarks"} if random else fixed,
         on_trial=lambda done: on_trial(share * done),
     )
     found = replace(beginning, variant="exmlds4", learners=base.learners)
     if budget.seconds <= 0.0 or "learning_rate" in fixed:
         return found
+    trials = [set_value(found, "learning_rate", rate) for rate in RATES]
+    if not random and "epochs" not in fixed:
+        stays = set_value(found, "epochs", 0)
+        if found.landmarks > base.landmarks:
+            # every point has all of these features: a climb, lazy over sparse ones, would take minutes
+            return stays
+        trials.insert(0, stays)
     rows, known = labelled(features, labels)
-    split = _splits(base, rows, known, None, np.random.default_rng([base.seed, 2]))[:1]
+    splits = _splits(base, rows, known, None, np.random.default_rng([base.seed, 2]))
     open_votes = {name: values for name, values in VOTES.items() if name not in fixed}
-    best, longest = (0.0, found), 0.0
-    for rate in RATES:
+    best, longest = (-np.inf, found), 0.0
+    for trial in trials:
         begun = budget.now()
         if started + budget.seconds - begun < longest:
             break
-        trial = set_value(found, "learning_rate", rate)
-        score, votes = _tuned(trial, split, open_votes)
+        score, votes = _tuned(trial, splits, open_votes)
+        score -= LEAST_GAIN * (trial.descent.epochs > 0)
         best = max(best, (score, replace(trial, votes=votes)), key=lambda one: one[0])
         longest = max(longest, budget.now() - begun)
     return best[1]

@@ -170,7 +170,7 @@ def test_what_cannot_be_learned_is_refused():
         ("neighbours", 0),
         ("sharpness", -1.0),
         ("blend", float("nan")),
-        ("epochs", 0),
+        ("epochs", -1),
         ("learning_rate", 0.0),
         ("optimiser", "sgd"),
         ("start", "here"),
@@ -181,6 +181,19 @@ def test_what_cannot_be_learned_is_refused():
 def test_settings_outside_their_bounds_are_refused(name, value):
     with pytest.raises(ConfigError):
         set_value(ExmldsConfig(), name, value)
+
+
+def test_what_begins_at_random_cannot_stay_there():
+    for config in (standard("exmlds2"), set_value(standard("exmlds4"), "start", "random")):
+        with pytest.raises(ConfigError, match="epochs must be in 1"):
+            set_value(config, "epochs", 0)
+
+
+def test_without_a_climb_the_map_is_the_regression():
+    train, test = topics(100), topics(seed=1)
+    flat, stays = small("exmlds1"), set_value(small("exmlds4"), "epochs", 0)
+    one, other = (Exmlds(config).fit(*train).space.scores(test[0]) for config in (flat, stays))
+    assert np.array_equal(one, other)
 
 
 def test_every_setting_has_a_name_of_its_own():
@@ -244,6 +257,16 @@ def test_the_search_finds_better_settings_than_a_bad_start(variant):
     assert found.variant == variant
     assert (found.factors, found.landmarks) == (8, 0)
     assert judged(Exmlds(found).fit(*train), test) > judged(Exmlds(start).fit(*train), test)
+
+
+@pytest.mark.parametrize(("least", "climbs"), [(200.0, False), (-200.0, True)])
+def test_a_climb_must_gain_enough_on_where_it_begins(monkeypatch, least, climbs):
+    monkeypatch.setattr("core.labels.search.LEAST_GAIN", least)
+    fixed = frozenset({"factors", "landmarks", "reg"})
+    found = search(*topics(100), small("exmlds4"), Budget(Trials(), 60.0), fixed=fixed)
+    assert (found.descent.epochs > 0) == climbs
+    kept = search(*topics(100), small("exmlds4"), Budget(Trials(), 60.0), fixed=fixed | {"epochs"})
+    assert kept.descent.epochs == 10
 
 
 def test_settings_that_are_given_stay_and_no_budget_is_no_search():
