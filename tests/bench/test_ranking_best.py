@@ -1,0 +1,69 @@
+"""The search by brute force that the program's own settings are compared with."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bench.attempts import METRICS, Attempt, Attempts
+from core.batch.fbgd import Fbgd
+from core.interactions import from_pairs, random_split
+
+ranking_best = pytest.importorskip("bench.ranking_best", exc_type=ImportError)
+"""The rivals that it imports are installed for the benches alone."""
+
+
+@pytest.fixture
+def contest():
+    rng = np.random.default_rng(0)
+    user, item = rng.integers(0, 40, 600), rng.integers(0, 60, 600) ** 2 // 60
+    train, test = random_split(from_pairs(user, item), 0.2, rng)
+    return ranking_best.Contest("tiny", 0, train, test, time.perf_counter)
+
+
+def scored(value, seed=0):
+    return Attempt("tiny", seed, "fBGD", {}, dict.fromkeys(METRICS, value), 0.0)
+
+
+def test_a_search_goes_on_where_its_table_ends(contest, tmp_path, monkeypatch):
+    monkeypatch.setitem(ranking_best.SETTINGS, "tiny", 2)
+    table = tmp_path / "fits.csv"
+    ranking_best.best_known(contest, "ndcg@10", Attempts(table))
+    first = table.read_text()
+    monkeypatch.setitem(ranking_best.SETTINGS, "tiny", 6)
+    best = ranking_best.best_known(contest, "ndcg@10", Attempts(table))
+    lines = table.read_text()
+    assert lines.startswith(first)
+    assert lines.count("\n") == 7
+    found = Attempts(table).find("tiny", 0, ranking_best.DRAWN)
+    assert best.scores["ndcg@10"] == pytest.approx(
+        max(a.scores["ndcg@10"] for a in found), abs=1e-5
+    )
+
+
+def test_a_setting_is_told_with_its_best_epoch(contest):
+    config = ranking_best.drawn(contest.train, np.random.default_rng(3))
+    found = ranking_best.tried(contest, config, "ndcg@10", reached=0.0)
+    again = Fbgd(replace(config, epochs=found.settings["epochs"]))
+    again.fit(contest.train)
+    scores = contest.scores(again.user_vectors(contest.train), again.item_factors)
+    assert scores == pytest.approx(found.scores)
+
+
+def test_settings_near_the_best_stay_in_their_bounds():
+    known = {"factors": 512.0, "alpha0": 9.0, "reg": 2.0, "nu_user": 1.0, "nu_item": 0.0}
+    for seed in range(20):
+        config = ranking_best.near(known, np.random.default_rng(seed))
+        assert 16 <= config.factors <= 512
+        assert config.factors % 8 == 0
+        assert config.nu_user <= 1.0
+        assert config.nu_item >= 0.0
+
+
+def test_the_worst_split_counts(monkeypatch):
+    monkeypatch.setitem(ranking_best.SETTINGS, "tiny", 2)
+    ours, known = [scored(0.3), scored(0.38)], [scored(0.3), scored(0.4)]
+    figure = ranking_best.figure("tiny", "ndcg@10", ours, known)
+    assert figure.value == pytest.approx(0.95)
+    assert figure.passes is False
