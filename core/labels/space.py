@@ -4,15 +4,18 @@ Serial and without locks; the arrays may be read-only maps of a file.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from core.batch.features import FeatureMap, Features
 from core.errors import ConfigError, ShapeError
 from core.interactions import Interactions
 from core.labels.clusters import nearest_centre
 from core.labels.config import Votes
+from core.labels.sppmi import as_matrix
 from core.types import F32, F64, I32, I64
 
 BLOCK, MOST_SCORES = 512, 1 << 22
@@ -60,6 +63,10 @@ class LabelSpace:
     @property
     def n_labels(self) -> int:
         return self.labels.n_items
+
+    @cached_property
+    def _member(self) -> sparse.csr_array:
+        return as_matrix(self.labels)
 
     def scores(self, features: Any) -> F32:
         """Return the scores of all labels, (n, L)."""
@@ -112,15 +119,11 @@ class LabelSpace:
         """Return the votes for each label, (m, L)."""
         ids, cosine = near.ids[:, : votes.neighbours], near.cosine[:, : votes.neighbours]
         weight = np.exp(votes.sharpness * (cosine - cosine[:, :1]).astype(np.float64))
-        given = self.labels.rows(ids.ravel())
-        sizes = given.user_counts
-        voter = np.repeat(np.repeat(np.arange(len(ids)), ids.shape[1]), sizes)
-        total = np.bincount(
-            voter * self.n_labels + given.item_ix,
-            np.repeat(weight.ravel(), sizes),
-            len(ids) * self.n_labels,
-        )
-        return total.reshape(len(ids), self.n_labels).astype(np.float32)
+        begins = np.arange(0, ids.size + 1, ids.shape[1])
+        n_points = self.labels.n_users
+        cast = sparse.csr_array((weight.ravel(), ids.ravel(), begins), (len(ids), n_points))
+        counted: Any = cast @ self._member
+        return np.asarray(counted.toarray(), np.float32)
 
     def parts_of(self, mapped: Any, learner: int) -> I64:
         """Return the part of this learner that answers for each point, (m,)."""
