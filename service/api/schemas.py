@@ -118,7 +118,8 @@ class UserBody(Request):
     features: Features = {}
     """Typed facts: numbers, strings, booleans, lists of strings."""
     links: Annotated[list[Link], Field(max_length=1_000)] = []
-    """The user's neighbours: friends, household, colleagues."""
+    """The user's neighbours: friends, household, colleagues. They shape a training with the parameter `graph` alone:
+    recommendations are made of history and features."""
 
 
 class User(Answer):
