@@ -98,19 +98,19 @@ def scan(user: F32, item_factors: F32, excluded: I32, allowed: Mask, item: I32, 
 
 
 @kernel
-def first(order: I32, excluded: I32, allowed: Mask, item: I32) -> None:
-    """Write the first items of an order of items.
+def first(order: I32, excluded: I32, allowed: Mask, place: I32) -> None:
+    """Write the places of the first items of an order.
 
     Equation   the first k of the order that are allowed and not excluded
-    Symbols    order (n,): distinct items · excluded (e,) rising · allowed (m,): no other item is · item (k,); -1 where
+    Symbols    order (n,): distinct items · excluded (e,) rising · allowed (m,): no other item is · place (k,); -1 where
                items run out
     Cost       O(log e) for each item passed; allocates nothing
     Reference  tests/core/reference_scan.py::first
     """
-    item[:] = -1
+    place[:] = -1
     found = 0
     for at in range(order.size):
-        if found == item.size:
+        if found == place.size:
             return
         y = order[at]
         if y < allowed.size and allowed[y]:
@@ -122,7 +122,7 @@ def first(order: I32, excluded: I32, allowed: Mask, item: I32) -> None:
                 else:
                     high = middle
             if not (low < excluded.size and excluded[low] == y):
-                item[found] = y
+                place[found] = at
                 found += 1
 
 

@@ -32,6 +32,10 @@ _NONE: F32 = np.empty(0, np.float32)
 Ranked = tuple[I32, F32]
 """Item numbers, best first, and their scores."""
 
+HEAD = 128
+"""Items at the head of a ranker's order for a user that are worth keeping: a mixture reads 100."""
+_EVERY: Mask = np.empty(0, np.bool_)
+
 
 class Pool(Struct, frozen=True, eq=False):
     """The items that an answer may choose from."""
@@ -63,14 +67,42 @@ class Pool(Struct, frozen=True, eq=False):
         return Pool(self.allowed, np.union1d(self.excluded, items), self.candidates)
 
 
+class Head(Struct, frozen=True, eq=False):
+    """Where the order of one ranker for a user begins: the best items but those that count as seen."""
+
+    edition: str
+    """Of what the ranker was made of."""
+    items: I32
+    scores: F32
+    whole: bool
+    """Whether nothing follows."""
+
+    @property
+    def nbytes(self) -> int:
+        return self.items.nbytes + self.scores.nbytes
+
+    def best(self, pool: "Pool", n: int) -> Ranked | None:
+        """Return the best n items of a pool without seen ones; None: some of them lie beyond the head."""
+        place = np.empty(min(n, self.items.size), np.int32)
+        scan.first(self.items, pool.excluded, pool.allowed, place)
+        if place.size and place[-1] < 0:
+            place = place[place >= 0]
+        if place.size < n and not self.whole:
+            return None
+        return self.items[place], self.scores[place]
+
+
 class Asker(Struct, frozen=True, eq=False):
-    """For whom items are ranked: the preferences, and the vectors that some model made of them before."""
+    """For whom items are ranked: the preferences, and what some ranker made of them before."""
 
     preferences: Preferences
     vectors: Mapping[str, F32] = msgspec.field(default_factory=dict)
     """By version of the model."""
+    heads: Mapping[Strategy, Head] | None = None
+    """None: nobody would keep them, or the answer may hold what was seen."""
     made: dict[str, F32] = msgspec.field(default_factory=dict)
-    """The vectors that were not there and are worth keeping."""
+    made_heads: dict[Strategy, Head] = msgspec.field(default_factory=dict)
+    """The vectors and heads that were not there and are worth keeping."""
     row: F32 | None = None
     """The user's row of the online model; None: there is none, or nobody will ask for it."""
     described: Mapping[str, F32] = msgspec.field(default_factory=dict)
@@ -188,6 +220,11 @@ class FoldIn(Trained):
         return vector
 
     def best(self, asker: Asker, pool: Pool, n: int) -> Ranked:
+        own = self.version in asker.described
+        found = None if own else _from_head(self, self.version, asker, pool, n)
+        return self.of_all(asker, pool, n) if found is None else found
+
+    def of_all(self, asker: Asker, pool: Pool, n: int) -> Ranked:
         return self.near(self.vector(asker), pool, n)
 
     def near(self, vector: F32, pool: Pool, n: int) -> Ranked:
@@ -224,6 +261,10 @@ class Online:
         return 1.0
 
     def best(self, asker: Asker, pool: Pool, n: int) -> Ranked:
+        found = _from_head(self, self._items.version, asker, pool, n)
+        return self.of_all(asker, pool, n) if found is None else found
+
+    def of_all(self, asker: Asker, pool: Pool, n: int) -> Ranked:
         return chosen(self.scores(asker), pool, n)
 
     def scores(self, asker: Asker) -> F32:
@@ -256,9 +297,9 @@ class Order:
         order, scores = self._reaching(pool.allowed.size)
         if pool.candidates is not None:
             return chosen(scores[: pool.allowed.size], pool, n)
-        item = np.empty(min(n, pool.allowed.size), np.int32)
-        scan.first(order, pool.excluded, pool.allowed, item)
-        item = item[item >= 0]
+        place = np.empty(min(n, pool.allowed.size), np.int32)
+        scan.first(order, pool.excluded, pool.allowed, place)
+        item = order[place[place >= 0]]
         return item, scores[item]
 
     def scores(self, asker: Asker) -> F32:
@@ -274,6 +315,19 @@ class Order:
             scores = np.concatenate([scores, np.zeros(more.size, np.float32)])
             self._ranked = order, scores
         return order, scores
+
+
+def _from_head(
+    ranker: FoldIn | Online, edition: str, asker: Asker, pool: Pool, n: int
+) -> Ranked | None:
+    """Return the best n items if the head of the ranker's order for this asker has them."""
+    if asker.heads is None or pool.candidates is not None or n > HEAD:
+        return None
+    head = asker.heads.get(ranker.strategy)
+    if head is None or head.edition != edition:
+        items, scores = ranker.of_all(asker, Pool(_EVERY, asker.preferences.seen), HEAD)
+        head = asker.made_heads[ranker.strategy] = Head(edition, items, scores, items.size < HEAD)
+    return head.best(pool, n)
 
 
 def chosen(scores: F32, pool: Pool, n: int) -> Ranked:

@@ -123,16 +123,18 @@ class Recommender:
             wanted = replace(wanted, model=after.strategy)
         now = await self._known(asked)
         known = now if after is None else await self._as_of(asked, now, after.cut)
-        asker = Asker(known.preferences, known.vectors, row=now.row)
+        # what was seen by now is left out below; of an earlier moment nothing is kept
+        lasting = known is now and asked.user is not None and asked.exclude_seen
+        heads = known.heads if lasting and self._users.keeps else None
+        asker = Asker(known.preferences, known.vectors, heads, row=now.row)
         if lineup.describers:
             asker = replace(asker, described=await self._described(asked, asker, lineup))
         categories = self._view.current.categories
         made = await self._made(
             asked, now, lineup, lambda pool: slate(lineup, asker, pool, wanted, categories)
         )
-        if asked.user is not None:
-            for version, vector in asker.made.items():
-                self._users.remember(asked.user, known, version, vector)
+        if asked.user is not None and (asker.made or asker.made_heads):
+            self._users.remember(asked.user, known, asker.made, asker.made_heads)
         return await self._answer(asked, made, now, known.newest)
 
     async def similar(self, item: str, asked: Asked) -> Answer:

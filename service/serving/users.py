@@ -1,4 +1,4 @@
-"""What an api process keeps of users: their preferences and vectors, bounded, never a slate.
+"""What an api process keeps of users: preferences, vectors, where the rankers' orders begin; bounded, never a slate.
 
 It hears of every change before ``min_sequence`` is said to be reached, so an answer never trails what was waited
 for. Histories that are not here are read together: one round trip at a time for each partition.
@@ -6,7 +6,7 @@ for. Histories that are not here are read together: one round trip at a time for
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +16,8 @@ from core.meaning import KindTable
 from core.online.model import OnlineModel
 from core.types import F32
 from service.errors import ServiceError
+from service.rec_ids import Strategy
+from service.serving.rankers import Head
 from service.settings import Settings
 from service.store.codec import sequences
 from service.store.connection import AsyncClient
@@ -46,6 +48,8 @@ class Known:
     """By version of the model."""
     row: F32 | None = None
     """Of the online model."""
+    heads: dict[Strategy, Head] = field(default_factory=dict)
+    """Where the rankers' orders begin."""
 
     @property
     def nbytes(self) -> int:
@@ -53,7 +57,8 @@ class Known:
         one = self.preferences
         arrays = (one.item_ix, one.weight, one.target, one.seen, *self.vectors.values())
         row = 0 if self.row is None else self.row.nbytes
-        return OVERHEAD + row + sum(array.nbytes for array in arrays)
+        heads = sum(head.nbytes for head in self.heads.values())
+        return OVERHEAD + row + heads + sum(array.nbytes for array in arrays)
 
 
 @dataclass(frozen=True)
@@ -134,13 +139,26 @@ class Users:
             async for found in lane.sample(n // self._partitions):
                 yield found
 
-    def remember(self, user: str, known: Known, version: str, vector: F32) -> None:
-        """Keep a vector for as long as the user's history stays what it is."""
-        if len(known.vectors) >= VECTORS:
+    @property
+    def keeps(self) -> bool:
+        """Whether anything of users is kept."""
+        return self._most_bytes > 0
+
+    def remember(
+        self,
+        user: str,
+        known: Known,
+        vectors: Mapping[str, F32],
+        heads: Mapping[Strategy, Head],
+    ) -> None:
+        """Keep what was made of a user for as long as the history stays what it is."""
+        before = known.nbytes
+        if len(known.vectors) + len(vectors) > VECTORS:
             known.vectors.clear()
-        known.vectors[version] = vector
+        known.vectors.update(vectors)
+        known.heads.update(heads)
         if self._entries.get(user) is known:
-            self._bytes += vector.nbytes
+            self._bytes += known.nbytes - before
             self._shrink()
 
     def changed(self, partition: int, users: Iterable[str]) -> None:

@@ -7,10 +7,11 @@ def scan(user, item_factors, excluded, allowed, item, score):
     select(item_factors @ user, excluded, allowed, item, score)
 
 
-def first(order, excluded, allowed, item):
-    kept = [y for y in order if y < allowed.size and allowed[y] and y not in excluded]
-    item[:] = -1
-    item[: len(kept)] = kept[: item.size]
+def first(order, excluded, allowed, place):
+    shown = [y < allowed.size and allowed[y] and y not in excluded for y in order]
+    kept = np.flatnonzero(shown)[: place.size]
+    place[:] = -1
+    place[: kept.size] = kept
 
 
 def select(scores, excluded, allowed, item, score):

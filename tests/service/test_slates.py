@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from core.batch.ocmf_users import StructuredUsers
 from core.batch.preferences import Preferences
 from core.mixture import combine
-from service.serving.rankers import NOTHING, Asker, FoldIn, Order, Pool, rank_once
+from service.rec_ids import Strategy
+from service.serving.rankers import HEAD, NOTHING, Asker, FoldIn, Head, Order, Pool, rank_once
 from service.serving.recommender import INLINE
 from service.serving.slates import NOBODY, Lineup, Wanted, similar, slate
 from tests.models import objective
@@ -91,6 +92,25 @@ def test_a_slate_is_what_scoring_everything_gives(
     )[offset : offset + k]
     assert made.more == (len(may) >= offset + k)
     assert list(made.skipped) == [*first, *rest][:offset]
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 400), k=st.integers(1, 150))
+def test_the_kept_head_of_an_order_changes_no_answer(seed: int, n: int, k: int) -> None:
+    rng = np.random.default_rng(seed)
+    model = fold_in(n, seed)
+    own = asker(np.flatnonzero(rng.random(n) < 0.1).tolist()).preferences
+    heads: dict[Strategy, Head] = {}
+    for _ in range(3):
+        allowed = rng.random(n + 3) < rng.choice([0.1, 0.6, 1.0])
+        more = rng.integers(0, n, 3)
+        pool = Pool(allowed, np.union1d(own.seen, more).astype(np.int32))
+        me = Asker(own, heads=heads)
+        found = model.best(me, pool, k)
+        expected = model.best(Asker(own), pool, k)
+        assert np.array_equal(found[0], expected[0])
+        assert np.array_equal(found[1], expected[1])
+        heads |= me.made_heads
+    assert ("fbgd" in heads) == (k <= HEAD)
 
 
 def test_the_pages_of_a_list_make_the_list() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 import numpy as np
 
 from service.online import online_model
+from service.serving.rankers import Head
 from service.serving.users import HistoryReading, Known, Users
 from service.settings import Settings
 from service.store.codec import RATING, records
@@ -128,12 +129,27 @@ def test_memory_is_bounded(redis_url: str, namespace: str) -> None:
         vector = np.zeros(500, np.float32)
         first = await users.get("u0")
         for n in range(1, 4):
-            users.remember(f"u{n}", await users.get(f"u{n}"), "v", vector)
-        users.remember("u0", first, "v", vector)
+            users.remember(f"u{n}", await users.get(f"u{n}"), {"v": vector}, {})
+        users.remember("u0", first, {"v": vector}, {})
         assert await users.get("u3") is not None
         assert await users.get("u0") is not first
 
     run(redis_url, namespace, story, most_bytes=8_000)
+
+
+def test_what_was_made_goes_with_the_history_it_was_made_of(redis_url: str, namespace: str) -> None:
+    async def story(users: Users, client: AsyncClient, keys: PartitionKeys) -> None:
+        await rate(client, keys, "ada", {7: 5.0}, 1)
+        known = await users.get("ada")
+        head = Head("v", known.preferences.item_ix, known.preferences.weight, whole=True)
+        before = known.nbytes
+        users.remember("ada", known, {}, {"fbgd": head})
+        assert (await users.get("ada")).heads == {"fbgd": head}
+        assert known.nbytes == before + 8
+        users.changed(0, ["ada"])
+        assert (await users.get("ada")).heads == {}
+
+    run(redis_url, namespace, story)
 
 
 def test_nothing_is_kept_when_the_bound_is_zero(redis_url: str, namespace: str) -> None:
