@@ -21,6 +21,7 @@ class Movielens:
     user_ix: I64
     item_ix: I64
     value: F32
+    seconds: I64
 
 
 def movielens() -> Movielens:
@@ -34,6 +35,7 @@ def movielens() -> Movielens:
         np.array([user_rows[row[0]] for row in ratings]),
         np.array([item_rows[row[1]] for row in ratings]),
         np.array([row[2] for row in ratings], np.float32),
+        np.array([row[3] for row in ratings], np.int64),
     )
 
 
