@@ -238,7 +238,9 @@ def load_settings(**flags: Any) -> Settings:
     except tomllib.TOMLDecodeError as error:
         raise Misconfigured(f"{_settings_file(os.environ)} is not valid TOML: {error}") from error
     except SettingsError as error:
-        raise Misconfigured(f"{error}: nested settings are written as JSON") from error
+        raise Misconfigured(
+            f"a nested setting such as {PREFIX}KINDS must be whole JSON ({error.__cause__ or error})"
+        ) from error
 
 
 def environment(settings: Settings) -> dict[str, str]:
@@ -286,7 +288,7 @@ def _is_known(name: str) -> bool:
 def _explain(error: ValidationError) -> str:
     return "; ".join(
         _explain_one([str(part) for part in problem["loc"]], problem)
-        for problem in error.errors(include_url=False, include_context=False)
+        for problem in error.errors(include_url=False)
     )
 
 
@@ -294,7 +296,48 @@ def _explain_one(path: list[str], problem: ErrorDetails) -> str:
     if problem["type"] == "extra_forbidden":
         known = Settings.model_fields if len(path) == 1 else Kind.model_fields
         return f"{'.'.join(path)} is not a setting{nearest(path[-1], known)}"
+    name = f"{PREFIX}{'__'.join(path).upper()}"
+    if problem["type"] == "missing":
+        return f"{name} is missing: a kind of your own needs {', '.join(Kind.model_fields)}"
+    if problem["type"] == "value_error":
+        return f"{name}: {problem['msg'].removeprefix('Value error, ')}"
     # the url may hold a password
     given = "" if path[0] in {"redis_url", "jobs_redis_url"} else f" (it is {problem['input']!r})"
-    says = problem["msg"].removeprefix("Value error, ")
-    return f"{PREFIX}{'__'.join(path).upper()}: {says}{given}"
+    return f"{name} {_must(path[-1], problem)}{given}"
+
+
+def _must(field: str, problem: ErrorDetails) -> str:
+    """Say what a value must be, in words of ours: the library's speak of its own types."""
+    if problem["type"] == "string_pattern_mismatch":
+        return _PATTERNS[field]
+    if (words := _WORDS.get(problem["type"])) is not None:
+        return words.format(**problem.get("ctx", {}))
+    return f"does not fit: {problem['msg']}"
+
+
+_URL = "must begin with redis://, rediss:// or unix://"
+_PATTERNS = {
+    "namespace": "must be 1 to 32 of the characters a-z, 0-9 and -",
+    "redis_url": _URL,
+    "jobs_redis_url": _URL,
+    "scale": "must be LOW:HIGH, such as 1:5",
+}
+_WORDS = {
+    "int_parsing": "must be a whole number",
+    "int_parsing_size": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "int_type": "must be a whole number",
+    "float_parsing": "must be a number",
+    "float_type": "must be a number",
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+    "string_type": "must be a text",
+    "dict_type": "must be a table",
+    "model_type": "must be a table",
+    "literal_error": "must be {expected}",
+    "greater_than": "must be above {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be below {lt}",
+    "less_than_equal": "must be at most {le}",
+}
+"""By the library's name of the problem."""

@@ -58,10 +58,10 @@ def test_every_unknown_name_is_listed_with_the_nearest_known_one(
     ("text", "said"),
     [
         ("potr = 1", "potr is not a setting; did you mean port?"),
-        (
-            "port = 70000",
-            "HEDGEROW_PORT: Input should be less than or equal to 65535 (it is 70000)",
-        ),
+        ("port = 70000", "HEDGEROW_PORT must be at most 65535 (it is 70000)"),
+        ('retrain_cron = "banana"', "HEDGEROW_RETRAIN_CRON: 'banana' is no cron expression"),
+        ("[kinds.wish]\ncode = 7", "HEDGEROW_KINDS__WISH__WEIGHT is missing"),
+        ("[kinds.view]\nsign = 4", "HEDGEROW_KINDS__VIEW__SIGN must be -1, 0 or 1"),
         ("port = ", "not valid TOML"),
         ("[kinds.view]\nwieght = 1.0", "kinds.view.wieght is not a setting; did you mean weight?"),
         ("[kinds.wish]\ncode = 1\nweight = 1.0\nsign = 1\nhides = false", "same code 1"),
@@ -75,6 +75,29 @@ def test_a_wrong_file_says_what_is_wrong(an_empty_directory: Path, text: str, sa
     with pytest.raises(Misconfigured) as refused:
         load_settings()
     assert said in refused.value.detail
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("PORT", "abc", "must be a whole number (it is 'abc')"),
+        ("PORT", "80.5", "must be a whole number (it is '80.5')"),
+        ("SCALE", "5", "must be LOW:HIGH, such as 1:5 (it is '5')"),
+        ("REDIS_URL", "localhost", "must begin with redis://, rediss:// or unix://"),
+        ("NAMESPACE", "My Shop", "must be 1 to 32 of the characters a-z, 0-9 and -"),
+        ("EXPERTS", "many", "must be 'default' or 'paper'"),
+        ("TRAINER", "maybe", "must be true or false"),
+        ("RETRAIN_ON_DRIFT", "1", "must be above 1.0"),
+    ],
+)
+def test_a_wrong_value_is_answered_in_one_sentence_of_ours(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str
+) -> None:
+    monkeypatch.setenv(f"HEDGEROW_{name}", value)
+    with pytest.raises(Misconfigured) as refused:
+        load_settings()
+    assert refused.value.detail.startswith(f"HEDGEROW_{name} {said}")
+    assert "Value error" not in refused.value.detail
 
 
 def test_a_password_in_a_wrong_url_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
