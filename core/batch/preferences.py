@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.interactions import Interactions
-from core.meaning import RATING, KindTable, Mask, meaning
+from core.kernels import evidence as kernels
+from core.meaning import KindTable, Mask
 from core.types import F32, F64, I32, I64, U8
 
 
@@ -30,6 +31,8 @@ class Preferences:
 
     def within(self, n_items: int) -> "Preferences":
         """Return the part that a model of the first ``n_items`` items knows; what is seen stays whole."""
+        if not self.item_ix.size or self.item_ix[-1] < n_items:
+            return self
         n = int(np.searchsorted(self.item_ix, n_items))
         return Preferences(self.item_ix[:n], self.weight[:n], self.target[:n], self.seen)
 
@@ -57,9 +60,7 @@ def preferences(
     >>> one.item_ix.tolist(), one.target.tolist(), one.seen.tolist()
     ([4, 7], [0.0, 1.0], [4, 7, 9])
     """
-    items, evidence, seen = _evidence(
-        item.astype(np.int64), kind, value, sequence, table, low=low, high=high
-    )
+    items, evidence, seen = _evidence(item, kind, value, sequence, table, low=low, high=high)
     says = evidence != 0.0
     return Preferences(
         items[says].astype(np.int32),
@@ -99,7 +100,7 @@ def preference_rows(
 
 
 def _evidence(
-    pair: I64,
+    pair: NDArray[Any],
     kind: U8,
     value: F32,
     sequence: I64,
@@ -109,22 +110,25 @@ def _evidence(
     high: float,
 ) -> tuple[I64, F64, Mask]:
     """Return the distinct pairs, rising, the evidence of each, and whether it counts as seen."""
-    if pair.size == 0:
-        return pair, np.empty(0), np.empty(0, np.bool_)
-    means = meaning(kind, value, table, low=low, high=high)
-    rated = kind == RATING
-    # of a pair the other kinds first, by strength, then the ratings; the latest last
-    order = np.lexsort((sequence, np.where(rated, 0.0, means.weight), rated, pair))
-    pair, rated = pair[order], rated[order]
-    new_pair = np.ones(pair.size, np.bool_)
-    new_pair[1:] = pair[1:] != pair[:-1]
-    counts = np.ones(pair.size, np.bool_)
-    counts[:-1] = new_pair[1:] | (rated[1:] != rated[:-1])
-    signed = np.where(counts, (means.weight * means.sign)[order], 0.0)
-    first = np.flatnonzero(new_pair)
-    evidence: F64 = np.add.reduceat(signed, first)
-    seen: Mask = np.logical_or.reduceat(means.hides[order], first)
-    return pair[first], evidence, seen
+    # copies: the kernel is compiled for one kind of array
+    own = pair.astype(np.int64)
+    pairs, evidence, seen = np.empty_like(own), np.empty(own.size), np.empty(own.size, np.bool_)
+    n = kernels.evidence(
+        np.argsort(own, kind="stable"),
+        own,
+        kind.astype(np.uint8),
+        value.astype(np.float32),
+        sequence.astype(np.int64),
+        table.weight,
+        table.sign,
+        table.hides,
+        float(low),
+        float(high),
+        pairs,
+        evidence,
+        seen,
+    )
+    return pairs[:n], evidence[:n], seen[:n]
 
 
 def _rows(pairs: I64, width: int, n_users: int, evidence: F64 | None = None) -> Interactions:

@@ -14,11 +14,12 @@ import numpy as np
 from msgspec import Struct
 
 from core.batch.ocmf_users import StructuredUsers
-from core.batch.preferences import Preferences
+from core.batch.preferences import Preferences, preferences
 from core.batch.row_objective import Loss, diagonalised
 from core.features import FeatureEncoder
 from core.kernels import scan
 from core.kernels.scan import Mask
+from core.meaning import KindTable
 from core.mixture import mixed
 from core.types import F32, I32
 from service.rec_ids import Strategy
@@ -382,7 +383,8 @@ def _found(item: I32, score: F32) -> Ranked:
 
 def rank_once() -> None:
     """Reach every kernel that a slate may need, with three made-up items in read-only arrays, as snapshots are."""
-    own = Preferences(np.arange(2, dtype=np.int32), _ones(2), _ones(2), NOTHING)
+    numbers, ratings = np.arange(2), np.zeros(2, np.uint8)
+    own = preferences(numbers, ratings, _ones(2), numbers, KindTable.of([]), low=0.0, high=1.0)
     losses: tuple[Loss, ...] = ("square", "logistic")
     for loss in losses:
         row = diagonalised(

@@ -191,7 +191,8 @@ class Users:
 class _Read:
     """One user that is being read; ``changed``: meanwhile somebody changed the history."""
 
-    done: asyncio.Future[Known]
+    waiting: list[asyncio.Future[Known]] = field(default_factory=list)
+    """One for each who waits: whoever goes away does not take the answer from the others."""
     changed: bool = False
 
 
@@ -210,15 +211,16 @@ class _Lane:
         self._task: asyncio.Task[None] | None = None
 
     async def read(self, user: str) -> Known:
+        loop = asyncio.get_running_loop()
         read = self._waiting.get(user)
         if read is None:
-            loop = asyncio.get_running_loop()
-            read = self._waiting[user] = _Read(loop.create_future())
+            read = self._waiting[user] = _Read()
             if self._task is None:
                 # it starts when this turn of the loop is over: who else asks in it shares the round trip
                 self._task = loop.create_task(self._drain())
-        # shielded: whoever goes away does not take the answer from the others
-        return await asyncio.shield(read.done)
+        done: asyncio.Future[Known] = loop.create_future()
+        read.waiting.append(done)
+        return await done
 
     async def read_through(self, user: str, sequence: int) -> Known:
         [answer] = await self._reader.read([user])
@@ -264,14 +266,15 @@ class _Lane:
             # in this very turn of the loop: a change that is heard of later finds it
             if not read.changed:
                 self._keep(user, known)
-            if not read.done.done():
-                read.done.set_result(known)
+            for done in read.waiting:
+                if not done.done():
+                    done.set_result(known)
         self._reads = {}
 
 
 def _fail(reads: Iterable[_Read], error: ServiceError) -> None:
-    for read in reads:
-        if not read.done.done():
-            read.done.set_exception(error)
+    for done in [done for read in reads for done in read.waiting]:
+        if not done.done():
+            done.set_exception(error)
             # read here, too: nobody may be left to hear of it
-            read.done.exception()
+            done.exception()

@@ -5,7 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.batch.preferences import Preferences, preference_rows, preferences
+from core.kernels.evidence import evidence
 from core.meaning import KindTable
+from tests.core import reference_evidence as reference
 
 VIEW, LIKE, DISLIKE, PURCHASE, IMPRESSION = 1, 3, 4, 5, 6
 ROWS = [
@@ -128,3 +130,21 @@ def test_no_events_no_preferences() -> None:
     found = read([])
     assert (found.item_ix.size, found.seen.size) == (0, 0)
     assert (found.item_ix.dtype, found.weight.dtype) == (np.int32, np.float32)
+
+
+@given(events=EVENTS, seed=st.integers(0, 1000))
+def test_the_kernel_is_its_twin(events, seed) -> None:
+    pair, kind, value = (
+        np.array([event[part] for event in events], dtype)
+        for part, dtype in enumerate((np.int64, np.uint8, np.float32))
+    )
+    n = len(events)
+    sequence = np.random.default_rng(seed).permutation(n)
+    given = np.argsort(pair, kind="stable"), pair, kind, value, sequence
+    table = TABLE.weight, TABLE.sign, TABLE.hides, 1.0, 5.0
+    found, expected = (
+        (np.zeros(n, np.int64), np.zeros(n), np.zeros(n, np.bool_)) for _ in range(2)
+    )
+    assert evidence(*given, *table, *found) == reference.evidence(*given, *table, *expected)
+    for ours, naive_one in zip(found, expected, strict=True):
+        assert np.array_equal(ours, naive_one)
