@@ -198,8 +198,12 @@ def _rankers(
     own = {name: ranker for name, ranker in lineup.models.items() if ranker.knows(asker)}
     # one that knows little beside the others leaves; alone it is better than everybody's list
     own = {n: one for n, one in own.items() if one.part(asker) >= LEAST_WEIGHT} or own
-    if all(isinstance(one, Trained) and not one.trusted for one in own.values()):
+    trusted = {n: one for n, one in own.items() if not isinstance(one, Trained) or one.trusted}
+    if not trusted:
         own = {}
+    elif "online" not in own and not asker.preferences.item_ix.size:
+        # weights are learned from people with a history: of the others features say more than everybody's lists
+        own, everybodys = trusted, {}
     reason = _reason(lineup, model, len(own))
     if not own:
         return [lineup.popular], reason

@@ -5,10 +5,14 @@ import pytest
 
 from core.features import Column, FeatureEncoder
 from core.labels.items import ItemsConfig, LabelledItems, fit_items
+from core.ordinal.stars import StarsConfig, fit_stars
+from service.rec_ids import Strategy
 from service.serving.label_ranker import Labelled
-from service.serving.rankers import Asker, Pool
+from service.serving.rankers import Asker, Pool, Ranker
 from service.serving.slates import NOBODY, Lineup, Wanted, similar, slate
+from service.serving.star_ranker import Starred
 from tests.core.test_label_items import item_kinds, world
+from tests.core.test_stars import world as stars_world
 from tests.service.test_slates import asker, everything, fold_in, no_categories, order
 
 KINDS = FeatureEncoder((Column("kind", ("0", "1", "2", "3")),))
@@ -83,6 +87,21 @@ def test_models_that_read_the_history_take_over_as_it_grows(ranker: Labelled) ->
     asked = described(ranker, list(range(20)))
     wanted = Wanted(3, model="exmlds")
     assert slate(both, asked, everything(24), wanted, no_categories).origin.strategy == "exmlds"
+
+
+def test_weights_of_people_with_a_history_do_not_outvote_features(ranker: Labelled) -> None:
+    model = fit_stars(*stars_world(), StarsConfig(labelled=150, unlabelled=40, frequencies=32))
+    stars = Starred("stars-1", model, {0: 5}, KINDS, KINDS)
+    both: dict[Strategy, Ranker] = {"exmlds": ranker, "ordinal": stars}
+    weights = {"popular": 0.6, "trending": 0.3, "ordinal": 0.1}
+    made_of = Lineup(both, order("popular", [23, 0]), order("trending", [0]), weights)
+    own = np.ones(stars.places.shape[1], np.float32)
+    known = described(ranker, [])
+    me = Asker(known.preferences, described={**known.described, stars.version: own})
+    assert stars.knows(me)
+    made = slate(made_of, me, everything(24), Wanted(5), no_categories)
+    assert (made.origin.strategy, made.reason) == ("exmlds", None)
+    assert {pick.item % 4 for pick in made.picks} == {1}
 
 
 def test_items_of_the_same_users_are_similar(ranker: Labelled) -> None:
