@@ -16,6 +16,8 @@ from service.errors import NotReady, ServiceError, StoreUnavailable
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0
 PATIENCE_S = 60.0
 """How long a request that may be repeated is repeated while the service is away or busy."""
+FIRST_PATIENCE_S = 5.0
+"""The same before it has answered once: more likely it does not run, or not there."""
 NDJSON = {"content-type": "application/x-ndjson"}
 
 
@@ -36,15 +38,26 @@ class Receipt:
 class ServiceClient:
     """Speaks to one service; safe to use from several threads."""
 
-    def __init__(self, url: str, key: str | None = None, *, patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self,
+        url: str,
+        key: str | None = None,
+        *,
+        patience_s: float = PATIENCE_S,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self.url = url.rstrip("/")
         self._patience_s = patience_s
+        self._tell = tell
+        """Hears that a request is being repeated, and that it was answered in the end."""
         self._http = httpx.Client(
             base_url=self.url,
             headers={"authorization": f"Bearer {key}"} if key else {},
             timeout=httpx.Timeout(120.0, connect=5.0),
         )
         self._closed = threading.Event()
+        self.reached = False
+        """Whether it has answered once."""
 
     def __enter__(self) -> Self:
         return self
@@ -115,29 +128,41 @@ class ServiceClient:
         self, method: str, path: str, *, refusals: bool = True, **request: Any
     ) -> httpx.Response:
         """Send until there is an answer that is not "try again"; Refused for a 4xx."""
-        problem = ""
-        for pause_s in pauses(self._patience_s):
+        problem, patience_s = "", self._patience_s if self.reached else FIRST_PATIENCE_S
+        for pause_s in pauses(patience_s):
             try:
                 answer = self._http.request(method, path, **request)
             except httpx.TransportError as error:
-                problem = f"{type(error).__name__}: {error}"
+                new = str(error) or type(error).__name__
             else:
+                self.reached = True
                 if answer.status_code < 500:
+                    if problem:
+                        self._tell(f"{self.url} answers again")
                     if answer.is_error and refusals:
                         raise _refused(answer)
                     return answer
-                problem = _detail(answer)
+                new = _detail(answer)
+            if not problem:
+                self._tell(
+                    f"no answer from {self.url} ({new}); trying again for {patience_s:.0f} s"
+                )
+            problem = new
             if self._closed.wait(pause_s):
                 break
-        raise StoreUnavailable(f"no answer from {self.url} ({problem}); is the service running?")
+        raise StoreUnavailable(
+            f"no answer from {self.url} ({problem}); is the service running there? "
+            "`hedgerow serve` starts it, --url names another place"
+        )
 
 
 def pauses(patience_s: float) -> Iterator[float]:
-    """Yield growing pauses until they add up to ``patience_s``."""
-    pause_s, waited_s = FIRST_PAUSE_S, 0.0
-    while waited_s <= patience_s:
+    """Yield growing pauses until ``patience_s`` are over, what is done between them included."""
+    pause_s, end = FIRST_PAUSE_S, monotonic() + patience_s
+    while True:
         yield min(pause_s, LONGEST_PAUSE_S)
-        waited_s += min(pause_s, LONGEST_PAUSE_S)
+        if monotonic() >= end:
+            return
         pause_s *= 2.0
 
 

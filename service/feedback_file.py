@@ -78,7 +78,7 @@ class Part:
 
 def read_parts(path: Path, rows: int = ROWS) -> Iterator[Part]:
     """Yield a file in parts of ``rows``; BadRatingsFile when it cannot be read at all."""
-    if _is_ndjson(path):
+    if is_ndjson(path):
         yield from _ndjson_parts(path, rows)
     else:
         encode = msgspec.json.Encoder().encode_lines
@@ -109,8 +109,9 @@ def _time(given: float | str | None) -> str | None:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
-def _is_ndjson(path: Path) -> bool:
-    for line in _lines(path):
+def is_ndjson(path: Path) -> bool:
+    """Whether the first line that is not empty begins as an object does."""
+    for line in file_lines(path):
         if line.strip():
             return line.removeprefix(BOM).lstrip().startswith(b"{")
     return False
@@ -139,7 +140,8 @@ def _ndjson_parts(path: Path, rows: int) -> Iterator[Part]:
     yield part
 
 
-def _lines(path: Path) -> Iterator[bytes]:
+def file_lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a plain or gzip file; BadRatingsFile says why it cannot be read."""
     try:
         with path.open("rb") as raw:
             yield from _unpacked(path, raw)

@@ -45,6 +45,15 @@ def listen(host: str, port: int) -> socket.socket:
 def url_of(listener: socket.socket) -> str:
     """Return where a listening socket is reached from this machine."""
     host, port = listener.getsockname()[:2]
+    return address(host, port)
+
+
+def address(host: str, port: int) -> str:
+    """Return the url of a place to listen, as this machine reaches it.
+
+    >>> address("0.0.0.0", 8000)
+    'http://127.0.0.1:8000'
+    """
     if host in {"0.0.0.0", "::"}:  # noqa: S104 - read, not bound
         host = "127.0.0.1"
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

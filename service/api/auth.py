@@ -44,6 +44,7 @@ ROLES: dict[tuple[str, str], Need] = {
     ("PATCH", "/v1/items/{item}"): "write",
     ("DELETE", "/v1/items/{item}"): "write",
     ("GET", "/v1/users"): "read",
+    ("POST", "/v1/users"): "write",
     ("GET", "/v1/users/{user}"): "read",
     ("POST", "/v1/users/{user}/merge"): "write",
     ("PUT", "/v1/users/{user}"): "write",

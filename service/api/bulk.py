@@ -1,7 +1,10 @@
-"""Many items' documents at once: NDJSON, a document a line, each put as by PUT."""
+"""Many documents of items or users at once: NDJSON, a document a line, each put as by PUT."""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
 
 from fastapi import APIRouter
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -10,7 +13,14 @@ from service.api.documentation import answers, ndjson_body
 from service.api.lines import Block, Lines
 from service.api.problems import problem
 from service.api.routing import RawRoute, media_type, runtime_of
-from service.api.schemas import BulkRejected, BulkWritten, ItemBody, ItemLine
+from service.api.schemas import (
+    BulkRejected,
+    BulkWritten,
+    ItemBody,
+    ItemLine,
+    UserBody,
+    UserLine,
+)
 from service.errors import TooLarge
 from service.runtime import ApiRuntime
 from service.store.catalogue import Body
@@ -19,19 +29,22 @@ from service.store.numbers import TooManyItems
 BLOCK_BYTES = 128 << 10
 MAX_REJECTED = 1_000
 
-router = APIRouter(route_class=RawRoute, tags=["items"])
+router = APIRouter(route_class=RawRoute)
 
-_EXAMPLE = {"item": "tt0111161", "categories": ["film"], "features": {"title": "The Long Hedge"}}
+_ITEM = {"item": "tt0111161", "categories": ["film"], "features": {"title": "The Long Hedge"}}
+_USER = {"user": "ada", "features": {"age": 31, "plan": "family"}}
+_WRITTEN = answers({200: "BulkWritten"}, (415,), {200: "The good lines are written."})
 
 
 @router.post(
     "/v1/items",
+    tags=["items"],
     summary="Write many items",
     status_code=200,
     openapi_extra={
         "x-streams": True,
-        "requestBody": ndjson_body("ItemLine", _EXAMPLE),
-        "responses": answers({200: "BulkWritten"}, (415,), {200: "The good lines are written."}),
+        "requestBody": ndjson_body("ItemLine", _ITEM),
+        "responses": _WRITTEN,
     },
 )
 async def post_items(request: Request) -> Response:
@@ -39,8 +52,57 @@ async def post_items(request: Request) -> Response:
 
     A bad line is one entry of `rejected` and stops nothing. Of several lines of one item the last counts.
     """
+    return await _uploaded(request, _ITEMS)
+
+
+@router.post(
+    "/v1/users",
+    tags=["users"],
+    summary="Write many users",
+    status_code=200,
+    openapi_extra={
+        "x-streams": True,
+        "requestBody": ndjson_body("UserLine", _USER),
+        "responses": _WRITTEN,
+    },
+)
+async def post_users(request: Request) -> Response:
+    """NDJSON of any length: a user's id and their document a line; it replaces what was there.
+
+    A bad line is one entry of `rejected` and stops nothing. Of several lines of one user the last counts.
+    """
+    return await _uploaded(request, _USERS)
+
+
+@dataclass(frozen=True)
+class _Documents:
+    """What the lines of one route are."""
+
+    id_field: str
+    line: type[BaseModel]
+    body: type[BaseModel]
+    write: Callable[[ApiRuntime, Mapping[str, Body]], Awaitable[Collection[str]]]
+    """Puts the documents by id; returns the ids for which there is no room."""
+
+
+async def _write_items(runtime: ApiRuntime, bodies: Mapping[str, Body]) -> Collection[str]:
+    numbers = await runtime.numbers.give(bodies)
+    await runtime.catalogue.replace_items({numbers[item]: bodies[item] for item in numbers})
+    return bodies.keys() - numbers.keys()
+
+
+async def _write_users(runtime: ApiRuntime, bodies: Mapping[str, Body]) -> Collection[str]:
+    await runtime.catalogue.replace_users(bodies)
+    return ()
+
+
+_ITEMS = _Documents("item", ItemLine, ItemBody, _write_items)
+_USERS = _Documents("user", UserLine, UserBody, _write_users)
+
+
+async def _uploaded(request: Request, documents: _Documents) -> Response:
     media_type(request, "application/x-ndjson", "application/ndjson", "application/jsonl")
-    upload = _Upload(runtime_of(request))
+    upload = _Upload(runtime_of(request), documents)
     lines = Lines(
         request.receive,
         block_bytes=BLOCK_BYTES,
@@ -57,8 +119,8 @@ async def post_items(request: Request) -> Response:
 
 
 class _Upload:
-    def __init__(self, runtime: ApiRuntime) -> None:
-        self._runtime = runtime
+    def __init__(self, runtime: ApiRuntime, documents: _Documents) -> None:
+        self._runtime, self._documents = runtime, documents
         self._max_line = runtime.settings.max_line_bytes
         self.written = BulkWritten(accepted=0, rejected=[], rejected_total=0, lines=0)
 
@@ -78,26 +140,25 @@ class _Upload:
             self._reject(index, "line_too_long", self._too_long())
             return
         try:
-            said = ItemLine.model_validate_json(line)
-            body = stored(ItemBody.model_validate(said.model_dump(exclude={"item"})))
+            said = self._documents.line.model_validate_json(line).model_dump()
+            name = said.pop(self._documents.id_field)
+            body = stored(self._documents.body.model_validate(said))
         except ValidationError as error:
             self._reject(index, *_fault(error))
         except TooLarge as error:
             self._reject(index, error.code, error.detail)
         else:
-            bodies.setdefault(said.item, []).append((index, body))
+            bodies.setdefault(name, []).append((index, body))
 
     async def _write(self, bodies: dict[str, list[tuple[int, Body]]]) -> None:
-        numbers = await self._runtime.numbers.give(bodies)
-        for item, lines in bodies.items():
-            if item in numbers:
+        last = {name: lines[-1][1] for name, lines in bodies.items()}
+        homeless = await self._documents.write(self._runtime, last)
+        for name, lines in bodies.items():
+            if name not in homeless:
                 self.written.accepted += len(lines)
                 continue
             for index, _ in lines:
                 self._reject(index, TooManyItems.code, self._runtime.numbers.exhausted)
-        await self._runtime.catalogue.replace_items(
-            {number: bodies[item][-1][1] for item, number in numbers.items()}
-        )
 
     def _too_long(self) -> str:
         return f"a line has at most {self._max_line} bytes"

@@ -14,7 +14,7 @@ from pydantic.json_schema import models_json_schema
 from service.api.auth import ROLES
 from service.api.feedback import Feedback, Written
 from service.api.problems import CODES, MEDIA_TYPE
-from service.api.schemas import BulkWritten, ItemLine
+from service.api.schemas import BulkWritten, ItemLine, UserLine
 from service.api.slate_answers import SimilarUsers, Slate
 from service.api.slate_requests import RankBody, RecommendationBody
 from service.api.upload import Uploaded
@@ -133,7 +133,7 @@ def _document(app: FastAPI) -> Json:
         ref_template="#/components/schemas/{name}",
     )
     _, lines = models_json_schema(
-        [(ItemLine, "validation"), (BulkWritten, "serialization")],
+        [(ItemLine, "validation"), (UserLine, "validation"), (BulkWritten, "serialization")],
         ref_template="#/components/schemas/{model}",
     )
     components = out.setdefault("components", {})

@@ -122,6 +122,12 @@ class UserBody(Request):
     recommendations are made of history and features."""
 
 
+class UserLine(UserBody):
+    """One line of a bulk upload."""
+
+    user: Id
+
+
 class User(Answer):
     """A user's document; version 0: known from feedback alone."""
 

@@ -1,14 +1,14 @@
-"""`hedgerow import`: a file of feedback to a running service, in parts that count once however often sent."""
+"""`hedgerow import`: files to a running service: documents, and feedback in parts that count once however often sent."""
 
 import hashlib
 import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -18,12 +18,15 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from service.cli import options
+from service.cli.document_file import read_documents
 from service.cli.store import say
 from service.client import Receipt, ServiceClient
+from service.errors import Misconfigured, StoreUnavailable
 from service.feedback_file import Part, read_parts
 from service.ratings_file import BadRatingsFile
 
 STREAM = "/v1/ratings/stream"
+FEEDBACK = "feedback"
 SHOWN = 20
 """Bad rows that are spelt out on the terminal; the JSON form has the first 1 000."""
 KEPT = 1_000
@@ -64,28 +67,68 @@ class Summary:
 @app.command("import")
 def import_file(
     file: Annotated[
-        Path, typer.Argument(help="CSV or NDJSON, plain or gzip; - is standard input.")
-    ],
-    url: options.Url = options.LOCAL,
+        Path | None,
+        typer.Argument(help="Feedback: CSV or NDJSON, plain or gzip; - is standard input."),
+    ] = None,
+    items: Annotated[
+        Path | None,
+        typer.Option(help="Documents of items, CSV or NDJSON; they go before the feedback."),
+    ] = None,
+    users: Annotated[Path | None, typer.Option(help="Documents of users, likewise.")] = None,
+    url: options.Url = None,
     key: options.Key = None,
     as_json: options.Json = False,
 ) -> None:
-    """Send a file of ratings to a running service.
+    """Send files to a running service: feedback, documents of items and of users.
 
-    A CSV needs a header with user,item,rating and may have timestamp; NDJSON may hold what POST /v1/ratings
-    takes. A line of NDJSON that is no event is rejected and the others go on; a line of a CSV that cannot be
-    read ends the import: mend it and import the file again. A connection that breaks is taken up again, and a file that is imported twice within the service's
-    dedupe window (the last 1 000 000 events, 24 hours) counts once. The exit code is 1 if a row was rejected.
+    A CSV of feedback needs a header with user,item,rating and may have timestamp: Unix seconds or milliseconds,
+    or RFC 3339. NDJSON may hold what POST /v1/ratings takes. A line of NDJSON that is no event is rejected and
+    the others go on; a line of a CSV that cannot be read ends the import: mend it and import the file again.
+    A connection that breaks is taken up again, and a file that is imported twice within the service's dedupe
+    window (the last 1 000 000 events, 24 hours) counts once.
+
+    Documents replace what was there. A line of NDJSON is what POST /v1/items or POST /v1/users takes. A CSV
+    names the column item or user; of items categories, hidden, available_from and available_until are what
+    they are in a document, and every other column is a feature: a number, a text, or texts joined by |.
+
+    The exit code is 1 if a row was rejected.
     """
-    with readable(file) as path, ServiceClient(url, key) as client:
+    if file is None and items is None and users is None:
+        raise Misconfigured(
+            "nothing to import: name a file of feedback, or one with --items or --users"
+        )
+    found: dict[str, Summary] = {}
+    with ServiceClient(options.service_url(url), key, tell=say) as client:
         # an empty stream tells at once whether the service is there and the key is good
         client.upload(STREAM, b"")
-        summary = send(client, path)
+        for name, path in (("items", items), ("users", users)):
+            if path is not None:
+                found[name] = _documents(client, path, name)
+        if file is not None:
+            with readable(file) as path:
+                found[FEEDBACK] = send(client, path)
     if as_json:
-        typer.echo(json.dumps(summary.__dict__ | {"ratings_per_second": summary.rate}))
+        typer.echo(json.dumps(_told(found)))
     else:
-        _show(summary)
-    raise typer.Exit(1 if summary.rejected_total else 0)
+        for name, summary in found.items():
+            _show(name, summary)
+    raise typer.Exit(1 if any(summary.rejected_total for summary in found.values()) else 0)
+
+
+def _documents(client: ServiceClient, path: Path, name: str) -> Summary:
+    """Send documents; written twice they are the same, so their parts need no key."""
+    with readable(path) as file:
+        return _sent(client, f"/v1/{name}", read_documents(file, name.removesuffix("s")))
+
+
+def _told(found: dict[str, Summary]) -> dict[str, Any]:
+    """Return one object: what became of the feedback, and beside it of the documents, if there were some."""
+    told = {
+        name: asdict(summary)
+        | {"ratings_per_second" if name == FEEDBACK else "rows_per_second": summary.rate}
+        for name, summary in found.items()
+    }
+    return told.pop(FEEDBACK, {}) | told
 
 
 @contextmanager
@@ -104,13 +147,21 @@ def readable(file: Path) -> Iterator[Path]:
 
 
 def send(client: ServiceClient, path: Path) -> Summary:
+    """Send all feedback of a file in order."""
+    return _sent(client, STREAM, read_parts(path), keyed=True)
+
+
+def _sent(
+    client: ServiceClient, route: str, parts: Iterable[Part], *, keyed: bool = False
+) -> Summary:
     """Send all parts in order; one is under way while the next is read."""
     summary, started = Summary(), perf_counter()
     under_way: tuple[Part, Future[Receipt]] | None = None
-    with _progress() as progress, ThreadPoolExecutor(1) as sender:
+    with _progress() as progress, ThreadPoolExecutor(1) as sender, _giving_up(client, summary):
         task = progress.add_task("", total=1.0, rows="")
-        for index, part in enumerate(read_parts(path)):
-            sending = sender.submit(client.upload, STREAM, part.lines, part_key(index, part))
+        for index, part in enumerate(parts):
+            key = part_key(index, part) if keyed else None
+            sending = sender.submit(client.upload, route, part.lines, key)
             if under_way is not None:
                 summary.add(under_way[0], under_way[1].result())
             under_way = part, sending
@@ -121,6 +172,21 @@ def send(client: ServiceClient, path: Path) -> Summary:
         summary.seconds = perf_counter() - started
         progress.update(task, completed=1.0, rows=_rows(summary))
     return summary
+
+
+@contextmanager
+def _giving_up(client: ServiceClient, summary: Summary) -> Iterator[None]:
+    """Say what is stored when the service is gone for good; nothing waits for it any longer then."""
+    try:
+        yield
+    except BaseException as error:
+        client.close()
+        if not isinstance(error, StoreUnavailable):
+            raise
+        raise StoreUnavailable(
+            f"{error}. {summary.accepted:,} rows are stored for certain; import the same file again "
+            "when the service is back: what it has counts once"
+        ) from error
 
 
 def part_key(index: int, part: Part) -> str:
@@ -146,9 +212,10 @@ def _rows(summary: Summary) -> str:
     return f"{summary.accepted:,} rows{rejected}, {summary.rate:,.0f}/s"
 
 
-def _show(summary: Summary) -> None:
-    say(f"{_rows(summary)}, {summary.seconds:.1f} s")
+def _show(name: str, summary: Summary) -> None:
+    whose = "" if name == FEEDBACK else f"{name}: "
+    say(f"{whose}{_rows(summary)}, {summary.seconds:.1f} s")
     for one in summary.rejected[:SHOWN]:
-        say(f"line {one['line']}: {one['code']}: {one['detail']}")
+        say(f"{whose}line {one['line']}: {one['code']}: {one['detail']}")
     if summary.rejected_total > SHOWN:
         say(f"... and {summary.rejected_total - SHOWN:,} more; --json lists the first {KEPT:,}")

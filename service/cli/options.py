@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from service.errors import Misconfigured
-from service.settings import API_KEY_NAME, Settings
+from service.listening import address
+from service.settings import API_KEY_NAME, Settings, load_settings
 
 Host = Annotated[
     str | None,
@@ -19,13 +20,17 @@ DataDir = Annotated[
 ]
 Lifeline = Annotated[int | None, typer.Option(hidden=True)]
 """Read end of a pipe: when it closes, whoever started us is gone."""
-Url = Annotated[str, typer.Option(help="Where the service listens.")]
+Url = Annotated[
+    str | None,
+    typer.Option(
+        help="Where the service listens; by default the host and port of the settings, "
+        "http://127.0.0.1:8000 if there are none."
+    ),
+]
 Key = Annotated[
     str | None, typer.Option(help="API key, if the service wants one.", envvar=API_KEY_NAME)
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")]
-
-LOCAL = "http://127.0.0.1:8000"
 
 
 def verb() -> typer.Typer:
@@ -46,6 +51,19 @@ def moment(time_ms: int) -> str:
     '2026-11-18 12:00:00Z'
     """
     return f"{datetime.fromtimestamp(time_ms // 1_000, UTC):%Y-%m-%d %H:%M:%SZ}"
+
+
+def service_url(given: str | None) -> str:
+    """Return where a running service is reached: as the settings of this place would make it listen."""
+    if given is not None:
+        return given
+    settings = load_settings()
+    if settings.port == 0:
+        raise Misconfigured(
+            "HEDGEROW_PORT=0 lets the system choose the port: name the address that the service "
+            "printed with --url http://127.0.0.1:PORT"
+        )
+    return address(settings.host, settings.port)
 
 
 def given_redis(settings: Settings, role: str) -> str:

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Mapping
+from time import monotonic
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +18,10 @@ from service.errors import Misconfigured
 LOOK_S = 0.3
 """Between two looks at the job."""
 UNFINISHED = ("queued", "running")
+LONGEST_BUDGET_S = 3_600.0
+"""What the service takes."""
+PATIENCE_S = 5.0
+"""How long a job may be queued while none is running until somebody should look for the trainer."""
 
 app = options.verb()
 
@@ -28,18 +33,22 @@ def retrain(
     ] = "fbgd",
     given: Annotated[
         list[str] | None,
-        typer.Option("--set", help="NAME=VALUE: a setting that is not searched; may be repeated."),
+        typer.Option("--set", help="NAME=NUMBER: a setting that is not searched; may be repeated."),
     ] = None,
     budget_s: Annotated[
         float | None,
-        typer.Option(min=0.0, help="Seconds for the search of settings; 0: no search."),
+        typer.Option(
+            min=0.0,
+            max=LONGEST_BUDGET_S,
+            help="Seconds for the search of settings, at most an hour; 0: no search.",
+        ),
     ] = None,
     promote_unjudged: Annotated[
         bool,
         typer.Option(help="Let the model serve even where too few users can judge it."),
     ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Watch the job until it has ended.")] = False,
-    url: options.Url = options.LOCAL,
+    url: options.Url = None,
     key: options.Key = None,
     as_json: options.Json = False,
 ) -> None:
@@ -53,7 +62,7 @@ def retrain(
         order["promote_unjudged"] = True
     if budget_s is not None:
         order["budget_s"] = budget_s
-    with ServiceClient(url, key) as client:
+    with ServiceClient(options.service_url(url), key, tell=say) as client:
         job = client.post("/v1/retrain", order)
         if wait:
             job = watch(client, job)
@@ -79,28 +88,58 @@ def settings(given: list[str]) -> dict[str, float]:
 
 
 def watch(client: ServiceClient, job: dict[str, Any]) -> dict[str, Any]:
-    """Return the job when it has ended; a bar on the terminal shows how far it is."""
-    console, pause = Console(stderr=True), threading.Event()
+    """Return the job when it has ended; a bar on the terminal, or else lines, show how far it is."""
+    console, pause, queued = Console(stderr=True), threading.Event(), Queued(client)
     columns = (
         TextColumn("{task.description:<10}"),
         BarColumn(),
         TaskProgressColumn(),
         TimeElapsedColumn(),
     )
+    said = ""
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         bar = progress.add_task("queued", total=1.0)
         while job["status"] in UNFINISHED:
             says = job["stage"] or job["status"]
             progress.update(bar, description=says, completed=job["progress"])
+            if says != said and not console.is_terminal:
+                say(f"job {job['id']}: {says}")
+            said = says
+            if job["status"] == "queued" and (waits := queued.reason()):
+                say(waits)
             pause.wait(LOOK_S)
             job = client.get(f"/v1/jobs/{job['id']}")
         progress.update(bar, description=job["status"], completed=job["progress"])
     return job
 
 
+class Queued:
+    """Says once why a job may be waiting."""
+
+    def __init__(self, client: ServiceClient) -> None:
+        self._client, self._since, self._said = client, monotonic(), False
+
+    def reason(self) -> str:
+        """Return why the job still waits, "" if that is not worth a word (again)."""
+        if self._said or monotonic() - self._since < PATIENCE_S:
+            return ""
+        self._said = True
+        running = [
+            job["id"] for job in self._client.get("/v1/jobs")["items"] if job["status"] == "running"
+        ]
+        if running:
+            return f"queued: job {running[0]} is running first"
+        return (
+            "queued: no trainer is running, it seems (`hedgerow serve` brings one unless "
+            "HEDGEROW_TRAINER=false, `hedgerow trainer` is one); Ctrl-C leaves the job in the queue"
+        )
+
+
 def _show(job: dict[str, Any]) -> None:
     if job["status"] in UNFINISHED:
-        say(f"job {job['id']} is {job['status']}; `hedgerow retrain --wait` would watch it")
+        say(
+            f"job {job['id']} is {job['status']}: GET /v1/jobs/{job['id']} says how far it is, --wait watches"
+        )
         return
     if job["status"] != "succeeded":
         say(f"job {job['id']} {job['status']}: {job['error']}")

@@ -28,10 +28,10 @@ def read_features(path: Path, named: str, numbers: dict[str, int]) -> sp.csr_arr
     texts joined by | each, and nothing where nothing is known.
     """
     documents: list[dict[str, Any]] = [{} for _ in numbers]
-    for row in _rows(path, named):
+    for row in table_rows(path, named):
         if (at := numbers.get(row[named])) is not None:
             documents[at] = {
-                name: _value(text) for name, text in row.items() if name != named and text
+                name: feature_value(text) for name, text in row.items() if name != named and text
             }
     fit = EncoderFit(np.random.default_rng(0))
     fit.add(documents)
@@ -41,7 +41,7 @@ def read_features(path: Path, named: str, numbers: dict[str, int]) -> sp.csr_arr
 def read_links(path: Path, numbers: dict[str, int]) -> I64:
     """Return the links (n, 2) among ``numbers``: columns user and one more, such as friend."""
     links = []
-    for row in _rows(path, "user"):
+    for row in table_rows(path, "user"):
         ends = numbers.get(row["user"]), numbers.get(next(v for k, v in row.items() if k != "user"))
         if None not in ends:
             links.append(ends)
@@ -50,7 +50,8 @@ def read_links(path: Path, numbers: dict[str, int]) -> I64:
     return np.array(links, np.int64)
 
 
-def _rows(path: Path, named: str) -> Iterator[dict[str, str]]:
+def table_rows(path: Path, named: str) -> Iterator[dict[str, str]]:
+    """Yield the rows of a CSV whose header has ``named`` and more; BadSideFile says what is wrong with it."""
     try:
         with path.open("rb") as raw:
             packed = raw.read(2) == b"\x1f\x8b"
@@ -76,7 +77,8 @@ def _checked(reader: "csv.DictReader[str]", path: Path, named: str) -> Iterator[
         yield row
 
 
-def _value(text: str) -> float | str | list[str]:
+def feature_value(text: str) -> float | str | list[str]:
+    """Return what a cell says: a number, texts joined by |, or a text."""
     try:
         number = float(text)
     except ValueError:

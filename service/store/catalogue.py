@@ -70,21 +70,11 @@ class Catalogue:
 
     async def replace_items(self, bodies: Mapping[int, Body]) -> None:
         """Put many items' documents, whatever they were."""
-        numbers = list(bodies)
-        documents = await self.items(numbers)
-        changes = [
-            (self._item(number), old, _next(old, bodies[number], is_item=True))
-            for number, old in zip(numbers, documents, strict=True)
-        ]
-        with store_errors():
-            await self._load_script()
-            pipe = self._client.pipeline(transaction=False)
-            for place, old, new in changes:
-                pipe.execute_command("EVALSHA", *self._arguments(place, old, new))
-            replaced = await pipe.execute()
-        for number, done in zip(numbers, replaced, strict=True):
-            if not done:
-                await self.change_item(number, lambda _, number=number: bodies[number])  # type: ignore[misc]
+        await self._replace_all({self._item(number): body for number, body in bodies.items()})
+
+    async def replace_users(self, bodies: Mapping[str, Body]) -> None:
+        """Put many users' documents, whatever they were."""
+        await self._replace_all({self._user(user): body for user, body in bodies.items()})
 
     async def user_ids(self, after: str | None, limit: int) -> list[str]:
         """Return up to ``limit`` users that have a document, in the order of their bytes."""
@@ -114,6 +104,19 @@ class Catalogue:
             if await self._replace(place, old, new):
                 return new
         raise VersionConflict("others keep changing the document: try again")
+
+    async def _replace_all(self, bodies: "Mapping[_Place, Body]") -> None:
+        documents = await self._read([place.key for place in bodies])
+        with store_errors():
+            await self._load_script()
+            pipe = self._client.pipeline(transaction=False)
+            for (place, body), old in zip(bodies.items(), documents, strict=True):
+                new = _next(old, body, is_item=bool(place.number))
+                pipe.execute_command("EVALSHA", *self._arguments(place, old, new))
+            replaced = await pipe.execute()
+        for (place, body), done in zip(bodies.items(), replaced, strict=True):
+            if not done:
+                await self._change(place, lambda _, body=body: body, None)  # type: ignore[misc]
 
     async def _replace(self, place: "_Place", old: Document, new: Document) -> bool:
         with store_errors():

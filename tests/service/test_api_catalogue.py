@@ -140,6 +140,23 @@ def test_many_items_come_as_lines(api: Api) -> None:
     assert api("GET", "/v1/items/i1999").json()["version"] == 1
 
 
+def test_many_users_come_as_lines(api: Api) -> None:
+    api("PUT", "/v1/users/u1", json={"features": {"age": 30}, "links": [{"user": "u2"}]})
+    lines = [json.dumps({"user": f"u{i}", "features": {"age": i}}) for i in range(2_000)]
+    lines[3:3] = ['{"user": "x", "categories": []}', '{"item": "x"}', '{"user": "x", "links": 1}']
+    lines += ['{"user": "u0", "links": [{"user": "u7", "weight": 2}]}']
+    answer = api("POST", "/v1/users", content="\n".join(lines).encode(), headers=NDJSON)
+    assert answer.status_code == 200
+    summary = answer.json()
+    assert (summary["accepted"], summary["rejected_total"], summary["lines"]) == (2_001, 3, 2_004)
+    assert [row["line"] for row in summary["rejected"]] == [4, 5, 6]
+    last = api("GET", "/v1/users/u0").json()
+    assert (last["features"], last["links"]) == ({}, [{"user": "u7", "weight": 2.0}])
+    replaced = api("GET", "/v1/users/u1").json()
+    assert (replaced["features"], replaced["links"], replaced["version"]) == ({"age": 1}, [], 2)
+    assert len(pages(api, "/v1/users", 1_000)) == 2_000
+
+
 def test_every_line_of_an_item_beyond_the_bound_is_refused(redis_url: str, namespace: str) -> None:
     lines = '{"item": "a"}\n{"item": "b"}\n{"item": "b"}\n'
     with Api(Settings(namespace=namespace, max_items=1), redis_url) as api:

@@ -36,6 +36,7 @@ NO_BODY_NEEDED = {"/v1/models/{version}/pin"}
 LINES = {
     ("POST", "/v1/ratings/stream"): b'{"user": "a", "item": "b", "rating": 3}',
     ("POST", "/v1/items"): b'{"item": "b"}',
+    ("POST", "/v1/users"): b'{"user": "a"}',
 }
 
 
@@ -152,7 +153,7 @@ def test_a_long_body_is_refused_before_it_is_read_whole(redis_url: str, namespac
 
 
 def test_a_stream_needs_its_content_type(api: Api) -> None:
-    for route in ("/v1/ratings/stream", "/v1/items"):
+    for route in ("/v1/ratings/stream", "/v1/items", "/v1/users"):
         for headers in ({}, {"content-type": "text/plain"}):
             answer = api("POST", route, content=b"{}", headers=headers)
             check_problem(answer, 415, "unsupported_media_type")

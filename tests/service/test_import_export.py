@@ -163,12 +163,60 @@ def test_a_csv_export_holds_ratings_and_says_what_it_left_out(running: ServicePr
     assert b"left out" in done.stderr
 
 
-def test_a_service_that_is_not_there_is_said_in_one_line(tmp_path: Path) -> None:
+def test_documents_are_imported_before_the_feedback(
+    running: ServiceProcess, tmp_path: Path
+) -> None:
+    items, users, ratings = (tmp_path / name for name in ("i.csv", "u.ndjson", "r.csv"))
+    items.write_text(
+        "item,categories,year,title,hidden,available_from\n"
+        "d1,film|drama,1994,The Long Hedge,false,\n"
+        "d2,film,,,TRUE,2026-11-01T00:00:00Z\n"
+        "d3,,n/a,,maybe,\n"
+    )
+    users.write_text('{"user": "dora", "features": {"age": 31}}\n\n{"user": "dan", "plan": 1}\n')
+    ratings.write_text("user,item,rating\ndora,d1,5\n")
+    files = ("--items", str(items), "--users", str(users))
+    done = hedgerow("import", str(ratings), *files, "--url", running.url, "--json")
+    assert done.returncode == 1, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["accepted"], told["items"]["accepted"], told["users"]["accepted"]) == (1, 2, 1)
+    assert [one["line"] for one in told["items"]["rejected"]] == [4]
+    assert [one["line"] for one in told["users"]["rejected"]] == [3]
+    with running.client() as client:
+        first, second = client.get("/v1/items/d1"), client.get("/v1/items/d2")
+        assert client.get("/v1/users/dora")["features"] == {"age": 31}
+    assert first["categories"] == ["film", "drama"]
+    assert first["features"] == {"year": 1994, "title": "The Long Hedge"}
+    assert (second["hidden"], second["features"]) == (True, {})
+
+
+def test_an_import_of_nothing_says_what_to_name(running: ServiceProcess) -> None:
+    done = hedgerow("import", "--url", running.url)
+    assert done.returncode == 2
+    assert b"--items" in done.stderr
+
+
+def test_the_settings_say_where_the_service_is(running: ServiceProcess, tmp_path: Path) -> None:
+    file = tmp_path / "ratings.csv"
+    file.write_text("user,item,rating\neve,a,3\n")
+    port = running.url.rpartition(":")[2]
+    assert hedgerow("import", str(file), env=os.environ | {"HEDGEROW_PORT": port}).returncode == 0
+    nowhere = hedgerow("retrain", env=os.environ | {"HEDGEROW_PORT": "0"})
+    assert nowhere.returncode == 2
+    assert b"--url" in nowhere.stderr
+
+
+def test_a_service_that_goes_away_is_told_with_what_is_stored(tmp_path: Path) -> None:
     file = tmp_path / "ratings.csv"
     file.write_text("user,item,rating\na,b,3\n")
-    said = pytest.raises(StoreUnavailable, match="is the service running")
-    with ServiceClient("http://127.0.0.1:9", patience_s=0.0) as client, said:
+    heard: list[str] = []
+    gone = "http://127.0.0.1:9"
+    said = pytest.raises(StoreUnavailable, match=r"--url.* 0 rows are stored .*counts once")
+    with ServiceClient(gone, patience_s=0.0, tell=heard.append) as client, said:
+        client.reached = True
         import_file.send(client, file)
+    assert [line.partition(" (")[0] for line in heard] == [f"no answer from {gone}"]
+    assert "trying again for 0 s" in heard[0]
 
 
 def test_an_export_to_nowhere_is_said_in_one_line(running: ServiceProcess) -> None:
