@@ -125,8 +125,6 @@ def users_figures(shop: Shop) -> Iterator[Figure]:
     low = float(gain.mean() - 1.96 * gain.std() / gain.size**0.5)
     yield Figure(USERS, "gain", float(gain.mean()), "%", 3.0, "higher")
     yield Figure(USERS, "low end of its 95 % interval", low, "%", 0.0, "higher")
-    unasked = {slate["strategy"] for slate in shop.slates(judges[:20])}
-    yield Figure(USERS, "strategies when none is asked for", len(unasked), note=", ".join(unasked))
 
 
 def item_figures(shop: Shop) -> Iterator[Figure]:
@@ -156,6 +154,9 @@ def figures(budget: float) -> Iterator[Figure]:
             largest = job["metrics"]["peak_bytes"] / 1e6
             yield Figure(section, f"{model}: memory of its training", largest, "MB", note=note)
             yield from users_figures(shop) if model == "exmlds" else item_figures(shop)
+            unasked = ", ".join({slate["strategy"] for slate in shop.slates(shop.users[:20])})
+            what = "strategies of cold users when none is asked for"
+            yield Figure(section, what, unasked.count(",") + 1, note=unasked)
 
 
 def main() -> int:
