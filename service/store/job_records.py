@@ -167,10 +167,9 @@ class JobRecords:
         change = {"status": "cancelled", "error": f"cancelled by {who}", **_ended()}
         if not self._move(job, UNFINISHED, change, not_in=PROMOTING):
             status = self.record(job).status
-            raise Conflict(
-                f"the job is {status}, not to be cancelled any more"
-                + ("" if status != "running" else ": roll the model back when it is active")
-            )
+            if status == "running":
+                raise Conflict("its model begins to serve just now: roll it back instead")
+            raise Conflict(f"the job has ended already ({status}): there is nothing to cancel")
         return self.record(job)
 
     def _read(self, jobs: Sequence[str]) -> list[JobRecord]:
