@@ -1,10 +1,10 @@
 """The whole loop through the running service, in the order of time: 80 % imported and trained, the rest streamed.
 
-    python -m bench.whole_loop_served [--rate 300] [--json]
+    python -m bench.whole_loop_served [--rate 200] [--json]
 
 MovieLens 100K with what it says of users and movies. Three models are trained after the import, those that read
 histories again after every 5 % that arrive, while the stream goes on. What each ranker foresaw is what `GET /v1/rankers` says of the stream: the
-learner's follower judges a sample of the arriving positives, each before it was learned. About three minutes.
+learner's follower judges a sample of the arriving positives, each before it was learned. About four minutes.
 """
 
 import argparse
@@ -83,25 +83,26 @@ def describe(client: ServiceClient) -> None:
 
 
 class Standings:
-    """What was judged from now on, by ranker: sums over all versions that served."""
+    """What was judged from now on, by ranker; only while all of them kept their versions, so that they compare."""
 
     def __init__(self, client: ServiceClient) -> None:
         self._client = client
-        self._before = self._read()
-        self._latest = dict(self._before)
+        self._sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
         self.weights: dict[str, float] = {}
+        self._latest = self._read()
 
     def look(self) -> None:
-        """Take what is known now; a version that is replaced keeps what was seen last."""
-        self._latest |= self._read()
+        """Add what was judged since the last look, unless a model was replaced meanwhile."""
+        before, self._latest = self._latest, self._read()
+        if before.keys() == self._latest.keys():
+            for key, now in self._latest.items():
+                past = zip(self._sums[key[0]], now, before[key], strict=True)
+                self._sums[key[0]] = [total + after - then for total, after, then in past]
 
     def judged(self) -> dict[str, tuple[int, float, float]]:
         """Return judgements, mean ndcg@10 and mean reciprocal rank of each ranker."""
-        sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
-        for key, latest in self._latest.items():
-            before = self._before.get(key, (0.0, 0.0, 0.0))
-            sums[key[0]] = [s + a - b for s, a, b in zip(sums[key[0]], latest, before, strict=True)]
-        return {name: (int(n), ndcg / n, mrr / n) for name, (n, ndcg, mrr) in sums.items() if n}
+        counted = {name: sums for name, sums in self._sums.items() if sums[0]}
+        return {name: (round(n), ndcg / n, mrr / n) for name, (n, ndcg, mrr) in counted.items()}
 
     def _read(self) -> dict[tuple[str, str], tuple[float, float, float]]:
         body = self._client.get("/v1/rankers")
@@ -190,6 +191,9 @@ def run(client: ServiceClient, rate: float) -> Standings:
 def figures(standings: Standings) -> list[Figure]:
     """Return the metrics of each ranker, and of the mixture over the best."""
     judged = standings.judged()
+    missing = set(MODELS.values()) - judged.keys()
+    if missing:
+        raise RuntimeError(f"never judged: {', '.join(sorted(missing))}")
     found = []
     for name, (n, ndcg, mrr) in sorted(judged.items(), key=lambda one: -one[1][1]):
         weight = standings.weights.get(name)
@@ -207,7 +211,7 @@ def figures(standings: Standings) -> list[Figure]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rate", type=float, default=300.0, help="ratings a second")
+    parser.add_argument("--rate", type=float, default=200.0, help="ratings a second")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     settings = {"HEDGEROW_RETRAIN_AFTER_EVENTS": ""}
