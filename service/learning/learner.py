@@ -139,6 +139,10 @@ class Learner:
         """Return when everything that was learned is committed."""
         self._finish(but=0)
 
+    def check_epoch(self) -> None:
+        """Raise Superseded if another one took over; a commit would find out, too, but nobody waits for that."""
+        self._writer.check_epoch()
+
     def drain(self) -> int:
         """Learn everything that is in the log; returns the number of events."""
         total = 0
@@ -388,7 +392,9 @@ def _learn_on(learner: Learner, lease: Lease, stop: threading.Event) -> None:
             try:
                 if not lease.keep():
                     raise Superseded("another learner holds the lease of this partition")
-                learner.step()
+                if not learner.step():
+                    # a rebuild may have swapped the rows: be started anew before the next event comes
+                    learner.check_epoch()
             except StoreUnavailable as error:
                 logger().warning("store_unavailable", detail=error.detail)
                 stop.wait(PAUSE_S)

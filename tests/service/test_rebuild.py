@@ -3,7 +3,7 @@ import threading
 import pytest
 
 from service.errors import Misconfigured, Superseded
-from service.learning.learner import Learner
+from service.learning.learner import Learner, run
 from service.learning.rebuild import rebuild
 from service.settings import KINDS, Settings
 from service.store.codec import DELETE_ITEM, DELETE_USER
@@ -11,6 +11,7 @@ from service.store.connection import connect
 from service.store.namespace import open_namespace
 from service.store.state import read_state
 from tests.feed import Event, Feed, some_ratings
+from tests.server import wait_until
 
 VIEW = KINDS["view"].code
 
@@ -139,6 +140,29 @@ def test_a_changed_set_of_experts_replaces_the_old_one(learner_of, feed, redis_u
     with pytest.raises(Misconfigured, match="hedgerow rebuild"):
         learner_of()
     assert learner_of(**changed).drain() == 100
+
+
+def test_a_learner_that_has_nothing_to_do_notices_the_swap(feed, redis_url, namespace):
+    settings = Settings(namespace=namespace)
+    ended: list[BaseException] = []
+
+    def keep_learning() -> None:
+        try:
+            run(settings, redis_url, 0, stop)
+        except Superseded as error:
+            ended.append(error)
+
+    stop = threading.Event()
+    feed.append(some_ratings(100))
+    thread = threading.Thread(target=keep_learning)
+    thread.start()
+    try:
+        wait_until(feed.is_learned)
+        rebuild(settings, redis_url)
+        wait_until(lambda: bool(ended))
+    finally:
+        stop.set()
+        thread.join()
 
 
 def test_ratings_that_arrive_during_a_rebuild_are_learned_once(
