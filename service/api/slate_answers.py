@@ -59,7 +59,7 @@ class Slate(Struct):
     seen_through: str
     next_cursor: str | None
     reason: str | None
-    """Why `strategy` is not what was asked for, or not personal; null where it is."""
+    """Why the answer is not what was asked for, or not personal; null where it is."""
     removed: int
     """How many items `filter` left out."""
     models: dict[str, str]

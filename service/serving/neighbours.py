@@ -1,11 +1,12 @@
 """Users like a user: those whose vectors point the same way, among a sample of all users that this process keeps.
 
-Snapshots hold no users, so the sample is folded in here: when it is first asked for, when another model serves, and
-again after some minutes. Until the new one is ready the old one answers.
+Snapshots hold no users, so the sample is folded in here: when a model is first asked, and again after some minutes.
+Until the new one is ready the old one answers.
 """
 
 import asyncio
 import time
+from collections import OrderedDict
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,25 +18,27 @@ from service.serving.users import Users
 MOST_USERS = 20_000
 FRESH_S = 300.0
 """How old the vectors of the sample may be."""
+KEPT = 4
+"""Models whose samples stay: those that are asked in turn."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
     """n users and their vectors of length 1, (n, g)."""
 
-    version: str
     made_at: float
     users: list[str]
     vectors: F32
 
 
 class Neighbours:
-    """Keeps one sample."""
+    """Keeps a sample for each model that was asked lately."""
 
     def __init__(self, users: Users) -> None:
         self._users = users
-        self._sample: Sample | None = None
-        self._making: asyncio.Task[None] | None = None
+        self._samples: OrderedDict[str, Sample] = OrderedDict()
+        self._making: dict[str, asyncio.Task[None]] = {}
+        """Both by version of the model."""
 
     async def nearest(
         self, model: FoldIn, user: str, asker: Asker, k: int
@@ -50,26 +53,32 @@ class Neighbours:
 
     async def close(self) -> None:
         """Stop making a sample."""
-        if self._making is not None:
-            self._making.cancel()
-            await asyncio.wait([self._making])
+        if making := [*self._making.values()]:
+            for task in making:
+                task.cancel()
+            await asyncio.wait(making)
 
     async def _current(self, model: FoldIn) -> Sample:
-        sample = self._sample
-        while sample is None or sample.version != model.version:
-            # what is being made may be of yet another version
+        while (sample := self._samples.get(model.version)) is None:
             await asyncio.shield(self._begin(model))
-            sample = self._sample
+        self._samples.move_to_end(model.version)
         if time.monotonic() - sample.made_at > FRESH_S:
             self._begin(model)
         return sample
 
     def _begin(self, model: FoldIn) -> "asyncio.Task[None]":
         """Return the task that makes a sample, a new one if there is none."""
-        if self._making is None or self._making.done():
-            self._making = asyncio.create_task(self._make(model))
-            self._making.add_done_callback(_heard)
-        return self._making
+        task = self._making.get(model.version)
+        if task is None:
+            task = self._making[model.version] = asyncio.create_task(self._make(model))
+            task.add_done_callback(lambda ended: self._heard(model.version, ended))
+        return task
+
+    def _heard(self, version: str, task: "asyncio.Task[None]") -> None:
+        """Take note of a failure that nobody waits for: the next request tries again."""
+        del self._making[version]
+        if not task.cancelled():
+            task.exception()
 
     async def _make(self, model: FoldIn) -> None:
         users: list[str] = []
@@ -80,13 +89,9 @@ class Neighbours:
                 users.append(user)
                 vectors.append(model.vector(asker))
         rows = np.array(vectors, np.float32).reshape(len(users), model.item_factors.shape[1])
-        self._sample = Sample(model.version, time.monotonic(), users, _unit(rows))
-
-
-def _heard(task: "asyncio.Task[None]") -> None:
-    """Take note of a failure that nobody waits for: the next request tries again."""
-    if not task.cancelled():
-        task.exception()
+        self._samples[model.version] = Sample(time.monotonic(), users, _unit(rows))
+        while len(self._samples) > KEPT:
+            self._samples.popitem(last=False)
 
 
 def _unit(rows: F32) -> F32:

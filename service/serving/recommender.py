@@ -33,6 +33,8 @@ from service.store.user_histories import HistoryAnswer
 INLINE = 1 << 22
 """Multiplications that are done in the event loop, a millisecond or two; what takes more gets a thread."""
 
+LONG = 1_000
+"""Items of a request between whose steps others go on."""
 
 NOBODY = Known(slates.NOBODY.preferences, 0, 0)
 """Somebody of whom nothing is known."""
@@ -122,6 +124,7 @@ class Recommender:
         if after is not None:
             wanted = replace(wanted, model=after.strategy)
         now = await self._known(asked)
+        seen_through = self._seen_through(asked, now)
         known = now if after is None else await self._as_of(asked, now, after.cut)
         # what was seen by now is left out below; of an earlier moment nothing is kept
         lasting = known is now and asked.user is not None and asked.exclude_seen
@@ -133,9 +136,9 @@ class Recommender:
         made = await self._made(
             asked, now, lineup, lambda pool: slate(lineup, asker, pool, wanted, categories)
         )
-        if asked.user is not None and (asker.made or asker.made_heads):
+        if asked.user is not None and self._users.keeps and (asker.made or asker.made_heads):
             self._users.remember(asked.user, known, asker.made, asker.made_heads)
-        return await self._answer(asked, made, now, known.newest)
+        return await self._answer(asked, made, seen_through, known.newest)
 
     async def similar(self, item: str, asked: Asked) -> Answer:
         """Answer with the items like one; NotFound if nobody has ever named it."""
@@ -148,7 +151,7 @@ class Recommender:
         made = await self._made(
             asked, NOBODY, lineup, lambda pool: similar(lineup, number, pool, asked.wanted)
         )
-        return await self._answer(asked, made, NOBODY, 0)
+        return await self._answer(asked, made, self._seen_through(asked, NOBODY), 0)
 
     async def similar_users(
         self, user: str, k: int, model: Strategy | None
@@ -181,6 +184,8 @@ class Recommender:
         n_items = lineup.n_items
         while True:
             pool, time_ms, removed = await self._pool(asked, known, n_items)
+            if asked.candidates is not None:
+                await _others_go_on(len(asked.candidates))
             made = await asyncio.to_thread(make, pool) if beside else make(pool)
             if made.more or asked.candidates is not None:
                 return _Made(made, time_ms, removed)
@@ -189,12 +194,13 @@ class Recommender:
             if n_items == before:
                 return _Made(made, time_ms, removed)
 
-    async def _answer(self, asked: Asked, made: "_Made", now: Known, newest: int) -> Answer:
+    async def _answer(self, asked: Asked, made: "_Made", seen_through: str, newest: int) -> Answer:
         slate = made.slate
+        await _others_go_on(len(slate.picks))
         return Answer(
             slate,
             await self._numbers.ids([pick.item for pick in slate.picks]),
-            self._seen_through(asked, now),
+            seen_through,
             made.time_ms,
             made.removed,
             _place(slate, newest, asked.after) if slate.more else None,
@@ -264,14 +270,19 @@ class Recommender:
         return np.unique(np.array([n for n in numbers if n is not None], np.int32))
 
     def _seen_through(self, asked: Asked, known: Known) -> str:
-        partitions = self._partitions
-        concerned = (
-            range(partitions) if asked.user is None else [partition_of(asked.user, partitions)]
-        )
-        # what is kept was not changed by anything that the feed has told
-        return sequence_token(
-            {p: max(known.watermark, self._changes.watermark(p)) for p in concerned}
-        )
+        """Ask before anything else is awaited: what is kept was not changed by anything that the feed has told."""
+        if asked.user is None:
+            return sequence_token({p: self._changes.watermark(p) for p in range(self._partitions)})
+        partition, through = partition_of(asked.user, self._partitions), known.watermark
+        if self._users.holds(asked.user, known):
+            through = max(through, self._changes.watermark(partition))
+        return sequence_token({partition: through})
+
+
+async def _others_go_on(n: int) -> None:
+    """Let other requests go on after work on so many items."""
+    if n > LONG:
+        await asyncio.sleep(0)
 
 
 class _Made(NamedTuple):

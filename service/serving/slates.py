@@ -32,7 +32,8 @@ from service.serving.rankers import (
 
 DEEP = 5
 """Times as many items are ranked as are asked for where the answer is then chosen for variety."""
-SHALLOWEST = 200
+SHALLOWEST, DEEPEST = 200, 2_000
+"""Items that are ranked at least; at most, where categories that have their share leave places open."""
 USUAL_WIDTH = 64
 """Factors of a model, where a guess will do."""
 REASONS = 3
@@ -145,7 +146,7 @@ class Slate(Struct, frozen=True):
     """Items before the first one of it (``Wanted.offset``)."""
     origin: Origin
     reason: str | None
-    """Why it is not the strategy that was asked for, or not personal."""
+    """Why it is not what was asked for, or not personal."""
     more: bool
     """Whether items may be left."""
     because: Sequence[Sequence[tuple[int, float]]] | None = None
@@ -157,16 +158,18 @@ def slate(
 ) -> Slate:
     """Return the best items of the pool for this asker."""
     rankers, reason = _rankers(lineup, asker, wanted.model)
+    if wanted.blend:
+        reason = reason or _unblended(rankers, lineup, asker)
     n = wanted.n_ranked
-    picks = _ranked(rankers, lineup, asker, pool, wanted.blend, n)
-    if len(picks) < n and not isinstance(rankers[0], Order):
-        # what the models do not know yet comes after what they know
-        known = np.unique(np.array([pick.item for pick in picks], np.int32))
-        rest = lineup.popular.best(asker, pool.without(known), n - len(picks))
-        picks += _picks(*rest, "popular")
+    ranked = picks = _listed(rankers, lineup, asker, pool, wanted.blend, n)
     if wanted.varied:
-        picks = _varied(picks, _vectors_of(rankers), wanted, categories)
-    made = _slate(lineup.origin(rankers), picks, wanted, reason)
+        picks = _varied(ranked, _vectors_of(rankers), wanted, categories)
+        while len(picks) < wanted.n and len(ranked) == n < DEEPEST:
+            n = min(DEEP * n, DEEPEST)
+            ranked = _listed(rankers, lineup, asker, pool, wanted.blend, n)
+            picks = _varied(ranked, _vectors_of(rankers), wanted, categories)
+    more = len(picks) >= wanted.n or len(picks) < len(ranked)
+    made = _slate(lineup.origin(rankers), picks, wanted, reason, more=more)
     if wanted.explain:
         return replace(made, because=_because(rankers, asker, made.picks))
     return made
@@ -177,11 +180,12 @@ def similar(lineup: Lineup, item: int, pool: Pool, wanted: Wanted) -> Slate:
     asked = lineup.models.values() if wanted.model is None else [lineup.models.get(wanted.model)]
     for ranker in asked:
         if isinstance(ranker, Trained) and ranker.has(item):
-            found = ranker.similar(item, pool, wanted.n)
-            return _slate(lineup.origin([ranker]), _picks(*found, ranker.strategy), wanted, None)
+            picks = _picks(*ranker.similar(item, pool, wanted.n), ranker.strategy)
+            return _slate(lineup.origin([ranker]), picks, wanted, None, more=len(picks) == wanted.n)
     reason = "no active model knows this item: train one (POST /v1/retrain) once it has feedback"
-    found = lineup.popular.best(NOBODY, pool, wanted.n)
-    return _slate(lineup.origin([lineup.popular]), _picks(*found, "popular"), wanted, reason)
+    picks = _picks(*lineup.popular.best(NOBODY, pool, wanted.n), "popular")
+    origin = lineup.origin([lineup.popular])
+    return _slate(origin, picks, wanted, reason, more=len(picks) == wanted.n)
 
 
 # --- who ranks ----------------------------------------------------------------------------------------
@@ -221,14 +225,36 @@ def _reason(lineup: Lineup, model: Strategy | None, n_own: int) -> str | None:
     return "a single ranker knows this user: there is nothing to mix" if alone else None
 
 
+def _unblended(rankers: Sequence[Ranker], lineup: Lineup, asker: Asker) -> str | None:
+    """Return why the online model has no share in the scores."""
+    if len(rankers) > 1 or not isinstance(rankers[0], Trained):
+        return "`blend` was left out: only a trained model can be blended, name one with `model`"
+    online = lineup.models.get("online")
+    if online is None or not online.knows(asker):
+        return "`blend` was left out: the online model does not know this user yet"
+    return None
+
+
+def _listed(
+    rankers: Sequence[Ranker], lineup: Lineup, asker: Asker, pool: Pool, blend: float, n: int
+) -> list[Pick]:
+    picks = _ranked(rankers, lineup, asker, pool, blend, n)
+    if len(picks) < n and not isinstance(rankers[0], Order):
+        # what the models do not know yet comes after what they know
+        known = np.unique(np.array([pick.item for pick in picks], np.int32))
+        rest = lineup.popular.best(asker, pool.without(known), n - len(picks))
+        picks += _picks(*rest, "popular")
+    return picks
+
+
 def _ranked(
     rankers: Sequence[Ranker], lineup: Lineup, asker: Asker, pool: Pool, blend: float, n: int
 ) -> list[Pick]:
     if len(rankers) > 1:
         return _mixed(rankers, lineup.weights, asker, pool, n)
     [ranker] = rankers
-    online = lineup.models.get("online")
-    if blend and online is not None and isinstance(ranker, Trained) and online.knows(asker):
+    if blend and _unblended(rankers, lineup, asker) is None:
+        online = lineup.models["online"]
         scores = blended(ranker.scores(asker), online.scores(asker), blend)
         return _picks(*chosen(scores, pool, n), ranker.strategy)
     return _picks(*ranker.best(asker, pool, n), ranker.strategy)
@@ -264,13 +290,15 @@ def _mixed(
 # --- what becomes of the ranked items -----------------------------------------------------------------
 
 
-def _slate(origin: Origin, picks: Sequence[Pick], wanted: Wanted, reason: str | None) -> Slate:
+def _slate(
+    origin: Origin, picks: Sequence[Pick], wanted: Wanted, reason: str | None, *, more: bool
+) -> Slate:
     return Slate(
         picks[wanted.offset : wanted.n],
         [pick.item for pick in picks[: wanted.offset]],
         origin,
         reason,
-        len(picks) >= wanted.n,
+        more,
     )
 
 

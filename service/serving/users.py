@@ -144,6 +144,10 @@ class Users:
         """Whether anything of users is kept."""
         return self._most_bytes > 0
 
+    def holds(self, user: str, known: Known) -> bool:
+        """Whether nothing was heard since that changes what is known of a user."""
+        return self._entries.get(user) is known
+
     def remember(
         self,
         user: str,
@@ -157,7 +161,7 @@ class Users:
             known.vectors.clear()
         known.vectors.update(vectors)
         known.heads.update(heads)
-        if self._entries.get(user) is known:
+        if self.holds(user, known):
             self._bytes += known.nbytes - before
             self._shrink()
 

@@ -469,3 +469,9 @@ def test_similar_users_are_those_of_like_vectors(shop: Api, redis_url: str) -> N
     assert cold["users"] == []
     second = activate(shop, redis_url, seed=1)
     assert get(shop, path)["model_version"] == second
+    # who asks two models in turn has both samples
+    samples = dict(shop.runtime.recommender._neighbours._samples)
+    assert samples.keys() == {version, second}
+    activate(shop, redis_url)
+    assert get(shop, path, k=3) == found
+    assert dict(shop.runtime.recommender._neighbours._samples) == samples

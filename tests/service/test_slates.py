@@ -198,6 +198,28 @@ def test_at_most_so_many_of_a_category() -> None:
     assert items == sorted(items, key=best.index)
 
 
+def test_a_list_goes_on_where_categories_have_their_share() -> None:
+    models, me = lineup(fold_in(700)), asker([1])
+    best = picked(models, me, everything(700), Wanted(700))
+    rare = set(best[-2:])
+
+    def categories(numbers: object) -> list[list[str]]:
+        return [["rare" if number in rare else "usual"] for number in numbers]  # type: ignore[attr-defined]
+
+    made = slate(models, me, everything(700), Wanted(4, most=2), categories)
+    assert [pick.item for pick in made.picks] == [*best[:2], *best[-2:]]
+    fewer = slate(models, me, everything(700), Wanted(5, most=2), categories)
+    assert (len(fewer.picks), fewer.more) == (4, True)
+
+
+def test_a_blend_that_cannot_be_is_said() -> None:
+    a, b, me = fold_in(30), fold_in(30, 1, "ocmf"), asker([1])
+    for models in (lineup(a), lineup(a, b), lineup()):
+        made = slate(models, me, everything(30), Wanted(3, blend=0.5), no_categories)
+        assert made.reason is not None
+        assert ("`blend` was left out" in made.reason) == bool(models.models)
+
+
 def test_diversity_begins_with_the_best_and_lowers_likeness() -> None:
     model, me = fold_in(300), asker([1, 2, 3])
     unit = model.item_factors / np.linalg.norm(model.item_factors, axis=1, keepdims=True)
