@@ -63,6 +63,13 @@ def reciprocal_rank(found: Hits, k: int) -> F64:
     return np.where(hit.any(1), 1.0 / (first + 1.0), 0.0)
 
 
+def reciprocal_ranks(found: Hits, k: int) -> F64:
+    """Return the mean over each user's held-out items of 1 / place, 0 for those not among the first k."""
+    hit = found.hit[:, :k]
+    mean: F64 = hit @ (1.0 / np.arange(1, hit.shape[1] + 1)) / found.wanted
+    return mean
+
+
 def means(found: Hits, ks: tuple[int, ...]) -> dict[str, float]:
     """Return the means over users of recall and ndcg at each k, mrr@10 and precision@5."""
     named: dict[str, F64] = {}

@@ -36,6 +36,8 @@ REMEMBERED, KEPT_CHANGES = 32, 1_000
 MOST_TEXT = 500
 """Characters of who and of why."""
 ANY = "*"
+LEAD = "lead"
+"""Among the metrics of a model that the gate could judge: how far its users' reciprocal ranks are above popularity's."""
 
 _PAUSE = threading.Event()
 """Never set."""

@@ -33,6 +33,11 @@ class Verdict:
         """Return each judge's score, (judges,)."""
         return ranking_metrics.ndcg(self.found, GATE_DEPTH)
 
+    def lead(self, other: "Verdict") -> float:
+        """Return how much higher these lists hold what users took: the mean difference of the reciprocal ranks."""
+        ours, others = (ranking_metrics.reciprocal_ranks(one.found, DEPTH) for one in (self, other))
+        return float((ours - others).mean())
+
     @property
     def metrics(self) -> dict[str, float]:
         """Return the means over all judges, none where nobody judges."""

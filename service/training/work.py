@@ -27,7 +27,7 @@ from service.store.connection import Client
 from service.store.history_reader import HistoryReader
 from service.store.job_records import PROMOTING, JobGone, JobRecord, JobRecords, now_ms
 from service.store.namespace import Namespace, open_namespace
-from service.store.registry import ModelRecord, Registry
+from service.store.registry import LEAD, ModelRecord, Registry
 from service.telemetry import logger
 from service.training import dataset as datasets
 from service.training.cuts import Reading
@@ -200,11 +200,13 @@ class Training:
             scores = None if rival is None else rival.verdict.scores
             rng = np.random.default_rng(self._namespace.seed)
             decision = decide(candidate.verdict.scores, scores, rng)
+        popular = judged_popular(data)
         metrics = {
             **candidate.verdict.metrics,
+            **_lead(candidate.verdict, popular),
             "judges": int(data.judges.user_ix.size),
             "held_out": data.cut.says,
-            "popular": judged_popular(data).metrics,
+            "popular": popular.metrics,
             "rival": {} if rival is None else rival.verdict.metrics,
         }
         return candidate, metrics, self._decision(decision, version)
@@ -325,6 +327,12 @@ class Training:
             "seconds": self._reporter.seconds,
             "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
         }
+
+
+def _lead(candidate: Verdict, popular: Verdict) -> dict[str, float]:
+    """Return by how much a model is ahead of popularity, nothing where too few users can tell; a mixture begins with it."""
+    enough = candidate.scores.size >= FEWEST_USERS
+    return {LEAD: candidate.lead(popular)} if enough else {}
 
 
 def _encoded(described: Described | None) -> dict[str, Any]:

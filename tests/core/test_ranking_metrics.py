@@ -17,6 +17,7 @@ def test_a_worked_example():
     assert metrics.recall(found, 3).tolist() == [0.5, 0.0]
     assert metrics.precision(found, 2).tolist() == [0.5, 0.0]
     assert metrics.reciprocal_rank(found, 3).tolist() == [1.0, 0.0]
+    assert metrics.reciprocal_ranks(found, 3).tolist() == [0.5, 0.0]
     assert metrics.ndcg(found, 3) == pytest.approx([1.0 / (1.0 + 1.0 / np.log2(3.0)), 0.0])
 
 
@@ -36,6 +37,8 @@ def test_they_are_what_the_definitions_say(seed, k):
         real = sum(g / np.log2(place + 2) for place, g in enumerate(gain))
         assert metrics.recall(found, k)[u] == pytest.approx(sum(gain) / wanted)
         assert metrics.precision(found, k)[u] == pytest.approx(sum(gain) / k)
+        ranks = [1 / (place + 1) for place, g in enumerate(gain) if g]
+        assert metrics.reciprocal_ranks(found, k)[u] == pytest.approx(sum(ranks) / wanted)
         assert metrics.ndcg(found, k)[u] == pytest.approx(real / ideal)
 
 

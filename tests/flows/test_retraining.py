@@ -93,6 +93,7 @@ def test_a_training_ends_in_a_model_that_serves(room, redis_url, namespace):
         assert record.cuts["trained_through"] == {"0": 300 * 25}
         assert record.cuts["held_out_after_ms"] < record.cuts["trained_until_ms"]
         assert record.metrics["ndcg@10"] == job.metrics["ndcg@10"]
+        assert record.metrics["lead"] == job.metrics["lead"] > 0
         [change] = here.registry.changes(10)
         assert (change.who, change.version) == ("a test", job.version)
 
@@ -207,6 +208,7 @@ def test_with_few_users_a_model_serves_only_where_nothing_does(room, redis_url, 
             40,
             "the latest of each user",
         )
+        assert "lead" not in first.metrics
         assert second.decision["outcome"] == "not_judged"
         assert "only 40 users could judge, 200 are needed" in second.decision["reason"]
         # whoever decides instead of the gate has figures to go by
