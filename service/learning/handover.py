@@ -29,6 +29,8 @@ class Sighting:
 
     user: str
     item: int
+    time_ms: int
+    """When it happened."""
     sequence: int
     follows: int
     """Watermark of the commit before: the history up to here was there to rank with."""
@@ -87,6 +89,7 @@ class Handover:
             sighting = Sighting(
                 user=batch.users[place],
                 item=int(backlog.item[backlog.at + position]),
+                time_ms=int(backlog.time_ms[backlog.at + position]),
                 sequence=int(backlog.sequence[backlog.at + position]),
                 follows=follows,
                 user_row=self._users.table.rows[batch.slots[place]].copy(),

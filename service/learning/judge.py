@@ -1,9 +1,11 @@
 """Ranks for one positive all items that its user had not seen, with each ranker, and says where the item stood.
 
 Every ranker gets what an api process could have known just before: the stored history, the online rows and the
-counters up to the commit before the event. A model that was trained on the event judges nothing.
+counters up to the commit before the event. A model that was trained on the event judges nothing, and an event that
+comes long after its time is no test: its user's future may be known.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +15,7 @@ import numpy as np
 from core import counters
 from core.batch.preferences import Preferences, preferences
 from core.kernels import scan
+from core.kernels.count import TIME
 from core.kernels.scan import Mask
 from core.mixture import DEPTH, List, combine
 from core.online.model import OnlineModel
@@ -25,6 +28,9 @@ from service.learning.views import View
 from service.settings import Settings
 from service.store.codec import read_history, sequences
 from service.store.histories import live
+
+LATE_MS = 86_400_000
+"""How far an event may lie before the newest that is known."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,7 @@ class Judge:
         self._table, (self._low, self._high) = kind_table(settings), settings.bounds
         self._half_life_ms = settings.trending_half_life_h * 3_600_000
         self._view: View | None = None
+        self._newest_ms = 0.0
         self._popular: List
         self._trending: List
         self._rated: Mask
@@ -64,15 +71,17 @@ class Judge:
     def judge(
         self, sighting: Sighting, stored: Stored, models: Mapping[str, Model]
     ) -> Verdict | None:
-        """Return the ranks; None for a user without preferences, a seen item, a model that knows the event."""
+        """Return the ranks; None for a late event, a user without preferences, a seen item, a model that knows it."""
         if not sighting.view.watermark <= sighting.follows < sighting.sequence:
             raise ValueError("a sighting holds what came after its event")
         if any(model.trained_through >= sighting.sequence for model in models.values()):
             return None
+        self._take(sighting.view)
+        if sighting.time_ms < self._newest_ms - LATE_MS:
+            return None
         known = self._before(sighting, stored)
         if known.item_ix.size == 0 or sighting.item in known.seen:
             return None
-        self._take(sighting.view)
         lists = {
             name: own
             for name, model in models.items()
@@ -107,6 +116,9 @@ class Judge:
             self._popular = counters.popular(view.counts)
             self._trending = counters.trending(view.counts, self._half_life_ms)
             self._rated = view.items[:, COUNT] > 0.0
+            times = view.counts[:, TIME]
+            # one dated in the future would stop the judging until then
+            self._newest_ms = times.max(initial=0.0, where=times <= time.time() * 1_000.0)
 
     def _online(self, sighting: Sighting, seen: I32) -> List:
         scores = self._model.scores(sighting.user_row, sighting.view.items).astype(np.float32)

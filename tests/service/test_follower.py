@@ -1,3 +1,5 @@
+import time
+
 import numpy as np
 import pytest
 
@@ -182,6 +184,20 @@ def test_a_model_that_was_trained_on_the_event_judges_nothing(learner, feed, cli
     sighting = next(sighting for sighting in sightings if sighting.sequence == 2)
     trained = FoldedIn("v", None, trained_through=2)
     assert judge.judge(sighting, stored(client, feed, "ann"), {"fbgd": trained}) is None
+
+
+def test_an_event_long_before_the_newest_is_no_test(learner, feed, client, settings):
+    day = 86_400_000
+    now_ms = int(time.time() * 1000)
+    late = [
+        Event("ann", "i1", 5, time_ms=now_ms - 9 * day),
+        # does not count: nobody knows what comes in a year
+        Event("bob", "i1", 5, time_ms=now_ms + 365 * day),
+        Event("ann", "i2", 5, time_ms=now_ms - 3 * day),
+        Event("ann", "i3", 5, time_ms=now_ms - 5 * day),
+        Event("ann", "i4", 5, time_ms=now_ms - 3 * day - day // 2),
+    ]
+    assert judged(learner, feed, client, settings, late).keys() == {3, 5}
 
 
 def test_what_arrives_too_fast_is_passed_over_and_counted(client, namespace, feed, tmp_path):
