@@ -17,6 +17,8 @@ SMOOTH = 20.0
 """Added to every rank when lists are combined: agreement counts more than a single first place."""
 RATE, SHARE = 0.3, 0.001
 """Of Hedge; see docs/mixture.md for how they were chosen."""
+REMEMBERED = round(1.0 / SHARE)
+"""Judgements after which Hedge has forgotten how it began."""
 
 List = tuple[I32, F32]
 """Item numbers, best first, and their scores."""
@@ -74,3 +76,15 @@ def hedge(weights: Mapping[str, float], gains: Mapping[str, float]) -> dict[str,
     new[awake] *= old[awake].sum() / new[awake].sum()
     new = (1.0 - SHARE) * new / new.sum() + SHARE / len(names)
     return dict(zip(names, new.tolist(), strict=True))
+
+
+def foreseen(gains: Mapping[str, float]) -> dict[str, float]:
+    """Return the weights that rankers with these mean gains would have after REMEMBERED events, none of them asleep.
+
+    >>> {name: round(w, 2) for name, w in foreseen({"fbgd": 0.01, "popular": 0.0}).items()}
+    {'fbgd': 0.85, 'popular': 0.15}
+    """
+    weights = dict.fromkeys(gains, 1.0 / max(len(gains), 1))
+    for _ in range(REMEMBERED if len(gains) > 1 else 0):
+        weights = hedge(weights, gains)
+    return weights

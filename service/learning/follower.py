@@ -12,85 +12,30 @@ from typing import Any, cast
 
 import msgspec
 
-from core.mixture import hedge, ndcg10, reciprocal_rank
 from service.active import ActiveModel, ActiveModels
 from service.errors import StoreUnavailable
-from service.learning.handover import Handover, Sighting
-from service.learning.judge import Judge, Stored, Verdict, mixed_rank
+from service.learning.handover import Handover
+from service.learning.judge import Judge, Stored
 from service.learning.models import STRATEGIES, Model, model_of
+from service.learning.standings import Standings, Trained
 from service.online import online_model
 from service.settings import Settings
 from service.store.connection import Client, connect, store_errors
 from service.store.keys import NamespaceKeys, PartitionKeys
-from service.store.mixture import MixtureRecord, RankerRecord, read_mixture, write_mixture
+from service.store.mixture import read_mixture, write_mixture
 from service.store.namespace import Namespace
 from service.store.online_snapshot import OnlineSnapshots
-from service.store.registry import Registry
+from service.store.registry import LEAD, Registry
 from service.store.snapshot_files import SnapshotFiles
 from service.store.state import read_deleted_items
 from service.telemetry import logger
 
 ORDERS = ("popular", "trending")
-EARNED = {"ordinal": 0.01}
-"""Parts of the heaviest weight. Who foresees stars says little about what is taken next: too light to be heard at first."""
 SHARE, BUSY_SHARE = 0.1, 0.01
 """Part of the time that judging may take, and while events wait for the learner: both need the interpreter."""
 PERIOD_S = 2.0
 """Between two writes of the weights, and two looks at the registry."""
 WAIT_S = 0.5
-KEEP = 1.0 - 1e-4
-"""Of the means of the metrics: about the last 10 000 judgements."""
-
-
-class Standings:
-    """Weights and metrics of the rankers: what is stored, one judgement after the other."""
-
-    def __init__(self, record: MixtureRecord | None) -> None:
-        self.record = record or MixtureRecord(0, 0, 0, {})
-
-    @property
-    def weights(self) -> dict[str, float]:
-        """Return the weight of each ranker."""
-        return {name: ranker.weight for name, ranker in self.record.rankers.items()}
-
-    def follow(self, versions: Mapping[str, str]) -> None:
-        """Have exactly these rankers: a new version keeps the weight of the one it replaces.
-
-        A new name begins as heavy as the heaviest, or with next to nothing (``EARNED``): it is soon known better.
-        """
-        old = self.record.rankers
-        if {name: ranker.version for name, ranker in old.items()} == versions:
-            return
-        heaviest = max((ranker.weight for ranker in old.values()), default=1.0)
-        weight = {n: old[n].weight if n in old else heaviest * EARNED.get(n, 1.0) for n in versions}
-        total = sum(weight.values())
-        fresh = {n: RankerRecord(weight[n] / total, v, 0, 0.0, 0.0) for n, v in versions.items()}
-        kept = {n: old[n] for n, v in versions.items() if n in old and old[n].version == v}
-        self._replace(
-            rankers={n: _weighted(kept.get(n, fresh[n]), weight[n] / total) for n in versions}
-        )
-
-    def judge(self, verdict: Verdict, sighting: Sighting, passed_over: int) -> None:
-        """Learn from one positive."""
-        weights = self.weights
-        mixed = mixed_rank(verdict, weights, sighting.item)
-        gains = {name: reciprocal_rank(rank) for name, rank in verdict.ranks.items()}
-        learned = hedge(weights, gains)
-        rankers = self.record.rankers
-        self._replace(
-            watermark=sighting.sequence,
-            judged=self.record.judged + 1,
-            passed_over=passed_over,
-            rankers={
-                name: _judged(_weighted(rankers[name], learned[name]), verdict.ranks.get(name))
-                for name in rankers
-            },
-            mixture=_judged(self.record.mixture or RankerRecord(1.0, "", 0, 0.0, 0.0), mixed),
-        )
-
-    def _replace(self, **changed: Any) -> None:
-        fields = {name: getattr(self.record, name) for name in self.record.__struct_fields__}
-        self.record = MixtureRecord(**{**fields, **changed})
 
 
 class Follower:
@@ -203,9 +148,12 @@ class Follower:
         self._models = {
             name: self._model_of(name, found[name]) for name in STRATEGIES if name in found
         }
-        versions = {name: model.version for name, model in self._models.items()}
+        trained = {
+            name: Trained(model.record.version, model.record.metrics.get(LEAD))
+            for name, model in found.items()
+        }
         online = f"online-{self._fingerprint}"
-        self.standings.follow(versions | {"online": online} | {name: name for name in ORDERS})
+        self.standings.follow(trained, {"online": online} | {name: name for name in ORDERS})
 
     def _model_of(self, strategy: str, active: ActiveModel) -> Model:
         known = self._models.get(strategy)
@@ -229,22 +177,3 @@ def following(
         yield
     finally:
         follower.close()
-
-
-def _weighted(record: RankerRecord, weight: float) -> RankerRecord:
-    return RankerRecord(weight, record.version, record.judged, record.mrr, record.ndcg10)
-
-
-def _judged(record: RankerRecord, rank: int | None) -> RankerRecord:
-    """Count one judgement: plain means at first, decaying ones later; None: it had no list."""
-    if rank is None:
-        return record
-    judged = record.judged + 1
-    step = max(1.0 / judged, 1.0 - KEEP)
-    return RankerRecord(
-        record.weight,
-        record.version,
-        judged,
-        record.mrr + step * (reciprocal_rank(rank) - record.mrr),
-        record.ndcg10 + step * (ndcg10(rank) - record.ndcg10),
-    )

@@ -7,7 +7,7 @@ from service.store.mixture import MixtureReader, weights
 
 
 class Mixing(Polled):
-    """Follows the weights; empty until something was judged: then all weigh the same."""
+    """Follows the weights; empty until a follower has written some."""
 
     def __init__(self, reader: MixtureReader) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
 """The weights of the rankers, as the followers of all partitions have learned them. Derived; losing it costs nothing
-but a while of equal weights.
+but a while of the weights that the gate expects.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ def write_mixture(client: redis.Redis, keys: PartitionKeys, record: MixtureRecor
 
 
 def read_mixture(client: redis.Redis, keys: PartitionKeys) -> MixtureRecord | None:
-    """Return what is stored, None before the first judgement."""
+    """Return what is stored, None before there is anything."""
     with store_errors():
         answer = cast("bytes | None", client.get(keys.mixture))
     return None if answer is None else msgspec.json.decode(answer, type=MixtureRecord)
@@ -87,9 +87,8 @@ def joined(
 
 
 def weights(records: Sequence[MixtureRecord | None]) -> Mapping[str, float]:
-    """Return the weight of each ranker, empty before the first judgement; they sum to 1."""
-    judges = [record for record in records if record is not None and record.judged]
-    return _weights(judges)
+    """Return the weight of each ranker, empty before there is any; they sum to 1."""
+    return _weights([record for record in records if record is not None])
 
 
 def _weights(records: Sequence[MixtureRecord]) -> dict[str, float]:

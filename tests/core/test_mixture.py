@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.mixture import DEPTH, combine, hedge, reciprocal_rank
+from core.mixture import DEPTH, REMEMBERED, combine, foreseen, hedge, reciprocal_rank
 
 permutations = st.lists(st.integers(0, 300), min_size=1, max_size=150, unique=True)
 
@@ -65,3 +65,22 @@ def test_who_had_no_list_keeps_its_weight_beside_the_others():
     assert after["asleep"] == pytest.approx(0.999 * 0.2 + 0.001 / 3)
     assert after["a"] / after["b"] > 0.5 / 0.3
     assert sum(after.values()) == pytest.approx(1.0)
+
+
+def test_what_is_foreseen_is_what_hedge_comes_to():
+    gains = {"fbgd": 0.04, "popular": 0.03, "online": 0.02}
+    rng = np.random.default_rng(0)
+    ends = []
+    for _ in range(20):
+        weights = dict.fromkeys(gains, 1 / 3)
+        for _ in range(REMEMBERED):
+            hits = rng.random(3) < 10 * np.array([*gains.values()])
+            weights = hedge(weights, dict(zip(gains, 0.1 * hits, strict=True)))
+        ends.append(weights["fbgd"])
+    assert foreseen(gains)["fbgd"] == pytest.approx(np.mean(ends), abs=0.05)
+
+
+def test_only_differences_count_for_what_is_foreseen():
+    assert foreseen({"a": 0.3, "b": 0.2}) == pytest.approx(foreseen({"a": 0.1, "b": 0.0}))
+    assert foreseen({"a": 0.3}) == {"a": 1.0}
+    assert foreseen({}) == {}

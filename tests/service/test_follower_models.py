@@ -8,14 +8,17 @@ import pytest
 from core.batch.ocmf_users import StructuredUsers
 from core.batch.preferences import Preferences
 from core.features import Column, FeatureEncoder
+from core.mixture import foreseen
 from core.ordinal.snapshot import of_stars
 from core.ordinal.stars import StarsConfig, fit_stars
 from service.learning import views
-from service.learning.follower import EARNED, Follower, Standings
+from service.learning.follower import Follower
 from service.learning.handover import Sighting
 from service.learning.judge import Verdict
 from service.learning.learner import Learner
 from service.learning.models import FoldedIn, Starred
+from service.learning.standings import Standings, Trained
+from service.serving.slates import LEAST_WEIGHT
 from service.settings import Settings
 from service.store.codec import DELETE_ITEM
 from service.store.connection import connect
@@ -29,6 +32,7 @@ from tests.models import activated, objective
 from tests.server import wait_until
 
 KINDS = FeatureEncoder((Column("kind", ("k0", "k1", "k2")),))
+OTHERS = ("online", "popular", "trending")
 NONE = np.empty(0, np.int32)
 NOBODY = Preferences(NONE, NONE.astype(np.float32), NONE.astype(np.float32), NONE)
 
@@ -114,7 +118,7 @@ def test_an_ordinal_model_is_judged_for_users_whose_features_it_knows(
 
 def test_a_ranker_without_a_list_keeps_weight_and_means():
     standings = Standings(None)
-    standings.follow({"fbgd": "1", "popular": "popular", "ordinal": "2"})
+    standings.follow({"fbgd": Trained("1", None), "ordinal": Trained("2", None)}, {"popular": "p"})
     before = standings.weights
     sighting = Sighting(**dict.fromkeys(Sighting.__dataclass_fields__, 0))
     standings.judge(Verdict({"fbgd": 1, "popular": 50}, {}), sighting, 0)
@@ -126,19 +130,76 @@ def test_a_ranker_without_a_list_keeps_weight_and_means():
     assert standings.record.rankers["fbgd"].judged == 1
 
 
-def test_a_new_model_begins_as_heavy_as_the_heaviest_and_stars_earn_their_weight():
-    of = {"popular": 0.6, "online": 0.3, "trending": 0.1}
-    record = MixtureRecord(9, 9, 0, {n: RankerRecord(w, n, 9, 0.1, 0.1) for n, w in of.items()})
-    standings = Standings(record)
-    standings.follow({name: name for name in of} | {"fbgd": "1", "ordinal": "2"})
+def standing(judged=0, **weights):
+    rankers = {n: RankerRecord(w, n, judged, 0.1, 0.1) for n, w in weights.items()}
+    return Standings(MixtureRecord(9, judged, 0, rankers))
+
+
+def followed(standings, **leads):
+    """Have these trained models, each with its lead, and return all weights."""
+    trained = {name: Trained(name, lead) for name, lead in leads.items()}
+    standings.follow(trained, {name: name for name in OTHERS})
     found = standings.weights
-    assert found["fbgd"] == found["popular"]
-    assert found["ordinal"] == pytest.approx(EARNED["ordinal"] * found["popular"])
-    assert found["popular"] / found["online"] == pytest.approx(2.0)
+    assert found.keys() == leads.keys() | set(OTHERS)
     assert sum(found.values()) == pytest.approx(1.0)
-    standings.follow({name: name for name in of} | {"fbgd": "3", "ordinal": "2"})
-    assert standings.weights == pytest.approx(found)
+    return found
+
+
+def test_a_first_model_begins_as_heavy_as_the_gate_expects_it_to_become():
+    # what 30 judgements amid an import have left
+    imported = {"online": 0.4, "popular": 0.35, "trending": 0.25}
+    found = followed(standing(30, **imported), fbgd=0.012)
+    assert found["fbgd"] > 5 * found["popular"]
+    assert found["popular"] == pytest.approx(found["online"]) == pytest.approx(found["trending"])
+    assert found == followed(Standings(None), fbgd=0.012)
+    worse = followed(standing(30, **imported), fbgd=-0.012)
+    assert worse["fbgd"] < worse["popular"] / 4
+
+
+def test_a_first_model_that_nobody_could_judge_ranks_alone():
+    found = followed(standing(30, online=0.2, popular=0.6, trending=0.2), fbgd=None)
+    assert max(found[name] for name in OTHERS) < LEAST_WEIGHT * found["fbgd"]
+    # and shares with the next that nobody could judge
+    both = followed(Standings(None), fbgd=None, ocmf=None)
+    assert both["fbgd"] == pytest.approx(both["ocmf"])
+
+
+def test_one_that_nobody_could_judge_is_held_to_be_like_the_best_but_stars_earn_their_weight():
+    found = followed(Standings(None), fbgd=0.01, ocmf=0.002, exmlds=None, ordinal=None)
+    assert found["exmlds"] == pytest.approx(found["fbgd"])
+    assert found["ocmf"] < found["fbgd"]
+    assert found["ordinal"] < LEAST_WEIGHT * found["fbgd"]
+
+
+def test_the_gate_prevails_until_a_model_was_judged_often():
+    young = standing(30, fbgd=0.1, online=0.2, popular=0.6, trending=0.1)
+    assert followed(young, fbgd=0.01, ocmf=0.01)["fbgd"] > 0.3
+
+
+def test_a_later_model_stands_to_the_heaviest_as_the_gate_expects():
+    learned = {"fbgd": 0.7, "online": 0.05, "popular": 0.2, "trending": 0.05}
+    for lead in (0.004, 0.01, 0.02):
+        expected = foreseen({"fbgd": 0.01, "ocmf": lead} | dict.fromkeys(OTHERS, 0.0))
+        found = followed(standing(2_000, **learned), fbgd=0.01, ocmf=lead)
+        ratio = expected["ocmf"] / expected["fbgd"]
+        assert found["ocmf"] / found["fbgd"] == pytest.approx(ratio)
+        assert found["fbgd"] / found["popular"] == pytest.approx(3.5)
+
+
+def test_a_later_model_that_nobody_could_judge_is_no_heavier_than_the_heaviest():
+    learned = {"fbgd": 0.1, "online": 0.2, "popular": 0.6, "trending": 0.1}
+    found = followed(standing(2_000, **learned), fbgd=None, ocmf=None)
+    assert found["ocmf"] == pytest.approx(found["popular"])
+
+
+def test_a_new_version_keeps_the_weight_of_the_old_whatever_the_gate_says():
+    standings = standing(2_000, fbgd=0.7, online=0.1, popular=0.1, trending=0.1)
+    before = standings.weights
+    others = {name: name for name in OTHERS}
+    standings.follow({"fbgd": Trained("new", -1.0)}, others)
+    assert standings.weights == pytest.approx(before)
     assert standings.record.rankers["fbgd"].judged == 0
+    assert standings.record.rankers["popular"].judged == 2_000
 
 
 def test_a_model_with_features_is_judged_with_those_of_the_user():
@@ -193,4 +254,5 @@ def test_weights_count_by_what_each_partition_has_judged():
     first, second = record(30, fbgd=0.8, popular=0.2), record(10, popular=1.0)
     assert weights([first, None, second]) == pytest.approx({"fbgd": 0.6, "popular": 0.4})
     assert joined([first, second])[0]["fbgd"].weight == pytest.approx(0.6)
-    assert weights([None, record(0, fbgd=0.5, popular=0.5)]) == {}
+    assert weights([None, record(0, fbgd=0.5, popular=0.5)]) == {"fbgd": 0.5, "popular": 0.5}
+    assert weights([None]) == {}

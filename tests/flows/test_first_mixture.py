@@ -1,0 +1,77 @@
+"""A newcomer imports a file and trains: what the gate found best leads the mixture from the first slate on."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.cli.retrain import watch
+from service.client import ServiceClient, ndjson
+from tests.histories import world
+from tests.server import wait_until
+from tests.service.running import service
+
+pytestmark = pytest.mark.flow
+
+QUICK = {"factors": 8, "epochs": 4}
+WORSE = {"factors": 1, "reg": 1_000.0}
+ASKED = [f"u{n:04d}" for n in range(0, 300, 10)]
+
+
+@pytest.fixture
+def client(room: Path) -> Iterator[ServiceClient]:
+    with service(room) as whole, whole.client() as client:
+        client.wait_until_ready()
+        yield client
+
+
+def imported(client: ServiceClient) -> None:
+    """Send a file that is in the order of its users."""
+    rows = [
+        {
+            "user": record.user,
+            "item": f"i{record.item}",
+            "rating": record.value,
+            "timestamp": datetime.fromtimestamp(record.time_ms / 1000, UTC).isoformat(),
+        }
+        for record in sorted(world(), key=lambda record: record.user)
+    ]
+    sequence = client.upload("/v1/ratings/stream", ndjson(rows)).sequence
+    client.wait_until_learned(sequence)
+
+
+def trained(client: ServiceClient, model: str, **parameters: Any) -> dict[str, Any]:
+    order = {"model": model, "parameters": parameters, "budget_s": 0}
+    job = watch(client, client.post("/v1/retrain", order))
+    assert (job["status"], job["decision"]["outcome"]) == ("succeeded", "promoted")
+    return dict(job["metrics"])
+
+
+def weights(client: ServiceClient) -> dict[str, float]:
+    return {one["name"]: one["weight"] for one in client.get("/v1/rankers")["rankers"]}
+
+
+def slates(client: ServiceClient, **parameters: str) -> list[set[str]]:
+    path = "/v1/users/{}/recommendations"
+    found = (client.get(path.format(user), k=10, **parameters)["items"] for user in ASKED)
+    return [{entry["item"] for entry in entries} for entries in found]
+
+
+def test_after_an_import_and_a_training_the_best_model_leads(client):
+    imported(client)
+    judged = trained(client, "fbgd", **QUICK)
+    assert judged["ndcg@10"] > 1.5 * judged["popular"]["ndcg@10"]
+    # even before a follower has seen the model
+    at_once, own = slates(client), slates(client, model="fbgd")
+    wait_until(lambda: "fbgd" in weights(client))
+    later = slates(client)
+    for made in (at_once, later):
+        shared = [len(mixed & best) for mixed, best in zip(made, own, strict=True)]
+        assert sum(shared) >= 8 * len(shared)
+    worse = trained(client, "ocmf-sq-wsq", **WORSE)
+    assert worse["lead"] < judged["lead"]
+    wait_until(lambda: "ocmf" in weights(client))
+    heaviest, *_ = client.get("/v1/rankers")["rankers"]
+    assert heaviest["name"] == "fbgd"
