@@ -15,7 +15,7 @@ help:  ## print this list
 
 .venv/installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Hedgerow needs Python 3.11 or newer; set PYTHON=python3.12, say"; exit 1; }
-	@echo "installing into .venv (the first time takes a minute)"
+	@echo "installing into .venv (the first time takes about half a minute)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install -qq --require-hashes -r requirements.lock
 	$(BIN)/pip install -qq --no-deps --no-build-isolation --editable .

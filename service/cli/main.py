@@ -28,6 +28,7 @@ COMMANDS = {
     "bench": ("service.cli.bench", "Measure what the service reaches on this machine."),
     "models": ("service.cli.models", "List trained models, decide which serve."),
     "keys": ("service.cli.keys", "Create, list and revoke API keys."),
+    "namespaces": ("service.cli.namespaces", "List the namespaces of a store, delete one."),
     "rebuild": ("service.cli.rebuild", "Learn everything anew from the histories."),
     "openapi": ("service.cli.openapi", "Print the OpenAPI document."),
     "doctor": ("service.cli.doctor", "Check this machine, the settings and the store."),

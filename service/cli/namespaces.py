@@ -1,0 +1,79 @@
+"""`hedgerow namespaces list|delete`."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from service.cli import options
+from service.cli.store import open_store, say
+from service.errors import Misconfigured
+from service.settings import load_settings
+from service.store.connection import Client, connect
+from service.store.namespace import scale_text
+from service.store.namespaces import Contents, contents, delete_namespace
+from service.store.namespaces import namespaces as all_of
+
+app = options.verb()
+
+
+@app.callback()
+def namespaces() -> None:
+    """List the namespaces of a store, delete one with all that it holds."""
+
+
+@app.command("list")
+def list_namespaces(data_dir: options.DataDir = None, as_json: options.Json = False) -> None:
+    """List all namespaces."""
+    with _store(data_dir) as client:
+        shown = [_shown(one) for one in all_of(client)]
+    if as_json:
+        typer.echo(json.dumps(shown))
+        return
+    table = Table("name", "partitions", "scale", "users", "items", "created", "in use")
+    for one in shown:
+        table.add_row(*map(str, one.values()))
+    Console().print(table if shown else "no namespaces yet: `hedgerow serve` makes the first one")
+
+
+@app.command()
+def delete(
+    name: Annotated[str, typer.Argument(help="A name that `hedgerow namespaces list` shows.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; there is no way back.")] = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Delete a namespace: histories, documents, models, keys. Not while a learner or trainer works for it."""
+    with _store(data_dir) as client:
+        found = contents(client, name)
+        if not yes:
+            raise Misconfigured(
+                f"this deletes {found.users:,} users with their histories and {found.items:,} items for ever: "
+                "add --yes if you mean it (`hedgerow export` keeps the histories)"
+            )
+        deleted = delete_namespace(client, name)
+    say(f"the namespace {name} is deleted, {deleted:,} keys")
+
+
+@contextmanager
+def _store(data_dir: Path | None) -> Iterator[Client]:
+    settings = load_settings(data_dir=data_dir)
+    with open_store(settings) as url, connect(url, role="namespaces") as client:
+        yield client
+
+
+def _shown(found: Contents) -> dict[str, Any]:
+    namespace = found.namespace
+    return {
+        "name": namespace.name,
+        "partitions": namespace.partitions,
+        "scale": scale_text(namespace.scale),
+        "users": found.users,
+        "items": found.items,
+        "created": namespace.created[:10],
+        "in_use": bool(found.workers),
+    }

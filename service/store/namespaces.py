@@ -1,0 +1,81 @@
+"""All namespaces of a store, and the deletion of one: every key of it, what is fixed at its creation last."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import redis
+
+from service.errors import Conflict, NotFound
+from service.store.connection import store_errors
+from service.store.keys import NamespaceKeys, PartitionKeys
+from service.store.namespace import Namespace, read_namespace
+
+BATCH = 1_000
+"""Keys that are deleted at once: bounds how long other clients wait."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A namespace and how much it holds."""
+
+    namespace: Namespace
+    users: int
+    items: int
+    workers: list[str]
+    """The learners and the trainer that work for it now."""
+
+
+def namespaces(client: redis.Redis) -> list[Contents]:
+    """Return all namespaces by name."""
+    pattern = NamespaceKeys("*").settings
+    with store_errors():
+        keys = sorted(key.decode() for key in client.scan_iter(pattern, count=BATCH))
+    names = [key[key.index("{") + 1 : key.index("}")] for key in keys]
+    return [contents(client, name) for name in names]
+
+
+def contents(client: redis.Redis, name: str) -> Contents:
+    """Return one of them; NotFound if there is none of this name."""
+    namespace = read_namespace(client, name)
+    if namespace is None:
+        raise NotFound(f"there is no namespace {name}: `hedgerow namespaces list` shows all")
+    keys = NamespaceKeys(name)
+    partitions = [PartitionKeys(name, number) for number in range(namespace.partitions)]
+    with store_errors(), client.pipeline(transaction=False) as pipe:
+        pipe.hlen(keys.item_numbers)
+        pipe.mget([keys.trainer, *(partition.lease for partition in partitions)])
+        for partition in partitions:
+            pipe.zcard(partition.users)
+        items, holders, *users = pipe.execute()
+    workers = [holder.decode() for holder in holders if holder is not None]
+    return Contents(namespace, sum(users), items, workers)
+
+
+def delete_namespace(client: redis.Redis, name: str) -> int:
+    """Delete everything of a namespace and return how many keys it were; Conflict while somebody works for it.
+
+    Broken off and begun again it goes on.
+    """
+    found = contents(client, name)
+    if found.workers:
+        raise Conflict(
+            f"{', '.join(found.workers)} work for the namespace {name}: stop `hedgerow serve`, "
+            "its learners and its trainer, then delete it"
+        )
+    deleted = 0
+    with store_errors():
+        for keys in _batches(client, name):
+            deleted += client.unlink(*keys)
+        deleted += client.delete(NamespaceKeys(name).settings)
+    return deleted
+
+
+def _batches(client: redis.Redis, name: str) -> Iterator[list[bytes]]:
+    """Yield all keys of a namespace but the one that says that it exists."""
+    last = NamespaceKeys(name).settings.encode()
+    # a name holds no dot, so that of another namespace never matches
+    for pattern in (f"hr:{{{name}}}:*", f"hr:{{{name}.*}}:*"):
+        found = (key for key in client.scan_iter(pattern, count=BATCH) if key != last)
+        while batch := list(islice(found, BATCH)):
+            yield batch
