@@ -9,14 +9,16 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from service.cli import options
 from service.cli.store import open_store, say
 from service.errors import NotFound
 from service.settings import load_settings
 from service.store.connection import connect
-from service.store.registry import ModelRecord, Registry
+from service.store.registry import ModelChange, ModelRecord, Registry
 
 WHO = "command line"
 SHOWN = 12
@@ -47,7 +49,10 @@ def list_models(data_dir: options.DataDir = None, as_json: options.Json = False)
     if as_json:
         typer.echo(json.dumps(shown))
         return
-    table = Table("version", "model", "created", "gate", "ndcg@10", "MB", "")
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("version", "model", "created (UTC)", "gate", "ndcg@10", "MB", ""):
+        # all of them fit into 80 columns; a version that is cut could not be copied
+        table.add_column(name, no_wrap=True)
     for record, model in zip(records, shown, strict=True):
         table.add_row(*_row(record, model))
     Console().print(table if shown else "no models yet: `hedgerow retrain` makes the first one")
@@ -65,12 +70,11 @@ def changes(
     if as_json:
         typer.echo(json.dumps([asdict(change) for change in found]))
         return
-    table = Table("when", "what", "strategy", "version", "before", "who", "why")
+    console = Console(highlight=False)
     for change in found:
-        before = (change.before or "")[:SHOWN]
-        at, version = options.moment(change.at_ms), change.version[:SHOWN]
-        table.add_row(at, change.action, change.strategy, version, before, change.who, change.why)
-    Console().print(table if found else "nothing was ever promoted")
+        console.print(*_lines(change), sep="\n", markup=False)
+    if not found:
+        console.print("nothing was ever promoted")
 
 
 @app.command()
@@ -162,6 +166,14 @@ def _shown(record: ModelRecord, active: dict[str, str], pinned: dict[str, str]) 
     }
 
 
+def _lines(change: ModelChange) -> Iterator[str | Padding]:
+    instead = f" instead of {change.before[:SHOWN]}" if change.before else ""
+    at, what = options.moment(change.at_ms), f"{change.action} {change.strategy}"
+    yield f"{at}  {what} {change.version[:SHOWN]}{instead}"
+    why = f": {change.why}" if change.why else ""
+    yield Padding(Text(f"{change.who}{why}"), (0, 0, 0, 22), expand=False)
+
+
 def _state(model: dict[str, Any]) -> str:
     if model["pinned"]:
         return "active, pinned"
@@ -173,9 +185,9 @@ def _row(record: ModelRecord, model: dict[str, Any]) -> list[str]:
     return [
         record.version[:SHOWN],
         record.model,
-        options.moment(record.created_ms),
+        options.moment(record.created_ms)[:16],
         str(record.decision.get("outcome", "")).replace("_", " "),
         "" if ndcg is None else f"{ndcg:.4f}",
         f"{record.bytes / 2**20:.1f}",
-        _state(model),
+        "pinned" if model["pinned"] else _state(model),
     ]

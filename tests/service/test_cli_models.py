@@ -18,6 +18,8 @@ from service.store.namespace import open_namespace
 from service.store.registry import Registry
 from tests.models import activated, published
 
+NOT_JUDGED = {"outcome": "not_judged", "reason": "too few"}
+
 
 class Operator:
     """Types commands."""
@@ -26,7 +28,7 @@ class Operator:
         self._settings = {"HEDGEROW_REDIS_URL": redis_url, "HEDGEROW_NAMESPACE": namespace}
 
     def __call__(self, *arguments: str) -> Result:
-        return CliRunner().invoke(app, arguments, env=self._settings | {"COLUMNS": "200"})
+        return CliRunner().invoke(app, arguments, env=self._settings | {"COLUMNS": "80"})
 
     def json(self, *arguments: str) -> Any:
         result = self(*arguments, "--json")
@@ -62,6 +64,23 @@ def test_models_are_listed_with_what_serves(operator: Operator, registry: Regist
     table = operator("list").stdout
     assert old.version[:12] in table
     assert "0.2500" in table
+
+
+def test_on_80_columns_versions_and_times_are_whole(operator: Operator, registry: Registry) -> None:
+    first = activated(registry, seed=1, strategy="exmlds").version
+    second = published(registry, seed=2, strategy="exmlds", decision=NOT_JUDGED).version
+    why = "because it recommends what people then watch, more often than the one before did"
+    operator("pin", second, "--why", why)
+    for line in (listed := operator("list").stdout.splitlines())[1:]:
+        version, _, day, minute, *_ = line.split()
+        assert version in {first[:12], second[:12]}
+        assert (len(day), len(minute)) == (10, 5)
+    assert len(listed) == 3
+    assert listed[1].rstrip().endswith("pinned")
+    told = operator("changes").stdout
+    assert f" pinned exmlds {second[:12]} instead of {first[:12]}\n" in told
+    assert " ".join(told.split()).count(f"command line: {why}") >= 1
+    assert max(map(len, (*listed, *told.splitlines()))) <= 80
 
 
 def test_a_version_is_named_by_how_it_begins(operator: Operator, registry: Registry) -> None:
