@@ -9,6 +9,8 @@ from service.store.api_keys import read_ring
 from service.store.connection import Client
 
 BACKLOG = 2048
+STARTED = "Hedgerow listens on "
+"""How the one line on stdout begins that says where."""
 
 
 def refuse_open_bind(settings: Settings, client: Client) -> None:

@@ -7,12 +7,10 @@ from typing import IO, Any, Self
 
 from service.client import ServiceClient
 from service.errors import NotReady
+from service.listening import STARTED
 from service.processes import end_process
 from service.settings import Settings, environment, without_hedgerow
 from service.supervisor import COMMAND, compile_kernels
-
-STARTED = "Hedgerow listens on "
-"""How the one line begins that `serve` prints."""
 
 
 class ServiceProcess:

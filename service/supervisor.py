@@ -18,11 +18,12 @@ from dataclasses import dataclass, field
 
 from service.compiled import is_compiled
 from service.errors import Misconfigured, StoreUnavailable
-from service.listening import listen, refuse_open_bind, url_of
+from service.listening import STARTED, listen, refuse_open_bind, url_of
 from service.settings import Settings, environment, without_hedgerow
 from service.store.connection import connect
 from service.store.embedded import EmbeddedServer
 from service.store.inspection import inspect_server
+from service.store.namespace import open_namespace
 from service.telemetry import logger
 
 ENDS_ALLOWED, WITHIN_S = 5, 30.0
@@ -74,7 +75,7 @@ def serve(settings: Settings) -> None:
         check_store(settings)
         listener = stack.enter_context(closing(listen(settings.host, settings.port)))
         # the one line on stdout: programs that start us read the address from it
-        print(f"Hedgerow listens on {url_of(listener)}", flush=True)  # noqa: T201
+        print(f"{STARTED}{url_of(listener)}", flush=True)  # noqa: T201
         asyncio.run(Supervisor(settings, server, listener).run())
     logger().info("service_stopped")
 
@@ -98,9 +99,13 @@ def compile_kernels() -> None:
 
 
 def check_store(settings: Settings) -> None:
-    """Refuse a server that loses data by design and a public address without keys; warn where it may."""
+    """Refuse a server that loses data by design, another namespace than the stored one, a public address without keys.
+
+    A server that may lose data is warned of.
+    """
     with connect(str(settings.redis_url), role="supervisor") as client:
         report = inspect_server(client)
+        open_namespace(client, settings)
         refuse_open_bind(settings, client)
     if report.warning and settings.durability == "fsync":
         logger().warning("given_server_not_durable", reason=report.warning)
@@ -135,8 +140,10 @@ class Supervisor:
         await asyncio.wait([store, *learners])
         for fd in (self._lifeline, self._our_end):
             os.close(fd)
-        for keeper in keepers:
-            keeper.result()
+        # each is looked at, or asyncio would complain of those behind the first
+        problems = [problem for keeper in keepers if (problem := keeper.exception()) is not None]
+        if problems:
+            raise problems[0]
 
     def _learners(self) -> Iterable[Child]:
         for partition in range(self._settings.partitions):
@@ -210,7 +217,7 @@ class Supervisor:
             if deaths.ended_too_often(asyncio.get_running_loop().time()):
                 raise StoreUnavailable(
                     f"the private server ended {ENDS_ALLOWED} times within {WITHIN_S:.0f} s; "
-                    f"see {self._settings.data_dir / 'server.log'}"
+                    f"{self._server.last_words()}"
                 )
             # quick, and it must be the main thread: the system ties the server to the thread
             self._server.start()

@@ -5,8 +5,10 @@ An event is a short past-tense name with fields, never a sentence: ``log.info("b
 """
 
 import logging
+import math
 import sys
 from collections.abc import Sequence
+from time import monotonic
 from typing import TextIO, cast
 
 import structlog
@@ -21,6 +23,7 @@ EVENTS = {
     "client_disconnected": "a client went away in the middle of a body; its complete rows are kept",
     "follower_failed": "weighing the rankers failed unforeseen; it goes on after a pause",
     "given_server_not_durable": "the given Redis may lose acknowledged events in a crash",
+    "learner_stands_by": "another learner leads the partition; this one waits until it is gone",
     "learner_started": "a learner leads its partition and reads the log",
     "learner_stopped": "a learner ended as it was told to",
     "learner_superseded": "another learner took over the partition",
@@ -31,8 +34,10 @@ EVENTS = {
     "model_not_loaded": "a model that should serve cannot be loaded; the one before it goes on serving",
     "request_failed": "a request ended in an error that nobody foresaw; the answer has its id",
     "service_stopped": "everything that `serve` started has ended",
+    "store_answers": "Redis answers again",
     "store_restarted": "the private server ended by itself and was started again",
-    "store_unavailable": "Redis did not answer",
+    "store_unavailable": "Redis does not answer; said once, then every minute until it does",
+    "trainer_stands_by": "another trainer works for the namespace; this one waits until it is gone",
     "trainer_started": "a trainer waits for trainings that are ordered or due",
     "trainer_superseded": "another trainer works for the namespace; this one stands by",
     "training_died": "the process of a training ended before its work; what served goes on serving",
@@ -46,9 +51,35 @@ EVENTS = {
 """Every name that is logged, and what it means."""
 
 
+SAID_AGAIN_S = 60.0
+"""Between two lines about a store that stays away."""
+
+
 def logger() -> FilteringBoundLogger:
     """Return the logger; it takes the set-up of the moment when it is used."""
     return cast("FilteringBoundLogger", structlog.get_logger())
+
+
+class Outage:
+    """Tells of a store that is away: when it begins, every minute while it lasts, and when it is over."""
+
+    def __init__(self) -> None:
+        self._began = self._said = -math.inf
+
+    def lasts(self, detail: str) -> None:
+        """Note that the store did not answer."""
+        now = monotonic()
+        if self._began == -math.inf:
+            self._began = now
+        if now - self._said >= SAID_AGAIN_S:
+            self._said = now
+            logger().warning("store_unavailable", detail=detail, for_s=round(now - self._began))
+
+    def over(self) -> None:
+        """Note that it did."""
+        if self._began > -math.inf:
+            logger().info("store_answers", after_s=round(monotonic() - self._began))
+            self._began = self._said = -math.inf
 
 
 def set_up_logs(role: str, level: str, stream: TextIO | None = None) -> None:

@@ -10,7 +10,7 @@ import uvicorn
 
 from service.app import create_app
 from service.cli import options
-from service.listening import listen, refuse_open_bind
+from service.listening import STARTED, listen, refuse_open_bind, url_of
 from service.processes import follow_lifeline
 from service.runtime import api_runtime
 from service.settings import Settings, load_settings
@@ -45,6 +45,9 @@ def api(
         if listen_fd is None
         else socket.socket(fileno=listen_fd)
     )
+    if listen_fd is None:
+        # as `serve` does: programs that start us read the address from it
+        print(f"{STARTED}{url_of(listener)}", flush=True)  # noqa: T201
     serve_app(settings, url, listener)
 
 

@@ -11,6 +11,8 @@ from service.errors import Superseded
 from service.learning import learner as learners
 from service.processes import follow_lifeline
 from service.settings import load_settings
+from service.store.connection import connect
+from service.store.namespace import open_namespace
 from service.supervisor import SUPERSEDED
 from service.telemetry import logger, set_up_logs
 
@@ -32,8 +34,13 @@ def learner(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     follow_lifeline(lifeline)
+    url = options.given_redis(settings, "learner")
+    if lifeline is None:
+        # by hand a store that is not there is one line, as with the other roles; later it is waited for
+        with connect(url, role=f"learner-{partition}") as client:
+            open_namespace(client, settings)
     try:
-        learners.run(settings, options.given_redis(settings, "learner"), partition, stop)
+        learners.run(settings, url, partition, stop)
     except Superseded:
         logger().warning("learner_superseded", partition=partition)
         raise typer.Exit(SUPERSEDED) from None

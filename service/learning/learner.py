@@ -48,7 +48,7 @@ from service.store.lease import Lease
 from service.store.log import LogReader
 from service.store.namespace import Namespace, open_namespace
 from service.store.profile_writer import CHANGES_LISTED, Commit, ProfileWriter, Rewritten
-from service.telemetry import logger
+from service.telemetry import Outage, logger
 
 T = TypeVar("T")
 
@@ -370,7 +370,11 @@ def run(settings: Settings, redis_url: str, partition: int, stop: threading.Even
             return
         warm_up(online_model(settings, namespace))
         lease = Lease(client, PartitionKeys(namespace.name, partition).lease, settings.lease_ms)
+        waiting = False
         while not _patiently(stop, lease.acquire):
+            if not waiting:
+                log.info("learner_stands_by")
+            waiting = True
             if stop.wait(PAUSE_S):
                 return
         try:
@@ -404,10 +408,14 @@ def _learn_on(learner: Learner, lease: Lease, stop: threading.Event) -> None:
 
 def _patiently(stop: threading.Event, attempt: Callable[[], T]) -> T | None:
     """Return what ``attempt`` returns as soon as the store answers; None when told to stop."""
+    outage = Outage()
     while not stop.is_set():
         try:
-            return attempt()
+            found = attempt()
         except StoreUnavailable as error:
-            logger().warning("store_unavailable", detail=error.detail)
+            outage.lasts(error.detail)
             stop.wait(PAUSE_S)
+        else:
+            outage.over()
+            return found
     return None

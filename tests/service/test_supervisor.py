@@ -1,4 +1,5 @@
 import asyncio
+import gc
 import os
 import signal
 import subprocess
@@ -15,7 +16,9 @@ from service.errors import Misconfigured
 from service.listening import listen, url_of
 from service.service_process import ServiceProcess
 from service.settings import Settings
+from service.store.connection import connect
 from service.store.embedded import stop_leftover
+from service.store.namespace import open_namespace
 from service.supervisor import COMMAND, ENDS_ALLOWED, Child, Supervisor
 from tests.server import PrivateServer, wait_until
 from tests.service.running import is_gone, service, started, store_pid
@@ -121,6 +124,28 @@ def test_a_port_in_use_is_said_with_the_way_out(tmp_path: Path) -> None:
     with closing(listen("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert "--port" in refusal("--port", port, "--data-dir", str(tmp_path))
+
+
+def test_another_number_of_partitions_is_refused_in_one_line(
+    redis_url: str, namespace: str
+) -> None:
+    with connect(redis_url, role="test") as client:
+        open_namespace(client, Settings(namespace=namespace))
+    given = {"HEDGEROW_REDIS_URL": redis_url, "HEDGEROW_NAMESPACE": namespace}
+    said = refusal("--port", "0", HEDGEROW_PARTITIONS="2", HEDGEROW_LOG_LEVEL="error", **given)
+    [line] = said.splitlines()
+    assert "Set HEDGEROW_PARTITIONS=1" in line
+
+
+def test_children_that_fail_together_are_one_problem(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(supervisor, "COMMAND", (sys.executable, "-c", "raise SystemExit(2)"))
+    said = pytest.raises(Misconfigured, match="cannot run")
+    with closing(listen("127.0.0.1", 0)) as listener, said:
+        asyncio.run(Supervisor(Settings(partitions=4), None, listener).run())
+    gc.collect()
+    assert "never retrieved" not in capfd.readouterr().err
 
 
 def test_an_unknown_setting_stops_the_start(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import structlog
 
-from service.telemetry import EVENTS, logger, set_up_logs
+from service.telemetry import EVENTS, Outage, logger, set_up_logs
 
 
 @pytest.fixture(autouse=True)
@@ -90,6 +90,29 @@ def test_a_traceback_shows_no_values(stream: io.StringIO) -> None:
         logging.getLogger("uvicorn.error").exception("it rains")
     assert "ValueError" in stream.getvalue()
     assert secret not in stream.getvalue()
+
+
+def test_an_outage_is_told_when_it_begins_every_minute_and_when_it_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, stream = [100.0], io.StringIO()
+    monkeypatch.setattr("service.telemetry.monotonic", lambda: clock[0])
+    set_up_logs("learner", "info", stream)
+    outage = Outage()
+    outage.over()
+    for _ in range(4 * 61):
+        outage.lasts("away")
+        clock[0] += 0.25
+    outage.over()
+    outage.over()
+    outage.lasts("away again")
+    told = lines(stream)
+    assert [(line["event"], line.get("for_s", line.get("after_s"))) for line in told] == [
+        ("store_unavailable", 0),
+        ("store_unavailable", 60),
+        ("store_answers", 61),
+        ("store_unavailable", 0),
+    ]
 
 
 def test_every_name_that_is_logged_is_listed_and_every_listed_one_is_logged() -> None:
