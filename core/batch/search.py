@@ -52,7 +52,9 @@ class Axis:
         return float(f"{value:.4g}")
 
     def unit(self, value: float) -> float:
-        """Return where 0..1 the setting lies."""
+        """Return where 0..1 the setting lies; 0 where there is only one value."""
+        if self.high == self.low:
+            return 0.0
         if not self.log:
             share = (value - self.low) / (self.high - self.low)
         else:

@@ -113,6 +113,12 @@ def test_an_axis_goes_there_and_back(axis):
         assert axis.unit(axis.value(unit)) == pytest.approx(unit, abs=0.02)
 
 
+@pytest.mark.parametrize("log", [True, False])
+def test_an_axis_with_one_value_is_no_fault(log):
+    axis = Axis("factors", 16, 16, log=log, multiple=8)
+    assert axis.value(axis.unit(16)) == axis.value(1.0) == 16
+
+
 def test_fbgd_settings_come_out_of_training_data():
     pairs = ranking.tribes(users=60, items=40)
     config = fbgd_search.search(pairs, FbgdConfig(seed=4), Budget(ticking(), 30.0))
