@@ -391,6 +391,7 @@ def run(settings: Settings, redis_url: str, partition: int, stop: threading.Even
 
 def _learn_on(learner: Learner, lease: Lease, stop: threading.Event) -> None:
     """Step until ``stop``; while the store does not answer, ask again and again."""
+    outage = Outage()
     with contextlib.closing(learner):
         while not stop.is_set():
             try:
@@ -399,8 +400,9 @@ def _learn_on(learner: Learner, lease: Lease, stop: threading.Event) -> None:
                 if not learner.step():
                     # a rebuild may have swapped the rows: be started anew before the next event comes
                     learner.check_epoch()
+                outage.over()
             except StoreUnavailable as error:
-                logger().warning("store_unavailable", detail=error.detail)
+                outage.lasts(error.detail)
                 stop.wait(PAUSE_S)
         with contextlib.suppress(StoreUnavailable):
             learner.settle()
