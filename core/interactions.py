@@ -12,7 +12,7 @@ from scipy import sparse
 
 from core.errors import ConfigError, DataError, ShapeError
 from core.kernels.pairs import transpose
-from core.types import F32, I32, I64
+from core.types import F32, F64, I32, I64
 
 
 @dataclass(frozen=True)
@@ -189,17 +189,26 @@ def random_split(
 
 
 def split_within_users(
-    pairs: Interactions, fraction: float, rng: np.random.Generator
+    pairs: Interactions,
+    fraction: float,
+    rng: np.random.Generator,
+    tilt: F64 | float = 0.0,
 ) -> tuple[Interactions, Interactions]:
-    """Hold out about ``fraction`` of each user's pairs, rounded at random, never all of them."""
+    """Hold out about ``fraction`` of each user's pairs, rounded at random, never all of them.
+
+    The chance of a pair to be among its user's grows as (count of the item)^tilt, one number or one a user, (users,):
+    0 is the same for all.
+    """
     _check_fraction(fraction)
     counts = pairs.user_counts
     wanted = np.minimum(
         np.floor(counts * fraction + rng.random(counts.size)).astype(np.int64),
         np.maximum(counts - 1, 0),
     )
-    # rank of each pair in a random order of its row
-    order = np.lexsort((rng.random(len(pairs)), pairs.user_ix))
+    # exponential waiting times: the first of a row are a sample without replacement by these chances
+    tilts = np.repeat(np.broadcast_to(tilt, counts.shape), counts)
+    waits = rng.exponential(size=len(pairs)) / pairs.item_counts[pairs.item_ix] ** tilts
+    order = np.lexsort((waits, pairs.user_ix))
     rank = np.empty(len(pairs), np.int64)
     rank[order] = np.arange(len(pairs)) - np.repeat(pairs.ptr[:-1], counts)
     return _cut(pairs, rank < np.repeat(wanted, counts))

@@ -107,3 +107,20 @@ def test_a_split_says_what_it_needs():
         interactions.random_split(ranking.tiny(), 1.0, np.random.default_rng(0))
     with pytest.raises(ConfigError, match="needs times"):
         interactions.time_split(ranking.tiny(), 0.2)
+
+
+def test_a_tilted_split_holds_out_more_of_what_many_have_taken_from_those_users_alone():
+    """Items 0 to 49 are taken by everybody, the 5 000 others by few."""
+    rng = np.random.default_rng(0)
+    user = np.repeat(np.arange(1000), 100)
+    item = np.concatenate(
+        [np.r_[np.arange(50), 50 + rng.permutation(5000)[:50]] for _ in range(1000)]
+    )
+    pairs = from_pairs(user, item)
+    tilt = np.where(np.arange(1000) < 500, 0.3, 0.0)
+    _, held = interactions.split_within_users(pairs, 0.2, rng, tilt)
+    frequent = held.item_ix < 50
+    tilted = held.user_ix < 500
+    assert 0.47 < frequent[~tilted].mean() < 0.53
+    assert frequent[tilted].mean() > 0.6
+    assert (held.user_counts == 20).all()
