@@ -90,8 +90,14 @@ class Route(APIRoute):
             await state.gate.check(scope, need)
             if scope["query_string"]:
                 self._check_parameters(scope["query_string"])
-            if not self.streams:
+            if not self.streams and scope["method"] != "GET":
                 receive = bounded(receive, state.settings.max_body_bytes)
+            await self.answer(scope, receive, send)
+        else:
+            await super().handle(scope, receive, send)
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that may come in, of one of our methods."""
         await super().handle(scope, receive, send)
 
     def _check_parameters(self, query: bytes) -> None:
@@ -107,7 +113,7 @@ class Route(APIRoute):
 
 
 def _refuse(name: str, detail: str) -> None:
-    fault = {"type": "extra_forbidden", "loc": ("query", name), "msg": detail}
+    fault = {"type": "value_error", "loc": ("query", name), "msg": detail}
     raise RequestValidationError([fault])
 
 
@@ -121,6 +127,10 @@ class RawRoute(Route):
         self.parameters = frozenset(named)
         self.streams = bool(extra.get("x-streams"))
         self.app = _direct(self.endpoint)
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # not by way of the framework, which would look once more for what is known here
+        await self.app(scope, receive, send)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         return self.endpoint
