@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from service.api.catalogue import stored
 from service.api.documentation import answers, ndjson_body
+from service.api.faults import MOST, of_pydantic
 from service.api.lines import Block, Lines
 from service.api.problems import problem
 from service.api.routing import RawRoute, media_type, runtime_of
@@ -173,6 +174,6 @@ class _Upload:
 def _fault(error: ValidationError) -> tuple[str, str]:
     faults = error.errors(include_url=False, include_input=False)
     if any(fault["type"] == "json_invalid" for fault in faults):
-        return "malformed_json", faults[0]["msg"]
-    told = (f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults[:3])
-    return "invalid_document", "; ".join(told)[:300].encode(errors="replace").decode()
+        return "malformed_json", f"the line {of_pydantic(faults[0])[1]}"
+    told = [": ".join(filter(None, of_pydantic(fault))) for fault in faults[:3]]
+    return "invalid_document", "; ".join(told)[:MOST].encode(errors="replace").decode()

@@ -14,6 +14,7 @@ from service.api.deletions import SAFE
 from service.api.deletions import delete_item as deleted_item
 from service.api.deletions import delete_user as deleted_user
 from service.api.documentation import problems
+from service.api.faults import ETAG
 from service.api.routing import ItemId, Route, Runtime, UserId
 from service.api.schemas import Item, ItemBody, Page, Receipt, User, UserBody
 from service.errors import NotFound, TooLarge
@@ -31,7 +32,7 @@ Cursor = Annotated[
 IfMatch = Annotated[
     str | None,
     Header(
-        pattern=r'^"?[0-9]{1,15}"?$',
+        pattern=ETAG,
         description="Write only if the document is still at this version (its ETag).",
     ),
 ]

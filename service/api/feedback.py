@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from core.online.model import Scale
+from service.api.faults import of_msgspec
 from service.errors import InvalidEvent, TooLarge
 from service.ids import id_fault, is_id
 from service.ingest import Row
@@ -155,11 +156,11 @@ def decode_fault(error: Exception) -> Fault:
     """Return (code, detail) of a decoding error."""
     if isinstance(error, UnicodeError):
         return "malformed_json", "the text is not UTF-8, or holds a lone surrogate"
-    # a field name may be long, and hold lone surrogates
-    detail = str(error)[:300].encode(errors="replace").decode()
     if not isinstance(error, msgspec.ValidationError):
-        return "malformed_json", detail
-    return ("out_of_scale" if "Number out of range" in detail else "invalid_event"), detail
+        return "malformed_json", str(error)
+    field, words = of_msgspec(error, Feedback)
+    code = "out_of_scale" if "Number out of range" in str(error) else "invalid_event"
+    return code, f"`{field}` {words}" if field else f"a row of feedback {words}"
 
 
 def decode_array(body: bytes, most: int) -> list[Feedback | Fault]:

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from service.api.cursors import make_cursor, read_cursor
 from service.api.documentation import problems
+from service.api.faults import JOB_ID
 from service.api.job_schemas import Job, Retrain, shown_job
 from service.api.routing import Caller, Route, Runtime
 from service.api.schemas import Page
@@ -32,7 +33,7 @@ RetrainInput = Annotated[
         }
     ),
 ]
-JobId = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="The job's id.")]
+JobId = Annotated[str, Path(pattern=JOB_ID, description="The job's id.")]
 Limit = Annotated[int, Query(ge=1, le=500, description="Most jobs of the page.")]
 Cursor = Annotated[
     str | None, Query(max_length=4_096, description="`next_cursor` of the page before.")

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Body, Path
 from starlette.responses import Response
 
 from service.api.documentation import problems
+from service.api.faults import KEY_ID
 from service.api.routing import Route, Runtime
 from service.api.schemas import CreatedKey, Key, NewKey, Page
 from service.store.api_keys import ApiKey
@@ -16,7 +17,7 @@ router = APIRouter(route_class=Route, tags=["admin"])
 NewKeyInput = Annotated[
     NewKey, Body(openapi_examples={"shop": {"value": {"role": "write", "name": "the shop"}}})
 ]
-KeyId = Annotated[str, Path(pattern=r"^[0-9a-f]{12}$", description="The key's id, not its secret.")]
+KeyId = Annotated[str, Path(pattern=KEY_ID, description="The key's id, not its secret.")]
 
 
 @router.post(

@@ -9,6 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from service.api.faults import of_pydantic
 from service.errors import ServiceError
 
 MEDIA_TYPE = "application/problem+json"
@@ -130,10 +131,9 @@ def _of_http_exception(request_id: str, error: HTTPException) -> Response:
 
 def _of_validation_error(request_id: str, error: RequestValidationError) -> Response:
     """Parameters and documents that do not fit their schema: each fault with its place."""
-    faults = [
-        {"field": ".".join(map(str, fault["loc"])), "detail": fault["msg"]}
-        for fault in error.errors()
-    ]
+    # what a path says is read once for each that needs it, and found wrong as often
+    told = dict.fromkeys(map(of_pydantic, error.errors()))
+    faults = [{"field": field, "detail": detail} for field, detail in told]
     detail = "; ".join(f"{fault['field']}: {fault['detail']}" for fault in faults[:3])
     malformed = any(fault["type"] == "json_invalid" for fault in error.errors())
     code = "malformed_json" if malformed else "invalid_request"

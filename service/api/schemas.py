@@ -1,7 +1,7 @@
 """The answers, and the documents of the catalogue: strict types, nothing optional by accident."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 import msgspec
 from pydantic import (
@@ -10,13 +10,20 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    ModelWrapValidatorHandler,
     StrictBool,
     StrictFloat,
     StrictInt,
     StrictStr,
     StringConstraints,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
 )
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from service.api.faults import NAME, unknown
 from service.ids import MAX_ID_LENGTH, id_fault, is_id
 from service.store.api_keys import Role
 
@@ -33,6 +40,25 @@ class Request(BaseModel):
     """What a client says: strict, and nothing unknown."""
 
     model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _name_what_is_known(cls, given: Any, read: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return read(given)
+        except ValidationError as error:
+            faults = [
+                InitErrorDetails(type=_unknown_field(cls), loc=fault["loc"], input=None)
+                for fault in error.errors(include_url=False, include_input=False)
+                if fault["type"] == "extra_forbidden" and len(fault["loc"]) == 1
+            ]
+            if not faults:
+                raise
+            raise ValidationError.from_exception_data(cls.__name__, faults) from None
+
+
+def _unknown_field(of: type[BaseModel]) -> PydanticCustomError:
+    return PydanticCustomError("unknown_field", "{words}", {"words": unknown([*of.model_fields])})
 
 
 def _id(text: str) -> str:
@@ -51,13 +77,28 @@ def _moment(text: str) -> str:
     return utc.isoformat().replace("+00:00", "Z")
 
 
+def _feature(given: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    try:
+        return read(given)
+    except ValidationError:
+        # one sentence instead of one fault for each type that it is not
+        raise PydanticCustomError(
+            "feature",
+            "must be a number (whole ones up to 2^53), true, false, a string of at most 1000 characters "
+            "or a list of at most 100 such strings",
+        ) from None
+
+
 Id = Annotated[str, Field(min_length=1, max_length=MAX_ID_LENGTH), AfterValidator(_id)]
 Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"}), AfterValidator(_moment)]
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
+Name = Annotated[str, StringConstraints(pattern=NAME)]
 Text = Annotated[StrictStr, StringConstraints(max_length=1_000)]
 Whole = Annotated[StrictInt, Field(ge=-(2**53), le=2**53)]
 Finite = Annotated[StrictFloat, AllowInfNan(False)]
-Feature = StrictBool | Whole | Finite | Text | Annotated[list[Text], Field(max_length=100)]
+Feature = Annotated[
+    StrictBool | Whole | Finite | Text | Annotated[list[Text], Field(max_length=100)],
+    WrapValidator(_feature),
+]
 Features = Annotated[dict[Name, Feature], Field(max_length=64)]
 
 

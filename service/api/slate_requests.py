@@ -4,13 +4,14 @@ msgspec parses both: these are the routes that every page view calls.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NoReturn, TypeVar, cast, get_args
+from typing import Annotated, Any, NoReturn, TypeVar, cast
 from urllib.parse import parse_qsl
 
 import msgspec
 from fastapi.exceptions import RequestValidationError
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from service.api.faults import of_msgspec
 from service.api.feedback import DECODE_ERRORS, decode_fault
 from service.errors import InvalidEvent, InvalidId
 from service.ids import id_fault, is_id
@@ -170,7 +171,7 @@ def read_query(query: bytes, wanted: type[Q]) -> Q:
             if name not in known:
                 names = ", ".join(sorted(known))
                 refuse("query", name, f"this route has no such parameter; it knows: {names}")
-        _refuse("query", error)
+        _refuse("query", error, wanted)
 
 
 def _pairs(query: str) -> list[tuple[str, str]]:
@@ -186,7 +187,7 @@ def read_json(body: bytes, wanted: type[Q]) -> Q:
     try:
         return msgspec.json.decode(body, type=wanted)
     except msgspec.ValidationError as error:
-        _refuse("body", error)
+        _refuse("body", error, wanted)
     except DECODE_ERRORS as error:
         code, detail = decode_fault(error)
         raise InvalidEvent(detail, code=code) from None
@@ -229,12 +230,10 @@ def refuse(where: str, field: str, detail: str) -> NoReturn:
     raise RequestValidationError([{"type": "value_error", "loc": (where, field), "msg": detail}])
 
 
-def _refuse(where: str, error: msgspec.ValidationError) -> NoReturn:
-    detail, _, path = str(error).partition(" - at `$.")
-    field = path.rstrip("`")
-    if field == "model":
-        detail = f"unknown model: one of {', '.join(get_args(Strategy))}"
-    refuse(where, field or "$", detail[:300].encode(errors="replace").decode())
+def _refuse(where: str, error: msgspec.ValidationError, wanted: type[Struct]) -> NoReturn:
+    field, words = of_msgspec(error, wanted)
+    fault = {"type": "value_error", "loc": (where, field) if field else (where,), "msg": words}
+    raise RequestValidationError([fault])
 
 
 def path_parameter(name: str, example: str) -> Json:

@@ -22,22 +22,22 @@ EVERYBODYS = ("/v1/popular", "/v1/trending")
 
 @pytest.mark.parametrize("path", [*PERSONAL, *EVERYBODYS])
 def test_a_wrong_k_names_its_bounds(api: Api, path: str) -> None:
-    for k, says in ((0, ">= 1"), (-1, ">= 1"), (10_000, "<= 1000"), (10**30, "<= 1000")):
+    for k in (0, -1, 10_000, 10**30):
         problem = check_problem(api("GET", path, params={"k": k}), 422, "invalid_request")
-        assert problem["errors"] == [{"field": "query.k", "detail": f"Expected `int` {says}"}]
+        assert problem["errors"] == [{"field": "query.k", "detail": "must be from 1 to 1000"}]
     for wrong in ("ten", "1.5", ""):
         problem = check_problem(api("GET", path, params={"k": wrong}), 422, "invalid_request")
-        assert problem["detail"] == "query.k: Expected `int`, got `str`"
+        assert problem["detail"] == "query.k: must be a whole number, not a string"
 
 
 @pytest.mark.parametrize(("path", "most"), [("/v1/recommendations", 1000), ("/v1/rank", 10_000)])
 def test_a_wrong_k_in_a_body_names_its_bounds(api: Api, path: str, most: int) -> None:
     for k, says in (
-        (0, ">= 1"),
-        (most + 1, f"<= {most}"),
-        (1.5, "got `float`"),
-        (True, "got `bool`"),
-        (None, "got `null`"),
+        (0, f"from 1 to {most}"),
+        (most + 1, f"from 1 to {most}"),
+        (1.5, "not a number"),
+        (True, "not true or false"),
+        (None, "not null"),
     ):
         answer = api("POST", path, json={"user": "ada", "candidates": ["i1"], "k": k})
         problem = check_problem(answer, 422, "invalid_request")
@@ -48,7 +48,7 @@ def test_a_wrong_k_in_a_body_names_its_bounds(api: Api, path: str, most: int) ->
 @pytest.mark.parametrize("path", PERSONAL)
 def test_an_unknown_model_is_told_which_there_are(api: Api, path: str) -> None:
     problem = check_problem(api("GET", path, params={"model": "magic"}), 422, "invalid_request")
-    assert "query.model: unknown model: one of fbgd, ocmf" in problem["detail"]
+    assert "query.model: must be one of fbgd, ocmf" in problem["detail"]
 
 
 @pytest.mark.parametrize("path", [*PERSONAL, *EVERYBODYS])
@@ -120,7 +120,7 @@ def test_a_cursor_that_cannot_go_on_says_how_to(shop: Api, redis_url: str) -> No
     def asked(**more: str) -> dict[str, str]:
         return {"model": "fbgd", "cursor": cursor} | more
 
-    for wrong in (asked(cursor=cursor[:-3]), asked(filter="year = 1"), asked(model="ocmf")):
+    for wrong in (asked(cursor=cursor[:-4] + "AAAA"), asked(filter="year = 1"), asked(model="ocmf")):
         problem = check_problem(shop("GET", RECOMMENDATIONS, params=wrong), 422, "invalid_cursor")
         assert "hand back `next_cursor` of the same list" in problem["detail"]
     for seed in range(1, 10):
