@@ -2,17 +2,22 @@
 
 from typing import Annotated, Any, Literal
 
+import msgspec
 from fastapi import APIRouter, Body
 from fastapi.exceptions import RequestValidationError
 from pydantic import Field
 
-from service.api.cursors import make_cursor, read_cursor
+from service.api.cursors import InvalidCursor, seal, unseal
 from service.api.documentation import problems
 from service.api.routing import Route, Runtime
 from service.api.schemas import Answer, Features, Id, Request, Text
 from service.ids import sequence_token
+from service.serving.audience import Place
 
 MAX_K = 1_000
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Place).decode
 
 router = APIRouter(route_class=Route, tags=["recommendations"])
 
@@ -56,9 +61,9 @@ class AudienceAnswer(Answer):
     known_by: Literal["feedback", "features"] | None
     """What the model knows the item by."""
     considered: int
-    """Users with features that were compared: at most 10 000 in one answer."""
+    """Users with features that were compared: 10 000 are at a time, those that follow on later pages."""
     next_cursor: str | None
-    """For the users that were not considered; null: all were."""
+    """Hand it back as `cursor` for the next users; null at the end. A page may be shorter than `k`."""
     model_version: str | None
     strategy: Literal["exmlds"] | None
     trained_through: str | None
@@ -78,7 +83,9 @@ _Input = Annotated[
 
 
 @router.post(
-    "/v1/items/audience", summary="Find who would like an item", responses=problems(400, 404, 413)
+    "/v1/items/audience",
+    summary="Find who would like an item",
+    responses=problems(400, 404, 410, 413),
 )
 async def post_audience(runtime: Runtime, body: _Input) -> AudienceAnswer:
     """Users with documents, ranked for one item by their features. It needs an active `exmlds` model.
@@ -86,8 +93,8 @@ async def post_audience(runtime: Runtime, body: _Input) -> AudienceAnswer:
     An item that the model has no feedback for is known by its features. Nothing is stored.
     """
     document = _document(body)
-    # who was considered is told by the users' ids alone
-    after = None if body.cursor is None else read_cursor("audience", body.cursor)
+    of = f"audience {body.model_dump_json(exclude={'k', 'cursor'})}".encode()
+    after = None if body.cursor is None else _place(unseal(of, body.cursor))
     found = await runtime.audience.find(
         body.item, document, body.k, exclude_seen=body.exclude_seen, after=after
     )
@@ -104,12 +111,19 @@ async def post_audience(runtime: Runtime, body: _Input) -> AudienceAnswer:
         ],
         known_by=found.known_by,
         considered=found.considered,
-        next_cursor=None if found.after is None else make_cursor("audience", found.after),
+        next_cursor=None if found.place is None else seal(of, _encode(found.place)),
         model_version=None if model is None else model.version,
         strategy=None if model is None else "exmlds",
         trained_through=None if model is None else sequence_token(model.trained_through),
         reason=found.reason,
     )
+
+
+def _place(content: bytes) -> Place:
+    try:
+        return _decode(content)
+    except msgspec.DecodeError:
+        raise InvalidCursor from None
 
 
 def _document(body: AudienceBody) -> dict[str, Any]:

@@ -63,11 +63,11 @@ class ServedModel(Answer):
 
 
 class Models(Answer):
-    """All models, the newest first."""
+    """A page of the models, the newest first."""
 
     items: list[Model]
     next_cursor: str | None
-    """Null: the list is whole."""
+    """Hand it back as `cursor` for the next page; null at the end."""
     active: dict[str, str]
     """Strategy: version."""
     pinned: dict[str, str]
@@ -114,4 +114,5 @@ def shown_served(current: ActiveSet) -> list[ServedModel]:
 def shown_change(change: ModelChange) -> Change:
     """Return a change as the api shows it."""
     values = asdict(change)
+    del values["id"]
     return Change(at=rfc3339(values.pop("at_ms")), **values)

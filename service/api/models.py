@@ -1,10 +1,12 @@
 """The registry for operators: which models there are, which serve, and changing that."""
 
 import asyncio
+import re
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Path, Query
 
+from service.api.cursors import InvalidCursor, make_cursor, read_cursor
 from service.api.documentation import problems
 from service.api.model_schemas import (
     Change,
@@ -20,15 +22,20 @@ from service.api.model_schemas import (
 )
 from service.api.routing import Caller, Route, Runtime
 from service.api.schemas import Page
-from service.store.registry import Registry
+from service.store.registry import ModelRecord, Registry
 
 router = APIRouter(route_class=Route, tags=["models"])
+
+CHANGES = "changes of models"
 
 Version = Annotated[str, Path(max_length=64, description="The model's version, whole.")]
 StrategyFilter = Annotated[
     ModelStrategy | None, Query(description="Only the models of this strategy.")
 ]
-ChangeLimit = Annotated[int, Query(ge=1, le=1_000, description="Most changes, the newest ones.")]
+Limit = Annotated[int, Query(ge=1, le=1_000, description="Most entries of the page.")]
+Cursor = Annotated[
+    str | None, Query(max_length=4_096, description="`next_cursor` of the page before.")
+]
 WhyQuery = Annotated[Why, Query(description="Kept with who and when.")]
 ReasonInput = Annotated[
     Reason | None, Body(openapi_examples={"why": {"value": {"why": "fewer complaints"}}})
@@ -40,17 +47,21 @@ RollBackInput = Annotated[
 
 
 @router.get("/v1/models", summary="List models")
-async def get_models(runtime: Runtime, strategy: StrategyFilter = None) -> Models:
+async def get_models(
+    runtime: Runtime, strategy: StrategyFilter = None, limit: Limit = 100, cursor: Cursor = None
+) -> Models:
     """The newest first, with their metrics, what the gate said, and which serve.
 
     `served` is what the process that answers has loaded: a promotion reaches every process within a second.
     """
     registry = runtime.registry
-    records = await asyncio.to_thread(registry.records, strategy)
+    of = f"models {strategy}"
+    after = None if cursor is None else read_cursor(of, cursor)
+    records = await asyncio.to_thread(_records, registry, strategy, after)
     active, pinned = await asyncio.to_thread(_pointers, registry)
     return Models(
-        items=[shown_model(record, active, pinned) for record in records],
-        next_cursor=None,
+        items=[shown_model(record, active, pinned) for record in records[:limit]],
+        next_cursor=make_cursor(of, _place(records[limit - 1])) if records[limit:] else None,
         active=active,
         pinned=pinned,
         served=shown_served(runtime.active.current),
@@ -58,10 +69,17 @@ async def get_models(runtime: Runtime, strategy: StrategyFilter = None) -> Model
 
 
 @router.get("/v1/models/changes", summary="List changes of what serves")
-async def get_model_changes(runtime: Runtime, limit: ChangeLimit = 100) -> Page[Change]:
-    """Who changed what serves, when and why, the newest first; the gate is `trainer`."""
-    changes = await asyncio.to_thread(runtime.registry.changes, limit)
-    return Page(items=[shown_change(change) for change in changes], next_cursor=None)
+async def get_model_changes(
+    runtime: Runtime, limit: Limit = 100, cursor: Cursor = None
+) -> Page[Change]:
+    """Who changed what serves, when and why, the newest first; the gate is `trainer`. The last 1 000 are kept."""
+    before = None if cursor is None else _change_id(read_cursor(CHANGES, cursor))
+    found = await asyncio.to_thread(runtime.registry.changes, limit + 1, before)
+    shown = found[:limit]
+    return Page(
+        items=[shown_change(change) for change in shown],
+        next_cursor=make_cursor(CHANGES, shown[-1].id) if found[limit:] else None,
+    )
 
 
 @router.post(
@@ -114,6 +132,22 @@ async def delete_pin(
     """It goes on serving; the next training may replace it. Unpinning what is not pinned changes nothing."""
     await asyncio.to_thread(runtime.registry.unpin, version, caller, why)
     return await asyncio.to_thread(_shown, runtime.registry, version)
+
+
+def _records(registry: Registry, strategy: str | None, after: str | None) -> list[ModelRecord]:
+    """Return the models, or those that stand behind a place."""
+    records = sorted(registry.records(strategy), key=_place, reverse=True)
+    return [record for record in records if after is None or _place(record) < after]
+
+
+def _change_id(text: str) -> str:
+    if not re.fullmatch(r"[0-9]{1,15}-[0-9]{1,15}", text):
+        raise InvalidCursor
+    return text
+
+
+def _place(record: ModelRecord) -> str:
+    return f"{record.created_ms:015} {record.version}"
 
 
 def _pointers(registry: Registry) -> tuple[dict[str, str], dict[str, str]]:

@@ -18,7 +18,7 @@ from service.api.schemas import (
     PredictionStrategy,
 )
 from service.errors import NotReady
-from service.ids import parse_sequence_token, sequence_token
+from service.ids import InvalidSequence, parse_sequence_token, sequence_token
 from service.runtime import ApiRuntime
 from service.store.namespace import partition_of
 
@@ -97,6 +97,11 @@ async def reached(runtime: ApiRuntime, token: str | None, users: Iterable[str]) 
         return
     wanted = parse_sequence_token(token)
     partitions = runtime.namespace.partitions
+    if max(wanted) >= partitions:
+        raise InvalidSequence(
+            f"min_sequence names partition {max(wanted)}, the last one here is {partitions - 1}: "
+            "hand back a `sequence` or `seen_through` of this namespace"
+        )
     concerned = {partition_of(user, partitions) for user in users} & wanted.keys()
     try:
         async with asyncio.timeout(runtime.settings.min_sequence_wait_ms / 1000):

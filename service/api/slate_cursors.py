@@ -4,18 +4,15 @@ The shown items are left out of the next page, so no item comes twice and none i
 rated or learned meanwhile. A list ends where its cursor would become too long: after thousands of items.
 """
 
-import base64
-import binascii
 import operator
 import struct
 import zlib
 from collections.abc import Sequence
-from hashlib import blake2b
 
 import msgspec
 import numpy as np
 
-from service.api.cursors import InvalidCursor
+from service.api.cursors import InvalidCursor, seal, unseal
 from service.api.slate_requests import Shape, refuse
 from service.rec_ids import Strategy
 from service.serving.recommender import Place
@@ -30,7 +27,6 @@ _TYPES = {1: "B", 2: "H", 4: "I"}
 
 
 class _Packed(msgspec.Struct, array_like=True):
-    digest: bytes
     strategy: Strategy
     versions: dict[str, str]
     cut: int
@@ -46,21 +42,19 @@ def make_cursor(of: bytes, place: Place) -> str | None:
     shown = _pack(place.shown)
     if shown is None:
         return None
-    packed = _Packed(_digest(of), place.strategy, dict(place.versions), place.cut, shown)
-    text = base64.urlsafe_b64encode(_encode(packed)).decode().rstrip("=")
+    packed = _Packed(place.strategy, dict(place.versions), place.cut, shown)
+    text = seal(of, _encode(packed))
     return text if len(text) <= MAX_LENGTH else None
 
 
 def read_cursor(of: bytes, given: str) -> Place:
     """Return the place in a cursor that ``make_cursor`` made for the same list; InvalidCursor."""
+    content = unseal(of, given)
     try:
-        padded = given.encode() + b"=" * (-len(given) % 4)
-        packed = _decode(base64.b64decode(padded, altchars=b"-_", validate=True))
+        packed = _decode(content)
         shown = _unpack(packed.shown)
-    except (binascii.Error, UnicodeError, msgspec.DecodeError, zlib.error, ValueError):
-        raise _invalid() from None
-    if packed.digest != _digest(of):
-        raise _invalid()
+    except (msgspec.DecodeError, zlib.error, ValueError):
+        raise InvalidCursor from None
     return Place(packed.strategy, packed.versions, packed.cut, shown)
 
 
@@ -71,16 +65,6 @@ def place(of: bytes, request: Shape) -> Place | None:
     if request.offset:
         refuse("query", "offset", "a cursor knows its place: leave `offset` out")
     return read_cursor(of, request.cursor)
-
-
-def _invalid() -> InvalidCursor:
-    return InvalidCursor(
-        "hand back `next_cursor` of the same list with the same parameters, or leave it out"
-    )
-
-
-def _digest(of: bytes) -> bytes:
-    return blake2b(of, digest_size=6).digest()
 
 
 def _pack(numbers: Sequence[int]) -> bytes | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from msgspec import Struct
 
 from core.errors import ConfigError
 from core.features import of_item
@@ -36,14 +37,36 @@ class Member:
     """Features that speak for the user more than for others, and how much."""
 
 
+class Place(Struct, array_like=True, frozen=True):
+    """Where a page ended: users are considered part by part, in the order of their ids."""
+
+    version: str
+    """Of the model."""
+    after: str | None
+    """The user before the part; None: it is the first."""
+    until: str | None = None
+    """The last user of the part; None: it has not been looked at."""
+    score: float = 0.0
+    """Of the last user that was passed."""
+    user: str = ""
+
+    def is_behind(self, member: Member) -> bool:
+        """Whether a member was passed; equal scores are in the order of the ids' bytes."""
+        if self.until is None:
+            return False
+        if member.score != self.score:
+            return member.score > self.score
+        return member.user.encode() <= self.user.encode()
+
+
 @dataclass(frozen=True)
 class Found:
-    """An audience, the likeliest first."""
+    """A page of an audience, the likeliest first."""
 
     members: Sequence[Member]
     considered: int
-    after: str | None
-    """The last user considered, if there are more."""
+    place: Place | None
+    """Where it ended; None at the end of the list."""
     known_by: Known | None
     model: Labelled | None
     reason: str | None
@@ -73,14 +96,15 @@ class Audience:
         k: int,
         *,
         exclude_seen: bool,
-        after: str | None,
+        after: Place | None,
     ) -> Found:
         """Return the k users who would like an item most: one by its id, or one that has this document.
 
-        NotFound for an id that nobody has ever named.
+        NotFound for an id that nobody has ever named, CursorExpired if the model of ``after`` is gone.
         """
         number = None if item is None else await self._number(item)
-        model = self._lineups.current(None).models.get("exmlds")
+        lineup = self._lineups.of_versions(None, {"exmlds": after.version} if after else {})
+        model = lineup.models.get("exmlds")
         if not isinstance(model, Labelled):
             return _nobody(
                 None, "no model of the strategy exmlds is active: train one (POST /v1/retrain)"
@@ -91,15 +115,23 @@ class Audience:
                 model,
                 "the model knows neither this item nor any of its features: describe it as others are",
             )
-        users, rows, last = await self._described(model, after)
-        if not users:
+        at = after or Place(model.version, None)
+        part = await self._described(model, at)
+        if not part.users and after is None and not part.more:
             return _nobody(
                 model, "no user has features that the model knows: write users' documents"
             )
-        members = await asyncio.to_thread(_ranked, model, wanted, users, rows)
-        if exclude_seen and number is not None:
-            members = await self._unseen(members, number, k)
-        return Found(members[:k], len(users), last, wanted.known_by, model, None)
+        members = await asyncio.to_thread(_ranked, model, wanted, part) if part.users else []
+        members = [member for member in members if not at.is_behind(member)]
+        hidden = number if exclude_seen else None
+        shown, passed = await self._page(members, hidden, k)
+        place = None
+        if passed < len(members):
+            last = members[passed - 1]
+            place = Place(model.version, at.after, part.until, last.score, last.user)
+        elif part.more:
+            place = Place(model.version, part.until)
+        return Found(shown, len(part.users), place, wanted.known_by, model, None)
 
     async def _number(self, item: str) -> int:
         [number] = await self._numbers.lookup([item])
@@ -125,45 +157,61 @@ class Audience:
             return None
         return _Item(factors, "features", number)
 
-    async def _described(
-        self, model: Labelled, after: str | None
-    ) -> tuple[list[str], list[Any], str | None]:
-        """Return users whose features the model knows and their rows, and the last one looked at if more follow."""
+    async def _described(self, model: Labelled, at: Place) -> "_Part":
+        """Return the users of a part whose features the model knows: the same part, or from here on."""
         users: list[str] = []
         rows: list[Any] = []
-        for _ in range(0, MOST_CONSIDERED, PAGE):
-            page = await self._catalogue.user_ids(after, PAGE)
-            if not page:
-                return users, rows, None
-            documents = await self._catalogue.users(page)
+        last, end = at.after, None if at.until is None else at.until.encode()
+        looked = 0
+        while end is not None or looked < MOST_CONSIDERED:
+            page = await self._catalogue.user_ids(last, PAGE)
+            own = [user for user in page if end is None or user.encode() <= end]
+            documents = await self._catalogue.users(own)
             row = model.users.transform([(one.body or {}).get("features", {}) for one in documents])
             says = np.flatnonzero(np.diff(row.indptr))
-            users += [page[at] for at in says.tolist()]
+            users += [own[place] for place in says.tolist()]
             rows.append(row[says])
-            after = page[-1]
+            looked += len(own)
+            last = own[-1] if own else last
+            if len(own) < len(page):
+                return _Part(users, rows, last, more=True)
             if len(page) < PAGE:
-                return users, rows, None
-        return users, rows, after
+                return _Part(users, rows, last, more=False)
+        return _Part(users, rows, last, more=True)
 
-    async def _unseen(self, members: Sequence[Member], number: int, k: int) -> list[Member]:
-        kept: list[Member] = []
+    async def _page(
+        self, members: Sequence[Member], number: int | None, k: int
+    ) -> tuple[list[Member], int]:
+        """Return the first k members, who have not seen the item if there is one, and how many were passed."""
+        if number is None:
+            return list(members[:k]), k
+        shown: list[Member] = []
+        passed = 0
         for first in range(0, min(len(members), MOST_CHECKED), AT_ONCE):
             some = members[first : first + AT_ONCE]
             known = await asyncio.gather(*(self._users.get(member.user) for member in some))
-            kept += [
-                member
-                for member, one in zip(some, known, strict=True)
-                if number not in one.preferences.seen
-            ]
-            if len(kept) >= k:
+            for member, one in zip(some, known, strict=True):
+                if len(shown) < k:
+                    passed += 1
+                    shown += [] if number in one.preferences.seen else [member]
+            if len(shown) == k:
                 break
-        return kept
+        return shown, passed
 
 
-def _ranked(
-    model: Labelled, item: _Item, users: Sequence[str], rows: Sequence[Any]
-) -> list[Member]:
-    found = [model.model.audience(item.factors, row) for row in rows if row.shape[0]]
+@dataclass(frozen=True)
+class _Part:
+    users: Sequence[str]
+    rows: Sequence[Any]
+    until: str | None
+    """The last user that was looked at."""
+    more: bool
+    """Whether users may follow."""
+
+
+def _ranked(model: Labelled, item: _Item, part: _Part) -> list[Member]:
+    users = part.users
+    found = [model.model.audience(item.factors, row) for row in part.rows if row.shape[0]]
     scores = np.concatenate([score for score, _ in found])
     names = model.users.names
     sums = [_by_name(parts, names) for _, parts in found]

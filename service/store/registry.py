@@ -108,6 +108,8 @@ class ModelRecord:
 class ModelChange:
     """One change of an active pointer or a pin."""
 
+    id: str
+    """Rises with time."""
     at_ms: int
     strategy: str
     version: str
@@ -240,10 +242,11 @@ class Registry:
         keys = [self._keys.pinned_models, self._keys.model_changes]
         self._evaluate(_UNPIN, keys, strategy, version, _bounded(who), _bounded(why), KEPT_CHANGES)
 
-    def changes(self, limit: int) -> list[ModelChange]:
-        """Return the last changes of active pointers and pins, the newest first."""
+    def changes(self, limit: int, before: str | None = None) -> list[ModelChange]:
+        """Return the last changes of active pointers and pins, or those before one of them; the newest first."""
+        newest = "+" if before is None else f"({before}"
         with store_errors():
-            answer: Any = self._client.xrevrange(self._keys.model_changes, count=limit)
+            answer: Any = self._client.xrevrange(self._keys.model_changes, newest, count=limit)
         return [_change(name, fields) for name, fields in answer]
 
     def prune(self, keep: int, max_age_ms: int) -> list[str]:
@@ -369,7 +372,8 @@ def _no_earlier(strategy: str) -> Conflict:
 def _change(name: bytes, fields: Mapping[bytes, bytes]) -> ModelChange:
     text = {field.decode(): value.decode() for field, value in fields.items()}
     before = text.pop("before") or None
-    return ModelChange(at_ms=int(name.partition(b"-")[0]), before=before, **text)
+    at_ms = int(name.partition(b"-")[0])
+    return ModelChange(id=name.decode(), at_ms=at_ms, before=before, **text)
 
 
 def _unknown(version: str) -> NotFound:

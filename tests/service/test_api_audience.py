@@ -1,5 +1,6 @@
 """Label models over HTTP: who would like an item, recommendations by features alone, items alike."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ from redis import Redis
 from core.features import Column, FeatureEncoder
 from core.labels.items import ItemsConfig, fit_items
 from core.labels.snapshot import of_items
+from service.api.audience import AudienceBody
+from service.api.cursors import seal
 from service.serving import audience
 from service.store.registry import Registry
 from tests.api import Api
@@ -63,11 +66,7 @@ def test_an_item_finds_the_users_of_its_kind(shop: Api, redis_url: str) -> None:
     version = activate(shop, redis_url)
     found = post(shop, AUDIENCE, item="i2")
     assert kinds(found) == {2}
-    assert (found["known_by"], found["considered"], found["next_cursor"]) == (
-        "feedback",
-        N_USERS,
-        None,
-    )
+    assert (found["known_by"], found["considered"]) == ("feedback", N_USERS)
     assert (found["model_version"], found["strategy"]) == (version, "exmlds")
     assert (found["trained_through"], found["reason"]) == ("0:7", None)
     [first, *_] = found["users"]
@@ -97,21 +96,71 @@ def test_who_has_seen_the_item_is_left_out(shop: Api, redis_url: str) -> None:
     assert {"u02", "u06", "u10"} <= {member["user"] for member in found["users"]}
 
 
-def test_many_users_are_considered_part_by_part(
-    shop: Api, redis_url: str, monkeypatch: pytest.MonkeyPatch
+def pages(api: Api, **body: Any) -> Iterator[list[str]]:
+    """Yield the users of each page."""
+    cursor = None
+    while True:
+        found = post(api, AUDIENCE, **body, cursor=cursor)
+        yield [member["user"] for member in found["users"]]
+        cursor = found["next_cursor"]
+        if cursor is None:
+            return
+
+
+@pytest.mark.parametrize("k", [3, 100])
+@pytest.mark.parametrize("most", [16, 40, 10_000])
+def test_pages_hold_every_user_once(
+    shop: Api, redis_url: str, monkeypatch: pytest.MonkeyPatch, most: int, k: int
 ) -> None:
     activate(shop, redis_url)
     monkeypatch.setattr(audience, "PAGE", 8)
-    monkeypatch.setattr(audience, "MOST_CONSIDERED", 16)
-    met: list[str] = []
-    cursor = None
-    while True:
-        found = post(shop, AUDIENCE, item="i1", k=100, cursor=cursor)
-        met += [member["user"] for member in found["users"]]
-        cursor = found["next_cursor"]
-        if cursor is None:
-            break
+    monkeypatch.setattr(audience, "MOST_CONSIDERED", most)
+    found = list(pages(shop, item="i1", k=k))
+    assert all(len(page) <= k for page in found)
+    met = [user for page in found for user in page]
     assert sorted(met) == [f"u{n:02d}" for n in range(N_USERS)]
+    if most > N_USERS:
+        assert met == [user for page in pages(shop, item="i1", k=1_000) for user in page]
+
+
+def test_pages_go_on_whoever_comes_meanwhile(
+    shop: Api, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    activate(shop, redis_url)
+    monkeypatch.setattr(audience, "PAGE", 4)
+    monkeypatch.setattr(audience, "MOST_CONSIDERED", 12)
+    met: list[str] = []
+    for n, page in enumerate(pages(shop, categories=["s1"], k=3)):
+        met += page
+        # between those that were considered and behind them
+        for name in (f"u{n:02d}-new", f"u{n + 20:02d}-new"):
+            shop("PUT", f"/v1/users/{name}", json={"features": {"kind": f"k{n % 4}"}})
+    assert len(met) == len(set(met))
+    assert set(met) >= {f"u{n:02d}" for n in range(N_USERS)}
+
+
+def test_a_page_leaves_out_who_has_seen_the_item_and_goes_on(shop: Api, redis_url: str) -> None:
+    activate(shop, redis_url)
+    token = [shop.rate(f"u{n:02d}", "i2", 5) for n in range(0, N_USERS, 2)][-1]
+    assert shop("GET", "/v1/users/u02/recommendations", params={"min_sequence": token}).is_success
+    met = [user for page in pages(shop, item="i2", k=3) for user in page]
+    assert sorted(met) == [f"u{n:02d}" for n in range(1, N_USERS, 2)]
+
+
+def test_a_cursor_of_an_audience_belongs_to_what_was_asked(shop: Api, redis_url: str) -> None:
+    activate(shop, redis_url)
+    cursor = post(shop, AUDIENCE, item="i2", k=2)["next_cursor"]
+    for other in ({"item": "i3"}, {"item": "i2", "exclude_seen": False}, {"categories": ["s2"]}):
+        answer = shop("POST", AUDIENCE, json=other | {"cursor": cursor})
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_cursor")
+    for forged in (b"", b"\x91", b"\xc1"):
+        name = AudienceBody(item="i2").model_dump_json(exclude={"k", "cursor"})
+        answer = shop(
+            "POST",
+            AUDIENCE,
+            json={"item": "i2", "cursor": seal(f"audience {name}".encode(), forged)},
+        )
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_cursor")
 
 
 def test_without_a_model_nobody_is_found_and_the_answer_says_why(shop: Api, redis_url: str) -> None:

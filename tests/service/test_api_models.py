@@ -1,5 +1,7 @@
 """Operators look at models and decide what serves."""
 
+from typing import Any
+
 import pytest
 import redis
 
@@ -70,6 +72,36 @@ def test_models_are_listed_newest_first_and_by_strategy(api: Api, registry: Regi
     only = api("GET", "/v1/models?strategy=ocmf").json()["items"]
     assert [model["version"] for model in only] == [other]
     assert api("GET", "/v1/models?strategy=fbdg").status_code == 422
+
+
+def walked(api: Api, path: str, limit: int) -> list[Any]:
+    """Return what all pages of a list hold."""
+    found: list[Any] = []
+    cursor: dict[str, str] = {}
+    while True:
+        page = api("GET", path, params={"limit": limit} | cursor).json()
+        assert len(page["items"]) <= limit
+        found += page["items"]
+        if page["next_cursor"] is None:
+            return found
+        cursor = {"cursor": page["next_cursor"]}
+
+
+def test_models_and_changes_come_page_by_page(api: Api, registry: Registry) -> None:
+    for seed in range(5):
+        activated(registry, seed=seed)
+    for path in ("/v1/models", "/v1/models/changes"):
+        whole = api("GET", path).json()
+        assert (len(whole["items"]), whole["next_cursor"]) == (5, None)
+        for limit in (1, 2, 5):
+            assert walked(api, path, limit) == whole["items"]
+    cursor = api("GET", "/v1/models?limit=2").json()["next_cursor"]
+    for path, more in (("/v1/models/changes", {}), ("/v1/models", {"strategy": "fbgd"})):
+        answer = api("GET", path, params={"cursor": cursor} | more)
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_cursor")
+    published(registry, seed=9)
+    rest = api("GET", "/v1/models", params={"cursor": cursor}).json()["items"]
+    assert len(rest) == 3, "what is published meanwhile moves nothing"
 
 
 def test_a_promoted_model_serves_within_moments(api: Api, registry: Registry) -> None:

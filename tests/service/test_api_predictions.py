@@ -81,8 +81,14 @@ def test_a_sequence_that_is_never_reached_is_a_503(redis_url: str, namespace: st
         answer = api("GET", f"/v1/users/ada/predictions/x?min_sequence={sequence}")
         assert (answer.status_code, answer.json()["code"]) == (503, "sequence_not_reached")
         assert answer.json()["retry_after"] == 1
-        other = api("GET", "/v1/users/ada/predictions/x?min_sequence=7:99")
-        assert other.status_code == 200, "no partition of this user has to wait"
+
+
+@pytest.mark.parametrize("path", ["/v1/users/ada/predictions/x", "/v1/users/ada/recommendations"])
+def test_a_sequence_of_a_partition_that_is_not_there_is_refused(api: Api, path: str) -> None:
+    for token in ("7:1", "0:0,1:0"):
+        answer = api("GET", f"{path}?min_sequence={token}")
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_sequence")
+        assert "the last one here is 0" in answer.json()["detail"]
 
 
 def test_batches_are_bounded_and_strict(api: Api) -> None:

@@ -40,3 +40,14 @@ def test_a_cursor_of_another_list_is_refused() -> None:
     for of, text in ((b"another list", cursor), (LIST, cursor[:-4]), (LIST, "AAAA"), (LIST, "ü")):
         with pytest.raises(InvalidCursor):
             read_cursor(of, text)
+
+
+def test_a_cursor_with_any_other_character_is_refused() -> None:
+    cursor = make_cursor(LIST, place([1, 2]))
+    assert cursor is not None
+    for at, own in enumerate(cursor):
+        for other in "AZaz09-_".replace(own, ""):
+            with pytest.raises(InvalidCursor):
+                read_cursor(LIST, cursor[:at] + other + cursor[at + 1 :])
+    with pytest.raises(InvalidCursor):
+        read_cursor(LIST, cursor[:-4] + "AAAA")
