@@ -14,8 +14,11 @@ from pathlib import Path
 
 
 def is_compiled() -> bool:
-    """Return whether these sources were compiled here, by this numba, on this kind of processor."""
-    return _mark().exists()
+    """Return whether these sources were compiled here, by this numba, on this kind of processor, and it is still there."""
+    try:
+        return _compiled_files() >= int(_mark().read_text() or 0)
+    except (OSError, ValueError):
+        return False
 
 
 def mark_compiled() -> None:
@@ -24,7 +27,7 @@ def mark_compiled() -> None:
         cache_dir().mkdir(parents=True, exist_ok=True)
         for old in cache_dir().glob("compiled-*"):
             old.unlink()
-        _mark().touch()
+        _mark().write_text(str(_compiled_files()))
 
 
 def cache_dir() -> Path:
@@ -39,6 +42,11 @@ def core_dir() -> Path:
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError("core is not installed: run `make install`")
     return Path(spec.origin).parent
+
+
+def _compiled_files() -> int:
+    """Return how many indexes of compiled functions lie in the cache."""
+    return sum(1 for _ in cache_dir().rglob("*.nbi"))
 
 
 def _mark() -> Path:

@@ -5,8 +5,9 @@ one line that says what to do · 75 a learner was replaced by another one.
 """
 
 import importlib
+import importlib.metadata
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 import typer.core
@@ -66,8 +67,21 @@ app = typer.Typer(
 )
 
 
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"hedgerow {importlib.metadata.version('hedgerow')}")
+        raise typer.Exit
+
+
 @app.callback(epilog="Settings: HEDGEROW_* and hedgerow.toml, see docs/settings.md.")
-def hedgerow() -> None:
+def hedgerow(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version and end.", callback=_say_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
     """A recommendation service that tunes itself: it learns from every rating within milliseconds."""
 
 

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,11 @@ def test_help_lists_every_verb_and_imports_none_of_them() -> None:
 @pytest.mark.parametrize("verb", COMMANDS)
 def test_every_verb_has_a_help_of_its_own(verb: str) -> None:
     assert load(verb).help
+
+
+def test_the_version_is_told() -> None:
+    said = hedgerow("--version")
+    assert (said.returncode, said.stdout) == (0, f"hedgerow {version('hedgerow')}\n")
 
 
 def test_a_misspelt_verb_is_answered_with_the_nearest_one() -> None:

@@ -44,6 +44,16 @@ def test_a_new_mark_replaces_the_old_one(
     assert len(list(a_cache_of_its_own.glob("compiled-*"))) == 1
 
 
+def test_a_mark_beside_an_emptied_cache_is_not_believed(a_cache_of_its_own: Path) -> None:
+    index = a_cache_of_its_own / "kernels" / "window.window-44.py311.nbi"
+    index.parent.mkdir(parents=True)
+    index.touch()
+    mark_compiled()
+    assert is_compiled()
+    index.unlink()
+    assert not is_compiled()
+
+
 def test_a_cache_that_cannot_be_written_is_no_error(
     a_cache_of_its_own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
