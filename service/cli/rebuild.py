@@ -47,7 +47,13 @@ def rebuild(
         )
         for difference in result.differences or []:
             say(f"  differs: {difference}")
-    raise typer.Exit(1 if any(result.differences for result in results) else 0)
+    differ = any(result.differences for result in results)
+    if differ:
+        say(
+            "expected where something was deleted or merged since the last rebuild: what it taught others is in the "
+            "present rows and not in the histories; `hedgerow rebuild` without --into takes it out there, too"
+        )
+    raise typer.Exit(1 if differ else 0)
 
 
 def _progress() -> Progress:

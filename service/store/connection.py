@@ -61,6 +61,8 @@ def store_errors() -> Iterator[None]:
     """Turn Redis' own "not now" into StoreUnavailable; programming errors pass through."""
     try:
         yield
+    except redis_errors.BusyLoadingError as error:
+        raise StoreUnavailable("Redis still reads its files: it will answer, try again") from error
     except (redis_errors.ConnectionError, redis_errors.TimeoutError) as error:
         raise StoreUnavailable(
             f"Redis does not answer ({error}): is the server running?"
