@@ -83,7 +83,7 @@ class Explanation:
     contribution: F64
     """(k, n): of each pair."""
     constant: F64
-    """(k,): of what is the same for all users."""
+    """(k,): of no pair: what most people like, and what is the same for all users."""
 
     @property
     def score(self) -> F64:
@@ -97,8 +97,8 @@ def explain(
 ) -> Explanation:
     """Return which pairs carry the scores of some items for a folded-in user, and how much.
 
-    Equation   p = A^-1 (sum_j c_j q_j + r- s), hence p.q_y = sum_j c_j q_y'A^-1 q_j + r- q_y'A^-1 s, exactly
-               A = S + lambda I + sum_j h_j q_j q_j'
+    Equation   p = A^-1 (sum_j c_j q_j + r- s + d m), hence p.q_y = sum_j c_j q_y'A^-1 q_j + q_y'A^-1 (r- s + d m), exactly
+               A = S + (lambda + d) I + sum_j h_j q_j q_j',  d and the typical user m of the row objective
                square loss: c = w r+ - a r-, h = w - a                                     [fBGD, eq. 7 over p]
                logistic, x = p.q_j, l = 1 / (1 + exp(sign x)): h = w l (1 - l) / 2 - a,
                c = w sign l / 2 + a (x - r-) + h x, from the last Newton step              [OCMF, 3.1]
@@ -114,12 +114,11 @@ def explain(
     own = q[item_ix].astype(np.float64)
     pull, curvature = _pull(objective, own, item_ix, weight, target)
     a = own.T @ (own * curvature[:, None])
-    reg = float(objective.regs(np.array([item_ix.size]))[0])
+    constant, drawn = objective.constant(item_ix.size)
+    reg = float(objective.regs(np.array([item_ix.size]))[0]) + drawn
     a[np.diag_indices_from(a)] += objective.gram.astype(np.float64) + reg + 1e-20
     solved = np.linalg.solve(a, q[items].astype(np.float64).T)
-    return Explanation(
-        (own @ solved).T * pull, objective.negative_target * (objective.item_sum @ solved)
-    )
+    return Explanation((own @ solved).T * pull, constant.astype(np.float64) @ solved)
 
 
 def _pull(

@@ -131,6 +131,8 @@ def objective_of(snapshot: Snapshot) -> RowObjective:
     """Return what folds users in; its arrays are the snapshot's, not copies."""
     try:
         arrays: dict[str, Any] = {name: snapshot.arrays[name] for name in _ROW_ARRAYS}
+        # a model of an earlier version draws nobody anywhere
+        arrays["typical"] = snapshot.arrays.get("typical")
         return RowObjective(**arrays, **snapshot.parameters["row"])
     except (KeyError, TypeError) as error:
         raise SnapshotFormat(f"the snapshot is not of a model with fold-in: {error}") from error
@@ -192,8 +194,8 @@ _ROW_ARRAYS = ("item_factors", "gram", "item_sum", "negative")
 def _parts(row: RowObjective) -> tuple[dict[str, Array], dict[str, Any]]:
     """Return the arrays and the numbers of a row objective."""
     values = {entry.name: getattr(row, entry.name) for entry in fields(row)}
-    arrays = {name: values.pop(name) for name in _ROW_ARRAYS}
-    return arrays, values
+    arrays = {name: values.pop(name) for name in (*_ROW_ARRAYS, "typical")}
+    return {name: array for name, array in arrays.items() if array is not None}, values
 
 
 def _little(array: Array) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 from core.batch.gram import gram
 from core.batch.ranker import Ranker
 from core.batch.row_objective import ONE, PARTS, RowObjective
+from core.batch.typical import drawn
 from core.batch.weighting import constant_loss, mean_count, negative_weights, scaled_reg
 from core.errors import ConfigError, DataError, Diverged, NotFitted
 from core.interactions import Interactions, as_interactions, chunks
@@ -42,6 +43,8 @@ class FbgdConfig:
     negative_target: float = 0.0
     start: float = 0.1
     """Standard deviation of the first item factors, times sqrt(factors)."""
+    draw: float = 0.0
+    """How strongly short histories are drawn to the typical user when they are folded in (``typical.drawn``)."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -54,6 +57,8 @@ class FbgdConfig:
         for name in ("rho", "nu_user", "nu_item"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise ConfigError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
+        if not 0.0 <= self.draw < np.inf:
+            raise ConfigError(f"draw must be 0 or more and finite, not {self.draw}")
         if not np.isfinite(self.negative_target):
             raise ConfigError(f"negative_target must be finite, not {self.negative_target}")
 
@@ -79,7 +84,8 @@ class Fbgd(Ranker):
         on_epoch: OnEpoch = lambda model, epoch: False,
     ) -> Self:
         """Learn; ``previous`` is a model of the same factors whose items are the first of these."""
-        sides = _Sides(self.config, _checked(as_interactions(user_items)), previous)
+        pairs = _checked(as_interactions(user_items))
+        sides = _Sides(self.config, pairs, previous)
         self.losses = sides.losses
         for epoch in range(1, self.config.epochs + 1):
             sides.epoch()
@@ -88,6 +94,7 @@ class Fbgd(Ranker):
             self.epochs = epoch
             if on_epoch(self, epoch):
                 break
+        self.objective = drawn(self.fitted, pairs, self.config.draw)
         return self
 
     def user_vectors(self, user_items: Any) -> F32:

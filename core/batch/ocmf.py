@@ -20,6 +20,7 @@ from core.batch.row_objective import RowObjective, diagonalised
 from core.batch.side import CHUNKS, FeatureMatrix, Pairs, Side
 from core.batch.subproblem import Subproblem
 from core.batch.trust_region import trust_region_newton
+from core.batch.typical import drawn
 from core.batch.weighting import mean_count, scaled_reg
 from core.errors import ConfigError, DataError, Diverged, NotFitted, ShapeError
 from core.interactions import Interactions, as_interactions, chunks, from_pairs
@@ -70,6 +71,8 @@ class OcmfConfig:
     """``sampled``: as many unlabelled pairs as positives, drawn at random; ``listed``: all, one by one."""
     negative_loss: Literal["square", "logistic"] = "square"
     """What a sampled or listed negative costs."""
+    draw: float = 0.0
+    """How strongly the exported objective draws short histories to the typical user (``typical.drawn``)."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -79,7 +82,7 @@ class OcmfConfig:
         for name in ("weight", "reg"):
             if not 0.0 < getattr(self, name) < np.inf:
                 raise ConfigError(f"{name} must be above 0 and finite, not {getattr(self, name)}")
-        for name in ("graph", "nu"):
+        for name in ("graph", "nu", "draw"):
             if not 0.0 <= getattr(self, name) < np.inf:
                 raise ConfigError(f"{name} must be 0 or more and finite: {getattr(self, name)}")
         if self.reg_item is not None and not 0.0 < self.reg_item < np.inf:
@@ -162,7 +165,7 @@ class Ocmf(Ranker):
         fit = self._fitted
         if self.config.negatives != "all":
             raise ConfigError("a model of listed negatives has no row objective: let them be all")
-        return diagonalised(
+        row = diagonalised(
             self.item_factors,
             fit.item_weight,
             negative_target=self.config.target,
@@ -171,6 +174,7 @@ class Ocmf(Ranker):
             mean_count=fit.mean_counts[0],
             loss=self.config.loss,
         )
+        return drawn(row, fit.listed, self.config.draw)
 
     @property
     def parameters(self) -> F32 | None:

@@ -19,6 +19,9 @@ PARTS = 64
 MOST_STEPS, TOLERANCE = 200, 1e-5
 """Conjugate gradients end at this share of the right-hand side: float32 holds no more."""
 
+FAMILIAR = 20
+"""A history of so many pairs is not drawn to the typical user any more."""
+
 ONE = np.ones(1, np.float32)
 
 Loss = Literal["square", "logistic"]
@@ -26,7 +29,10 @@ Loss = Literal["square", "logistic"]
 
 @dataclass(frozen=True)
 class RowObjective:
-    """min_p p'Sp - 2 r- s.p + lambda |p|^2 + sum over the user's pairs of l(p.q) - a (r- - p.q)^2, S diagonal."""
+    """min_p p'Sp - 2 r- s.p + lambda |p|^2 + sum over the user's pairs of l(p.q) - a (r- - p.q)^2 + d |p - m|^2.
+
+    S is diagonal. Of a user of few pairs the last term says what is likely: the more, the fewer they are.
+    """
 
     item_factors: F32
     """Q (items, g), in the basis where S = Q'diag(a)Q is diagonal."""
@@ -44,6 +50,10 @@ class RowObjective:
     """lambda = reg (count / mean_count)^nu, count from the user's own pairs."""
     loss: Loss = "square"
     """l: w (r+ - p.q)^2 or w log(1 + exp(-sign(r+) p.q))."""
+    typical: F32 | None = None
+    """m (g,), the mean row of the users of the fit (``core.batch.typical``); None: nobody is drawn anywhere."""
+    draw: float = 0.0
+    """d = draw (1 - count / FAMILIAR)^2, and exactly 0 from FAMILIAR pairs on: then this is what was trained."""
 
     def vector(
         self,
@@ -51,15 +61,17 @@ class RowObjective:
         weight: F32 | None = None,
         target: F32 | None = None,
         *,
+        typical: F32 | None = None,
         pull: F32 | None = None,
         more_reg: float = 0.0,
     ) -> F32:
         """Return the minimiser of one user's row (g,); in this thread alone, without the GIL.
 
-        What else is known of the user adds more_reg |p|^2 - 2 pull.p, pull (g,).
+        What else is known of the user: ``typical`` (g,) is the m of this one, and more_reg |p|^2 - 2 pull.p is
+        added, pull (g,).
         """
         out = np.empty(self.gram.size, np.float32)
-        linear = self.item_sum * np.float32(self.negative_target)
+        linear, drawn = self.constant(item_ix.size, typical)
         ones = np.ones(item_ix.size, np.float32)
         fold_in.fold_in(
             self.item_factors,
@@ -67,7 +79,7 @@ class RowObjective:
             linear if pull is None else linear + pull,
             self.negative,
             self.negative_target,
-            float(self.regs(np.array([item_ix.size]))[0]) + more_reg,
+            float(self.regs(np.array([item_ix.size]))[0]) + drawn + more_reg,
             item_ix,
             ones if weight is None else weight,
             ones if target is None else target,
@@ -102,6 +114,9 @@ class RowObjective:
             TOLERANCE,
             np.empty(cut.size - 1),
         )
+        if self.typical is not None and self.draw > 0.0:
+            short = np.flatnonzero(pairs.user_counts < FAMILIAR)
+            rows[short] = self._one_by_one(pairs.rows(short))
         if not np.isfinite(rows).all():
             raise Diverged("a user's vector is not finite: fit with more regularisation (reg)")
         return rows
@@ -114,6 +129,15 @@ class RowObjective:
             target = None if pairs.target is None else pairs.target[at]
             rows[u] = self.vector(pairs.item_ix[at], weight, target)
         return rows
+
+    def constant(self, count: int, typical: F32 | None = None) -> tuple[F32, float]:
+        """Return r- s + d m (g,), what a user's vector has from no pair of its own, and d; ``typical``: another m."""
+        linear = self.item_sum * np.float32(self.negative_target)
+        typical = self.typical if typical is None else typical
+        if typical is None or count >= FAMILIAR:
+            return linear, 0.0
+        drawn = self.draw * (1.0 - count / FAMILIAR) ** 2
+        return linear + np.float32(drawn) * typical, drawn
 
     def regs(self, counts: I64) -> F32:
         """Return lambda for users with these numbers of pairs."""

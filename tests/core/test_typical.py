@@ -1,0 +1,172 @@
+"""Short histories are drawn to the typical user, as strongly as new users of the training data want it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core.batch.fbgd import Fbgd, FbgdConfig
+from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ocmf_users import StructuredUsers, users_of
+from core.batch.row_objective import FAMILIAR, diagonalised
+from core.batch.typical import DRAWS, choose_draw, drawn
+from core.errors import ConfigError
+from core.interactions import from_pairs
+from core.slate import explain
+from core.snapshot import objective_of, of_objective, of_users
+from core.snapshot import users_of as users_in
+from tests.core import ranking
+
+NOBODY = np.empty(0, np.int32)
+
+
+def taste(*, shared, users=400, items=60, seed=0):
+    """Return users of four tribes who take the items of their own; if ``shared``, all the first ones, mostly."""
+    rng = np.random.default_rng(seed)
+    tribe = rng.integers(0, 4, users)
+    own = tribe[:, None] == np.arange(items)[None, :] % 4
+    liking = np.broadcast_to(0.8 * 0.93 ** np.arange(items), own.shape) if shared else 0.8 * own
+    u, i = np.nonzero(rng.random(own.shape) < liking)
+    return from_pairs(u, i, n_users=users, n_items=items)
+
+
+def objective(loss="square", *, draw=3.0, seed=0):
+    rng = np.random.default_rng(seed)
+    negative = rng.uniform(0.01, 0.4, 30).astype(np.float32)
+    row = diagonalised(
+        rng.normal(size=(30, 5)),
+        negative,
+        negative_target=-0.4,
+        reg=0.5,
+        nu=0.5,
+        mean_count=4.0,
+        loss=loss,
+    )
+    return replace(row, typical=rng.normal(size=5).astype(np.float32), draw=draw)
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, FAMILIAR - 1, FAMILIAR, 25])
+def test_the_vector_is_that_of_the_written_down_system(n):
+    row = objective()
+    item_ix = np.arange(n, dtype=np.int32)
+    q, a = row.item_factors.astype(np.float64), row.negative.astype(np.float64)
+    d = row.draw * max(1.0 - n / FAMILIAR, 0.0) ** 2
+    reg = float(row.regs(np.array([n]))[0])
+    left = np.diag(row.gram + reg + d) + q[:n].T @ (q[:n] * (1.0 - a[:n])[:, None])
+    right = q[:n].T @ (1.0 + 0.4 * a[:n]) - 0.4 * row.item_sum + d * row.typical
+    assert np.allclose(row.vector(item_ix), np.linalg.solve(left, right), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_a_familiar_user_is_folded_in_to_the_bit_as_if_there_were_no_typical_one(loss):
+    row = objective(loss)
+    plain = replace(row, typical=None, draw=0.0)
+    long, short = (np.arange(n, dtype=np.int32) for n in (FAMILIAR, FAMILIAR - 1))
+    assert row.vector(long).tobytes() == plain.vector(long).tobytes()
+    assert row.vector(short).tobytes() != plain.vector(short).tobytes()
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_users_together_are_the_users_alone(loss):
+    row = objective(loss)
+    ends = np.cumsum([0, 1, 25, 3, FAMILIAR])
+    user_ix = np.repeat(np.arange(5), np.diff(ends, prepend=0))
+    item_ix = np.concatenate([np.arange(n) for n in np.diff(ends, prepend=0)])
+    pairs = from_pairs(user_ix, item_ix, n_users=5, n_items=30)
+    alone = [row.vector(pairs.rows(np.array([u])).item_ix) for u in range(5)]
+    assert np.allclose(row.vectors(pairs), alone, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+@pytest.mark.parametrize("n", [0, 1, 6, 22])
+def test_an_explanation_sums_to_the_score_with_what_most_people_like(loss, n):
+    row, items = objective(loss), np.array([3, 24, 29], np.int32)
+    item_ix, ones = np.arange(n, dtype=np.int32), np.ones(n, np.float32)
+    made = explain(row, item_ix, ones, ones, items)
+    score = row.item_factors[items] @ row.vector(item_ix)
+    np.testing.assert_allclose(made.score, score, rtol=2e-3, atol=2e-4)
+
+
+def test_the_typical_user_is_the_mean_of_those_who_have_pairs():
+    pairs = ranking.tribes()
+    row = Fbgd(FbgdConfig(factors=4, epochs=3)).fit(pairs).fitted
+    found = drawn(row, pairs, 2.0)
+    known = pairs.rows(np.flatnonzero(pairs.user_counts))
+    assert np.allclose(found.typical, row.vectors(known).mean(axis=0), atol=1e-5)
+    assert found.draw == pytest.approx(2.0 * row.gram.mean())
+    assert drawn(row, pairs, 0.0) is row
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda pairs, draw: Fbgd(FbgdConfig(factors=4, epochs=3, draw=draw)).fit(pairs).fitted,
+        lambda pairs, draw: Ocmf(OcmfConfig(factors=4, draw=draw)).fit(pairs).objective,
+        lambda pairs, draw: users_of(Ocmf(OcmfConfig(factors=4, draw=draw)).fit(pairs)).row,
+    ],
+)
+def test_a_fit_draws_as_its_settings_say(fit):
+    pairs = ranking.tribes()
+    one = np.array([7], np.int32)
+    plain, some = fit(pairs, 0.0), fit(pairs, 5.0)
+    assert plain.typical is None
+    near = [np.linalg.norm(row.vector(one) - some.typical) for row in (some, plain)]
+    assert near[0] < near[1]
+
+
+@pytest.mark.parametrize("config", [FbgdConfig, OcmfConfig])
+@pytest.mark.parametrize("draw", [-1.0, np.inf, np.nan])
+def test_a_draw_is_a_number_from_0(config, draw):
+    with pytest.raises(ConfigError, match="draw must be 0 or more and finite"):
+        config(draw=draw)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_where_all_like_the_same_new_users_are_drawn_and_where_tribes_do_they_are_not(shared):
+    pairs = taste(shared=shared)
+    config = FbgdConfig(factors=8, alpha0=60.0, reg=1.0, epochs=4)
+    draw = choose_draw(pairs, lambda part: Fbgd(config).fit(part).fitted)
+    assert draw in DRAWS
+    assert draw >= 2.0 if shared else draw <= 0.5
+
+
+def test_hardly_any_users_choose_nothing():
+    pairs = ranking.tiny()
+    assert choose_draw(pairs, lambda part: Fbgd(FbgdConfig(factors=2)).fit(part).fitted) == 0.0
+
+
+def test_the_users_who_choose_have_not_taught():
+    pairs, fitted = taste(shared=True), []
+
+    def fit(part):
+        fitted.append(part)
+        return Fbgd(FbgdConfig(factors=4, epochs=2)).fit(part).fitted
+
+    choose_draw(pairs, fit)
+    [part] = fitted
+    assert np.count_nonzero(part.user_counts == 0) == pytest.approx(40, abs=1)
+
+
+def test_a_snapshot_keeps_the_typical_user_and_one_of_before_has_none():
+    row = objective()
+    rest = {"settings": {}, "metrics": {}, "cuts": {}}
+    one = np.array([4], np.int32)
+    for made in (of_objective("fbgd", row, **rest), of_users("ocmf", StructuredUsers(row), **rest)):
+        assert objective_of(made).vector(one).tobytes() == row.vector(one).tobytes()
+    plain = replace(row, typical=None, draw=0.0)
+    before = of_objective("fbgd", plain, **rest)
+    del before.parameters["row"]["draw"]
+    assert "typical" not in before.arrays
+    assert users_in(before).vector(one).tobytes() == plain.vector(one).tobytes()
+
+
+def test_a_user_of_known_features_is_drawn_to_what_these_say():
+    row = objective()
+    users = StructuredUsers(row, weights=np.zeros((1, 5), np.float32), fading=1.0)
+    z, one = np.full(5, 2.0, np.float32), np.array([4], np.int32)
+    d = row.draw * (1.0 - 1 / FAMILIAR) ** 2
+    lam = float(row.regs(np.array([1]))[0])
+    plain = replace(row, typical=None, draw=0.0)
+    wanted = plain.vector(one, pull=np.float32(d + lam) * z, more_reg=d)
+    assert np.allclose(users.vector(one, described=z), wanted, rtol=1e-4)
+    assert np.array_equal(users.vector(NOBODY, described=z), z)
