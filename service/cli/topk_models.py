@@ -3,21 +3,22 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from core.batch import context_search, fbgd_search, ocmf_search
+from core.batch import context_search, fbgd_search
 from core.batch.context_ranker import KINDS, ContextConfig, ContextRanker
 from core.batch.descent import DescentConfig
 from core.batch.fbgd import Fbgd, FbgdConfig
-from core.batch.features import FeatureMap
 from core.batch.graph import similarity
 from core.batch.ocmf import Ocmf, OcmfConfig
-from core.batch.ocmf_users import users_of
+from core.batch.ocmf_ways import FittedWay, Known, Use, Way, choose, fit_way
 from core.batch.popularity import Popular
 from core.batch.search import Budget
+from core.batch.typical import choose_draw
 from core.errors import ConfigError
 from core.interactions import Interactions, from_pairs
 from core.types import F32, I64
@@ -35,6 +36,7 @@ Model = Literal[
 ]
 
 OnProgress = Callable[[str, float], None]
+Bools = NDArray[np.bool_]
 Vectors = Callable[[I64, Interactions], F32]
 """Numbers of users and their training rows -> their vectors."""
 
@@ -71,8 +73,10 @@ class Fitted:
     epochs: int = 0
     search_seconds: float = 0.0
     fit_seconds: float = 0.0
-    knows_cold: bool = False
-    """Whether users without pairs have vectors that say something."""
+    knows: Bools | None = None
+    """(users,): who has a vector that says something even without pairs; None: nobody."""
+    tried: list[dict[str, Any]] = field(default_factory=list)
+    """What was known of users beside their pairs, used in several ways, and what each scored on validation."""
 
 
 def fit(world: World, request: Request, on_progress: OnProgress) -> Fitted:
@@ -121,6 +125,11 @@ def _fit_fbgd(world: World, request: Request, on_progress: OnProgress) -> Fitted
         fixed=frozenset(given),
         on_trial=lambda share: on_progress("searching", share),
     )
+    if "draw" not in given and request.budget_s > 0.0:
+        chosen = choose_draw(
+            world.pairs, lambda part: Fbgd(config).fit(part).fitted, seed=request.seed
+        )
+        config = replace(config, draw=chosen)
     searched = perf_counter()
     model = Fbgd(config).fit(world.pairs)
     fitted = perf_counter()
@@ -163,48 +172,80 @@ def _fit_contexts(world: World, request: Request, on_progress: OnProgress) -> Fi
 
 def _fit_ocmf(world: World, request: Request, on_progress: OnProgress) -> Fitted:
     given = _settings(request)
+    use = _use(given.pop("features", None), world)
     own = {"weight"} if request.model == "ocmf-sq-sq" else set()
     pairs = world.pairs
     similar = None if world.links is None else similarity(world.links, pairs.n_users)
+    known = Known(world.user_features, similar)
     started = perf_counter()
-    config = ocmf_search.search(
+    way, tried = choose(
         pairs,
         replace(_OCMF[request.model], seed=request.seed, **given),
         Budget(perf_counter, request.budget_s),
-        similar=similar,
-        features=world.user_features,
+        known,
+        use=use,
         fixed=frozenset(given) | own,
         on_trial=lambda share: on_progress("searching", share),
     )
+    if "draw" not in given and request.budget_s > 0.0 and way.use != "made":
+        way = replace(way, config=replace(way.config, draw=_draw(pairs, way.config)))
     searched = perf_counter()
-    feature_map = FeatureMap()
-    known = None if world.user_features is None else feature_map.transform(world.user_features)
-    model = Ocmf(config).fit(pairs, graph=similar, features=known)
+    model = fit_way(pairs, way, known)
     fitted = perf_counter()
-    names = [name for name in _NAMES[request.model] if similar is not None or name != "graph"]
-    vectors, item_factors = _structured(model, feature_map, world, similar)
+    vectors, item_factors = _answers(model, pairs, known)
     return Fitted(
         vectors,
         item_factors,
-        {name: getattr(config, name) for name in names},
+        _said(way, known),
         model.rounds,
         searched - started,
         fitted - searched,
-        knows_cold=known is not None,
+        _knows(pairs, known, model),
+        [_said(one.way, known, of_a_choice=True) | {"ndcg@20": one.score} for one in tried],
     )
 
 
-def _structured(
-    model: Ocmf, feature_map: FeatureMap, world: World, similar: Any
-) -> tuple[Vectors, F32]:
+def _use(text: str | None, world: World) -> Use | None:
+    """Return what ``--set features=`` says; None leaves it to validation."""
+    if text is None:
+        return None
+    if text not in get_args(Use):
+        known = ", ".join(get_args(Use))
+        raise ConfigError(f"--set features={text}: give one of {known}")
+    if world.user_features is None:
+        raise ConfigError("--set features says how to use a file of features: give --users, too")
+    return cast(Use, text)
+
+
+def _draw(pairs: Interactions, config: OcmfConfig) -> float:
+    alone = replace(config, graph=0.0)
+    return choose_draw(pairs, lambda part: Ocmf(alone).fit(part).row_objective, seed=config.seed)
+
+
+def _said(way: Way, known: Known, *, of_a_choice: bool = False) -> dict[str, Any]:
+    """Return the settings that mean something for these files; ``of_a_choice``: those that tell ways apart."""
+    unused = set() if known.similar is not None else {"graph"}
+    names = ("graph",) if of_a_choice else _OCMF_NAMES
+    told = {} if way.use is None else {"features": way.use}
+    return told | {name: getattr(way.config, name) for name in names if name not in unused}
+
+
+def _answers(model: FittedWay, pairs: Interactions, known: Known) -> tuple[Vectors, F32]:
     """Return users by their pairs and by what else is known of them, and the items in the same basis."""
-    if similar is None and world.user_features is None:
-        return _folded(model.user_vectors), model.item_factors
-    users = users_of(model, feature_map)
-    features = world.user_features
-    described = None if features is None else users.described(features)
-    every = users.vectors(world.pairs, described=described, similar=similar)
-    return lambda asked, rows: every[asked], users.row.item_factors
+    row = model.users.row
+    if known.features is None and not model.users.link:
+        return _folded(row.vectors), row.item_factors
+    every = model.vectors(pairs, known)
+    return lambda asked, rows: every[asked], row.item_factors
+
+
+def _knows(pairs: Interactions, known: Known, model: FittedWay) -> Bools:
+    """Tell of which users without pairs the vectors say something."""
+    if known.features is not None:
+        return np.ones(pairs.n_users, np.bool_)
+    if not model.users.link:
+        return np.zeros(pairs.n_users, np.bool_)
+    return np.asarray(known.similar @ (pairs.user_counts > 0) > 0)
 
 
 def _folded(user_vectors: Callable[[Interactions], F32]) -> Vectors:
@@ -224,13 +265,12 @@ _FITS: dict[Model, Callable[[World, Request, OnProgress], Fitted]] = {
     **dict.fromkeys(_OCMF, _fit_ocmf),
 }
 _OF_DESCENT = tuple(one.name for one in fields(DescentConfig) if one.name != "seed")
+_OCMF_NAMES = ("factors", "weight", "target", "reg", "reg_item", "nu", "graph", "rounds", "draw")
 _NAMES: dict[Model, tuple[str, ...]] = {
     "fbgd": tuple(one.name for one in fields(FbgdConfig)),
     "popular": (),
     **dict.fromkeys(KINDS, ("factors", *_OF_DESCENT)),
-    **dict.fromkeys(
-        _OCMF, ("factors", "weight", "target", "reg", "reg_item", "nu", "graph", "rounds")
-    ),
+    **dict.fromkeys(_OCMF, (*_OCMF_NAMES, "features")),
 }
 
 
@@ -241,7 +281,7 @@ def _settings(request: Request) -> dict[str, Any]:
         if name not in _NAMES[request.model]:
             known = ", ".join(_NAMES[request.model]) or "none"
             raise ConfigError(f"--set {name}: this model has no such setting; it has {known}")
-        if name == "optimiser":
+        if name in ("optimiser", "features"):
             settings[name] = text
             continue
         try:

@@ -18,6 +18,7 @@ from core.batch.graph import similarity
 from core.batch.ocmf import Ocmf, OcmfConfig
 from core.batch.ocmf_users import StructuredUsers, users_of
 from core.batch.search import Budget
+from core.batch.typical import choose_draw
 from core.errors import ConfigError
 from core.interactions import Interactions
 from core.snapshot import Snapshot, of_users
@@ -133,10 +134,14 @@ class FbgdRecipe(FoldedIn):
         budget: Budget,
         on_share: OnShare,
     ) -> FbgdConfig:
-        fixed, pairs = frozenset(given), material.pairs
-        return fbgd_search.search(
-            pairs, self.config(given), _usable(pairs, budget), fixed=fixed, on_trial=on_share
+        fixed, pairs, usable = frozenset(given), material.pairs, _usable(material.pairs, budget)
+        config = fbgd_search.search(
+            pairs, self.config(given), usable, fixed=fixed, on_trial=on_share
         )
+        if "draw" in given or usable.seconds <= 0.0:
+            return config
+        draw = choose_draw(pairs, lambda part: Fbgd(config).fit(part).fitted, seed=config.seed)
+        return replace(config, draw=draw)
 
     def fit(
         self,
@@ -164,8 +169,8 @@ class OcmfRecipe(FoldedIn):
 
     @property
     def settings(self) -> tuple[str, ...]:
-        known = ("factors", "weight", "target", "reg", "reg_item", "nu", "rounds", "graph", "seed")
-        return tuple(name for name in known if name not in self.fixed)
+        known = ("factors", "weight", "target", "reg", "reg_item", "nu", "rounds", "graph")
+        return tuple(name for name in (*known, "draw", "seed") if name not in self.fixed)
 
     def config(self, given: Mapping[str, Any]) -> OcmfConfig:
         return replace(self.base, **given)
@@ -177,15 +182,24 @@ class OcmfRecipe(FoldedIn):
         budget: Budget,
         on_share: OnShare,
     ) -> OcmfConfig:
-        return ocmf_search.search(
-            material.pairs,
+        pairs, usable = material.pairs, _usable(material.pairs, budget)
+        config = ocmf_search.search(
+            pairs,
             self.config(given),
-            _usable(material.pairs, budget),
+            usable,
             # serving knows a user's links by nothing but the item factors: a graph only if it is asked for
             similar=_similar(material.described) if "graph" in given else None,
             fixed=frozenset(given) | self.fixed,
             on_trial=on_share,
         )
+        if "draw" in given or usable.seconds <= 0.0:
+            return config
+        # what pairs alone say: links and features are not needed for that
+        alone = replace(config, graph=0.0)
+        draw = choose_draw(
+            pairs, lambda part: Ocmf(alone).fit(part).row_objective, seed=config.seed
+        )
+        return replace(config, draw=draw)
 
     def fit(
         self,
