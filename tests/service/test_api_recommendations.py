@@ -131,6 +131,25 @@ def test_a_new_user_is_answered_after_one_event(shop: Api, redis_url: str) -> No
     assert items(slate) == expected(N, {9: 1.0}, {9})[:10]
 
 
+def test_a_new_user_is_drawn_to_the_typical_one_that_the_model_knows(
+    shop: Api, redis_url: str
+) -> None:
+    typical = np.random.default_rng(9).normal(size=8).astype(np.float32)
+    model = replace(objective(N, 8), typical=typical, draw=4.0)
+    through = {"trained_through": {"0": 7}}
+    made = of_objective("fbgd", model, settings={}, metrics={}, cuts=through)
+    with Redis.from_url(redis_url) as client:
+        activated(Registry(client, shop.settings.namespace), made=made)
+    shop.runtime.active.refresh()
+    token = shop.rate("fresh", "i4", 5)
+    slate = get(shop, "/v1/users/fresh/recommendations", k=N, min_sequence=token, model="fbgd")
+    score = model.item_factors @ model.vector(np.array([4], np.int32))
+    order = sorted(set(range(N)) - {4}, key=lambda y: (-score[y], y))
+    assert slate["strategy"] == "fbgd"
+    assert items(slate)[: len(order)] == [f"i{item}" for item in order]
+    assert items(slate) != expected(N, {4: 1.0}, {4})
+
+
 def test_a_deleted_rating_counts_no_more(shop: Api, redis_url: str) -> None:
     activate(shop, redis_url)
     get(shop, RECOMMENDATIONS)
