@@ -10,16 +10,20 @@ import numpy as np
 
 from core.batch.fbgd import Fbgd, FbgdConfig
 from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ranker import rank
 from core.counters import Counters
-from core.interactions import from_pairs
+from core.interactions import Interactions, from_pairs
 from core.labels.config import Variant, standard
 from core.labels.exmlds import Exmlds
 from core.online.experts import DEFAULT, PAPER_SMALL, Expert, PassiveAggressive
 from core.online.model import OnlineConfig, OnlineModel
 from core.online.tables import Side
 from core.rng import id_hashes
+from core.snapshot import Snapshot, blob, mapped, of_objective, users_of
 from service.compiled import mark_compiled
+from service.learning.dedupe import DedupeWindow
 from service.serving.rankers import rank_once
+from service.store.codec import DIGEST_BYTES
 
 EXACT: tuple[Expert, ...] = (
     PassiveAggressive(metric="full", rank=3, step="exact"),
@@ -58,7 +62,11 @@ def _learn_a_little(config: OnlineConfig) -> None:
     sequence = np.arange(1, n + 1, dtype=np.int64)
     model.learn(users, items, ids, ids[::-1].copy(), rating, sequence)
     model.predict(users.rows[:1], items.rows[:1])
-    model.scores(users.rows[0], model.parameters(items.rows))
+    parameters = model.parameters(items.rows)
+    # first as a learner has them, then as a snapshot does: other types to numba, another kernel
+    for writeable in (True, False):
+        parameters.flags.writeable = writeable
+        model.scores(users.rows[0], parameters)
     model.load({name: array.copy() for name, array in model.arrays().items()})
     model.experts()
 
@@ -66,6 +74,10 @@ def _learn_a_little(config: OnlineConfig) -> None:
 def _count_a_little() -> None:
     one = np.zeros(1, dtype=np.int64)
     Counters(1.0).add(one, np.ones(1), one)
+
+
+def _remember_a_little() -> None:
+    DedupeWindow(1, 1).repeats(bytes(DIGEST_BYTES), now_ms=0)
 
 
 def _rank_a_little() -> None:
@@ -78,6 +90,13 @@ def _rank_a_little() -> None:
         model.recommend(0, pairs, 1)
         model.objective.vector(pairs.item_ix[:1])
         Ocmf(config).fit(pairs, features=np.eye(2), graph=[[0, 1]])
+        _judge_a_little(pairs, of_objective("", model.objective, settings={}, metrics={}, cuts={}))
+
+
+def _judge_a_little(pairs: Interactions, served: Snapshot) -> None:
+    """Use what serves as the gate does, in arrays that cannot be written."""
+    row = users_of(mapped(served.manifest, b"".join(blob(served)))).row
+    rank(row.vectors(pairs), row.item_factors, pairs, 1)
 
 
 def _label_a_little() -> None:
@@ -89,6 +108,7 @@ def _label_a_little() -> None:
 USES: dict[str, Callable[[], object]] = {
     **{name: partial(_learn_a_little, config) for name, config in RECIPES.items()},
     "the counters": _count_a_little,
+    "the window of event ids": _remember_a_little,
     "the ranking models": _rank_a_little,
     "the label models": _label_a_little,
     "slates": rank_once,

@@ -1,0 +1,27 @@
+"""Kernels are compiled before anything is ready: a role that stops to compile keeps learners and answers waiting."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.flow
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_warm_up_reaches_every_kernel_with_the_types_that_are_used(
+    redis_url: str, namespace: str, tmp_path: Path
+) -> None:
+    program = [sys.executable, "-m", "tests.flows.kernels_reached"]
+    done = subprocess.run(
+        [*program, redis_url, namespace, str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=480,
+    )
+    assert done.returncode == 0, done.stderr[-4_000:]
+    assert done.stdout == "", "compiled only when it was needed: add it to service/cli/warmup.py"
