@@ -21,6 +21,11 @@ from core.types import F32, F64, I64
 
 Solver = Literal["closed", "stochastic"]
 
+LEAST_REG = 2.0**-9
+"""Of the stochastic solver: a smaller one would need more steps than 1/reg to matter."""
+LARGEST = 1e100
+"""Of a feature, in size: its range and one over it must be finite. What varies by less than 1 / LARGEST is constant."""
+
 
 @dataclass(frozen=True)
 class OrdinalConfig:
@@ -105,15 +110,18 @@ def fit(x: F64, level: I64, levels: int, config: OrdinalConfig | None = None) ->
     _check(x, level, levels)
     low = x.min(axis=0)
     span = x.max(axis=0) - low
-    if not span.any():
+    varies = span > 1.0 / LARGEST
+    if not varies.any():
         raise DataError("no feature varies: give features that tell rows apart")
-    inverse = np.divide(1.0, span, out=np.zeros_like(span), where=span > 0)
+    inverse = np.divide(1.0, span, out=np.zeros_like(span), where=varies)
     rng = np.random.default_rng([config.seed, 0])
     spare = rng.permutation(np.flatnonzero(level == 0))[: config.unlabelled]
     rows = np.concatenate([np.flatnonzero(level), spare])
     z, group = (x[rows] - low) * inverse, level[rows].astype(np.int64)
     known = group > 0
     found = search(z[known], group[known], z[~known], config.seed, config.gammas)
+    if config.solver == "stochastic":
+        found = replace(found, reg=max(found.reg, LEAST_REG))
     weights = _solve(z.astype(np.float32), group, levels, found, config)
     model = OrdinalModel(
         low,
@@ -143,7 +151,7 @@ def _solve(z: F32, group: I64, levels: int, found: Found, config: OrdinalConfig)
         return solved
     by = Steps(
         steps=config.steps,
-        reg=max(found.reg, LEAST_REG),
+        reg=found.reg,
         blocks=config.blocks,
         gamma=found.gamma,
         seed=config.seed,
@@ -153,15 +161,11 @@ def _solve(z: F32, group: I64, levels: int, found: Found, config: OrdinalConfig)
     return halves.reshape(-1).copy()
 
 
-LEAST_REG = 2.0**-9
-"""Of the stochastic solver: a smaller one would need more steps than 1/reg to matter."""
-
-
 def _check(x: F64, level: I64, levels: int) -> None:
     if x.ndim != 2 or x.shape[0] != len(level):
         raise ShapeError(f"features {x.shape} and levels {level.shape} must have as many rows")
-    if not np.isfinite(x).all():
-        raise DataError("features must be finite numbers")
+    if not -LARGEST <= x.min(initial=0.0) <= x.max(initial=0.0) <= LARGEST:
+        raise DataError(f"features must be finite numbers of at most {LARGEST:g}")
     if levels < 2:
         raise ConfigError(f"levels must be at least 2, not {levels}")
     if len(level) == 0 or level.min() < 0 or level.max() > levels:

@@ -24,7 +24,7 @@ SHARPER = (0.5, 1.0, 2.0)
 REGS = tuple(2.0**power for power in range(-15, 0, 2))
 GAMMAS = (1.0, 0.75, 0.5, 0.25, 0.0)
 LABELLED, UNLABELLED = 600, 400
-"""At most so many rows of each kind take part: the cost is their cube."""
+"""At most about so many rows of each kind take part: the cost is their cube."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def search(
     ``x`` (n, d) and ``unlabelled`` (u, d) f64 in 0..1, ``level`` (n,) i64 from 1.
     """
     rng = np.random.default_rng([seed, 2])
-    chosen = rng.permutation(len(x))[:LABELLED]
+    chosen = _some(level, rng)
     x, level = x[chosen], level[chosen]
     some = unlabelled[rng.permutation(len(unlabelled))[:UNLABELLED]]
     # where every fold would have one level only there is nothing to choose by
@@ -105,6 +105,16 @@ def search(
     widths = best.widths(find_widths(x, level.astype(np.float64)))
     held = np.concatenate([fold.level for fold in folds])
     return Found(widths, best.reg, best.gamma, auc, scores, held)
+
+
+def _some(level: I64, rng: np.random.Generator) -> I64:
+    """Return at most LABELLED rows at random, and of a rare level still as many as there are folds."""
+    order = rng.permutation(len(level))
+    ranked = level[order]
+    few = [np.flatnonzero(ranked == one)[:FOLDS] for one in np.unique(level)]
+    places = np.unique(np.concatenate([np.arange(min(LABELLED, len(order))), *few]))
+    chosen: I64 = order[places]
+    return chosen
 
 
 def _folds(x: F64, level: I64, unlabelled: F64) -> Iterator[Fold]:

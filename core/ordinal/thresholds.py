@@ -66,7 +66,8 @@ class Levels:
         """Return P(level), (n, levels) f64; rows sum to 1."""
         above = _sigmoid(self.slope * scores[:, None] - self.cuts)
         ends = np.ones((len(scores), 1))
-        probabilities: F64 = -np.diff(np.hstack([ends, above, 0.0 * ends]), axis=1)
+        until = np.hstack([ends, above, 0.0 * ends])
+        probabilities: F64 = until[:, :-1] - until[:, 1:]
         return probabilities
 
     def expected(self, scores: F64) -> F64:

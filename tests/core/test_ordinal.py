@@ -1,5 +1,6 @@
 """The pair risk, its closed forms, the doubly stochastic recursion and the search, against naive twins."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -10,7 +11,7 @@ from core.ordinal import snapshot
 from core.ordinal.closed_form import in_features, in_rows
 from core.ordinal.judge import equal_levels, mean_auc
 from core.ordinal.pairing import pairing
-from core.ordinal.qs3orao import OrdinalConfig, fit
+from core.ordinal.qs3orao import LEAST_REG, OrdinalConfig, fit
 from core.ordinal.random_features import RandomFeatures, kernel_of, waves
 from core.ordinal.recursion import Steps, descend
 from core.ordinal.search import search
@@ -225,7 +226,9 @@ def test_a_snapshot_of_another_model_is_refused(rng):
         snapshot.model_of(bare)
 
 
-@pytest.mark.parametrize("spoil", ["one level", "constant", "not finite", "beyond", "one row"])
+@pytest.mark.parametrize(
+    "spoil", ["one level", "constant", "not finite", "too large", "beyond", "one row"]
+)
 def test_what_cannot_teach_is_refused_with_the_reason(rng, spoil):
     x, _, known = big(rng, 60, 40)
     match spoil:
@@ -235,6 +238,8 @@ def test_what_cannot_teach_is_refused_with_the_reason(rng, spoil):
             x, says = np.ones_like(x), "no feature varies"
         case "not finite":
             x[3, 1], says = np.nan, "finite"
+        case "too large":
+            x[3, 1], says = -1.7e308, "at most 1e"
         case "beyond":
             known[0], says = 4, r"in 1 \.\. 3"
         case _:
@@ -249,6 +254,30 @@ def test_two_labelled_rows_are_enough_to_answer(rng):
     only = np.zeros_like(known)
     only[keep] = level[keep]
     assert np.isfinite(fit(x, only, 3, OrdinalConfig(blocks=1)).scores(x)).all()
+
+
+def test_a_level_that_few_of_many_rows_have_is_not_lost(rng):
+    x = rng.random((1_000, 2))
+    level = np.where(x[:, 0] > np.sort(x[:, 0])[-4], 2, 1)
+    model = fit(x, level, 2, OrdinalConfig(blocks=4))
+    assert np.isfinite(model.levels.thresholds).all()
+    assert mean_auc(model.scores(x), level) > 0.95
+
+
+@pytest.mark.parametrize("size", [1e99, 1e-320])
+def test_features_of_any_size_are_ranges_of_finite_numbers(rng, size):
+    x, level, known = big(rng, 80, 60)
+    x[:, 3] = np.where(np.arange(80) % 2, size, -size)
+    model = fit(x, known, 3, OrdinalConfig(blocks=1))
+    assert np.isfinite(model.scores(x)).all()
+    assert mean_auc(model.scores(x), level) > 0.8
+
+
+def test_the_settings_of_the_steps_are_those_that_they_took(rng):
+    x, _, known = big(rng, 200, 100)
+    config = OrdinalConfig(solver="stochastic", blocks=1, steps=5)
+    found = [fit(x, known, 3, replace(config, solver=name)) for name in ("closed", "stochastic")]
+    assert found[1].reg == max(found[0].reg, LEAST_REG)
 
 
 def test_rows_of_another_width_are_refused(rng):

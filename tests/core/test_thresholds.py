@@ -52,11 +52,13 @@ def test_the_hinge_is_that_of_the_linear_program(rng, margin):
 
 def test_a_level_that_nobody_has_still_has_thresholds_in_order(rng):
     scores, level = sample(rng, levels=3)
-    for shift in (0, 1):
-        found = levels_of(scores, level + shift, 4)
+    for given in (level, level + 1, np.where(level == 2, 1, level)):
+        found = levels_of(scores, given, 4)
         assert (np.diff(found.thresholds) >= 0.0).all()
         assert (np.diff(found.cuts) >= 0.0).all()
-        assert np.isfinite(found.probabilities(scores)).all()
+        chances = found.probabilities(scores)
+        assert np.isfinite(chances).all()
+        assert not np.signbit(chances).any()
 
 
 def test_the_squared_margin_is_least_where_the_formula_says(rng):
