@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Query
+from fastapi.exceptions import RequestValidationError
 
 from service.api.documentation import problems
 from service.api.routing import ItemId, Route, Runtime, UserId
@@ -41,10 +42,11 @@ MinSequence = Annotated[
 ]
 
 
-Strategy = Annotated[
-    PredictionStrategy,
+Model = Annotated[
+    PredictionStrategy | None,
     Query(description="Who predicts: `ordinal` knows user and item by their documents alone."),
 ]
+Strategy = Annotated[PredictionStrategy | None, Query(description="The same as `model`.")]
 
 
 @router.get(
@@ -54,7 +56,8 @@ async def get_prediction(
     runtime: Runtime,
     user: UserId,
     item: ItemId,
-    strategy: Strategy = "online",
+    model: Model = None,
+    strategy: Strategy = None,
     min_sequence: MinSequence = None,
 ) -> Prediction | OrdinalPrediction:
     """The rating that this user would give this item, with the part of each expert.
@@ -62,7 +65,7 @@ async def get_prediction(
     An unknown user or item is no error: the interval is wide then. Nothing is stored by asking.
     """
     await reached(runtime, min_sequence, [user])
-    if strategy == "ordinal":
+    if _chosen("query", model, strategy) == "ordinal":
         [ordinal] = await _stars(runtime, [Pair(user=user, item=item)])
         return ordinal
     [prediction] = await _predictions(runtime, user, [item])
@@ -78,7 +81,7 @@ async def post_predictions(
     for pair in body.pairs:
         items.setdefault(pair.user, {})[pair.item] = None
     await reached(runtime, min_sequence, items)
-    if body.strategy == "ordinal":
+    if _chosen("body", body.model, body.strategy) == "ordinal":
         return Predictions(predictions=[*await _stars(runtime, body.pairs)])
     turn = asyncio.Semaphore(MAX_READS)
 
@@ -89,6 +92,16 @@ async def post_predictions(
     answers = await asyncio.gather(*map(of_user, items))
     found = {(one.user, one.item): one for several in answers for one in several}
     return Predictions(predictions=[found[pair.user, pair.item] for pair in body.pairs])
+
+
+def _chosen(
+    where: str, model: PredictionStrategy | None, strategy: PredictionStrategy | None
+) -> PredictionStrategy:
+    if model and strategy and model != strategy:
+        message = "says something else than `strategy`: give one of them"
+        fault = {"type": "value_error", "loc": (where, "model"), "msg": message}
+        raise RequestValidationError([fault])
+    return model or strategy or "online"
 
 
 async def reached(runtime: ApiRuntime, token: str | None, users: Iterable[str]) -> None:
@@ -118,8 +131,10 @@ async def _stars(runtime: ApiRuntime, pairs: Sequence[Pair]) -> list[OrdinalPred
     users, items = [pair.user for pair in pairs], [pair.item for pair in pairs]
     found = await runtime.stars.predict(users, items)
     through = sequence_token(found.model.trained_through)
+    known = zip(found.user_known.tolist(), found.item_known.tolist(), strict=True)
+    reasons = [_unknown(*pair) for pair in known]
     columns = (found.level, found.probabilities, found.expected, found.low, found.high)
-    rows = zip(users, items, *(column.tolist() for column in columns), strict=True)
+    rows = zip(users, items, reasons, *(column.tolist() for column in columns), strict=True)
     return [
         OrdinalPrediction(
             user=user,
@@ -135,9 +150,19 @@ async def _stars(runtime: ApiRuntime, pairs: Sequence[Pair]) -> list[OrdinalPred
             level=level,
             level_probabilities=probabilities,
             expected=expected,
+            reason=reason,
         )
-        for user, item, level, probabilities, expected, low, high in rows
+        for user, item, reason, level, probabilities, expected, low, high in rows
     ]
+
+
+def _unknown(user_known: bool, item_known: bool) -> str | None:
+    """Return why a prediction is not of this pair alone."""
+    unknown = [name for name, known in (("user", user_known), ("item", item_known)) if not known]
+    if not unknown:
+        return None
+    of = " and ".join(f"this {name}" for name in unknown)
+    return f"the model knows no feature of {of}, so it says what holds for any: write a document"
 
 
 async def _predictions(runtime: ApiRuntime, user: str, items: Sequence[str]) -> list[Prediction]:

@@ -1,12 +1,14 @@
 """Stars for single pairs: how likely each level is, by the documents as they are now."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.features import of_item
-from core.types import F64, I64
+from core.types import F32, F64, I64
 from service.errors import Conflict
 from service.serving.lineup import Lineups
 from service.serving.star_ranker import Starred
@@ -30,6 +32,9 @@ class StarsFound:
     """On the scale of the ratings, like the bounds."""
     low: F64
     high: F64
+    user_known: NDArray[np.bool_]
+    """Whether the model knows a feature of the user."""
+    item_known: NDArray[np.bool_]
 
 
 class StarPredictions:
@@ -39,7 +44,7 @@ class StarPredictions:
         self._lineups, self._numbers, self._catalogue = lineups, numbers, catalogue
 
     async def predict(self, users: Sequence[str], items: Sequence[str]) -> StarsFound:
-        """Predict n pairs; of what has no document the model knows nothing, and says what is usual."""
+        """Predict n pairs; of what has no document the model knows nothing, and says what holds for any."""
         model = self._lineups.current(None).models.get("ordinal")
         if not isinstance(model, Starred):
             raise Conflict(
@@ -53,13 +58,28 @@ class StarPredictions:
         rows = model.users.transform([(one.body or {}).get("features", {}) for one in described])
         bodies = [{} if n is None else found[n].body or {} for n in numbers]
         columns = model.items.transform([of_item(body) for body in bodies])
-        return _found(model, model.stars.of_pairs(rows, columns))
+        return _found(model, _Pairs(rows, columns))
 
 
-def _found(model: Starred, scores: F64) -> StarsFound:
+class _Pairs:
+    """n pairs by their features, and of which of them the model knows some."""
+
+    def __init__(self, users: Any, items: Any) -> None:
+        self.users, self.items = users, items
+        self.user_known = np.diff(users.indptr) > 0
+        self.item_known = np.diff(items.indptr) > 0
+
+
+def _found(model: Starred, pairs: _Pairs) -> StarsFound:
     stars = model.stars
     levels, values = stars.model.levels, stars.values
+    scores = stars.of_pairs(pairs.users, pairs.items)
     probabilities = levels.probabilities(scores)
+    for strange, others in _strangers(model, pairs):
+        # whoever it is: it may be any of those, so the range is at least as wide as theirs
+        scores[strange] = others.mean(axis=1)
+        each = levels.probabilities(others.ravel()).reshape(*others.shape, values.size)
+        probabilities[strange] = each.mean(axis=1)
     until = np.cumsum(probabilities, axis=1)
     last = values.size - 1
     # the level at which so much is reached: rounding may leave the sum below 1
@@ -71,4 +91,23 @@ def _found(model: Starred, scores: F64) -> StarsFound:
         probabilities @ values,
         values[low],
         values[high],
+        pairs.user_known,
+        pairs.item_known,
     )
+
+
+def _strangers(model: Starred, pairs: _Pairs) -> Iterator[tuple[I64, F64]]:
+    """Yield pairs with somebody or something unknown, and their scores (pairs, others) with those it may be."""
+    stars, offset = model.stars, model.stars.model.offset
+    known, described = pairs.user_known, pairs.item_known
+    users, items = model.usual_users, model.usual_items
+    if (at := np.flatnonzero(~known & described)).size:
+        yield at, _scores(stars.vectors_of(pairs.items[at]), users, offset)
+    if (at := np.flatnonzero(known & ~described)).size:
+        yield at, _scores(stars.user_vectors(pairs.users[at]), items, offset)
+    if (at := np.flatnonzero(~known & ~described)).size:
+        yield at, np.repeat(_scores(users, items, offset).reshape(1, -1), at.size, axis=0)
+
+
+def _scores(some: F32, others: F32, offset: float) -> F64:
+    return (some @ others.T).astype(np.float64) - offset

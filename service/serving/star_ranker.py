@@ -1,14 +1,19 @@
 """Stars from what is known of user and item: ranks items that nobody has rated, too."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from core.features import FeatureEncoder
 from core.ordinal.stars import Stars
 from core.types import F32
 from service.serving.rankers import Asker, Pool, Ranked, Trained, chosen
+
+USUAL = 64
+"""Users, and items, that stand for one of which nothing is known."""
 
 
 class Starred(Trained):
@@ -41,6 +46,25 @@ class Starred(Trained):
         """Return the ranker of some more items."""
         through = self.trained_through
         return Starred(self.version, self.stars, through, self.users, self.items, later)
+
+    @cached_property
+    def usual_users(self) -> F32:
+        """Return the vectors of some users as there may be any, (n, 2m): one value drawn of each feature."""
+        rng = np.random.default_rng(0)
+        names = np.array(self.users.names)
+        own = [np.flatnonzero(names == name) for name in dict.fromkeys(self.users.names)]
+        drawn = np.array([[rng.choice(values) for values in own] for _ in range(USUAL)], np.int64)
+        shape = (USUAL, names.size)
+        rows = np.repeat(np.arange(USUAL), len(own))
+        ones = np.ones(rows.size, np.float32)
+        return self.stars.user_vectors(csr_array((ones, (rows, drawn.ravel())), shape=shape))
+
+    @cached_property
+    def usual_items(self) -> F32:
+        """Return the vectors of some items that the model knows, (n, 2m)."""
+        known = np.flatnonzero(self.places.any(axis=1))
+        places: F32 = self.places[known[:: max(known.size // USUAL, 1)]]
+        return places
 
     def knows(self, asker: Asker) -> bool:
         return self.version in asker.described

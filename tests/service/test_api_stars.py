@@ -94,6 +94,43 @@ def test_many_pairs_are_answered_in_their_order(
     assert 1.0 < unknown["expected"] < 5.0
 
 
+def test_of_a_stranger_nothing_is_surer_than_of_somebody_known(
+    shop: Api, redis_url: str, snapshot: Snapshot
+) -> None:
+    activate(shop, redis_url, snapshot)
+    shop("PUT", "/v1/users/odd", json={"features": {"kind": "never seen"}})
+    users, things = ["u0", "u1", "u2", "nobody", "odd"], ["i0", "i1", "i2", "nothing"]
+    pairs = [{"user": user, "item": item} for user in users for item in things]
+    answer = shop("POST", PREDICTIONS, json={"pairs": pairs, "model": "ordinal"})
+    width: dict[bool, list[float]] = {True: [], False: []}
+    for one in answer.json()["predictions"]:
+        stranger = one["user"] in {"nobody", "odd"} or one["item"] == "nothing"
+        width[stranger].append(one["high"] - one["low"])
+        assert (one["reason"] is not None) == stranger
+        assert sum(one["level_probabilities"]) == pytest.approx(1.0)
+        assert one["low"] <= one["expected"] <= one["high"]
+    assert min(width[True]) >= max(width[False])
+    one = get(shop, "/v1/users/nobody/predictions/nothing", model="ordinal")
+    assert "no feature of this user and this item" in one["reason"]
+
+
+def test_model_and_strategy_are_two_names_of_one_choice(
+    shop: Api, redis_url: str, snapshot: Snapshot
+) -> None:
+    activate(shop, redis_url, snapshot)
+    path = "/v1/users/u1/predictions/i4"
+    assert get(shop, path, model="ordinal") == get(shop, path, strategy="ordinal")
+    assert get(shop, path, model="online", strategy="online")["strategy"] == "online"
+    both = {"model": "online", "strategy": "ordinal"}
+    answers = [
+        shop("GET", path, params=both),
+        shop("POST", PREDICTIONS, json=both | {"pairs": [{"user": "u", "item": "i"}]}),
+    ]
+    for answer in answers:
+        assert answer.status_code == 422
+        assert "give one of them" in answer.json()["detail"]
+
+
 def test_without_being_asked_the_online_model_predicts(
     shop: Api, redis_url: str, snapshot: Snapshot
 ) -> None:
