@@ -57,6 +57,7 @@ ROLES: dict[tuple[str, str], Need] = {
     ("DELETE", "/v1/jobs/{job}"): "admin",
     ("GET", "/v1/retrain/schedule"): "read",
     ("PUT", "/v1/retrain/schedule"): "admin",
+    ("DELETE", "/v1/retrain/schedule"): "admin",
     ("GET", "/v1/models"): "read",
     ("GET", "/v1/models/changes"): "read",
     ("POST", "/v1/models/rollback"): "admin",

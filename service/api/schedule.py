@@ -39,11 +39,19 @@ async def get_schedule(runtime: Runtime) -> CurrentSchedule:
 async def put_schedule(
     runtime: Runtime, caller: Caller, body: ScheduleInput, if_version: IfVersion = None
 ) -> CurrentSchedule:
-    """Replaces all of it: an empty object ends all retraining by itself.
+    """Replaces all of it, what is left out is off: an empty object ends all retraining by itself.
 
+    The answer is what holds now. DELETE lets the settings decide again.
     A pause after the last training is kept in any case (HEDGEROW_RETRAIN_PAUSE_S).
     """
     checked(body.model, body.parameters)
     new = Schedule(**body.model_dump())
     await asyncio.to_thread(runtime.schedules.replace, new, caller, if_version)
+    return await get_schedule(runtime)
+
+
+@router.delete("/v1/retrain/schedule", summary="Let the settings decide when to train")
+async def delete_schedule(runtime: Runtime) -> CurrentSchedule:
+    """What somebody has set is forgotten; the answer is what holds now: version 0, that of the settings."""
+    await asyncio.to_thread(runtime.schedules.reset)
     return await get_schedule(runtime)

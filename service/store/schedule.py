@@ -112,6 +112,11 @@ class Schedules:
                 except redis_errors.WatchError:
                     continue
 
+    def reset(self) -> None:
+        """Let the settings decide again."""
+        with store_errors():
+            self._client.delete(self._keys.schedule)
+
     def began(self) -> None:
         """Note that a training begins: the conditions count from here."""
         now: dict[Any, Any] = {"at_ms": now_ms()}

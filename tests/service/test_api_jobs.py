@@ -142,6 +142,9 @@ def test_the_schedule_is_replaced_as_a_whole_by_version(api: Api) -> None:
     second = api("PUT", "/v1/retrain/schedule", json={}).json()
     assert (second["version"], second["cron"], second["parameters"]) == (2, None, {})
     assert api("GET", "/v1/retrain/schedule").json() == second
+    usual = api("DELETE", "/v1/retrain/schedule").json()
+    assert (usual["version"], usual["after_events"]) == (0, api.settings.retrain_after_events)
+    assert api("GET", "/v1/retrain/schedule").json() == usual
 
 
 @pytest.mark.parametrize(
