@@ -27,6 +27,12 @@ from service.store.progress import partition_progress
 router = APIRouter(route_class=Route, tags=["users"])
 
 
+UNKNOWN = (
+    "nothing was known of the source, at most events that were still on their way: "
+    "it was merged before, or its id is another one"
+)
+
+
 class Merge(Request):
     """Whose events the user takes over."""
 
@@ -43,6 +49,8 @@ class Merged(Answer):
     learned: bool
     """True: the user has the events. False (202): the merge is safe and follows within moments."""
     timestamp: str
+    reason: str | None
+    """Why there may be nothing to take over."""
 
 
 Input = Annotated[Merge, Body(openapi_examples={"login": {"value": {"source": "visitor-8f31"}}})]
@@ -67,6 +75,8 @@ async def merge_users(runtime: Runtime, user: UserId, body: Input, response: Res
     partitions = runtime.namespace.partitions
     ours, theirs = partition_of(user, partitions), partition_of(body.source, partitions)
     time_ms = now_ms()
+    [document] = await runtime.catalogue.users([body.source])
+    is_known = document.body is not None or await runtime.profiles.known(body.source)
     if ours == theirs:
         merged = encode(_entry((body.source, user), 1, MERGE_USER, time_ms))
         [place] = await settled([runtime.appender.submit_entry(ours, merged, 1)])
@@ -82,6 +92,7 @@ async def merge_users(runtime: Runtime, user: UserId, body: Input, response: Res
         sequence=sequence_token(sequences_of),
         learned=done,
         timestamp=rfc3339(time_ms),
+        reason=None if is_known else UNKNOWN,
     )
 
 

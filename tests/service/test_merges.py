@@ -171,7 +171,12 @@ def test_a_merge_over_the_api(learned_api):
     body = answer.json()
     assert (body["user"], body["source"], body["learned"]) == ("ann", "anon", True)
     assert sorted(items_of(learned_api, "ann")) == ["a", "b"]
+    assert body["reason"] is None
     assert learned_api("GET", "/v1/users/anon").status_code == 404
+    for source in ("anon", "a typing error"):
+        again = learned_api("POST", "/v1/users/ann/merge", json={"source": source})
+        assert again.status_code == 200
+        assert "nothing was known of the source" in again.json()["reason"]
 
 
 def test_a_merge_across_partitions_moves_everything_once(two_partitions, client, namespace):
