@@ -41,6 +41,7 @@ _ITEM = {
     "features": {"title": "The Long Hedge", "year": 2024, "languages": ["en", "fr"]},
     "available_from": "2026-11-01T00:00:00Z",
 }
+_EMPTY_ITEM = ItemBody().model_dump()
 _USER = {"features": {"age": 31, "plan": "family"}, "links": [{"user": "grace", "weight": 0.5}]}
 ItemInput = Annotated[ItemBody, Body(openapi_examples={"film": {"value": _ITEM}})]
 UserInput = Annotated[UserBody, Body(openapi_examples={"user": {"value": _USER}})]
@@ -220,8 +221,7 @@ async def _known_user(runtime: ApiRuntime, user: str) -> Document:
 
 def _item(item: str, document: Document, response: Response | None = None) -> Item:
     _tag(document, response)
-    body = ItemBody.model_validate(document.body or {})
-    return Item(item=item, version=document.version, **body.model_dump())
+    return Item(item=item, version=document.version, **(_EMPTY_ITEM | (document.body or {})))
 
 
 def _user(user: str, document: Document, response: Response | None = None) -> User:

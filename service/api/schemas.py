@@ -127,6 +127,16 @@ class ItemBody(Request):
     available_until: Moment | None = None
     """Not recommended from this moment on."""
 
+    @model_validator(mode="after")
+    def _is_available_at_all(self) -> Self:
+        since, until = self.available_from, self.available_until
+        # a fraction of a second is not always there: as texts they do not compare
+        if since and until and datetime.fromisoformat(since) >= datetime.fromisoformat(until):
+            raise ValueError(
+                "`available_from` must be before `available_until`, or it would never be shown"
+            )
+        return self
+
 
 class ItemLine(ItemBody):
     """One line of a bulk upload."""
@@ -240,8 +250,10 @@ class Pairs(Request):
     """What to predict."""
 
     pairs: Annotated[list[Pair], Field(min_length=1, max_length=1_000)]
-    strategy: PredictionStrategy = "online"
-    """Who predicts: the online model, or an `ordinal` one from what the documents say of user and item."""
+    model: PredictionStrategy | None = None
+    """Who predicts: the `online` model, or an `ordinal` one from what the documents say of user and item."""
+    strategy: PredictionStrategy | None = None
+    """The same as `model`."""
 
 
 class ExpertPart(Answer):
@@ -273,7 +285,7 @@ class Prediction(PredictedRating):
 
 
 class OrdinalPrediction(PredictedRating):
-    """What an ordinal model foresees from features; no experts have a part in it."""
+    """What an ordinal model foresees from features; no experts have a part in it, so `experts` is empty."""
 
     strategy: Literal["ordinal"]
     level: int
@@ -282,6 +294,8 @@ class OrdinalPrediction(PredictedRating):
     """Of each level, in their order."""
     expected: float
     """The mean of the levels' ratings; `rating` is the same."""
+    reason: str | None
+    """Why it holds for any user or any item; null where it is of these two."""
 
 
 class Predictions(Answer):

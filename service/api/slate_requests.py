@@ -4,15 +4,17 @@ msgspec parses both: these are the routes that every page view calls.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NoReturn, TypeVar, cast
+from typing import Annotated, Any, Literal, NoReturn, TypeVar, cast
 from urllib.parse import parse_qsl
 
 import msgspec
 from fastapi.exceptions import RequestValidationError
 from msgspec import UNSET, Meta, Struct, UnsetType
+from pydantic import TypeAdapter, ValidationError
 
 from service.api.faults import of_msgspec
 from service.api.feedback import DECODE_ERRORS, decode_fault
+from service.api.schemas import Features
 from service.errors import InvalidEvent, InvalidId
 from service.ids import id_fault, is_id
 from service.rec_ids import Strategy
@@ -28,6 +30,8 @@ _FREE = {"k", "offset", "cursor", "fields", "explain", "min_sequence"}
 
 Q = TypeVar("Q", bound=Struct)
 Json = dict[str, Any]
+
+_FEATURES: TypeAdapter[Json] = TypeAdapter(Features)
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 Text = Annotated[str, Meta(max_length=1_000)]
@@ -69,7 +73,8 @@ class SimilarQuery(Query, frozen=True, kw_only=True):
     """Items like an item."""
 
     model: Annotated[
-        Strategy | None, Meta(description="Whose vectors are compared; left out: the best.")
+        Literal["fbgd", "ocmf", "exmlds", "ordinal"] | None,
+        Meta(description="Whose vectors of items are compared; left out: the best."),
     ] = None
 
 
@@ -78,7 +83,8 @@ class SimilarUsersQuery(Struct, forbid_unknown_fields=True, frozen=True, kw_only
 
     k: Annotated[int, Meta(ge=1, le=MAX_K, description="Most users of the answer.")] = 10
     model: Annotated[
-        Strategy | None, Meta(description="Whose vectors are compared; left out: the best.")
+        Literal["fbgd", "ocmf"] | None,
+        Meta(description="Whose vectors of users are compared; left out: the best."),
     ] = None
 
 
@@ -99,7 +105,10 @@ class Ranking(Shape, frozen=True, kw_only=True):
         Meta(description="Most items of one category in an answer."),
     ] = None
     explain: Annotated[
-        bool, Meta(description="Add which past items carry the score, and how much.")
+        bool,
+        Meta(
+            description="Add which past items carry the score, and how much: `fbgd` and `ocmf` know."
+        ),
     ] = False
     exclude_seen: Annotated[
         bool, Meta(description="Leave out what the user has rated, bought, ...")
@@ -126,7 +135,7 @@ class PastEvent(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
 
 class RecommendationBody(Ranking, frozen=True, kw_only=True):
-    """Items for a known `user`, or for somebody with this `history` or these `features`. Nothing is stored."""
+    """Items for a known `user`, or for somebody with this `history`, these `features` or both. Nothing is stored."""
 
     user: str | None = None
     history: Annotated[
@@ -137,7 +146,9 @@ class RecommendationBody(Ranking, frozen=True, kw_only=True):
     ] = None
     features: Annotated[
         dict[str, Any] | None,
-        Meta(description="What is known of them; for a user instead of what is stored."),
+        Meta(
+            description="What is known of them, as in a user's document; for a `user` instead of what is stored."
+        ),
     ] = None
     exclude: Annotated[Named, Meta(description="Ids of items to leave out.")] = []
     candidates: Annotated[Named | None, Meta(description="The only items to choose from.")] = None
@@ -223,6 +234,17 @@ def checked_ids(field: str, ids: Sequence[str]) -> Sequence[str]:
         if not is_id(one):
             raise InvalidId(id_fault(field, one))
     return ids
+
+
+def checked_features(features: Json | None) -> Json | None:
+    """Return features that a user's document could hold; RequestValidationError for others."""
+    if features is None:
+        return None
+    try:
+        return _FEATURES.validate_python(features, strict=True)
+    except ValidationError as error:
+        faults = [{**one, "loc": ("body", "features", *one["loc"])} for one in error.errors()]
+        raise RequestValidationError(faults) from None
 
 
 def refuse(where: str, field: str, detail: str) -> NoReturn:

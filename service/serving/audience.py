@@ -137,6 +137,9 @@ class Audience:
         [number] = await self._numbers.lookup([item])
         if number is None:
             raise NotFound("there is no such item: nothing was ever said of it")
+        [document] = await self._catalogue.items([number])
+        if document.deleted:
+            raise NotFound("there is no such item any more: it was deleted")
         return number
 
     async def _item(

@@ -22,7 +22,7 @@ from service.serving.catalogue_view import CatalogueView
 from service.serving.lineup import Lineups
 from service.serving.neighbours import Neighbours
 from service.serving.rankers import NOTHING, Asker, FoldIn, Pool
-from service.serving.slates import Lineup, Slate, Wanted, similar, slate
+from service.serving.slates import Lineup, Slate, Wanted, and_, similar, slate
 from service.serving.users import HistoryReading, Known, Users
 from service.store.catalogue import Catalogue
 from service.store.changes import ChangeFollower
@@ -146,6 +146,9 @@ class Recommender:
         [number] = await self._numbers.lookup([item])
         if number is None:
             raise NotFound("there is no such item: nothing was ever said of it")
+        [document] = await self._catalogue.items([number])
+        if document.deleted:
+            raise NotFound("there is no such item any more: it was deleted")
         lineup = self._lineup(asked)
         asked = replace(asked, exclude=[*asked.exclude, item])
         made = await self._made(
@@ -196,6 +199,8 @@ class Recommender:
 
     async def _answer(self, asked: Asked, made: "_Made", seen_through: str, newest: int) -> Answer:
         slate = made.slate
+        if not slate.picks and asked.after is None:
+            slate = replace(slate, reason=and_(slate.reason, _unfit(asked)))
         await _others_go_on(len(slate.picks))
         return Answer(
             slate,
@@ -283,6 +288,13 @@ async def _others_go_on(n: int) -> None:
     """Let other requests go on after work on so many items."""
     if n > LONG:
         await asyncio.sleep(0)
+
+
+def _unfit(asked: Asked) -> str | None:
+    """Return what may be why nothing is left."""
+    by = {"category": asked.category, "filter": asked.filter, "candidates": asked.candidates}
+    given = " and ".join(f"`{name}`" for name, value in by.items() if value is not None)
+    return f"no item that may be shown fits {given}" if given else None
 
 
 class _Made(NamedTuple):

@@ -45,6 +45,11 @@ _NONE: F32 = np.empty(0, np.float32)
 NOBODY = Asker(Preferences(NOTHING, _NONE, _NONE, NOTHING))
 """Somebody of whom nothing is known."""
 
+UNEXPLAINED = (
+    "nothing is explained: only fbgd and ocmf know which past items carry a score, "
+    "and neither ranked by a history"
+)
+
 Categories = Callable[[Iterable[int]], list[list[str]]]
 
 
@@ -171,7 +176,9 @@ def slate(
     more = len(picks) >= wanted.n or len(picks) < len(ranked)
     made = _slate(lineup.origin(rankers), picks, wanted, reason, more=more)
     if wanted.explain:
-        return replace(made, because=_because(rankers, asker, made.picks))
+        because = _because(rankers, asker, made.picks)
+        unexplained = None if any(because) else UNEXPLAINED
+        return replace(made, because=because, reason=and_(made.reason, unexplained))
     return made
 
 
@@ -186,6 +193,11 @@ def similar(lineup: Lineup, item: int, pool: Pool, wanted: Wanted) -> Slate:
     picks = _picks(*lineup.popular.best(NOBODY, pool, wanted.n), "popular")
     origin = lineup.origin([lineup.popular])
     return _slate(origin, picks, wanted, reason, more=len(picks) == wanted.n)
+
+
+def and_(reason: str | None, another: str | None) -> str | None:
+    """Return both reasons, as far as there are any."""
+    return "; ".join(filter(None, (reason, another))) or None
 
 
 # --- who ranks ----------------------------------------------------------------------------------------

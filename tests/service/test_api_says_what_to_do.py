@@ -87,6 +87,75 @@ def test_a_filter_that_cannot_be_read_says_where_and_what(
 def test_a_filter_of_a_feature_that_nobody_has_leaves_nothing(shop: Api) -> None:
     slate = get(shop, RECOMMENDATIONS, filter="colour = 'red'")
     assert (items(slate), slate["removed"]) == ([], N - len(SEEN))
+    assert "no item that may be shown fits `filter`" in slate["reason"]
+    slate = get(shop, RECOMMENDATIONS, category="shelves", filter="year > 1")
+    assert "fits `category` and `filter`" in slate["reason"]
+
+
+def test_who_cannot_explain_says_so(shop: Api, redis_url: str) -> None:
+    activate(shop, redis_url)
+    for model, explains in (("popular", False), ("trending", False), ("fbgd", True)):
+        slate = get(shop, RECOMMENDATIONS, model=model, explain="true", k=3)
+        assert any(one["because"] for one in slate["items"]) == explains
+        assert ("only fbgd and ocmf know" in (slate["reason"] or "")) != explains
+
+
+def test_likeness_is_known_to_some_models_alone(shop: Api, redis_url: str) -> None:
+    activate(shop, redis_url)
+    for path, able in (
+        ("/v1/items/i1/similar", "fbgd, ocmf, exmlds, ordinal"),
+        ("/v1/users/ada/similar", "fbgd, ocmf"),
+    ):
+        for model in ("online", "popular", "mixture"):
+            problem = check_problem(
+                shop("GET", path, params={"model": model}), 422, "invalid_request"
+            )
+            assert problem["detail"] == f"query.model: must be one of {able}"
+
+
+def test_nothing_is_like_an_item_that_was_deleted(shop: Api, redis_url: str) -> None:
+    activate(shop, redis_url)
+    assert shop("DELETE", "/v1/items/i1").is_success
+    for answer in (
+        shop("GET", "/v1/items/i1"),
+        shop("GET", "/v1/items/i1/similar"),
+        shop("POST", "/v1/items/audience", json={"item": "i1"}),
+    ):
+        check_problem(answer, 404, "not_found")
+    assert shop("PUT", "/v1/items/i1", json={}).is_success
+    assert shop("GET", "/v1/items/i1/similar").is_success
+
+
+def test_features_of_the_moment_are_those_of_documents(api: Api) -> None:
+    for path, more in (("/v1/recommendations", {}), ("/v1/rank", {"candidates": ["a"]})):
+        for wrong in ({"age": [1]}, {"a b": 1}, {"age": None}, {"age": {"years": 3}}):
+            for who in ({}, {"user": "ada"}):
+                answer = api("POST", path, json={"features": wrong} | who | more)
+                problem = check_problem(answer, 422, "invalid_request")
+                assert problem["errors"][0]["field"].startswith("body.features.a")
+        good = {"age": 31, "plan": "family", "tags": ["a"], "new": True, "height": 1.7}
+        assert api("POST", path, json={"user": "ada", "features": good} | more).is_success
+
+
+def test_an_item_that_is_never_available_is_refused(api: Api) -> None:
+    early, late = "2026-11-01T00:00:00Z", "2026-11-01T00:00:00.500000Z"
+    for method, first, second in (
+        ("PUT", late, early),
+        ("PUT", early, early),
+        ("PATCH", late, early),
+    ):
+        body = {"available_from": first, "available_until": second}
+        problem = check_problem(api(method, "/v1/items/x", json=body), 422, "invalid_request")
+        assert "must be before `available_until`" in problem["detail"]
+        assert api("PUT", "/v1/items/x", json={}).is_success
+    for since, until in ((early, late), (None, early), (late, None)):
+        body = {"available_from": since, "available_until": until}
+        assert api("PUT", "/v1/items/x", json=body).is_success
+        assert api("GET", "/v1/items/x").json()["available_from"] == since
+    problem = check_problem(
+        api("PATCH", "/v1/items/x", json={"available_until": early}), 422, "invalid_request"
+    )
+    assert "never be shown" in problem["detail"]
 
 
 def test_nobody_known_gets_what_is_popular_and_the_reason(shop: Api, redis_url: str) -> None:
@@ -120,7 +189,11 @@ def test_a_cursor_that_cannot_go_on_says_how_to(shop: Api, redis_url: str) -> No
     def asked(**more: str) -> dict[str, str]:
         return {"model": "fbgd", "cursor": cursor} | more
 
-    for wrong in (asked(cursor=cursor[:-4] + "AAAA"), asked(filter="year = 1"), asked(model="ocmf")):
+    for wrong in (
+        asked(cursor=cursor[:-4] + "AAAA"),
+        asked(filter="year = 1"),
+        asked(model="ocmf"),
+    ):
         problem = check_problem(shop("GET", RECOMMENDATIONS, params=wrong), 422, "invalid_cursor")
         assert "hand back `next_cursor` of the same list" in problem["detail"]
     for seed in range(1, 10):

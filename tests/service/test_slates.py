@@ -11,7 +11,7 @@ from core.mixture import combine
 from service.rec_ids import Strategy
 from service.serving.rankers import HEAD, NOTHING, Asker, FoldIn, Head, Order, Pool, rank_once
 from service.serving.recommender import INLINE
-from service.serving.slates import NOBODY, Lineup, Wanted, similar, slate
+from service.serving.slates import NOBODY, UNEXPLAINED, Lineup, Wanted, similar, slate
 from tests.models import objective
 
 
@@ -244,6 +244,8 @@ def test_reasons_are_parts_of_the_score() -> None:
             assert sum(part for _, part in reasons) == pytest.approx(pick.score, abs=1e-4)
     cold = slate(lineup(model), NOBODY, everything(30), Wanted(3, explain=True), no_categories)
     assert cold.because == [[], [], []]
+    assert made.reason is None
+    assert UNEXPLAINED in str(cold.reason)
 
 
 def test_similar_items_are_nearest_by_direction() -> None:
