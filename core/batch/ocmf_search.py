@@ -19,7 +19,7 @@ from core.batch.search import Axis, Budget, Outcome, Search
 from core.batch.weighting import mean_count
 from core.errors import DataError
 from core.interactions import Interactions, split_within_users
-from core.types import F64, I64
+from core.types import F32, F64, I64
 
 HELD_OUT = 0.1
 DEPTH = 20
@@ -31,24 +31,32 @@ MOST_ROUNDS, PATIENCE = 12, 2
 SLACK = 0.0005
 """The fewest rounds within this share of the best are taken."""
 MOST_TRIALS = 100
+ROUGH_GRAPH = 0.01
+"""Strong enough to say something, and never measured to harm."""
 LARGEST = 256
 
 
-class _Split:
+class Split:
     """One validation split with the users that judge."""
 
-    def __init__(
-        self,
-        pairs: Interactions,
-        similar: sp.csr_array | None,
-        features: Any,
-        rng: np.random.Generator,
-    ) -> None:
+    def __init__(self, pairs: Interactions, rng: np.random.Generator) -> None:
         self.fit, held = split_within_users(pairs, HELD_OUT, rng)
         users = np.flatnonzero(held.user_counts)
-        judges: I64 = np.sort(rng.permutation(users)[: _judges(pairs)])
-        self.seen, self.held = self.fit.rows(judges), held.rows(judges)
-        self.judges, self.similar, self.features = judges, similar, features
+        self.judges: I64 = np.sort(rng.permutation(users)[: _judges(pairs)])
+        """Their numbers."""
+        self._seen, self._held = self.fit.rows(self.judges), held.rows(self.judges)
+
+    def score(self, vectors: F32, items: F32) -> float:
+        """Return the mean ndcg of the judges, whose vectors (judges, g) these are."""
+        ids, _ = rank(vectors, items, self._seen, DEPTH)
+        return float(ranking_metrics.ndcg(ranking_metrics.hits(ids, self._held), DEPTH).mean())
+
+
+class _Trials:
+    """A split for models that use the same features and links."""
+
+    def __init__(self, split: Split, similar: sp.csr_array | None, features: Any) -> None:
+        self.split, self.similar, self.features = split, similar, features
         self._feature_map = FeatureMap()
 
     def curve(
@@ -62,19 +70,19 @@ class _Split:
             return give_up(curve)
 
         known = None if self.features is None else self._feature_map.transform(self.features)
-        Ocmf(config).fit(self.fit, graph=self.similar, features=known, on_round=on_round)
+        Ocmf(config).fit(self.split.fit, graph=self.similar, features=known, on_round=on_round)
         return curve
 
     def _score(self, model: Ocmf) -> float:
         """Return the mean ndcg of the judges."""
-        vectors, items = model.trained_users[self.judges], model.item_factors
-        if self.features is not None:
-            # what they have counts beside what they are
-            users = users_of(model, self._feature_map)
-            described = users.described(self.features[self.judges])
-            vectors, items = users.vectors(self.seen, described=described), users.row.item_factors
-        ids, _ = rank(vectors, items, self.seen, DEPTH)
-        return float(ranking_metrics.ndcg(ranking_metrics.hits(ids, self.held), DEPTH).mean())
+        judges, split = self.split.judges, self.split
+        if self.features is None:
+            return split.score(model.trained_users[judges], model.item_factors)
+        # what they have counts beside what they are
+        users = users_of(model, self._feature_map)
+        described = users.described(self.features[judges])
+        vectors = users.vectors(split.fit.rows(judges), described=described)
+        return split.score(vectors, users.row.item_factors)
 
 
 def search(
@@ -89,15 +97,16 @@ def search(
 ) -> OcmfConfig:
     """Return the settings found within the budget; those named in ``fixed`` stay as ``base`` has them.
 
-    ``similar`` (``graph.similarity``) adds the strength of the graph to what is searched; ``features`` (users, d)
-    describe the users. A budget of 0 returns rough settings for data of this size, untested.
+    ``similar`` (``graph.similarity``) adds the strength of the graph to what is searched; of ``features`` (users, d)
+    the users are made. A budget of 0 returns rough settings for data of this size, untested.
     """
-    start = replace(base, **{k: v for k, v in rough(pairs, base).items() if k not in fixed})
+    usual = rough(pairs, base) | ({} if similar is None else {"graph": ROUGH_GRAPH})
+    start = replace(base, **{k: v for k, v in usual.items() if k not in fixed})
     axes = [axis for axis in axes_for(pairs, similar) if axis.name not in fixed]
     if budget.seconds <= 0.0 or not axes:
         return start
     rng = np.random.default_rng([base.seed, 4])
-    splits = _splits(pairs, similar, features, rng)
+    splits = [_Trials(split, similar, features) for split in splits_of(pairs, rng)]
 
     def objective(settings: dict[str, Any], best: float) -> Outcome:
         return _judge(splits, replace(start, **settings), exact="rounds" in fixed)
@@ -144,16 +153,15 @@ def _judges(pairs: Interactions) -> int:
     return int(np.clip(JUDGED_SCORES / max(pairs.n_items, 1), 500, JUDGES))
 
 
-def _splits(
-    pairs: Interactions, similar: sp.csr_array | None, features: Any, rng: np.random.Generator
-) -> list[_Split]:
+def splits_of(pairs: Interactions, rng: np.random.Generator) -> list[Split]:
+    """Return validation splits, the more the fewer users there are; DataError where hardly anybody could judge."""
     if int((pairs.user_counts > 1).sum()) < FEWEST_USERS:
         raise DataError(
             f"fewer than {FEWEST_USERS} users have two pairs: too little to choose settings on; "
             "give more data or settings of your own and no search"
         )
     n = int(np.clip(np.ceil(_judges(pairs) / max(pairs.n_users, 1)), 1, MOST_SPLITS))
-    return [_Split(pairs, similar, features, rng) for _ in range(n)]
+    return [Split(pairs, rng) for _ in range(n)]
 
 
 def _first(axes: list[Axis], start: OcmfConfig, rng: np.random.Generator) -> list[dict[str, Any]]:
@@ -168,7 +176,7 @@ def _first(axes: list[Axis], start: OcmfConfig, rng: np.random.Generator) -> lis
     return places
 
 
-def _judge(splits: list[_Split], config: OcmfConfig, *, exact: bool) -> Outcome:
+def _judge(splits: list[_Trials], config: OcmfConfig, *, exact: bool) -> Outcome:
     """Score the settings at their best number of rounds; the first split decides how many are looked at."""
     if exact:
         return Outcome(float(np.mean([split.curve(config)[-1] for split in splits])), {})

@@ -54,8 +54,9 @@ def evaluate_topk(
     compile_kernels(request.model)
     fitted = fit(world, request, on_progress)
     users = np.flatnonzero(pairs.test.user_counts)
+    depth = max(*request.ks, 10)
     found = ranking_metrics.hits(
-        ranked_for(fitted, pairs.train, users, max(*request.ks, 10)), pairs.test.rows(users)
+        ranked_for(fitted, pairs.train, users, depth), pairs.test.rows(users)
     )
     return {
         "model": request.model,
@@ -65,7 +66,24 @@ def evaluate_topk(
         "fit_seconds": fitted.fit_seconds,
         "epochs": fitted.epochs,
         "parameters": fitted.parameters,
+        **({"validation": fitted.tried} if fitted.tried else {}),
+        **_of_cold(pairs, users, found, request.ks, depth),
     }
+
+
+def _of_cold(
+    pairs: Pairs, users: I64, found: ranking_metrics.Hits, ks: tuple[int, ...], depth: int
+) -> dict[str, Any]:
+    """Return how those of the users do of whom there are no training pairs, beside popularity; nothing if none."""
+    cold = pairs.train.user_counts[users] == 0
+    if not cold.any():
+        return {}
+    floor = ranking_metrics.hits(
+        _popular_for(pairs.train, users[cold], depth), pairs.test.rows(users[cold])
+    )
+    own = ranking_metrics.Hits(found.hit[cold], found.wanted[cold])
+    figures = ranking_metrics.means(own, ks) | {"popular": ranking_metrics.means(floor, ks)}
+    return {"cold": {"n_users": int(cold.sum()), **figures}}
 
 
 def _world(pairs: Pairs, side: SideFiles) -> World:
@@ -108,9 +126,15 @@ def ranked_for(fitted: Fitted, train: Interactions, users: I64, k: int) -> I32:
     """Return the lists that these users are served; those of whom nothing is known get the popular items."""
     rows = train.rows(users)
     ids, _ = rank(fitted.vectors(users, rows), fitted.item_factors, rows, k)
-    cold = rows.user_counts == 0
-    if cold.any() and not fitted.knows_cold:
-        popular = Popular().fit(train)
-        nobody = rows.rows(np.flatnonzero(cold))
-        ids[cold] = rank(popular.user_vectors(nobody), popular.item_factors, nobody, k)[0]
+    unknown = rows.user_counts == 0
+    if fitted.knows is not None:
+        unknown &= ~fitted.knows[users]
+    if unknown.any():
+        ids[unknown] = _popular_for(train, users[unknown], k)
     return ids
+
+
+def _popular_for(train: Interactions, users: I64, k: int) -> I32:
+    """Return what most users have and these have not."""
+    popular, rows = Popular().fit(train), train.rows(users)
+    return rank(popular.user_vectors(rows), popular.item_factors, rows, k)[0]

@@ -190,17 +190,17 @@ def _fit_ocmf(world: World, request: Request, on_progress: OnProgress) -> Fitted
     if "draw" not in given and request.budget_s > 0.0 and way.use != "made":
         way = replace(way, config=replace(way.config, draw=_draw(pairs, way.config)))
     searched = perf_counter()
-    model = fit_way(pairs, way, known)
+    found = fit_way(pairs, way, known)
     fitted = perf_counter()
-    vectors, item_factors = _answers(model, pairs, known)
+    vectors, item_factors = _answers(found, pairs, known)
     return Fitted(
         vectors,
         item_factors,
         _said(way, known),
-        model.rounds,
+        found.model.rounds,
         searched - started,
         fitted - searched,
-        _knows(pairs, known, model),
+        _knows(pairs, known, found),
         [_said(one.way, known, of_a_choice=True) | {"ndcg@20": one.score} for one in tried],
     )
 
@@ -230,22 +230,27 @@ def _said(way: Way, known: Known, *, of_a_choice: bool = False) -> dict[str, Any
     return told | {name: getattr(way.config, name) for name in names if name not in unused}
 
 
-def _answers(model: FittedWay, pairs: Interactions, known: Known) -> tuple[Vectors, F32]:
+def _answers(found: FittedWay, pairs: Interactions, known: Known) -> tuple[Vectors, F32]:
     """Return users by their pairs and by what else is known of them, and the items in the same basis."""
-    row = model.users.row
-    if known.features is None and not model.users.link:
+    row = found.users.row
+    if known.features is None and not found.users.link:
+        # all rows at once where these are what serves
+        if row.draw == 0.0:
+            return _folded(found.model.user_vectors), found.model.item_factors
         return _folded(row.vectors), row.item_factors
-    every = model.vectors(pairs, known)
+    every = found.vectors(pairs, known)
     return lambda asked, rows: every[asked], row.item_factors
 
 
-def _knows(pairs: Interactions, known: Known, model: FittedWay) -> Bools:
-    """Tell of which users without pairs the vectors say something."""
+def _knows(pairs: Interactions, known: Known, found: FittedWay) -> Bools:
+    """Tell of which users the vectors say something even without pairs."""
     if known.features is not None:
         return np.ones(pairs.n_users, np.bool_)
-    if not model.users.link:
+    if known.similar is None or not found.users.link:
         return np.zeros(pairs.n_users, np.bool_)
-    return np.asarray(known.similar @ (pairs.user_counts > 0) > 0)
+    friends: Any = known.similar @ (pairs.user_counts > 0).astype(np.float32)
+    some: Bools = friends > 0
+    return some
 
 
 def _folded(user_vectors: Callable[[Interactions], F32]) -> Vectors:

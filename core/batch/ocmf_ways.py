@@ -1,0 +1,211 @@
+"""What is known of users beside their pairs, and the way to use it that ranks best on a validation part.
+
+The paper's users are made of their features. A few features cannot tell users apart who have a history: a vector of
+their own, with what the features say beside it, serves them far better. Which one holds is for the data to say.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from core.batch import ocmf_search
+from core.batch.described import described_users
+from core.batch.features import FeatureMap
+from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ocmf_users import StructuredUsers, users_of
+from core.batch.search import Budget
+from core.interactions import Interactions
+from core.types import F32, I64
+
+Use = Literal["cold", "beside", "made"]
+"""Of features. ``cold``: only for users without pairs; ``beside``: vectors are fitted to the pairs, then features to
+these, and in a history they count as one event; ``made``: users are made of them, as in the paper."""
+
+DEPTH = ocmf_search.DEPTH
+"""A way's score is ndcg at this depth."""
+SHARES = 0.6, 0.25
+"""Of the budget: for the settings of vectors fitted to the pairs, and for those of users made of features."""
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of users beside their pairs."""
+
+    features: Any = None
+    """(users, d), dense or sparse."""
+    similar: sp.csr_array | None = None
+    """S (users, users), see ``graph.similarity``."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """Settings of a fit and what features are used for; without ``graph`` in the settings, links for nothing."""
+
+    config: OcmfConfig
+    use: Use | None = None
+    """None: there are no features."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A way and its ndcg@20 for validation users."""
+
+    way: Way
+    score: float
+
+
+@dataclass(frozen=True, eq=False)
+class FittedWay:
+    """A fit that answers users as its way says."""
+
+    way: Way
+    model: Ocmf
+    users: StructuredUsers
+
+    def vectors(self, pairs: Interactions, known: Known, rows: I64 | None = None) -> F32:
+        """Return the vectors (rows, g) of users of ``pairs``, by number; None: of all."""
+        similar = known.similar if self.users.link else None
+        if rows is not None and similar is not None:
+            # linked users may be any
+            return self.vectors(pairs, known)[rows]
+        some = pairs if rows is None else pairs.rows(rows)
+        if self.way.use is None:
+            return self.users.vectors(some, similar=similar)
+        described = self.users.described(
+            known.features if rows is None else known.features[rows],
+        )
+        if self.way.use != "cold":
+            return self.users.vectors(some, described=described, similar=similar)
+        vectors = self.users.vectors(some, similar=similar)
+        cold = some.user_counts == 0
+        vectors[cold] = described[cold]
+        return vectors
+
+
+def fit_way(pairs: Interactions, way: Way, known: Known) -> FittedWay:
+    """Fit to all pairs."""
+    graph = known.similar if way.config.graph else None
+    if way.use == "made":
+        made = FeatureMap()
+        model = Ocmf(way.config).fit(pairs, features=made.transform(known.features), graph=graph)
+        return FittedWay(way, model, users_of(model, made))
+    model = Ocmf(way.config).fit(pairs, graph=graph)
+    users = users_of(model)
+    if way.use is not None:
+        some = np.flatnonzero(pairs.user_counts)
+        vectors = users.row.vectors(pairs.rows(some))
+        users = described_users(users, vectors, known.features[some])
+    return FittedWay(way, model, users)
+
+
+def choose(
+    pairs: Interactions,
+    base: OcmfConfig,
+    budget: Budget,
+    known: Known,
+    *,
+    use: Use | None = None,
+    fixed: frozenset[str] = frozenset(),
+    on_trial: Callable[[float], None] = lambda share: None,
+) -> tuple[Way, list[Tried]]:
+    """Return the best way on a validation part, and all that were tried, the best first.
+
+    ``use`` says what features are for, None leaves it open; settings named in ``fixed`` stay as ``base`` has them.
+    A budget of 0 tries nothing: rough settings, and features beside the pairs.
+    """
+    uses = _uses(known, use)
+    if budget.seconds <= 0.0:
+        way = _searched(pairs, base, budget, known, uses[0], fixed, on_trial)
+        return (way, [])
+    ways = _ways(pairs, base, budget, known, uses, fixed, on_trial)
+    if len(ways) == 1:
+        return ways[0], []
+    scores = validated(pairs, ways, known, seed=base.seed)
+    tried = [Tried(way, score) for way, score in zip(ways, scores, strict=True)]
+    tried.sort(key=lambda one: -one.score)
+    return tried[0].way, tried
+
+
+def validated(
+    pairs: Interactions, ways: Sequence[Way], known: Known, *, seed: int = 0
+) -> list[float]:
+    """Return ndcg@20 of each way: a part of each user's pairs is held out, users are scored as they are served."""
+    # other splits than those of the search, where the settings were lucky
+    splits = ocmf_search.splits_of(pairs, np.random.default_rng([seed, 5]))
+    sums = np.zeros(len(ways))
+    for split in splits:
+        fits: dict[tuple[OcmfConfig, bool], FittedWay] = {}
+        for at, way in enumerate(ways):
+            like = way.config, way.use == "made"
+            if like not in fits:
+                # cold and beside differ in the answers, not in the fit
+                fits[like] = fit_way(split.fit, way, known)
+            fitted = replace(fits[like], way=way)
+            vectors = fitted.vectors(split.fit, known, split.judges)
+            sums[at] += split.score(vectors, fitted.users.row.item_factors)
+    return [float(mean) for mean in sums / len(splits)]
+
+
+def _uses(known: Known, use: Use | None) -> list[Use | None]:
+    """Return what may be done with the features, the usual way first."""
+    if known.features is None:
+        return [None]
+    return ["beside", "cold", "made"] if use is None else [use]
+
+
+def _ways(
+    pairs: Interactions,
+    base: OcmfConfig,
+    budget: Budget,
+    known: Known,
+    uses: list[Use | None],
+    fixed: frozenset[str],
+    on_trial: Callable[[float], None],
+) -> list[Way]:
+    """Search the settings of both kinds of fits; each way with a graph is followed by the same without."""
+    ways: list[Way] = []
+    own = [use for use in uses if use != "made"]
+    made = [use for use in uses if use == "made"]
+    kinds = [some for some in (own, made) if some]
+    shares = SHARES if len(kinds) == 2 else (sum(SHARES),)
+    done = 0.0
+    for some, share in zip(kinds, shares, strict=True):
+        part = replace(budget, seconds=share * budget.seconds)
+        way = _searched(
+            pairs, base, part, known, some[0], fixed, _within(on_trial, done, done + share)
+        )
+        done += share
+        for use in some:
+            ways.append(replace(way, use=use))
+            if way.config.graph and "graph" not in fixed:
+                ways.append(Way(replace(way.config, graph=0.0), use))
+    return ways
+
+
+def _searched(
+    pairs: Interactions,
+    base: OcmfConfig,
+    budget: Budget,
+    known: Known,
+    use: Use | None,
+    fixed: frozenset[str],
+    on_trial: Callable[[float], None],
+) -> Way:
+    config = ocmf_search.search(
+        pairs,
+        base,
+        budget,
+        similar=known.similar,
+        features=known.features if use == "made" else None,
+        fixed=fixed,
+        on_trial=on_trial,
+    )
+    return Way(config, use)
+
+
+def _within(on_trial: Callable[[float], None], low: float, high: float) -> Callable[[float], None]:
+    """Return what hears of a part of the work as a share of the whole."""
+    return lambda share: on_trial(low + share * (high - low))
