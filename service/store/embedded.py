@@ -34,7 +34,8 @@ FIRST_ANSWER_S = 20.0
 STOP_S = 20.0
 LAST_LINES = 100
 """At the end of a log that are searched for a reason: each start writes a dozen."""
-NO_SPACE = "No space left on device"
+NO_SPACE = ("No space left on device", "Short write while writing to the AOF")
+"""What the server writes when the disk is full."""
 
 Durability = Literal["fsync", "os"]
 
@@ -196,7 +197,7 @@ class EmbeddedServer:
     def last_words(self) -> str:
         """Return how its log ends, after what that means where we know it."""
         lines = self._log.read_text(errors="replace").splitlines()[-LAST_LINES:]
-        full = any(NO_SPACE in line for line in lines)
+        full = any(words in line for line in lines for words in NO_SPACE)
         means = (
             f"no space is left on the disk of {self._data_dir}: make room there and start again, "
             "what was acknowledged is stored; "

@@ -148,9 +148,13 @@ def test_a_server_that_does_not_start_says_why(tmp_path: Path) -> None:
     assert not server.alive
 
 
-def test_a_full_disk_is_said_before_the_words_of_the_server(tmp_path: Path) -> None:
-    words = ["1:M * ready", "1:M # Write error: No space left on device", *["1:M * bye"] * 20]
-    (tmp_path / "server.log").write_text("\n".join(words))
+@pytest.mark.parametrize(
+    "words",
+    ["Write error: No space left on device", "Short write while writing to the AOF file: (n=7)"],
+)
+def test_a_full_disk_is_said_before_the_words_of_the_server(tmp_path: Path, words: str) -> None:
+    lines = ["1:M * ready", f"1:M # {words}", *["1:M * bye"] * 20]
+    (tmp_path / "server.log").write_text("\n".join(lines))
     said = EmbeddedServer(tmp_path).last_words()
     assert said.startswith(f"no space is left on the disk of {tmp_path}: make room")
     assert "what was acknowledged is stored" in said
