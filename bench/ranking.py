@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -28,8 +29,10 @@ from bench.ranking_rivals import THREADS, Clock, Contest
 from bench.report import Figure, publish
 from core.batch import fbgd_search
 from core.batch.fbgd import Fbgd, FbgdConfig
+from core.batch.row_objective import RowObjective
 from core.batch.search import Budget
-from core.interactions import from_pairs, random_split
+from core.batch.typical import choose_draw
+from core.interactions import Interactions, from_pairs, random_split
 
 BARS = {
     "Gowalla": (("recall@20", 0.178), ("ndcg@20", 0.150)),
@@ -79,12 +82,18 @@ def judged(config: FbgdConfig, over: Contest, name: str = "fBGD") -> Attempt:
     return over.attempt(name, asdict(config), users, model.item_factors, seconds)
 
 
+def _row_objective(config: FbgdConfig, part: Interactions) -> RowObjective:
+    return Fbgd(config).fit(part).fitted
+
+
 def own(over: Contest, budget_s: float, table: Attempts) -> Attempt:
     """Return our attempt with the settings that the program finds."""
     known = table.find(over.data, over.split, "fBGD")
     if not known:
         budget = Budget(over.clock, budget_s)
         config = fbgd_search.search(over.train, FbgdConfig(seed=over.split), budget)
+        fit = partial(_row_objective, config)
+        config = replace(config, draw=choose_draw(over.train, fit, seed=over.split))
         known = [judged(config, over)]
         table.add(known)
     return known[0]
