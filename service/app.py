@@ -39,6 +39,7 @@ from service.api.edge import Edge
 from service.api.express import Express
 from service.api.intake import Intake
 from service.api.problems import answer, unforeseen
+from service.api.route_page import INTERACTIVE, get_page
 from service.errors import ServiceError
 from service.runtime import ApiRuntime
 from service.settings import Settings
@@ -106,7 +107,7 @@ def create_app(open_runtime: OpenRuntime, settings: Settings) -> FastAPI:
         version=version("hedgerow"),
         summary="Ratings in, learned within milliseconds, predictions out.",
         lifespan=lifespan,
-        docs_url="/docs",
+        docs_url=INTERACTIVE,
         redoc_url=None,
         swagger_ui_oauth2_redirect_url=None,
     )
@@ -116,6 +117,7 @@ def create_app(open_runtime: OpenRuntime, settings: Settings) -> FastAPI:
         app.add_exception_handler(error, _answer)
     for router in ROUTERS:
         app.router.routes.extend(router.routes)
+    app.router.add_route("/docs", get_page, include_in_schema=False)
     document(app)
     return app
 

@@ -1,8 +1,10 @@
 """Health, readiness and statistics; the OpenAPI document."""
 
 import json
+import re
 from pathlib import Path
 
+from service.api.auth import ROLES
 from service.app import create_app
 from service.runtime import no_runtime
 from service.settings import KINDS, Settings
@@ -45,7 +47,17 @@ def test_every_reference_of_the_document_leads_somewhere() -> None:
 
 def test_the_document_and_its_page_are_served(api: Api) -> None:
     assert api("GET", "/openapi.json").json()["info"]["title"] == "Hedgerow"
-    assert "text/html" in api("GET", "/docs").headers["content-type"]
+    for path in ("/docs", "/docs/interactive"):
+        assert "text/html" in api("GET", path).headers["content-type"]
+
+
+def test_the_page_of_routes_names_all_of_them_and_needs_nothing_from_elsewhere(api: Api) -> None:
+    page = api("GET", "/docs").text
+    for method, route in ROLES:
+        assert f"<code>{method} {route}</code>" in page
+    for name in ("max_per_category", "candidates", "available_until", "event_id"):
+        assert f"<code>{name}</code>" in page
+    assert not re.search(r"<script|<link|<img|src=|https?://|@import", page)
 
 
 def test_ready_says_what_the_store_promises(
