@@ -21,8 +21,10 @@ from service.errors import ServiceError
 
 LONGEST_LINE = 1 << 24
 """In bytes; a longer line is refused instead of read into memory."""
-MOST = 1 << 31
-"""Points, features and labels are numbered with 32 bits."""
+MOST, MOST_COLUMNS = 1 << 31, 1 << 26
+"""Points, numbered with 32 bits; features and labels: a model holds a vector for each of them."""
+LARGEST = 1e15
+"""Of a value, in size: sums of squares must fit into 32 bits, too."""
 FORM = "a point is 'label,label feature:value feature:value'"
 
 
@@ -95,11 +97,15 @@ class _Reader:
 
     def _header(self, number: int, line: str) -> tuple[int, int, int]:
         parts = line.split()
-        if len(parts) != 3 or not all(part.isdecimal() for part in parts):
+        if len(parts) != 3 or not all(part.isdecimal() and len(part) < 16 for part in parts):
             raise self._bad(number, "the first line must be 'points features labels'")
         n, n_features, n_labels = (int(part) for part in parts)
-        if not (0 < n < MOST and 0 < n_features < MOST and 0 < n_labels < MOST):
+        if not (n and n_features and n_labels):
             raise self._bad(number, "give at least one point, one feature and one label")
+        if n >= MOST or max(n_features, n_labels) > MOST_COLUMNS:
+            raise self._bad(
+                number, f"fewer than {MOST} points, at most {MOST_COLUMNS} features or labels"
+            )
         return n, n_features, n_labels
 
     def _point(self, number: int, line: str, n_features: int, n_labels: int) -> None:
@@ -108,6 +114,9 @@ class _Reader:
             raise self._bad(
                 number, f"{labels[:40]!r} is not a label: without labels begin with a space"
             )
+        if "_" in line:
+            # Python would read 1_0 as ten
+            raise self._bad(number, f"not a point: {FORM}, all numbers")
         try:
             known = sorted({int(label) for label in labels.split(",")}) if labels else []
             pairs = [pair.split(":") for pair in features.split()]
@@ -128,9 +137,11 @@ class _Reader:
     def _append(self, number: int, labels: list[int], values: dict[int, float]) -> None:
         for feature in sorted(values):
             value = values[feature]
-            # float32 must hold it
-            if not abs(value) < 3e38:
-                raise self._bad(number, f"feature {feature} has no finite value: mend or remove it")
+            if not abs(value) <= LARGEST:
+                raise self._bad(
+                    number,
+                    f"feature {feature} has no finite value up to {LARGEST:g}: mend or remove it",
+                )
             self._features.append(feature)
             self._values.append(value)
         self._labels.extend(labels)

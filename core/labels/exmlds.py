@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from core.batch.features import FeatureMap, Features, checked, fit_features, unit_rows
-from core.errors import DataError, NotFitted, ShapeError
+from core.errors import ConfigError, DataError, NotFitted, ShapeError
 from core.interactions import Interactions
 from core.labels.clusters import direction_clusters
 from core.labels.config import ExmldsConfig
@@ -24,6 +24,8 @@ from core.labels.sppmi import as_matrix, co_occurrence, joint_sppmi, sppmi
 from core.types import F32, I32, I64
 
 POINTS_OF_A_PART = 12_000
+MOST_ELEMENTS = 1 << 30
+"""Of the vectors of all features and labels in all parts: 4 GB."""
 DECODER_REG = 0.01
 """Of the labels' own places, over the mean square of a dimension."""
 
@@ -98,6 +100,12 @@ def embedded(
     """Return the parts of all learners with the places that the labels of their points say."""
     rows: Any = unit_rows(features)
     clusters = config.clusters or max(round(labels.n_users / POINTS_OF_A_PART), 1)
+    vectors = (rows.shape[1] + labels.n_items) * min(clusters, labels.n_users) * config.learners
+    if vectors * config.factors > MOST_ELEMENTS:
+        raise ConfigError(
+            f"{config.factors} factors for {rows.shape[1]} features and {labels.n_items} labels, "
+            f"clusters {clusters}, learners {config.learners}: more than memory should hold, give fewer"
+        )
     parts: list[Part] = []
     for learner in range(config.learners):
         rng = np.random.default_rng([config.seed, 5, learner])

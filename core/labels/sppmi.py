@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from core.errors import ConfigError
+from core.errors import ConfigError, DataError
 from core.interactions import Interactions
 from core.kernels import sppmi as kernels
 from core.types import F32, F64, I32, I64
@@ -72,14 +72,14 @@ def joint_sppmi(
 ) -> Association:
     """Return SPPMI(A) of n points and L labels, (n + L, n + L).
 
-    A = [[mu2 Y Y', mu3 Y], [mu3 Y', mu1 C]] with the label correlations C (L, L).
+    A = [[mu2 Y Y', mu3 Y], [mu3 Y', mu1 C]] with the label correlations C (L, L), symmetric and not below 0.
     """
-    member = as_matrix(labels)
+    member, known = as_matrix(labels), _checked(correlations)
     # the upper left block is empty here: the kernel sums it from Y
     beside: Any = sparse.block_array(
         [
             [sparse.csr_array((labels.n_users, labels.n_users)), mix.members * member],
-            [mix.members * member.T, mix.labels * sparse.csr_array(correlations)],
+            [mix.members * member.T, mix.labels * known],
         ],
         format="csr",
     )
@@ -100,6 +100,19 @@ def as_matrix(labels: Interactions) -> sparse.csr_array:
     shape = labels.n_users, labels.n_items
     ones = np.ones(len(labels), np.float32)
     return sparse.csr_array((ones, labels.item_ix, labels.ptr), shape=shape)
+
+
+def _checked(correlations: Any) -> sparse.csr_array:
+    """Return C; DataError if it is not symmetric or has elements below 0."""
+    known: Any = sparse.csr_array(correlations)
+    if known.nnz and not (known.data.min() >= 0.0 and np.isfinite(known.data).all()):
+        raise DataError("label correlations must be finite numbers not below 0: give counts")
+    apart = abs(known - known.T)
+    if apart.nnz and apart.max() > 1e-6 * known.max():
+        raise DataError(
+            "label correlations must be symmetric: give how often labels occur together"
+        )
+    return sparse.csr_array(known)
 
 
 def _sppmi(

@@ -153,10 +153,23 @@ def test_what_cannot_be_learned_is_refused():
         model.fit(np.full((20, 2), np.nan), labels)
     with pytest.raises(ShapeError, match="24 labels, correlations"):
         Exmlds(small("exmlds3")).fit(features, labels, correlations=np.eye(3))
+    for wrong, says in (
+        (-np.eye(24), "not below 0"),
+        (np.full((24, 24), np.nan), "finite"),
+        (np.triu(np.ones((24, 24))), "symmetric"),
+    ):
+        with pytest.raises(DataError, match=says):
+            Exmlds(small("exmlds3")).fit(features, labels, correlations=wrong)
     with pytest.raises(ShapeError, match="the model knows 40 features"):
         model.fit(features, labels).ranked(features[:, :7], 1)
     with pytest.raises(ConfigError, match="at least one label"):
         model.ranked(features, 0)
+
+
+def test_more_features_than_memory_should_hold_are_refused():
+    features, labels = sparse.csr_array((2, 1 << 26), dtype=np.float32), topics(2)[1]
+    with pytest.raises(ConfigError, match=r"67108864 features .* give fewer"):
+        Exmlds(ExmldsConfig()).fit(features, labels)
 
 
 @pytest.mark.parametrize(
