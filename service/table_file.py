@@ -48,8 +48,8 @@ def read_table(path: Path, target: str, ignored: Sequence[str] = ()) -> Table:
 
 def _opened(path: Path, packed: bool) -> TextIO:
     if packed:
-        return cast("TextIO", gzip.open(path, "rt", newline="", encoding="utf-8"))
-    return path.open(newline="", encoding="utf-8")
+        return cast("TextIO", gzip.open(path, "rt", newline="", encoding="utf-8-sig"))
+    return path.open(newline="", encoding="utf-8-sig")
 
 
 def _read(path: Path, rows: Iterator[list[str]], target: str, ignored: Sequence[str]) -> Table:

@@ -51,6 +51,13 @@ def test_without_json_there_are_sentences(file):
     assert "AUC" in result.stdout
 
 
+def test_a_mark_of_the_encoding_is_no_part_of_a_name(file, tmp_path):
+    path = tmp_path / "marked.csv"
+    text = gzip.decompress(file.read_bytes()).decode()
+    path.write_text(text.replace("one,two,goal", "goal,two,one", 1), encoding="utf-8-sig")
+    assert run(path, *USUAL).exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
