@@ -1,0 +1,148 @@
+"""Odd worlds and wrong numbers, the same ones for every ranking model: a result, or an error that says what is wrong."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from core.batch.context_ranker import KINDS, ContextConfig, ContextRanker
+from core.batch.descent import DescentConfig
+from core.batch.fbgd import Fbgd, FbgdConfig
+from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ocmf_ways import Known, Way, fit_way
+from core.batch.popularity import Popular
+from core.errors import CoreError, DataError
+from core.interactions import from_pairs
+from tests.core import ranking
+
+DESCENT = DescentConfig(epochs=3, alpha0=2.0, reg=0.1)
+SQUARE = OcmfConfig(loss="square", weight=0.2, reg=0.5, factors=8, rounds=3)
+OCMF = {
+    "sq-sq": OcmfConfig(loss="square", weight=1.0, reg=0.5, factors=8, rounds=3),
+    "sq-wsq": SQUARE,
+    "lr-wsq": OcmfConfig(loss="logistic", weight=0.2, reg=0.5, factors=8, rounds=3),
+}
+MODELS = {
+    "popular": Popular,
+    "fbgd": lambda: Fbgd(FbgdConfig(factors=8, alpha0=2.0, reg=0.1, epochs=3)),
+    **{kind: lambda kind=kind: ContextRanker(ContextConfig(kind, 8, DESCENT)) for kind in KINDS},
+    **{f"ocmf-{name}": lambda one=config: Ocmf(one) for name, config in OCMF.items()},
+}
+
+
+def world(users, items, n_users, n_items):
+    users = np.array(users)
+    time = np.arange(users.size)
+    return from_pairs(users, np.array(items), n_users=n_users, n_items=n_items, time=time)
+
+
+WORLDS = {
+    "empty users": world([1, 1, 4, 4], [0, 2, 2, 3], 6, 4),
+    "empty items": world([0, 0, 1], [1, 5, 5], 2, 9),
+    "one user": world([0, 0, 0], [0, 2, 3], 1, 5),
+    "one item": world([0, 2, 3], [0, 0, 0], 4, 1),
+    "one pair": world([0], [0], 1, 1),
+    "more factors than items": world([0, 0, 1, 2, 3], [0, 1, 1, 2, 0], 30, 3),
+    "more factors than users": world([0, 0, 1, 1], [0, 7, 7, 19], 2, 20),
+    "users who have everything": world([0, 0, 1, 1], [0, 1, 0, 1], 2, 2),
+}
+
+
+@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("model", MODELS)
+def test_an_odd_world_has_a_result(model, name):
+    pairs = WORLDS[name]
+    fitted = MODELS[model]().fit(pairs)
+    assert np.isfinite(fitted.item_factors).all()
+    assert np.isfinite(fitted.user_vectors(pairs)).all()
+    ids, scores = fitted.recommend(np.arange(pairs.n_users), pairs, 3)
+    assert np.isfinite(scores[ids >= 0]).all()
+    for user in range(pairs.n_users):
+        had = set(pairs.rows(np.array([user])).item_ix.tolist())
+        # a list ends where the items run out
+        assert (ids[user] >= 0).sum() == min(3, pairs.n_items - len(had))
+        assert not had & set(ids[user].tolist())
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_duplicate_pairs_count_once(model):
+    once, twice = ([0, 0, 1, 2], [0, 1, 1, 2]), ([0, 0, 0, 1, 1, 2], [0, 0, 1, 1, 1, 2])
+    vectors = []
+    for users, items in (once, twice):
+        pairs = from_pairs(np.array(users), np.array(items), time=np.array(items))
+        vectors.append(MODELS[model]().fit(pairs).user_vectors(pairs).tobytes())
+    assert vectors[0] == vectors[1]
+
+
+@pytest.mark.parametrize("weight", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("model", MODELS)
+def test_a_weight_that_is_no_number_is_refused(model, weight):
+    matrix = sparse.csr_array(np.array([[weight, 1.0], [1.0, 0.0]]))
+    with pytest.raises(DataError, match="NaN or infinite"):
+        MODELS[model]().fit(matrix)
+
+
+@pytest.mark.parametrize("weight", [np.nan, np.inf, -1.0, 0.0])
+def test_a_weight_of_a_list_of_pairs_must_be_above_0(weight):
+    with pytest.raises(CoreError, match="weight"):
+        from_pairs(np.array([0, 1]), np.array([0, 1]), weight=np.array([1.0, weight]))
+
+
+@pytest.mark.parametrize("model", [name for name in MODELS if name != "popular"])
+def test_no_pairs_at_all_are_refused(model):
+    empty = np.empty(0, np.int64)
+    with pytest.raises(DataError, match="no pairs"):
+        MODELS[model]().fit(from_pairs(empty, empty, n_users=2, n_items=2, time=empty))
+
+
+# --- what is known beside the pairs ------------------------------------------------------------------
+
+
+def some_features(n_users, *, empty, dense):
+    """Return the tribe of each user; those in ``empty`` have none."""
+    known = np.eye(4)[np.arange(n_users) % 4]
+    known[empty] = 0.0
+    return known if dense else sparse.csr_array(known)
+
+
+@pytest.mark.parametrize("empty", ["some", "all"])
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("use", ["cold", "beside", "made"])
+@pytest.mark.parametrize("name", OCMF)
+def test_rows_without_features_have_a_result(name, use, dense, empty):
+    pairs = ranking.tribes(users=40, items=20)
+    pairs = pairs.keep(pairs.user_ix > 2)
+    at = np.arange(0, 40, 3) if empty == "some" else np.arange(40)
+    known = Known(some_features(40, empty=at, dense=dense))
+    found = fit_way(pairs, Way(OCMF[name], use), known)
+    vectors = found.vectors(pairs, known)
+    assert np.isfinite(vectors).all()
+    # users without pairs and features are all alike
+    alone = found.users.described(some_features(2, empty=[0, 1], dense=dense))
+    np.testing.assert_allclose(vectors[0], alone[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("use", [None, "cold", "beside", "made"])
+@pytest.mark.parametrize("name", OCMF)
+def test_a_disconnected_graph_has_a_result(name, use):
+    pairs = ranking.tribes(users=40, items=20)
+    # two islands, a pair, and everybody else alone
+    links = np.zeros((40, 40), np.float32)
+    for a, b in ((0, 1), (1, 2), (2, 0), (5, 6), (6, 7), (7, 5), (10, 11)):
+        links[a, b] = links[b, a] = 1.0
+    known = Known(
+        None if use is None else some_features(40, empty=[], dense=True), sparse.csr_array(links)
+    )
+    config = OcmfConfig(**{**vars(OCMF[name]), "graph": 2.0})
+    found = fit_way(pairs, Way(config, use), known)
+    assert np.isfinite(found.vectors(pairs, known)).all()
+
+
+@pytest.mark.parametrize("width", [0, 3])
+def test_items_without_features_have_a_result(width):
+    pairs = ranking.tribes(users=40, items=20)
+    known = sparse.csr_array(np.eye(20, 3, dtype=np.float32)[:, :width])
+    for features in (known, sparse.csr_array((20, 3), dtype=np.float32)):
+        model = ContextRanker(ContextConfig("svdfeature", 4, DESCENT))
+        model.fit(pairs, item_features=features)
+        assert np.isfinite(model.item_factors).all()
+        assert np.isfinite(model.user_vectors(pairs)).all()

@@ -1,0 +1,134 @@
+"""What features and links are used for, and that validation decides it as it should."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from core import ranking_metrics
+from core.batch.graph import similarity
+from core.batch.ocmf import OcmfConfig
+from core.batch.ocmf_ways import Known, Way, choose, fit_way, validated
+from core.batch.ranker import rank
+from core.batch.search import Budget
+from core.interactions import split_within_users
+from tests.core import ranking
+
+CONFIG = OcmfConfig(loss="square", weight=0.1, reg=2.0, factors=8, rounds=4)
+CONFIGS = [CONFIG, replace(CONFIG, loss="logistic", reg=0.3)]
+
+
+def ticking(step=1.0):
+    return itertools.count(0.0, step / 2.0).__next__
+
+
+def tribe_of(users=120):
+    return sparse.csr_array(np.eye(4)[np.arange(users) % 4])
+
+
+def coin_of(users=120):
+    """Return a feature that has nothing to do with what users like."""
+    return sparse.csr_array(np.eye(2)[np.random.default_rng(5).integers(0, 2, users)])
+
+
+def without(pairs, users):
+    return pairs.keep(~np.isin(pairs.user_ix, users))
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=["square", "logistic"])
+def test_users_with_a_history_are_left_alone_by_features_for_the_cold(config):
+    pairs = without(ranking.tribes(), [3, 7])
+    known = Known(tribe_of())
+    plain = fit_way(pairs, Way(config), Known())
+    cold = fit_way(pairs, Way(config, "cold"), known)
+    beside = fit_way(pairs, Way(config, "beside"), known)
+    warm = np.flatnonzero(pairs.user_counts)
+    vectors = cold.vectors(pairs, known)
+    assert vectors[warm].tobytes() == plain.vectors(pairs, Known())[warm].tobytes()
+    np.testing.assert_array_equal(vectors[[3, 7]], beside.vectors(pairs, known)[[3, 7]])
+    assert not np.allclose(vectors[warm], beside.vectors(pairs, known)[warm], atol=1e-4)
+
+
+@pytest.mark.parametrize("use", ["cold", "beside", "made"])
+@pytest.mark.parametrize("config", CONFIGS, ids=["square", "logistic"])
+def test_users_without_pairs_get_what_their_features_like(config, use):
+    everybody, cold = ranking.tribes(), np.arange(0, 120, 10)
+    pairs, known = without(everybody, cold), Known(tribe_of())
+    found = fit_way(pairs, Way(config, use), known)
+    ids, _ = rank(
+        found.vectors(pairs, known, cold), found.users.row.item_factors, pairs.rows(cold), 5
+    )
+    assert (ids % 4 == (cold % 4)[:, None]).mean() > 0.9
+
+
+@pytest.mark.parametrize("use", [None, "cold", "beside"])
+def test_some_users_are_the_same_as_all_at_once(use):
+    pairs = without(ranking.tribes(), [3])
+    links = similarity(np.array([[u, u + 4] for u in range(116)]), 120)
+    features = None if use is None else tribe_of()
+    some = np.array([3, 4, 50])
+    for known, graph in ((Known(features), 0.0), (Known(features, links), 0.3)):
+        found = fit_way(pairs, Way(replace(CONFIG, graph=graph), use), known)
+        every = found.vectors(pairs, known)
+        np.testing.assert_allclose(found.vectors(pairs, known, some), every[some], atol=1e-6)
+
+
+def test_a_feature_that_says_nothing_does_no_harm():
+    fit, held = split_within_users(ranking.tribes(), 0.2, np.random.default_rng(1))
+    users, known = np.flatnonzero(held.user_counts), Known(coin_of())
+    way, tried = choose(fit, CONFIG, Budget(ticking(), 30.0), known)
+    assert way.use != "made"
+    assert {one.way.use for one in tried} == {"cold", "beside", "made"}
+    assert tried[0].way == way
+    assert [one.score for one in tried] == sorted((one.score for one in tried), reverse=True)
+
+    def ndcg(way, known):
+        found = fit_way(fit, way, known)
+        vectors = found.vectors(fit, known, users)
+        ids, _ = rank(vectors, found.users.row.item_factors, fit.rows(users), 10)
+        return ranking_metrics.ndcg(ranking_metrics.hits(ids, held.rows(users)), 10).mean()
+
+    assert ndcg(way, known) > 0.97 * ndcg(replace(way, use=None), Known())
+    assert ndcg(way, known) > 1.3 * ndcg(tried[-1].way, known)
+
+
+def test_features_that_say_all_are_used_where_histories_are_short():
+    pairs = ranking.tribes()
+    short = pairs.keep(np.random.default_rng(2).random(len(pairs)) < 0.35)
+    way, tried = choose(short, CONFIG, Budget(ticking(), 30.0), Known(tribe_of()))
+    assert way.use in ("beside", "made")
+    assert tried[-1].way.use == "cold"
+
+
+def test_what_is_stated_is_not_chosen():
+    pairs, known = ranking.tribes(), Known(tribe_of())
+    for use in ("cold", "beside", "made"):
+        way, tried = choose(pairs, CONFIG, Budget(ticking(), 8.0), known, use=use)
+        assert (way.use, tried) == (use, [])
+
+
+def test_without_a_budget_features_stand_beside_the_pairs():
+    links = similarity(np.array([[0, 1]]), 120)
+    way, tried = choose(ranking.tribes(), CONFIG, Budget(ticking(), 0.0), Known(tribe_of(), links))
+    assert (way.use, tried) == ("beside", [])
+    assert way.config.graph > 0.0
+
+
+def test_links_are_compared_with_no_links_unless_their_strength_is_stated():
+    pairs, rng = ranking.tribes(), np.random.default_rng(3)
+    known = Known(None, similarity(rng.integers(0, 120, (300, 2)), 120))
+    way, tried = choose(pairs, CONFIG, Budget(ticking(), 12.0), known)
+    assert sorted(one.way.config.graph > 0.0 for one in tried) == [False, True]
+    assert replace(tried[0].way.config, graph=0.0) == replace(tried[1].way.config, graph=0.0)
+    stated = replace(CONFIG, graph=0.2)
+    way, tried = choose(pairs, stated, Budget(ticking(), 4.0), known, fixed=frozenset({"graph"}))
+    assert (way.config.graph, tried) == (0.2, [])
+
+
+def test_links_that_mislead_are_left_aside():
+    pairs, rng = ranking.tribes(), np.random.default_rng(3)
+    known = Known(None, similarity(rng.integers(0, 120, (600, 2)), 120))
+    strong, none = validated(pairs, [Way(replace(CONFIG, graph=3.0)), Way(CONFIG)], known)
+    assert none > strong
