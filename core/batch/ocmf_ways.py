@@ -26,6 +26,8 @@ these, and in a history they count as one event; ``made``: users are made of the
 
 DEPTH = ocmf_search.DEPTH
 """A way's score is ndcg at this depth."""
+ALIKE = 0.005
+"""Ways whose scores differ by less than this share serve users with a history alike."""
 SHARES = 0.6, 0.25
 """Of the budget: for the settings of vectors fitted to the pairs, and for those of users made of features."""
 
@@ -113,6 +115,8 @@ def choose(
 ) -> tuple[Way, list[Tried]]:
     """Return the best way on a validation part, and all that were tried, the best first.
 
+    Of ways that score alike the one that does more for users with few pairs or none is taken: with links before
+    without, features beside the pairs before features for the cold alone.
     ``use`` says what features are for, None leaves it open; settings named in ``fixed`` stay as ``base`` has them.
     A budget of 0 tries nothing: rough settings, and features beside the pairs.
     """
@@ -125,8 +129,9 @@ def choose(
         return ways[0], []
     scores = validated(pairs, ways, known, seed=base.seed)
     tried = [Tried(way, score) for way, score in zip(ways, scores, strict=True)]
-    tried.sort(key=lambda one: -one.score)
-    return tried[0].way, tried
+    enough = (1.0 - ALIKE) * max(scores)
+    chosen = next(one.way for one in tried if one.score >= enough)
+    return chosen, sorted(tried, key=lambda one: -one.score)
 
 
 def validated(

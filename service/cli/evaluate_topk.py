@@ -23,17 +23,30 @@ _errors = Console(stderr=True)
 def topk(
     train: Annotated[Path, typer.Argument(help="CSV, also gzip: user,item[,rating,timestamp]")],
     test: Annotated[Path, typer.Argument(help="The held-out pairs, in the same form")],
-    model: Annotated[Model, typer.Option(help="The ranking model")] = "fbgd",
+    model: Annotated[
+        Model,
+        typer.Option(
+            help="fbgd where there are pairs alone; ocmf-lr-wsq for users with features or links; "
+            "svdfeature for features of items and the item before; see docs/batch-models.md"
+        ),
+    ] = "fbgd",
     k: Annotated[str, typer.Option("--k", help="List lengths, joined by commas")] = "10,20",
     given: Annotated[
-        list[str] | None, typer.Option("--set", help="NAME=VALUE: a setting that is not searched")
+        list[str] | None,
+        typer.Option(
+            "--set", help="NAME=VALUE: a setting that is not searched; a wrong NAME lists all"
+        ),
     ] = None,
     budget_s: Annotated[
         float, typer.Option(min=0.0, help="Seconds for the search of settings; 0: no search")
     ] = 120.0,
     seed: Annotated[int, typer.Option(help="Of the search and of the start")] = 0,
     users: Annotated[
-        Path | None, typer.Option(help="CSV of users' features, for the ocmf models: user,...")
+        Path | None,
+        typer.Option(
+            help="CSV of users' features, for the ocmf models: user,... How they are used is "
+            "found on a validation part, or said by --set features=cold, beside or made"
+        ),
     ] = None,
     items: Annotated[
         Path | None, typer.Option(help="CSV of items' features, for svdfeature: item,...")
@@ -43,7 +56,10 @@ def topk(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout")] = False,
 ) -> None:
-    """Fit on TRAIN with settings the program finds itself; rank all items for the users of TEST."""
+    """Fit on TRAIN with settings the program finds itself; rank all items for the users of TEST.
+
+    Users without pairs in TRAIN (cold) are in the means, and beside popularity in figures of their own.
+    """
     try:
         request = Request(model, _parse_ks(k), _parse_given(given or []), budget_s, seed)
         report = _with_progress(train, test, request, SideFiles(users, items, graph))
@@ -93,17 +109,35 @@ def _with_progress(train: Path, test: Path, request: Request, side: SideFiles) -
 
 
 def _show(report: dict[str, Any]) -> None:
-    names = [name for name in report if "@" in name]
+    out = Console()
     table = Table(title=f"{report['model']}: {report['n_users']} users")
+    names = [name for name in report if "@" in name]
+    cold = report.get("cold")
+    if cold is not None:
+        table.add_column("users")
     for name in names:
         table.add_column(name, justify="right")
-    table.add_row(*(f"{report[name]:.4f}" for name in names))
-    out = Console()
+    table.add_row(*([] if cold is None else ["all"]), *_figures(report, names))
+    if cold is not None:
+        table.add_row(f"{cold['n_users']} cold", *_figures(cold, names))
+        table.add_row("popular", *_figures(cold["popular"], names))
     out.print(table)
-    settings = ", ".join(
+    if (said := _settings(report["parameters"])) != "":
+        out.print(said)
+    for one in report.get("validation", []):
+        way = _settings({name: value for name, value in one.items() if "@" not in name})
+        out.print(f"on validation: {way}: ndcg@20 {one['ndcg@20']:.4f}")
+    out.print(f"search {report['search_seconds']:.1f} s, fit {report['fit_seconds']:.1f} s")
+
+
+def _figures(report: dict[str, Any], names: list[str]) -> list[str]:
+    return [f"{report[name]:.4f}" for name in names]
+
+
+def _settings(parameters: dict[str, Any]) -> str:
+    """Return names with values; what is not set is left out."""
+    return ", ".join(
         f"{name} {value if isinstance(value, str) else format(value, 'g')}"
-        for name, value in report["parameters"].items()
+        for name, value in parameters.items()
         if value is not None
     )
-    seconds = f"search {report['search_seconds']:.1f} s, fit {report['fit_seconds']:.1f} s"
-    out.print(f"{settings}\n{seconds}" if settings else seconds)
