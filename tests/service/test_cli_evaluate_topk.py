@@ -95,6 +95,8 @@ def test_a_table_is_printed_for_people(files):
         (["--set", "factors"], "NAME=VALUE"),
         (["--set", "factors=many"], "give a number"),
         (["--set", "factors=0"], "factors must be at least 1"),
+        (["--model", "ocmf-sq-wsq", "--set", "features=some"], "one of cold, beside, made"),
+        (["--model", "ocmf-sq-wsq", "--set", "features=made"], "give --users"),
         (["--k", "0"], "--k must be"),
     ],
 )
@@ -198,15 +200,55 @@ def test_what_is_known_beside_the_pairs_is_used(files, side, model, options):
     assert ("graph" in found["parameters"]) == ("--graph" in options)
 
 
-def test_features_answer_users_without_pairs(files, side, tmp_path):
+def test_the_report_says_how_features_and_links_are_used_and_what_each_way_scored(files, side):
+    named = ["--users", side / "users.csv", "--graph", side / "links.csv"]
+    found = report(*files[:2], "--model", "ocmf-sq-wsq", "--budget-s", "2", *named)
+    assert found.keys() == KEYS | {"validation"}
+    ways = [(one["features"], one["graph"]) for one in found["validation"]]
+    assert (found["parameters"]["features"], found["parameters"]["graph"]) in ways
+    assert {use for use, _ in ways} == {"cold", "beside", "made"}
+    assert all(0.0 < one["ndcg@20"] <= 1.0 for one in found["validation"])
+
+
+@pytest.mark.parametrize("use", ["cold", "beside", "made"])
+def test_how_features_are_used_can_be_stated(files, side, use):
+    options = ["--users", side / "users.csv", "--set", f"features={use}", "--budget-s", "0"]
+    found = report(*files[:2], "--model", "ocmf-sq-wsq", *options)
+    assert found["parameters"]["features"] == use
+    assert found.keys() == KEYS
+
+
+@pytest.fixture
+def newcomers(side, tmp_path):
+    """Users without training pairs who like what their tribe likes, all of whom are linked to one of it."""
     cold = tmp_path / "cold.csv"
     cold.write_text("user,item\n" + "".join(f"n{u},i{u % 4}\n" for u in range(8)))
-    users = tmp_path / "users.csv"
+    users, links = tmp_path / "users.csv", tmp_path / "links.csv"
     known = (side / "users.csv").read_text()
     users.write_text(known + "".join(f"n{u},t{u % 4},1\n" for u in range(8)))
-    settings = ["--budget-s", "0", "--k", "1"]
-    found = report(files[0], cold, "--model", "ocmf-lr-wsq", "--users", users, *settings)
-    assert found["recall@1"] > 2.0 * report(files[0], cold, *settings)["recall@1"]
+    known = (side / "links.csv").read_text()
+    links.write_text(known + "".join(f"n{u},u{u + v}\n" for u in range(8) for v in (4, 40, 80)))
+    return cold, ["--users", users], ["--graph", links]
+
+
+@pytest.mark.parametrize("option", [1, 2], ids=["features", "links"])
+def test_features_and_links_answer_users_without_pairs(files, newcomers, option):
+    settings = ["--model", "ocmf-lr-wsq", *newcomers[option], "--budget-s", "0", "--k", "1"]
+    found = report(files[0], newcomers[0], *settings)
+    assert found["cold"]["n_users"] == found["n_users"] == 8
+    assert found["cold"]["recall@1"] == found["recall@1"]
+    assert found["recall@1"] >= 2.0 * found["cold"]["popular"]["recall@1"]
+
+
+def test_without_features_users_without_pairs_get_what_is_popular_and_the_table_says_so(
+    files, newcomers
+):
+    found = report(files[0], newcomers[0], "--budget-s", "0", "--k", "1")
+    popular = found["cold"].pop("popular")
+    assert found["cold"] == {"n_users": 8, **popular}
+    printed = run(files[0], newcomers[0], "--budget-s", "0", "--k", "1").stdout
+    assert "8 cold" in printed
+    assert "popular" in printed
 
 
 @pytest.mark.parametrize(
