@@ -107,6 +107,7 @@ class ExmldsConfig:
         _check("gamma", self.gamma, 1e-9, 1e9)
         _check("clusters", self.clusters, 0, 1_000_000)
         _check("learners", self.learners, 1, 1_000)
+        _check("seed", self.seed, 0, INF)
         if self.variant == "exmlds2" or self.descent.start == "random":
             _check("epochs", self.descent.epochs, 1, INF)
 

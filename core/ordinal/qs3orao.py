@@ -50,6 +50,8 @@ class OrdinalConfig:
         for name in ("block", "blocks", "steps", "unlabelled"):
             if not 1 <= getattr(self, name) <= 1_000_000:
                 raise ConfigError(f"{name} must be in 1 .. 1000000, not {getattr(self, name)}")
+        if self.seed < 0:
+            raise ConfigError(f"seed must be 0 or more, not {self.seed}")
         if not self.gammas or not all(0.0 <= one <= 1.0 for one in self.gammas):
             raise ConfigError("gammas must be one or more numbers in 0 .. 1")
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from core.errors import DataError, ShapeError
+from core.errors import ConfigError, DataError, ShapeError
 from core.ordinal import qs3orao
 from core.ordinal.judge import equal_levels
 from core.ordinal.qs3orao import OrdinalConfig, OrdinalModel
-from core.ordinal.random_features import waves
 from core.types import F32, F64, I64
 
 MOST_LEVELS, COARSE = 10, 5
@@ -23,6 +23,8 @@ MOST_ELEMENTS = 1 << 26
 """Of the items' vectors: many items get shorter ones."""
 MOST_DENSE = 1 << 24
 """Elements of the described pairs of a fit: wide features leave fewer of them."""
+MOST_LABELLED, MOST_FREQUENCIES = 1_000_000, 4_096
+"""What may be asked for: the fit solves for twice as many weights, memory is the square of that."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,16 @@ class StarsConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        bounds = (("labelled", 2, MOST_LABELLED), ("frequencies", 1, MOST_FREQUENCIES))
+        for name, least, most in bounds:
+            if not least <= getattr(self, name) <= most:
+                raise ConfigError(f"{name} must be in {least} .. {most}, not {getattr(self, name)}")
         _ = self.ordinal(1)
 
     def ordinal(self, n_items: int) -> OrdinalConfig:
         """Return the settings of the model for so many items."""
         most = MOST_ELEMENTS // (2 * BLOCK * max(n_items, 1))
-        blocks = max(min(-(-self.frequencies // BLOCK), most), min(self.frequencies, 1))
+        blocks = max(min(-(-self.frequencies // BLOCK), most), 1)
         return OrdinalConfig(block=BLOCK, blocks=blocks, unlabelled=self.unlabelled, seed=self.seed)
 
 
@@ -104,9 +110,14 @@ class Stars:
         width = len(range(*part.indices(model.low.size)))
         if features.shape[1] != width:
             raise ShapeError(f"{features.shape[1]} features, the model knows {width}")
-        z = (features.toarray() - model.low[part]) * model.inverse_range[part]
-        cosine, sine = np.split(waves(z.astype(np.float32), model.frequencies[part]), 2, axis=1)
-        return cosine, sine
+        # z' W without z, which the lower ends would make dense: wide features are mostly 0
+        inverse, ends = model.inverse_range[part], model.low[part] * model.inverse_range[part]
+        scaled = sparse.csr_array(features, copy=True)
+        scaled.data = (scaled.data * inverse[scaled.indices]).astype(np.float32)
+        moved = np.flatnonzero(ends)
+        frequencies = model.frequencies[part]
+        angles = scaled @ frequencies - (ends[moved] @ frequencies[moved]).astype(np.float32)
+        return np.cos(angles), np.sin(angles)
 
     @property
     def _user(self) -> slice:

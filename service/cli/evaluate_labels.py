@@ -35,7 +35,9 @@ def labels(
     budget_s: Annotated[
         float, typer.Option(min=0.0, help="Seconds for the search of settings; 0: no search")
     ] = 120.0,
-    seed: Annotated[int, typer.Option(help="Of the search, the start and what is revealed")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Of the search, the start and what is revealed")
+    ] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout")] = False,
 ) -> None:
     """Fit on TRAIN with settings the program finds itself; rank all labels for the points of TEST."""

@@ -180,6 +180,7 @@ def test_more_features_than_memory_should_hold_are_refused():
         ("reg", -1.0),
         ("l1", -0.1),
         ("learners", 0),
+        ("seed", -1),
         ("neighbours", 0),
         ("sharpness", -1.0),
         ("blend", float("nan")),

@@ -1,5 +1,8 @@
 """Stars for described pairs: vectors that multiply to the model's score, items nobody rated, what is refused."""
 
+import tracemalloc
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -41,6 +44,34 @@ def test_the_product_of_the_vectors_is_the_score_of_the_model(stars: Stars) -> N
     expected = stars.model.scores(both)
     assert np.allclose(stars.of_pairs(users[:40], items[:40]), expected, atol=1e-4)
     assert np.allclose(np.diag(stars.scores(users[:40])), expected, atol=1e-4)
+
+
+def test_features_need_not_be_0_and_1() -> None:
+    users, items, rated = world()
+    high = sparse.csr_array(3.0 * items.toarray() + np.array([5.0, 0.0, -1.0], np.float32))
+    model = fit_stars(users, high, rated, SMALL)
+    both = np.hstack([users[:40].toarray(), high[:40].toarray()]).astype(np.float64)
+    assert np.allclose(model.of_pairs(users[:40], high[:40]), model.model.scores(both), atol=1e-4)
+
+
+def test_wide_features_are_answered_in_little_memory(stars: Stars) -> None:
+    width, rows = 200_000, 2_000
+    ends = np.zeros(width)
+    wide = replace(
+        stars.model, low=ends, inverse_range=ends + 1.0, widths=np.full(width, 0.1), block=1
+    )
+    users = sparse.csr_array((np.ones(rows), (np.arange(rows), np.arange(rows))), (rows, width))
+    model = Stars(wide, width, stars.values, stars.item_vectors)
+    assert wide.frequencies.shape == (width, 32)
+    tracemalloc.start()
+    try:
+        vectors = model.user_vectors(users)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert np.isfinite(vectors).all()
+    # as a table the features would be 3.2 GB
+    assert peak < 50e6
 
 
 def test_items_that_nobody_rated_are_ranked_by_their_features(stars: Stars) -> None:
@@ -104,5 +135,18 @@ def test_what_cannot_be_learned_is_refused(stars: Stars) -> None:
         fit_stars(users, items, same, SMALL)
     with pytest.raises(ShapeError, match="the model knows 3"):
         stars.user_vectors(sparse.csr_array((1, 4)))
-    with pytest.raises(ConfigError):
-        StarsConfig(frequencies=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("frequencies", 0),
+        ("frequencies", 1_000_000),
+        ("labelled", 1),
+        ("unlabelled", 0),
+        ("seed", -1),
+    ],
+)
+def test_settings_out_of_bounds_are_refused(name: str, value: int) -> None:
+    with pytest.raises(ConfigError, match=f"{name} must be"):
+        StarsConfig(**{name: value})
