@@ -1,16 +1,22 @@
 """Ordinal scores from few labels, beside kernel ridge and an all-threshold model of the labelled rows alone.
 
-    python -m bench.ordinal [--only Computer,SGEMM,items] [--draws 10] [--json]
+    python -m bench.ordinal [--only Computer,SGEMM,items,whole] [--draws 10] [--json]
 
 The rivals have one kernel width and their penalty from the same folds of the same rows by the same mean AUC.
-``items``: stars for movies that nobody has rated yet, from genres and year.
+``items``: stars for movies that nobody has rated yet, from genres and year. ``whole``: what all of SGEMM takes.
 """
 
 import argparse
 import gzip
+import json
+import os
 import resource
+import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -25,6 +31,8 @@ from bench.described import encoder, folds, movielens
 from bench.report import Figure, publish
 from core.ordinal.judge import equal_levels, mean_auc
 from core.ordinal.qs3orao import OrdinalConfig, fit
+from core.ordinal.random_features import RandomFeatures
+from core.ordinal.recursion import Steps, descend
 from core.ordinal.search import FOLDS, WIDTHS
 from core.ordinal.stars import RatedPairs, StarsConfig, fit_stars
 from core.types import F64, I64
@@ -39,6 +47,11 @@ NOT_BELOW = -0.005
 SECTION = "Ordinal: 5 levels, 500 labelled rows"
 ITEMS = "New items: ML-1M, a tenth of the movies held out, stars by genres and year"
 ITEM_FOLDS = 10
+WHOLE = "All of SGEMM, 241 600 rows"
+MOST_MEMORY_MB, SHORT, LONG = 500.0, 1_000, 4_000
+"""Of the command, reading included; the steps of two descents."""
+MOST_GROWTH = 1.5
+"""A step of the long descent over one of the short: 1 where time is linear in the steps."""
 
 Scorer = Callable[[F64, I64, F64, float, float], F64]
 
@@ -193,6 +206,39 @@ def new_items(draws: int) -> list[Figure]:
     return figures
 
 
+def whole() -> Iterator[Figure]:
+    """Yield what the command takes for all rows, and whether time is linear in the steps."""
+    file, target, ignored = SETS["SGEMM"]
+    command = [str(Path(sys.executable).with_name("hedgerow")), "eval", "ordinal"]
+    command += [str(FOLDER / file), "--target", target, "--ignore", ",".join(ignored), "--json"]
+    with tempfile.TemporaryFile() as said:
+        child = subprocess.Popen(command, stdout=said)
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode:
+            raise RuntimeError(f"{' '.join(command)} ended with {child.returncode}")
+        said.seek(0)
+        report = json.load(said)
+    peak, note = used.ru_maxrss / 1024, f"AUC {report['auc']:.4f}"
+    yield Figure(WHOLE, "peak memory, reading included", peak, "MB", MOST_MEMORY_MB, note=note)
+    yield Figure(WHOLE, "fit", report["fit_seconds"], "s")
+    x, values = read("SGEMM")
+    level = equal_levels(values, LEVELS)
+    rows = np.random.default_rng(0).permutation(len(x))[: LABELLED + OrdinalConfig().unlabelled]
+    known = np.where(np.arange(rows.size) < LABELLED, level[rows], 0)
+    near = ((x[rows] - x.min(axis=0)) / np.ptp(x, axis=0)).astype(np.float32)
+    features = RandomFeatures(np.full(x.shape[1], 0.5), OrdinalConfig().block, 0)
+    seconds = {}
+    for steps in (SHORT, SHORT, LONG):
+        started = perf_counter()
+        descend(near, known, LEVELS, features, Steps(steps=steps, blocks=32, gamma=0.5))
+        seconds[steps] = perf_counter() - started
+    growth = seconds[LONG] / seconds[SHORT] / (LONG / SHORT)
+    note = f"{SHORT} steps {seconds[SHORT]:.2f} s, {LONG} steps {seconds[LONG]:.2f} s"
+    what = "a step of the longer descent over one of the shorter"
+    yield Figure(WHOLE, what, growth, bar=MOST_GROWTH, note=note)
+
+
 def judged_items(scores: F64, level: I64, user: I64) -> dict[str, float]:
     """Return the AUC of all ratings, of each split of the levels, and the mean of those within one user."""
     found = {"AUC of all ratings": mean_auc(scores, level)}
@@ -209,7 +255,7 @@ def judged_items(scores: F64, level: I64, user: I64) -> dict[str, float]:
 
 def options_of() -> Any:
     parser = argparse.ArgumentParser(prog="python -m bench.ordinal", description=__doc__)
-    parser.add_argument("--only", default=",".join([*SETS, "items"]))
+    parser.add_argument("--only", default=",".join([*SETS, "items", "whole"]))
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--json", action="store_true")
     return parser.parse_args()
@@ -220,7 +266,13 @@ def main() -> int:
     options = options_of()
     figures: list[Figure] = []
     for name in options.only.split(","):
-        figures += new_items(options.draws) if name == "items" else compared(name, options.draws)
+        match name:
+            case "items":
+                figures += new_items(options.draws)
+            case "whole":
+                figures += whole()
+            case _:
+                figures += compared(name, options.draws)
     lows = [one.value for one in figures if one.section == SECTION and one.bar is not None]
     if lows:
         n = len(RIVALS)
