@@ -3,7 +3,7 @@
 exmlds1   places are the leading directions of SPPMI(Y Y'); regression maps features to them
 exmlds2   places by skip-gram with negative sampling on the points of like labels; regression as before
 exmlds3   places of points and labels: the joint matrix of both, with known label correlations
-exmlds4   the map itself climbs the skip-gram objective of the cosines of places; no regression
+exmlds4   the map itself climbs the skip-gram objective of the cosines of places, from the regression or at random
 """
 
 from dataclasses import dataclass, replace
