@@ -28,11 +28,15 @@ def read_features(path: Path, named: str, numbers: dict[str, int]) -> sp.csr_arr
     texts joined by | each, and nothing where nothing is known.
     """
     documents: list[dict[str, Any]] = [{} for _ in numbers]
+    found = False
     for row in table_rows(path, named):
         if (at := numbers.get(row[named])) is not None:
+            found = True
             documents[at] = {
                 name: feature_value(text) for name, text in row.items() if name != named and text
             }
+    if not found:
+        raise BadSideFile(f"{path}: no row is about a known {named}: check the ids")
     fit = EncoderFit(np.random.default_rng(0))
     fit.add(documents)
     return fit.encoder().transform(documents)
@@ -57,7 +61,9 @@ def table_rows(path: Path, named: str) -> Iterator[dict[str, str]]:
             packed = raw.read(2) == b"\x1f\x8b"
         with (gzip.open if packed else open)(path, "rt", encoding="utf-8-sig", newline="") as lines:
             yield from _checked(csv.DictReader(lines, strict=True), path, named)
-    except (EOFError, OSError, UnicodeDecodeError, zlib.error, csv.Error) as error:
+    except OSError as error:
+        raise BadSideFile(f"{path}: {error.strerror or error}: give a readable CSV file") from error
+    except (EOFError, UnicodeDecodeError, zlib.error, csv.Error) as error:
         raise BadSideFile(f"{path}: {error}: give a readable CSV file in UTF-8") from error
 
 

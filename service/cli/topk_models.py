@@ -35,6 +35,9 @@ Model = Literal[
     "popular",
 ]
 
+MOST_FACTORS = 8_192
+"""More need too much memory."""
+
 OnProgress = Callable[[str, float], None]
 Bools = NDArray[np.bool_]
 Vectors = Callable[[I64, Interactions], F32]
@@ -173,6 +176,8 @@ def _fit_contexts(world: World, request: Request, on_progress: OnProgress) -> Fi
 def _fit_ocmf(world: World, request: Request, on_progress: OnProgress) -> Fitted:
     given = _settings(request)
     use = _use(given.pop("features", None), world)
+    if given.get("graph") and world.links is None:
+        raise ConfigError("--set graph says how strong links are: give --graph, too")
     own = {"weight"} if request.model == "ocmf-sq-sq" else set()
     pairs = world.pairs
     similar = None if world.links is None else similarity(world.links, pairs.n_users)
@@ -270,12 +275,15 @@ _FITS: dict[Model, Callable[[World, Request, OnProgress], Fitted]] = {
     **dict.fromkeys(_OCMF, _fit_ocmf),
 }
 _OF_DESCENT = tuple(one.name for one in fields(DescentConfig) if one.name != "seed")
+_WHOLE = frozenset({"factors", "rounds", "epochs", "steps", "seed"})
 _OCMF_NAMES = ("factors", "weight", "target", "reg", "reg_item", "nu", "graph", "rounds", "draw")
 _NAMES: dict[Model, tuple[str, ...]] = {
     "fbgd": tuple(one.name for one in fields(FbgdConfig)),
     "popular": (),
     **dict.fromkeys(KINDS, ("factors", *_OF_DESCENT)),
     **dict.fromkeys(_OCMF, (*_OCMF_NAMES, "features")),
+    # a weight of 1 is what makes it this model
+    "ocmf-sq-sq": (*(name for name in _OCMF_NAMES if name != "weight"), "features"),
 }
 
 
@@ -289,8 +297,18 @@ def _settings(request: Request) -> dict[str, Any]:
         if name in ("optimiser", "features"):
             settings[name] = text
             continue
-        try:
-            settings[name] = int(text) if text.lstrip("-").isdigit() else float(text)
-        except ValueError as error:
-            raise ConfigError(f"--set {name}={text}: give a number") from error
+        settings[name] = _number(name, text)
     return settings
+
+
+def _number(name: str, text: str) -> float:
+    """Return what a text says; ConfigError where the setting is another kind of number."""
+    try:
+        number = int(text) if text.lstrip("-").isdigit() else float(text)
+    except ValueError as error:
+        raise ConfigError(f"--set {name}={text}: give a number") from error
+    if name in _WHOLE and not isinstance(number, int):
+        raise ConfigError(f"--set {name}={text}: give a whole number")
+    if name == "factors" and number > MOST_FACTORS:
+        raise ConfigError(f"--set factors={text}: give at most {MOST_FACTORS}")
+    return number
