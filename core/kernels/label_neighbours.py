@@ -39,15 +39,14 @@ def label_neighbours(
     label: I32,
     owner_ptr: I64,
     owner: I32,
-    weight: F32,
     length: F32,
     seed: np.uint64,
     out: I32,
 ) -> None:
     """Write the k points most alike in labels of each point, best first; -1 where no more share a label.
 
-    Equation   argmax_k over j != i of sum_l weight_l y_il y_jl / (length_i length_j)
-    Symbols    labels of point i: label[ptr[i]:ptr[i + 1]] · points of label l: owner[owner_ptr[l]:owner_ptr[l + 1]] · weight (L,) · length (n,) · out (n, k)
+    Equation   argmax_k over j != i of sum_l y_il y_jl / (length_i length_j)
+    Symbols    labels of point i: label[ptr[i]:ptr[i + 1]] · points of label l: owner[owner_ptr[l]:owner_ptr[l + 1]] · length (n,) · out (n, k)
     Differs    among equals chance decides (a pure function of seed, i and j), else the first points would be everybody's neighbours
     Cost       O(sum over labels of (their points)^2); allocates 64 rows
     Reference  tests/core/reference_labels.py::label_neighbours
@@ -65,7 +64,7 @@ def label_neighbours(
                     if total[j] == 0.0:
                         touched[m] = j
                         m += 1
-                    total[j] += weight[label[a]]
+                    total[j] += 1.0
             score[:] = -1.0
             for t in range(m):
                 j = touched[t]

@@ -27,7 +27,6 @@ def nearest_in_labels(labels: Interactions, k: int, rng: np.random.Generator) ->
         labels.item_ix,
         owners.ptr,
         owners.item_ix,
-        np.ones(labels.n_items, np.float32),
         length,
         _seed(rng),
         found,

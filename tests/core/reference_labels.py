@@ -72,11 +72,11 @@ def _drawn(seed, number, n):
     return _mixed((seed + number * 0x9E3779B97F4A7C15) & MASK) % n
 
 
-def label_neighbours(ptr, label, owner_ptr, owner, weight, length, seed, out):
+def label_neighbours(ptr, label, owner_ptr, owner, length, seed, out):
     """Compare every pair."""
-    member = dense(ptr, label, weight.size)
+    member = dense(ptr, label, owner_ptr.size - 1)
     n, k = out.shape
-    alike = (member * weight) @ member.T / np.outer(length, length).astype(np.float64)
+    alike = member @ member.T / np.outer(length, length).astype(np.float64)
     out[:] = -1
     for i in range(n):
         chance = [(_mixed(int(seed) ^ (i * n + j)) >> 11) * 2.0**-53 for j in range(n)]

@@ -68,7 +68,7 @@ def test_neighbours_in_labels_are_those_of_all_pairs(seed, k):
     owners = labels.by_item()
     length = np.sqrt(np.maximum(labels.user_counts, 1)).astype(np.float32)
     given_ = (labels.ptr, labels.item_ix, owners.ptr, owners.item_ix)
-    more = np.ones(6, np.float32), length, np.uint64(seed)
+    more = length, np.uint64(seed)
     found, expected = np.full((20, k), -1, np.int32), np.empty((20, k), np.int32)
     label_neighbours(*given_, *more, found)
     reference.label_neighbours(*given_, *more, expected)
