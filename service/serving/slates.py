@@ -227,9 +227,12 @@ def _rankers(
 
 
 def _reason(lineup: Lineup, model: Strategy | None, n_own: int) -> str | None:
+    if model == "online" and model not in lineup.models:
+        return "the online model has learned no items yet: send ratings"
     if model not in {None, "mixture", *lineup.models}:
         return f"no model of the strategy {model} is active: train one (POST /v1/retrain)"
-    if not lineup.models:
+    trained = any(isinstance(ranker, Trained) for ranker in lineup.models.values())
+    if n_own == 0 and not trained and model != "online":
         return "no model is active yet: train one (POST /v1/retrain)"
     if n_own == 0 or model in lineup.models:
         return "nothing that the model could use is known of this user yet"

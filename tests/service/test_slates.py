@@ -8,8 +8,21 @@ from hypothesis import strategies as st
 from core.batch.ocmf_users import StructuredUsers
 from core.batch.preferences import Preferences
 from core.mixture import combine
+from core.online.config import OnlineConfig
+from core.online.model import OnlineModel
 from service.rec_ids import Strategy
-from service.serving.rankers import HEAD, NOTHING, Asker, FoldIn, Head, Order, Pool, rank_once
+from service.serving.online_items import OnlineItems
+from service.serving.rankers import (
+    HEAD,
+    NOTHING,
+    Asker,
+    FoldIn,
+    Head,
+    Online,
+    Order,
+    Pool,
+    rank_once,
+)
 from service.serving.recommender import INLINE
 from service.serving.slates import NOBODY, UNEXPLAINED, Lineup, Wanted, similar, slate
 from tests.models import objective
@@ -210,6 +223,20 @@ def test_a_list_goes_on_where_categories_have_their_share() -> None:
     assert [pick.item for pick in made.picks] == [*best[:2], *best[-2:]]
     fewer = slate(models, me, everything(700), Wanted(5, most=2), categories)
     assert (len(fewer.picks), fewer.more) == (4, True)
+
+
+def test_where_nothing_was_trained_the_online_model_is_no_reason_to_say_otherwise() -> None:
+    model = OnlineModel(OnlineConfig())
+    online = Online(0, OnlineItems("of a test", 0, model, np.zeros((0, model.width), np.float32)))
+    found = lineup(online)  # type: ignore[arg-type]
+    for wanted, says in (
+        (None, "no model is active yet"),
+        ("mixture", "no model is active yet"),
+        ("fbgd", "no model of the strategy fbgd is active"),
+        ("online", "known of this user yet"),
+    ):
+        made = slate(found, NOBODY, everything(3), Wanted(1, model=wanted), no_categories)  # type: ignore[arg-type]
+        assert says in str(made.reason)
 
 
 def test_a_blend_that_cannot_be_is_said() -> None:
