@@ -103,7 +103,11 @@ class Audience:
         NotFound for an id that nobody has ever named, CursorExpired if the model of ``after`` is gone.
         """
         number = None if item is None else await self._number(item)
-        lineup = self._lineups.of_versions(None, {"exmlds": after.version} if after else {})
+        lineup = (
+            self._lineups.of_versions(None, {"exmlds": after.version})
+            if after
+            else self._lineups.current(None)
+        )
         model = lineup.models.get("exmlds")
         if not isinstance(model, Labelled):
             return _nobody(

@@ -74,14 +74,16 @@ class Lineups:
         return found
 
     def of_versions(self, partition: int | None, versions: Mapping[str, str]) -> Lineup:
-        """Return the lineup with these versions instead of the active ones; CursorExpired if one is gone."""
+        """Return the lineup with these trained models instead of the active ones; CursorExpired if one is gone."""
         lineup = self.current(partition)
-        models = dict(lineup.models)
+        models = {s: one for s, one in lineup.models.items() if not isinstance(one, Trained)}
         for strategy, version in versions.items():
-            now = models.get(cast("Strategy", strategy))
-            if now is None or now.version != version:
-                models[cast("Strategy", strategy)] = self._earlier(version)
-        return replace(lineup, models=models)
+            name = cast("Strategy", strategy)
+            now = lineup.models.get(name)
+            models[name] = (
+                now if now is not None and now.version == version else self._earlier(version)
+            )
+        return replace(lineup, models={s: models[s] for s in STRATEGIES if s in models})
 
     def _earlier(self, version: str) -> Ranker:
         found = self._rankers.get(version)

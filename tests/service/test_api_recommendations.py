@@ -60,17 +60,20 @@ def items(slate: Any) -> list[str]:
     return [entry["item"] for entry in slate["items"]]
 
 
-def activate(api: Api, redis_url: str, *, n_items: int = N, seed: int = 0) -> str:
+def activate(
+    api: Api, redis_url: str, *, n_items: int = N, seed: int = 0, strategy: str = "fbgd"
+) -> str:
     """Let a made-up model serve and wait until this process knows it."""
     snapshot = of_objective(
-        "fbgd",
+        strategy,
         objective(n_items, 8, seed=seed),
         settings={},
         metrics={},
         cuts={"trained_through": {"0": 7}},
     )
     with Redis.from_url(redis_url) as client:
-        record = activated(Registry(client, api.settings.namespace), made=snapshot)
+        registry = Registry(client, api.settings.namespace)
+        record = activated(registry, made=snapshot, strategy=strategy)
     api.runtime.active.refresh()
     return record.version
 
@@ -216,6 +219,20 @@ def test_pages_neither_repeat_nor_skip_whatever_happens_meanwhile(
         page = get(shop, RECOMMENDATIONS, k=7, model=model, cursor=cursor)
         found, cursor = found + items(page), page["next_cursor"]
     assert found == [item for item in whole if item != rated]
+
+
+def test_a_model_that_serves_later_takes_no_part_in_a_list_that_goes_on(
+    shop: Api, redis_url: str
+) -> None:
+    version = activate(shop, redis_url, strategy="ocmf", seed=3)
+    paths = (RECOMMENDATIONS, "/v1/items/i4/similar")
+    whole = [items(get(shop, path, k=N)) for path in paths]
+    cursors = [get(shop, path, k=5)["next_cursor"] for path in paths]
+    activate(shop, redis_url)
+    for path, all_of_them, cursor in zip(paths, whole, cursors, strict=True):
+        page = get(shop, path, k=N, cursor=cursor)
+        assert items(page) == all_of_them[5:]
+        assert page["models"] == {"ocmf": version}
 
 
 def test_a_cursor_of_another_list_or_a_dropped_model_is_refused(shop: Api, redis_url: str) -> None:
@@ -425,7 +442,9 @@ def test_several_rankers_are_mixed_by_default(online_shop: Api, redis_url: str) 
     assert {entry["strategy"] for entry in slate["items"]} <= set(STRATEGIES) - {"mixture"}
     assert len(items(slate)) == 7
     page = get(online_shop, "/v1/users/fan7/recommendations", k=3)
+    activate(online_shop, redis_url, n_items=20, strategy="ocmf")
     rest = get(online_shop, "/v1/users/fan7/recommendations", k=9, cursor=page["next_cursor"])
+    assert rest["models"] == page["models"]
     assert sorted(items(page) + items(rest)) == sorted(items(slate))
 
 
