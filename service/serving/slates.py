@@ -22,6 +22,7 @@ from service.serving.rankers import (
     NOTHING,
     Asker,
     FoldIn,
+    Online,
     Order,
     Pool,
     Ranker,
@@ -279,12 +280,10 @@ def _mixed(
     rankers: Sequence[Ranker], judged: Mapping[str, float], asker: Asker, pool: Pool, n: int
 ) -> list[Pick]:
     """Combine the lists of the rankers that matter; each item names the one that speaks most for it."""
-    # before anything was judged the trained models alone; later whoever is new is as good as the mean
-    first = {r.strategy: float(isinstance(r, Trained) and r.trusted) for r in rankers}
+    # whoever is new is as good as the mean
+    known = judged or _first(rankers)
     weights: dict[str, float] = {
-        r.strategy: r.part(asker)
-        * (judged.get(r.strategy, 1.0 / len(rankers)) if judged else first[r.strategy])
-        for r in rankers
+        r.strategy: r.part(asker) * known.get(r.strategy, 1.0 / len(rankers)) for r in rankers
     }
     heavy = [r for r in rankers if weights[r.strategy] >= LEAST_WEIGHT * max(weights.values())]
     heavy.sort(key=lambda ranker: -weights[ranker.strategy])
@@ -300,6 +299,13 @@ def _mixed(
         rest = rest[~np.isin(rest, item)][: n - len(picks)]
         picks += [Pick(number, 0.0, heavy[0].strategy) for number in rest.tolist()]
     return picks
+
+
+def _first(rankers: Sequence[Ranker]) -> Mapping[str, float]:
+    """Return the weights before anything was judged: the trained models alone, without them the online model."""
+    trained = [r.strategy for r in rankers if isinstance(r, Trained) and r.trusted]
+    lead = trained or [r.strategy for r in rankers if isinstance(r, Online)]
+    return {r.strategy: float(r.strategy in lead) for r in rankers}
 
 
 # --- what becomes of the ranked items -----------------------------------------------------------------

@@ -5,10 +5,14 @@ import pytest
 
 from core.features import Column, FeatureEncoder
 from core.labels.items import ItemsConfig, LabelledItems, fit_items
+from core.online.config import OnlineConfig
+from core.online.model import OnlineModel
+from core.online.tables import COUNT
 from core.ordinal.stars import StarsConfig, fit_stars
 from service.rec_ids import Strategy
 from service.serving.label_ranker import Labelled
-from service.serving.rankers import Asker, Pool, Ranker
+from service.serving.online_items import OnlineItems
+from service.serving.rankers import Asker, Online, Pool, Ranker
 from service.serving.slates import NOBODY, Lineup, Wanted, similar, slate
 from service.serving.star_ranker import Starred
 from tests.core.test_label_items import item_kinds, world
@@ -102,6 +106,23 @@ def test_weights_of_people_with_a_history_do_not_outvote_features(ranker: Labell
     made = slate(made_of, me, everything(24), Wanted(5), no_categories)
     assert (made.origin.strategy, made.reason) == ("exmlds", None)
     assert {pick.item % 4 for pick in made.picks} == {1}
+
+
+def test_before_anything_was_judged_foreseen_stars_lead_nobody() -> None:
+    model = fit_stars(*stars_world(), StarsConfig(labelled=150, unlabelled=40, frequencies=32))
+    stars, experts = Starred("stars-1", model, {0: 5}, KINDS, KINDS), OnlineModel(OnlineConfig())
+    rng = np.random.default_rng(1)
+    rows = experts.parameters(rng.normal(0.1, 0.1, (24, experts.width)).astype(np.float32))
+    rows[:, COUNT] = 1.0
+    online = Online(0, OnlineItems("of a test", 9, experts, rows))
+    own = np.ones(stars.places.shape[1], np.float32)
+    row = rng.normal(0.1, 0.1, experts.width).astype(np.float32)
+    me = Asker(asker([1]).preferences, described={stars.version: own}, row=row)
+    made = slate(lineup(stars, online), me, everything(24), Wanted(24), no_categories)
+    assert made.origin.strategy == "mixture"
+    expected = online.best(me, everything(24), 24)[0].tolist()
+    assert expected != sorted(expected)
+    assert [pick.item for pick in made.picks] == expected
 
 
 def test_items_of_the_same_users_are_similar(ranker: Labelled) -> None:
