@@ -24,8 +24,8 @@ from service.store.connection import AsyncClient
 from service.store.namespace import Namespace, partition_of
 from service.store.user_histories import USERS_READ, HistoryAnswer, UserHistories
 
-OVERHEAD = 1_000
-"""About how many bytes an entry takes besides its arrays."""
+OVERHEAD, OF_EACH = 1_500, 250
+"""About how many bytes an entry takes besides its arrays, and each vector and head in it."""
 SAMPLED_AT_ONCE = 16
 """Users of a sample that are decoded in one turn of the loop: other requests go on in between."""
 VECTORS = 4
@@ -58,7 +58,8 @@ class Known:
         arrays = (one.item_ix, one.weight, one.target, one.seen, *self.vectors.values())
         row = 0 if self.row is None else self.row.nbytes
         heads = sum(head.nbytes for head in self.heads.values())
-        return OVERHEAD + row + heads + sum(array.nbytes for array in arrays)
+        made = OF_EACH * (len(self.vectors) + len(self.heads))
+        return OVERHEAD + made + row + heads + sum(array.nbytes for array in arrays)
 
 
 @dataclass(frozen=True)

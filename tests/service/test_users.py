@@ -1,13 +1,16 @@
 """What an api process keeps of users: fresh, bounded, read together."""
 
 import asyncio
+import tracemalloc
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
 import numpy as np
 
+from core.batch.preferences import Preferences
 from service.online import online_model
-from service.serving.rankers import Head
-from service.serving.users import HistoryReading, Known, Users
+from service.serving.rankers import HEAD, Head
+from service.serving.users import OF_EACH, HistoryReading, Known, Users
 from service.settings import Settings
 from service.store.codec import RATING, records
 from service.store.connection import AsyncClient, connect, connect_async
@@ -145,11 +148,32 @@ def test_what_was_made_goes_with_the_history_it_was_made_of(redis_url: str, name
         before = known.nbytes
         users.remember("ada", known, {}, {"fbgd": head})
         assert (await users.get("ada")).heads == {"fbgd": head}
-        assert known.nbytes == before + 8
+        assert known.nbytes == before + 8 + OF_EACH
         users.changed(0, ["ada"])
         assert (await users.get("ada")).heads == {}
 
     run(redis_url, namespace, story)
+
+
+def test_what_a_user_takes_is_what_is_counted() -> None:
+    def known(n: int) -> Known:
+        own, ones = np.arange(n, dtype=np.int32), np.ones(n, np.float32)
+        row = np.frombuffer(bytes([n]) * 400, np.float32)
+        found = Known(Preferences(own, ones, ones.copy(), own.copy()), n, n, row=row)
+        found.vectors.update({name: np.ones(64, np.float32) for name in ("v1", "v2")})
+        for strategy in ("fbgd", "ocmf", "online"):
+            items, scores = np.zeros(HEAD, np.int32), np.zeros(HEAD, np.float32)
+            found.heads[strategy] = Head("v", items, scores, whole=False)
+        return found
+
+    tracemalloc.start()
+    try:
+        entries = OrderedDict((f"user-{n}", known(n % 100)) for n in range(500))
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    counted = sum(one.nbytes for one in entries.values())
+    assert 0.85 * taken < counted < 1.15 * taken
 
 
 def test_nothing_is_kept_when_the_bound_is_zero(redis_url: str, namespace: str) -> None:
