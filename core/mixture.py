@@ -82,7 +82,7 @@ def foreseen(gains: Mapping[str, float]) -> dict[str, float]:
     """Return the weights that rankers with these mean gains would have after REMEMBERED events, none of them asleep.
 
     >>> {name: round(w, 2) for name, w in foreseen({"fbgd": 0.01, "popular": 0.0}).items()}
-    {'fbgd': 0.85, 'popular': 0.15}
+    {'fbgd': 0.84, 'popular': 0.16}
     """
     weights = dict.fromkeys(gains, 1.0 / max(len(gains), 1))
     for _ in range(REMEMBERED if len(gains) > 1 else 0):

@@ -23,7 +23,6 @@ from service.settings import Settings, environment, without_hedgerow
 from service.store.connection import connect
 from service.store.embedded import EmbeddedServer
 from service.store.inspection import inspect_server
-from service.store.namespace import open_namespace
 from service.telemetry import logger
 
 ENDS_ALLOWED, WITHIN_S = 5, 30.0
@@ -103,6 +102,9 @@ def check_store(settings: Settings) -> None:
 
     A server that may lose data is warned of.
     """
+    # a namespace knows its online model: what else needs this module shall not load numba with it
+    from service.store.namespace import open_namespace  # noqa: PLC0415
+
     with connect(str(settings.redis_url), role="supervisor") as client:
         report = inspect_server(client)
         open_namespace(client, settings)

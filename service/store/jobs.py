@@ -18,7 +18,7 @@ from redis import exceptions as redis_errors
 from rq.serializers import JSONSerializer
 
 from service.store.connection import store_errors
-from service.store.job_records import JobRecord, JobRecords
+from service.store.job_records import JobRecord, JobRecords, now_ms
 
 WORK = "service.cli.trainer.work"
 """What the process of a job calls, with the job's id."""
@@ -26,6 +26,9 @@ LONGEST_S = 6 * 3600
 """A job that takes longer is ended."""
 TICK_S = 1
 """How often the parent looks around, whether a job runs or not."""
+
+ON_ITS_WAY_MS = 2_000
+"""Between the record of a job and its way to RQ."""
 
 IDLE_S = 15
 """RQ waits so much shorter for a job than its worker is kept."""
@@ -55,11 +58,16 @@ class Jobs:
         return record
 
     def send_lost(self) -> None:
-        """Send the queued jobs again that nobody carries: RQ lost them, or a trainer that has ended."""
+        """Send the queued jobs again that nobody carries: RQ lost them, or a trainer that has ended.
+
+        A job that was ordered just now is still on its way.
+        """
+        before_ms = now_ms() - ON_ITS_WAY_MS
         with store_errors():
             carried = set(self._queue.get_job_ids())
         for record in reversed(self.records.records()):
-            if record.status == "queued" and record.id not in carried:
+            lost = record.status == "queued" and record.id not in carried
+            if lost and record.created_ms < before_ms:
                 self._send(record.id)
 
     def _send(self, job: str) -> None:

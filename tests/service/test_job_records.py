@@ -11,6 +11,7 @@ from service.store import job_records
 from service.store.connection import connect
 from service.store.job_records import PROMOTING, JobGone, JobRecords
 from service.store.jobs import Jobs
+from tests.server import wait_until
 from service.store.keys import NamespaceKeys
 
 WORKER = "host:1:cafe"
@@ -137,6 +138,9 @@ def test_jobs_that_nobody_carries_are_sent_again(client, namespace):
     assert carried == [first.id, second.id]
     client.delete(queue)
     jobs.send_lost()
+    assert client.llen(queue) == 0, "a job ordered just now is still on its way"
+    wait_until(lambda: jobs.send_lost() or client.llen(queue))
+    wait_until(lambda: jobs.send_lost() or client.llen(queue) == 2)
     jobs.send_lost()
     assert sorted(job.decode() for job in client.lrange(queue, 0, -1)) == sorted(carried)
 
