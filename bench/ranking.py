@@ -25,7 +25,7 @@ import numpy as np
 from bench import ranking_best, ranking_data, ranking_rivals, ranking_speed
 from bench.attempts import Attempt, Attempts, best
 from bench.neighbours import Neighbours
-from bench.ranking_rivals import THREADS, Clock, Contest
+from bench.ranking_contest import THREADS, Clock, Contest
 from bench.report import Figure, publish
 from core.batch import fbgd_search
 from core.batch.fbgd import Fbgd, FbgdConfig

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bench.attempts import Attempt, Attempts, best
-from bench.ranking_rivals import Contest
+from bench.ranking_contest import Contest
 from bench.report import Figure
 from core.batch.fbgd import Fbgd, FbgdConfig
 from core.batch.weighting import mean_count

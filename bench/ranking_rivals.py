@@ -1,21 +1,18 @@
 """``implicit`` with its best setting on the TEST part: as strong as a rival can be made."""
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Collection
 from itertools import product
 from typing import Any
 
-import numba
 import numpy as np
 from implicit.als import AlternatingLeastSquares
 from implicit.bpr import BayesianPersonalizedRanking
 from implicit.lmf import LogisticMatrixFactorization
 from scipy import sparse
 
-from bench.attempts import Attempt, Attempts
-from core import ranking_metrics
+from bench.attempts import Attempts
+from bench.ranking_contest import THREADS, Contest
 from core.batch.popularity import Popular
-from core.batch.ranker import rank
 from core.interactions import Interactions
 
 ALPHAS = (1.0, 2.0, 4.0, 8.0, 16.0, 40.0, 80.0, 160.0)
@@ -25,8 +22,6 @@ ITERATIONS = (4, 10, 20)
 RATES, RANK_REGS, RANK_ITERATIONS = (0.01, 0.03, 0.1), (0.001, 0.01, 0.1), (100, 300)
 LMF_OWN = {"learning_rate": 1.0, "regularization": 0.6}
 """What LMF has when nothing is set; better than all of the grid, whose rates are small for it."""
-KS = (10, 20)
-THREADS = numba.get_num_threads()
 
 FULL = [(a, r) for a in ALPHAS for r in (*REGS, *(a * of for of in REGS_OF_ALPHA))]
 ALS_GRIDS = {
@@ -38,32 +33,6 @@ ALS_GRIDS = {
     "planted": list(product((4.0, 8.0, 16.0), (30.0, 60.0, 100.0))),
 }
 Grid = list[dict[str, float]]
-Clock = Callable[[], float]
-
-
-@dataclass(frozen=True)
-class Contest:
-    """One split of one data set, where everybody is judged alike."""
-
-    data: str
-    split: int
-    train: Interactions
-    test: Interactions
-    clock: Clock
-    """Of the seconds that are reported."""
-
-    def scores(self, users: Any, items: Any) -> dict[str, float]:
-        """Rank all items but the training ones, for all users with a test item."""
-        asked = np.flatnonzero(self.test.user_counts)
-        vectors = np.ascontiguousarray(np.asarray(users, np.float32)[asked])
-        seen = self.train.rows(asked)
-        ids, _ = rank(vectors, np.ascontiguousarray(items, np.float32), seen, max(KS))
-        return ranking_metrics.means(ranking_metrics.hits(ids, self.test.rows(asked)), KS)
-
-    def attempt(
-        self, model: str, settings: dict[str, Any], users: Any, items: Any, seconds: float
-    ) -> Attempt:
-        return Attempt(self.data, self.split, model, settings, self.scores(users, items), seconds)
 
 
 def matrix(pairs: Interactions) -> Any:

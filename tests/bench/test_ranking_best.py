@@ -6,12 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bench import ranking_best
 from bench.attempts import METRICS, Attempt, Attempts
 from core.batch.fbgd import Fbgd
 from core.interactions import from_pairs, random_split
-
-ranking_best = pytest.importorskip("bench.ranking_best", exc_type=ImportError)
-"""The rivals that it imports are installed for the benches alone."""
 
 
 @pytest.fixture

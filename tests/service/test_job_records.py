@@ -11,8 +11,8 @@ from service.store import job_records
 from service.store.connection import connect
 from service.store.job_records import PROMOTING, JobGone, JobRecords
 from service.store.jobs import Jobs
-from tests.server import wait_until
 from service.store.keys import NamespaceKeys
+from tests.server import wait_until
 
 WORKER = "host:1:cafe"
 

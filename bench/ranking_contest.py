@@ -1,0 +1,42 @@
+"""Where everybody is judged alike: one split of one data set."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+
+from bench.attempts import Attempt
+from core import ranking_metrics
+from core.batch.ranker import rank
+from core.interactions import Interactions
+
+KS = (10, 20)
+THREADS = numba.get_num_threads()
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Contest:
+    """One split of one data set, where everybody is judged alike."""
+
+    data: str
+    split: int
+    train: Interactions
+    test: Interactions
+    clock: Clock
+    """Of the seconds that are reported."""
+
+    def scores(self, users: Any, items: Any) -> dict[str, float]:
+        """Rank all items but the training ones, for all users with a test item."""
+        asked = np.flatnonzero(self.test.user_counts)
+        vectors = np.ascontiguousarray(np.asarray(users, np.float32)[asked])
+        seen = self.train.rows(asked)
+        ids, _ = rank(vectors, np.ascontiguousarray(items, np.float32), seen, max(KS))
+        return ranking_metrics.means(ranking_metrics.hits(ids, self.test.rows(asked)), KS)
+
+    def attempt(
+        self, model: str, settings: dict[str, Any], users: Any, items: Any, seconds: float
+    ) -> Attempt:
+        return Attempt(self.data, self.split, model, settings, self.scores(users, items), seconds)
