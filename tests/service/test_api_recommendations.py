@@ -420,6 +420,8 @@ def test_the_online_model_ranks_by_what_it_predicts(online_shop: Api) -> None:
     assert len(ratings) == 7
     nobody = get(online_shop, "/v1/users/nobody/recommendations", model="online")
     assert nobody["strategy"] == "popular"
+    usual = get(online_shop, "/v1/users/fan7/recommendations")
+    assert (usual["strategy"], usual["reason"]) == ("online", None)
 
 
 def test_a_blend_of_one_is_the_order_of_the_online_model(online_shop: Api, redis_url: str) -> None:
