@@ -1,9 +1,11 @@
 """Documents' features as columns of a sparse matrix, the same when a model is trained and when it serves.
 
 Each feature becomes 0-1 columns: one for each frequent text, list member or truth value, and for a number one for
-each interval between its quantiles. What was not seen in training, or is missing, has no column.
+each interval between its quantiles; where most documents have numbers, a number written as text counts as the number.
+What was not seen in training, or is missing, has no column.
 """
 
+import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -86,9 +88,9 @@ class FeatureEncoder:
     def _row(self, document: Document) -> list[int]:
         found = set()
         for name, value in document.items():
-            if name in self._numbers and _is_number(value):
+            if name in self._numbers and (number := _number(value)) is not None:
                 first, edges = self._numbers[name]
-                found.add(first + bisect_right(edges, value))
+                found.add(first + bisect_right(edges, number))
             else:
                 places = (self._places.get((name, text)) for text in _texts(value))
                 found.update(place for place in places if place is not None)
@@ -228,6 +230,21 @@ def _of_several(counts: Iterable[int]) -> int:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(value: Any) -> float | None:
+    """Return a number that is one or is written out as text, as forms and query strings do.
+
+    >>> _number(25), _number("25"), _number("old"), _number(True)
+    (25, 25.0, None, None)
+    """
+    if _is_number(value):
+        return value  # type: ignore[no-any-return]
+    try:
+        written = float(value) if isinstance(value, str) else math.nan
+    except ValueError:
+        return None
+    return written if math.isfinite(written) else None
 
 
 def _texts(value: Any) -> list[str]:

@@ -58,6 +58,14 @@ def test_a_number_falls_into_one_interval_between_quantiles() -> None:
     assert rows[0, 0] == rows[3, -1] == 1
 
 
+def test_a_number_written_as_text_counts_as_the_number_where_most_have_numbers() -> None:
+    encoder = fitted([{"age": age} for age in range(80)])
+    number, text, none = encoder.transform([{"age": 56}, {"age": "56"}, {"age": "nan"}]).toarray()
+    assert text.sum() == 1
+    assert (text == number).all()
+    assert not none.any()
+
+
 def test_a_number_that_is_always_the_same_has_one_interval() -> None:
     encoder = fitted([{"n": 3}] * 5)
     assert encoder.columns == (Column("n", edges=()),)
