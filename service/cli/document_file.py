@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from service.cli.side_files import feature_value, table_rows
+from service.cli.side_files import BadSideFile, feature_value, table_rows
 from service.feedback_file import BOM, Part, file_lines, is_ndjson
 
 ROWS = 5_000
@@ -34,7 +34,14 @@ def _lines(path: Path) -> Numbered:
 
 
 def _rows(path: Path, named: str) -> Numbered:
+    known: dict[str, int] = {}
     for number, row in enumerate(table_rows(path, named), 2):
+        _check_is_document(path, named, row)
+        if (before := known.setdefault(row[named], number)) != number:
+            raise BadSideFile(
+                f"{path}, line {number}: {named} {row[named]!r} is in line {before} already: "
+                "each has one document; leave one line"
+            )
         document: dict[str, Any] = {named: row[named]}
         features = {}
         for name, text in row.items():
@@ -45,6 +52,15 @@ def _rows(path: Path, named: str) -> Numbered:
             else:
                 features[name] = _feature(text)
         yield number, msgspec.json.encode(document | {"features": features})
+
+
+def _check_is_document(path: Path, named: str, row: dict[str, str]) -> None:
+    """Refuse feedback: taken for documents it would replace them all."""
+    if {"user", "item"} <= row.keys():
+        raise BadSideFile(
+            f"{path}: a file with the columns user and item holds feedback, not documents of {named}s: "
+            f"`hedgerow import {path.name}` takes it"
+        )
 
 
 def _feature(text: str) -> float | int | str | list[str]:

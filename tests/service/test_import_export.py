@@ -190,6 +190,24 @@ def test_documents_are_imported_before_the_feedback(
     assert (second["hidden"], second["features"]) == (True, {})
 
 
+def test_feedback_is_not_taken_for_documents_nor_one_of_two_documents_for_all_that_is_known(
+    running: ServiceProcess, tmp_path: Path
+) -> None:
+    feedback, twice = tmp_path / "r.csv", tmp_path / "u.csv"
+    feedback.write_text("user,item,rating\nfay,d1,5\n")
+    twice.write_text("user,age\nfay,31\nfay,32\n")
+    with running.client() as client:
+        client.upload("/v1/users", b'{"user": "fay", "features": {"age": 30}}')
+        for file, says in (
+            (feedback, b"holds feedback"),
+            (twice, b"line 3: user 'fay' is in line 2"),
+        ):
+            done = hedgerow("import", "--users", str(file), "--url", running.url)
+            assert done.returncode == 2, done.stderr
+            assert says in b" ".join(done.stderr.split())
+        assert client.get("/v1/users/fay")["features"] == {"age": 30}
+
+
 def test_an_import_of_nothing_says_what_to_name(running: ServiceProcess) -> None:
     done = hedgerow("import", "--url", running.url)
     assert done.returncode == 2
