@@ -59,11 +59,18 @@ def slates(client: ServiceClient, **parameters: str) -> list[set[str]]:
     return [{entry["item"] for entry in entries} for entries in found]
 
 
+def strategy(client: ServiceClient, model: str) -> str:
+    """Return what answers where this model is asked for."""
+    path = f"/v1/users/{ASKED[0]}/recommendations"
+    return str(client.get(path, model=model)["strategy"])
+
+
 def test_after_an_import_and_a_training_the_best_model_leads(client):
     imported(client)
     judged = trained(client, "fbgd", **QUICK)
     assert judged["ndcg@10"] > 1.5 * judged["popular"]["ndcg@10"]
-    # even before a follower has seen the model
+    # a promotion is seen within a quarter of a second; the follower takes longer
+    wait_until(lambda: strategy(client, "fbgd") == "fbgd")
     at_once, own = slates(client), slates(client, model="fbgd")
     wait_until(lambda: "fbgd" in weights(client))
     later = slates(client)
