@@ -55,6 +55,12 @@ class Feed:
             self.numbers[item] = number
         return self.numbers[item]
 
+    def with_items(self, n: int) -> "Feed":
+        """Number the items i0, i1, .. in their order."""
+        for number in range(n):
+            self.number(f"i{number}")
+        return self
+
     def entry(self, events: list[Event], appended_ms: int = NOW_MS) -> Entry:
         users = list(dict.fromkeys(event.user for event in events))
         flags = [

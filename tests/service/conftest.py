@@ -1,12 +1,56 @@
-"""Fixtures of the tests of the HTTP side."""
+"""Fixtures of the tests of the service: a store, what is in it, who learns it, and the HTTP side."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import redis
 
+from service.learning import views
+from service.learning.learner import Learner
 from service.settings import Settings
+from service.store.connection import connect
+from service.store.namespace import open_namespace
 from tests.api import Api, learning
+from tests.feed import Feed
+
+
+@pytest.fixture
+def client(redis_url: str) -> Iterator[redis.Redis]:
+    """A connection to the shared server."""
+    with connect(redis_url, role="test") as client:
+        yield client
+
+
+@pytest.fixture
+def feed(client: redis.Redis, namespace: str) -> Feed:
+    """Appends to the log of a new namespace."""
+    return Feed(client, namespace)
+
+
+@pytest.fixture
+def learner_of(client: redis.Redis, namespace: str) -> Iterator[Callable[..., Learner]]:
+    """Starts a learner with some settings; a second one takes over from the first."""
+    learners: list[Learner] = []
+
+    def start(namespace: str = namespace, **changed: Any) -> Learner:
+        settings = Settings(namespace=namespace, **changed)
+        learners.append(Learner(settings, client, open_namespace(client, settings), 0))
+        return learners[-1]
+
+    yield start
+    for learner in learners:
+        learner.close()
+
+
+@pytest.fixture
+def eager(namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Settings of a learner whose follower gets a view after every batch and judges every positive."""
+    monkeypatch.setattr(views, "SHARE", 1e9)
+    return Settings(
+        namespace=namespace, data_dir=tmp_path, online_snapshot_s=1e-9, judged_per_s=1e9
+    )
 
 
 @pytest.fixture

@@ -20,12 +20,6 @@ from tests.server import PrivateServer, wait_until
 
 
 @pytest.fixture
-def client(redis_url: str) -> Iterator[redis.Redis]:
-    with connect(redis_url, role="test") as client:
-        yield client
-
-
-@pytest.fixture
 def registry(client: redis.Redis, namespace: str) -> Registry:
     return Registry(client, namespace)
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -131,6 +132,7 @@ def test_the_schedule_begins_with_the_settings_defaults(redis_url: str, namespac
     )
     assert (schedule["version"], schedule["who"], schedule["changed"]) == (0, None, None)
     assert (schedule["last_began"], schedule["events_at_last"]) == (None, 0)
+    assert (schedule["of_settings"], schedule["not_before"]) == (True, None)
 
 
 def test_the_schedule_is_replaced_as_a_whole_by_version(api: Api) -> None:
@@ -143,8 +145,16 @@ def test_the_schedule_is_replaced_as_a_whole_by_version(api: Api) -> None:
     assert (second["version"], second["cron"], second["parameters"]) == (2, None, {})
     assert api("GET", "/v1/retrain/schedule").json() == second
     usual = api("DELETE", "/v1/retrain/schedule").json()
-    assert (usual["version"], usual["after_events"]) == (0, api.settings.retrain_after_events)
+    assert (usual["version"], usual["after_events"]) == (3, api.settings.retrain_after_events)
+    assert (second["of_settings"], usual["of_settings"]) == (False, True)
     assert api("GET", "/v1/retrain/schedule").json() == usual
+
+
+def test_the_schedule_says_when_the_pause_ends(api: Api) -> None:
+    api.runtime.schedules.began()
+    schedule = api("GET", "/v1/retrain/schedule").json()
+    began, ends = (datetime.fromisoformat(schedule[n]) for n in ("last_began", "not_before"))
+    assert (ends - began).total_seconds() == api.settings.retrain_pause_s
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,8 @@
 import pytest
 
-from service.store.connection import connect
 from service.store.keys import PartitionKeys
 from service.store.mixture import MixtureRecord, RankerRecord, write_mixture
 from tests.server import wait_until
-
-
-@pytest.fixture
-def client(redis_url):
-    with connect(redis_url, role="test") as client:
-        yield client
 
 
 def ranker(weight, judged, mrr, version="v"):

@@ -1,10 +1,8 @@
 """`hedgerow namespaces`: what is there, and the deletion of one that nobody works for."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 import redis
 from click.testing import Result
 from typer.testing import CliRunner
@@ -12,7 +10,6 @@ from typer.testing import CliRunner
 from service.cli.namespaces import app
 from service.errors import Conflict, Misconfigured, NotFound
 from service.settings import Settings
-from service.store.connection import connect
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.lease import Lease
 from service.store.namespace import open_namespace
@@ -20,12 +17,6 @@ from service.store.namespaces import contents
 from tests.api import Api, learning
 from tests.models import activated
 from tests.server import wait_until
-
-
-@pytest.fixture
-def client(redis_url: str) -> Iterator[redis.Redis]:
-    with connect(redis_url, role="test") as client:
-        yield client
 
 
 def typed(redis_url: str, *arguments: str) -> Result:

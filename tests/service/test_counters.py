@@ -6,7 +6,6 @@ from service.learning.learner import Learner
 from service.learning.rebuild import rebuild
 from service.settings import KINDS, Settings
 from service.store.codec import DELETE_ITEM, DELETE_RATING, DELETE_USER
-from service.store.connection import connect
 from service.store.counters import read_counts
 from service.store.namespace import open_namespace
 from service.store.state import read_state
@@ -14,31 +13,6 @@ from tests.feed import NOW_MS, Event, Feed, some_ratings
 
 VIEW, DISLIKE = KINDS["view"].code, KINDS["dislike"].code
 DAY_MS = 86_400_000
-
-
-@pytest.fixture
-def client(redis_url):
-    with connect(redis_url, role="test") as client:
-        yield client
-
-
-@pytest.fixture
-def feed(client, namespace):
-    return Feed(client, namespace)
-
-
-@pytest.fixture
-def learner_of(client, namespace):
-    learners = []
-
-    def start(**changed):
-        settings = Settings(namespace=namespace, **changed)
-        learners.append(Learner(settings, client, open_namespace(client, settings), 0))
-        return learners[-1]
-
-    yield start
-    for learner in learners:
-        learner.close()
 
 
 def counts(feed):

@@ -11,7 +11,6 @@ from core.batch.preferences import preferences
 from core.gate import FEWEST_USERS
 from service.kinds import kind_table
 from service.settings import Settings
-from service.store.connection import connect
 from service.store.history_reader import HistoryReader
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.training import cuts, dataset
@@ -22,12 +21,6 @@ from tests.histories import START_MS, Record, store_histories, world
 DEFAULT = Settings()
 READING = Reading(kind_table(DEFAULT), 1.0, 5.0)
 VIEW, LIKE = DEFAULT.kinds["view"].code, DEFAULT.kinds["like"].code
-
-
-@pytest.fixture
-def client(redis_url):
-    with connect(redis_url, role="test") as connection:
-        yield connection
 
 
 def stored(client, namespace, told, **more):

@@ -8,7 +8,6 @@ import pytest
 from core.features import Column
 from service.kinds import kind_table
 from service.settings import Settings
-from service.store.connection import connect
 from service.store.history_reader import HistoryReader
 from service.store.keys import NamespaceKeys
 from service.training import dataset
@@ -18,12 +17,6 @@ from tests.histories import Record, store_histories, world
 
 READING = Reading(kind_table(Settings()), 1.0, 5.0)
 LIKE = Settings().kinds["like"].code
-
-
-@pytest.fixture
-def client(redis_url):
-    with connect(redis_url, role="test") as connection:
-        yield connection
 
 
 def stored(client, namespace, told):

@@ -8,19 +8,12 @@ import pytest
 
 from service.errors import Backlogged, Conflict, NotFound
 from service.store import job_records
-from service.store.connection import connect
 from service.store.job_records import PROMOTING, JobGone, JobRecords
 from service.store.jobs import Jobs
 from service.store.keys import NamespaceKeys
 from tests.server import wait_until
 
 WORKER = "host:1:cafe"
-
-
-@pytest.fixture
-def client(redis_url):
-    with connect(redis_url, role="test") as connection:
-        yield connection
 
 
 @pytest.fixture

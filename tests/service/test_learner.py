@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from service.errors import Misconfigured, Superseded
-from service.learning.learner import Learner
-from service.settings import KINDS, Settings
+from service.settings import KINDS
 from service.store.codec import (
     AWAITED_ANSWER,
     DELETE_ITEM,
@@ -15,39 +14,11 @@ from service.store.codec import (
     LEARNED,
     NOT_A_RATING,
 )
-from service.store.connection import connect
-from service.store.namespace import open_namespace
 from service.store.state import PartitionState
 from tests.feed import NOW_MS, Event, Feed, some_ratings
 
 VIEW, IMPRESSION = KINDS["view"].code, KINDS["impression"].code
 HOUR_MS = 3_600_000
-
-
-@pytest.fixture
-def client(redis_url):
-    with connect(redis_url, role="test") as client:
-        yield client
-
-
-@pytest.fixture
-def feed(client, namespace):
-    return Feed(client, namespace)
-
-
-@pytest.fixture
-def learner_of(client, namespace):
-    """Start a learner with some settings; a second one takes over from the first."""
-    learners = []
-
-    def start(namespace=namespace, **changed):
-        settings = Settings(namespace=namespace, **changed)
-        learners.append(Learner(settings, client, open_namespace(client, settings), 0))
-        return learners[-1]
-
-    yield start
-    for learner in learners:
-        learner.close()
 
 
 def state_of(feed) -> PartitionState:

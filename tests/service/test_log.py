@@ -4,7 +4,7 @@ import pytest
 
 from core.online.model import Scale
 from service.errors import Backlogged, StoreUnavailable
-from service.store.connection import connect, connect_async
+from service.store.connection import connect_async
 from service.store.keys import PartitionKeys
 from service.store.log import LogAppender, LogReader
 from service.store.namespace import Namespace
@@ -13,12 +13,6 @@ from service.store.namespace import Namespace
 @pytest.fixture
 def space(namespace):
     return Namespace(namespace, partitions=1, scale=Scale(), seed=0, created="")
-
-
-@pytest.fixture
-def client(redis_url):
-    with connect(redis_url, role="test") as client:
-        yield client
 
 
 @pytest.fixture

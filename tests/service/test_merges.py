@@ -6,38 +6,12 @@ from service.learning.learner import Learner
 from service.learning.rebuild import rebuild
 from service.settings import KINDS, Settings
 from service.store.codec import MERGE_USER, MOVE_USER, Entry, encode
-from service.store.connection import connect
 from service.store.counters import read_counts
 from service.store.namespace import open_namespace, partition_of
 from tests.api import Api, learning
 from tests.feed import NOW_MS, Event, Feed, some_ratings
 
 VIEW = KINDS["view"].code
-
-
-@pytest.fixture
-def client(redis_url):
-    with connect(redis_url, role="test") as client:
-        yield client
-
-
-@pytest.fixture
-def feed(client, namespace):
-    return Feed(client, namespace)
-
-
-@pytest.fixture
-def learner_of(client, namespace):
-    learners = []
-
-    def start(namespace=namespace, **changed):
-        settings = Settings(namespace=namespace, **changed)
-        learners.append(Learner(settings, client, open_namespace(client, settings), 0))
-        return learners[-1]
-
-    yield start
-    for learner in learners:
-        learner.close()
 
 
 def merge(feed, source, target):

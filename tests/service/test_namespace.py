@@ -3,14 +3,7 @@ import pytest
 from core.online.model import Scale
 from service.errors import Misconfigured
 from service.settings import Settings
-from service.store.connection import connect
 from service.store.namespace import copy_namespace, open_namespace, partition_of, read_namespace
-
-
-@pytest.fixture
-def client(redis_url):
-    with connect(redis_url, role="test") as client:
-        yield client
 
 
 def test_a_namespace_is_created_once_and_then_the_same(client, namespace):

@@ -9,18 +9,11 @@ from service.learning.learner import Learner
 from service.online import online_config, online_model
 from service.serving.online_items import OnlineSnapshotFollower
 from service.settings import Settings
-from service.store.connection import connect
 from service.store.keys import PartitionKeys
 from service.store.namespace import open_namespace
 from service.store.online_snapshot import OnlineSnapshots
 from tests.feed import Feed, some_ratings
 from tests.server import wait_until
-
-
-@pytest.fixture
-def client(redis_url):
-    with connect(redis_url, role="test") as client:
-        yield client
 
 
 @pytest.fixture

@@ -16,12 +16,6 @@ FINGERPRINT = b"experts1"
 
 
 @pytest.fixture
-def client(redis_url):
-    with connect(redis_url, role="test") as client:
-        yield client
-
-
-@pytest.fixture
 def keys(namespace):
     return PartitionKeys(namespace, 0)
 

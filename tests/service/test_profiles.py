@@ -10,23 +10,12 @@ from service.learning.rebuild import rebuild
 from service.online import online_model
 from service.settings import KINDS, Settings
 from service.store.codec import DELETE_ITEM
-from service.store.connection import connect, connect_async
+from service.store.connection import connect_async
 from service.store.namespace import open_namespace
 from service.store.profiles import ProfileReader
-from tests.feed import Event, Feed, some_ratings
+from tests.feed import Event, some_ratings
 
 VIEW = KINDS["view"].code
-
-
-@pytest.fixture
-def client(redis_url):
-    with connect(redis_url, role="test") as client:
-        yield client
-
-
-@pytest.fixture
-def feed(client, namespace):
-    return Feed(client, namespace)
 
 
 @pytest.fixture

@@ -7,38 +7,12 @@ from service.learning.learner import Learner, run
 from service.learning.rebuild import rebuild
 from service.settings import KINDS, Settings
 from service.store.codec import DELETE_ITEM, DELETE_USER
-from service.store.connection import connect
 from service.store.namespace import open_namespace
 from service.store.state import read_state
 from tests.feed import Event, Feed, some_ratings
 from tests.server import wait_until
 
 VIEW = KINDS["view"].code
-
-
-@pytest.fixture
-def client(redis_url):
-    with connect(redis_url, role="test") as client:
-        yield client
-
-
-@pytest.fixture
-def feed(client, namespace):
-    return Feed(client, namespace)
-
-
-@pytest.fixture
-def learner_of(client, namespace):
-    learners = []
-
-    def start(**changed):
-        settings = Settings(namespace=namespace, **changed)
-        learners.append(Learner(settings, client, open_namespace(client, settings), 0))
-        return learners[-1]
-
-    yield start
-    for learner in learners:
-        learner.close()
 
 
 def a_mixed_stream(n=3_000):

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -20,12 +19,6 @@ from tests.server import PrivateServer, wait_until
 
 UNKNOWN = "0" * 64
 DAY_MS = 86_400_000
-
-
-@pytest.fixture
-def client(redis_url: str) -> Iterator[redis.Redis]:
-    with connect(redis_url, role="test") as client:
-        yield client
 
 
 @pytest.fixture

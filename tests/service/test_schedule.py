@@ -8,7 +8,6 @@ from pydantic import ValidationError
 from service.errors import InvalidSchedule, VersionConflict
 from service.settings import Settings
 from service.store import schedule as schedules
-from service.store.connection import connect
 from service.store.job_records import now_ms
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.schedule import Schedule, Schedules
@@ -17,14 +16,8 @@ HOUR_MS = 3_600_000
 
 
 @pytest.fixture
-def client(redis_url):
-    with connect(redis_url, role="test") as connection:
-        yield connection
-
-
-@pytest.fixture
 def plan(client, namespace):
-    return Schedules(client, Settings(namespace=namespace, partitions=2))
+    return Schedules(client, Settings(namespace=namespace, partitions=2, retrain_pause_s=0))
 
 
 def learned(client, namespace, *watermarks):
@@ -55,61 +48,82 @@ def changed_before(client, namespace, schedule, ago_ms):
 def test_without_conditions_it_is_never_time(plan, client, namespace):
     plan.replace(Schedule(), "ada")
     learned(client, namespace, 10**9)
-    assert plan.due(0) is None
+    assert plan.due() is None
 
 
 def test_new_events_of_all_partitions_count(plan, client, namespace):
     plan.replace(Schedule(after_events=100), "ada")
     last_began(client, namespace, events=50)
     learned(client, namespace, 100, 49)
-    assert plan.due(0) is None
+    assert plan.due() is None
     learned(client, namespace, 100, 50)
-    assert plan.due(0) == "events"
+    assert plan.due() == "events"
     plan.began()
     assert plan.last().events == 150
-    assert plan.due(0) is None
+    assert plan.due() is None
 
 
-def test_nothing_is_due_within_the_pause(plan, client, namespace):
+def test_nothing_is_due_within_the_pause(client, namespace):
+    plan = Schedules(client, Settings(namespace=namespace, retrain_pause_s=1_800))
     plan.replace(Schedule(after_events=1), "ada")
     learned(client, namespace, 5)
-    assert plan.due(now_ms() + HOUR_MS) is None
-    assert plan.due(now_ms() - 1) == "events"
+    assert (plan.not_before_ms(plan.last()), plan.due()) == (0, "events")
+    last_began(client, namespace, ago_ms=HOUR_MS)
+    assert plan.due() == "events"
+    plan.trainer_came()
+    assert plan.due() is None
+    last = plan.last()
+    assert plan.not_before_ms(last) == last.trainer_ms + HOUR_MS // 2 > now_ms()
+    client.hset(NamespaceKeys(namespace).last_retrain, "trainer_ms", now_ms() - HOUR_MS)
+    assert plan.due() == "events"
+    plan.began()
+    learned(client, namespace, 50)
+    assert plan.due() is None
 
 
 def test_cron_is_due_once_after_each_of_its_moments(plan, client, namespace):
     hourly = Schedule(cron="0 * * * *")
     changed_before(client, namespace, hourly, ago_ms=3 * HOUR_MS)
-    assert plan.due(0) == "cron"
+    assert plan.due() == "cron"
     last_began(client, namespace, ago_ms=2 * HOUR_MS)
-    assert plan.due(0) == "cron"
+    assert plan.due() == "cron"
     plan.began()
-    assert plan.due(0) is None
+    assert plan.due() is None
 
 
 def test_a_cron_that_was_just_set_waits_for_its_next_moment(plan):
     plan.replace(Schedule(cron="0 0 1 1 *"), "ada")
-    assert plan.due(0) is None
+    assert plan.due() is None
+
+
+def test_a_cron_of_the_settings_waits_for_its_next_moment_on_the_first_day(client, namespace):
+    chosen = Settings(namespace=namespace, retrain_cron="0 0 1 1 *", retrain_pause_s=0)
+    plan = Schedules(client, chosen)
+    plan.trainer_came()
+    assert plan.due() is None
+    # once there was a training, what was missed is made up for
+    last_began(client, namespace, ago_ms=400 * 24 * HOUR_MS)
+    assert plan.due() == "cron"
 
 
 def test_drift_is_a_recent_error_above_the_usual_one(plan, client, namespace):
     plan.replace(Schedule(drift=1.1), "ada")
     errors(client, namespace, [0.2] * 19)
-    assert (plan.drift(), plan.due(0)) == (1.0, None)
+    assert (plan.drift(), plan.due()) == (1.0, None)
     errors(client, namespace, [0.23])
     assert plan.drift() == pytest.approx(1.15)
-    assert plan.due(0) == "drift"
+    assert plan.due() == "drift"
 
 
 def test_one_drift_starts_one_training(plan, client, namespace):
     plan.replace(Schedule(drift=1.1), "ada")
     errors(client, namespace, [0.2] * 40 + [0.3])
-    assert plan.due(0) == "drift"
+    assert plan.due() == "drift"
     plan.began()
     found = []
     for error in (0.3, 0.31, 0.29, 0.3, 0.32) * 8:
         errors(client, namespace, [error])
-        found.append(plan.due(0))
+        found.append(plan.due())
     assert set(found) == {None}
 
 
@@ -119,24 +133,38 @@ def test_the_next_drift_starts_the_next_training(plan, client, namespace, betwee
     errors(client, namespace, [0.2] * 40 + [0.3])
     plan.began()
     errors(client, namespace, [0.3] * 5 + between)
-    assert plan.due(0) is None
+    assert plan.due() is None
     errors(client, namespace, [0.3 if between else 0.4])
-    assert plan.due(0) == "drift"
+    assert plan.due() == "drift"
 
 
 def test_a_young_history_of_errors_is_no_drift(plan, client, namespace):
     plan.replace(Schedule(drift=1.1), "ada")
     errors(client, namespace, [0.1] * (schedules.FEWEST_POINTS - 2) + [0.9])
-    assert plan.due(0) is None
+    assert plan.due() is None
 
 
 def test_the_schedule_is_what_the_settings_say_until_somebody_sets_it(client, namespace):
     chosen = Settings(namespace=namespace, retrain_cron="5 4 * * *", retrain_on_drift=1.2)
     plan = Schedules(client, chosen)
-    assert plan.current() == Schedule(cron="5 4 * * *", after_events=100_000, drift=1.2)
+    assert plan.current() == Schedule("5 4 * * *", 100_000, 1.2, of_settings=True)
     new = plan.replace(Schedule(model="ocmf-sq-wsq", parameters={"factors": 8}), "ada")
     assert plan.current() == new
-    assert (new.version, new.who) == (1, "ada")
+    assert (new.version, new.who, new.of_settings) == (1, "ada", False)
+
+
+def test_a_schedule_that_is_forgotten_leaves_its_version(client, namespace):
+    plan = Schedules(client, Settings(namespace=namespace, retrain_after_events=7))
+    plan.replace(Schedule(after_events=5), "ada")
+    plan.reset("bob")
+    # what the settings say by now, not what they said then
+    later = Schedules(client, Settings(namespace=namespace, retrain_after_events=8))
+    found = later.current()
+    assert (found.after_events, found.of_settings) == (8, True)
+    assert (found.version, found.who) == (2, "bob")
+    with pytest.raises(VersionConflict):
+        later.replace(Schedule(), "eve", expected=0)
+    assert later.replace(Schedule(), "eve", expected=2).version == 3
 
 
 def test_of_two_changes_of_one_version_the_second_is_refused(plan):

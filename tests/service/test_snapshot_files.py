@@ -15,7 +15,6 @@ import redis
 from core.errors import SnapshotFormat
 from core.snapshot import Snapshot, objective_of
 from service.errors import NotFound, StoreUnavailable
-from service.store.connection import connect
 from service.store.registry import Registry
 from service.store.snapshot_files import SnapshotFiles
 from tests.models import published, snapshot
@@ -50,12 +49,6 @@ class Counting:
     def chunks(self, version: str) -> Iterator[bytes]:
         self.reads += 1
         return self._registry.chunks(version)
-
-
-@pytest.fixture
-def client(redis_url: str) -> Iterator[redis.Redis]:
-    with connect(redis_url, role="test") as client:
-        yield client
 
 
 @pytest.fixture
