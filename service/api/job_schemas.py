@@ -7,7 +7,7 @@ from pydantic import Field
 from service.api.deletions import rfc3339
 from service.api.schemas import Answer, Name, Request
 from service.store.job_records import JobRecord, Status
-from service.store.schedule import LastRetrain, Schedule
+from service.store.schedule import Schedules
 
 Model = Annotated[str, Field(min_length=1, max_length=64)]
 Parameters = Annotated[dict[Name, Any], Field(max_length=64)]
@@ -83,12 +83,17 @@ class CurrentSchedule(Answer):
     parameters: dict[str, Any]
     budget_s: float | None
     promote_unjudged: bool
+    of_settings: bool
+    """Whether the settings decide: nobody has set one, or what was set is forgotten."""
     version: int
-    """Raised by each change; 0: the defaults of the settings."""
+    """Raised by each change, DELETE too; 0: there was none."""
     who: str | None
     changed: str | None
     last_began: str | None
     """When the last training began."""
+    not_before: str | None
+    """The trainer starts nothing by itself before: the pause after the last training and after its own start
+    (HEDGEROW_RETRAIN_PAUSE_S). null: no trainer has ever run."""
     events_at_last: int
     """Events that were learned by then."""
     drift_now: float
@@ -106,8 +111,9 @@ def shown_job(record: JobRecord) -> Job:
     )
 
 
-def shown_schedule(schedule: Schedule, last: LastRetrain, drift: float) -> CurrentSchedule:
-    """Return the schedule as the api shows it."""
+def shown_schedule(schedules: Schedules) -> CurrentSchedule:
+    """Return the schedule of this moment as the api shows it."""
+    schedule, last = schedules.current(), schedules.last()
     return CurrentSchedule(
         cron=schedule.cron,
         after_events=schedule.after_events,
@@ -116,12 +122,14 @@ def shown_schedule(schedule: Schedule, last: LastRetrain, drift: float) -> Curre
         parameters=schedule.parameters,
         budget_s=schedule.budget_s,
         promote_unjudged=schedule.promote_unjudged,
+        of_settings=schedule.of_settings,
         version=schedule.version,
         who=schedule.who or None,
         changed=_moment(schedule.changed_ms or None),
         last_began=_moment(last.at_ms or None),
+        not_before=_moment(schedules.not_before_ms(last) or None),
         events_at_last=last.events,
-        drift_now=drift,
+        drift_now=schedules.drift(),
     )
 
 

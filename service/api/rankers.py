@@ -34,7 +34,7 @@ class Rankers(Answer):
     """The combined lists; null until something was judged."""
     judged: int
     passed_over: int
-    """Positives that arrived too fast to be judged."""
+    """Positives that arrived too fast to be judged, up to two seconds ago."""
     seen_through: str
 
 

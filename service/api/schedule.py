@@ -25,12 +25,7 @@ IfVersion = Annotated[
 @router.get("/v1/retrain/schedule", summary="Read the schedule")
 async def get_schedule(runtime: Runtime) -> CurrentSchedule:
     """What starts a training by itself, and how near that is."""
-    schedules = runtime.schedules
-
-    def read() -> CurrentSchedule:
-        return shown_schedule(schedules.current(), schedules.last(), schedules.drift())
-
-    return await asyncio.to_thread(read)
+    return await asyncio.to_thread(shown_schedule, runtime.schedules)
 
 
 @router.put(
@@ -51,7 +46,7 @@ async def put_schedule(
 
 
 @router.delete("/v1/retrain/schedule", summary="Let the settings decide when to train")
-async def delete_schedule(runtime: Runtime) -> CurrentSchedule:
-    """What somebody has set is forgotten; the answer is what holds now: version 0, that of the settings."""
-    await asyncio.to_thread(runtime.schedules.reset)
+async def delete_schedule(runtime: Runtime, caller: Caller) -> CurrentSchedule:
+    """What somebody has set is forgotten; the answer is what holds now, that of the settings. The version goes on."""
+    await asyncio.to_thread(runtime.schedules.reset, caller)
     return await get_schedule(runtime)

@@ -60,6 +60,8 @@ class Follower:
         self._active: ActiveModels
         self._models: dict[str, Model] = {}
         self._deleted: dict[int, int] = {}
+        self._passed_over = 0
+        """As far as it is counted in the standings."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"follower-{partition}")
         self.standings: Standings
@@ -95,6 +97,7 @@ class Follower:
         while not self._stop.is_set():
             if time.monotonic() >= due:
                 self._follow_models()
+                self._count_passed_over()
                 if self.standings.record is not written:
                     written = self.standings.record
                     write_mixture(client, self._keys, written)
@@ -103,6 +106,7 @@ class Follower:
             if not self._judge_next(client):
                 self._handover.arrived.wait(WAIT_S)
                 self._handover.arrived.clear()
+        self._count_passed_over()
         if self.standings.record is not written:
             write_mixture(client, self._keys, self.standings.record)
 
@@ -120,10 +124,15 @@ class Follower:
         began = time.monotonic()
         verdict = self._judge.judge(sighting, self._stored(client, sighting.user), self._models)
         if verdict is not None:
-            self.standings.judge(verdict, sighting, self._handover.passed_over)
+            self.standings.judge(verdict, sighting)
         share = BUSY_SHARE if self._handover.is_busy else SHARE
         self._stop.wait((time.monotonic() - began) * (1.0 / share - 1.0))
         return True
+
+    def _count_passed_over(self) -> None:
+        now = self._handover.passed_over
+        self.standings.pass_over(now - self._passed_over)
+        self._passed_over = now
 
     def _stored(self, client: Client, user: str) -> Stored:
         keys = self._keys

@@ -63,7 +63,12 @@ class Standings:
             return RankerRecord(weight, version, 0, 0.0, 0.0)
         return _weighted(known, weight)
 
-    def judge(self, verdict: Verdict, sighting: Sighting, passed_over: int) -> None:
+    def pass_over(self, n: int) -> None:
+        """Count positives that nobody judges."""
+        if n:
+            self._replace(passed_over=self.record.passed_over + n)
+
+    def judge(self, verdict: Verdict, sighting: Sighting) -> None:
         """Learn from one positive."""
         weights = self.weights
         mixed = mixed_rank(verdict, weights, sighting.item)
@@ -73,7 +78,6 @@ class Standings:
         self._replace(
             watermark=sighting.sequence,
             judged=self.record.judged + 1,
-            passed_over=passed_over,
             rankers={
                 name: _judged(_weighted(rankers[name], learned[name]), verdict.ranks.get(name))
                 for name in rankers

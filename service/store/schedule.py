@@ -5,7 +5,7 @@ One compare-and-set writes it. The trainer asks ``due`` now and then; nothing he
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from statistics import median
 from typing import Any, cast
 
@@ -41,8 +41,10 @@ class Schedule:
     """Of the search; None: the usual one."""
     promote_unjudged: bool = False
     """Whether a model may serve where too few users can judge it."""
+    of_settings: bool = False
+    """Whether the settings decide: nobody has set one, or what was set is forgotten."""
     version: int = 0
-    """Raised by each change; 0: nobody has set it, these are the settings' defaults."""
+    """Raised by each change; 0: there was none."""
     who: str = ""
     changed_ms: int = 0
 
@@ -52,6 +54,8 @@ class LastRetrain:
     """What the conditions count from."""
 
     at_ms: int = 0
+    trainer_ms: int = 0
+    """When the trainer came that takes the jobs."""
     watermarks: Sequence[int] = ()
     """Of each partition then."""
 
@@ -67,6 +71,7 @@ def default_schedule(settings: Settings) -> Schedule:
         cron=settings.retrain_cron,
         after_events=settings.retrain_after_events,
         drift=settings.retrain_on_drift,
+        of_settings=True,
     )
 
 
@@ -76,6 +81,7 @@ class Schedules:
     def __init__(self, client: redis.Redis, settings: Settings) -> None:
         self._client, self._default = client, default_schedule(settings)
         check(self._default)
+        self._pause_ms = int(1_000 * settings.retrain_pause_s)
         self._keys = NamespaceKeys(settings.namespace)
         self._partitions = [
             PartitionKeys(settings.namespace, p) for p in range(settings.partitions)
@@ -85,7 +91,14 @@ class Schedules:
         """Return the schedule as it is now."""
         with store_errors():
             stored = cast("bytes | None", self._client.get(self._keys.schedule))
-        return self._default if stored is None else _unpacked(stored)
+        if stored is None:
+            return self._default
+        found = _unpacked(stored)
+        if not found.of_settings:
+            return found
+        # by the settings as they are now
+        changed = {name: getattr(found, name) for name in ("version", "who", "changed_ms")}
+        return replace(self._default, **changed)
 
     def replace(self, schedule: Schedule, who: str, expected: int | None = None) -> Schedule:
         """Put a schedule in the place of version ``expected`` (None: of any)."""
@@ -101,10 +114,7 @@ class Schedules:
                         raise VersionConflict(
                             f"the schedule is at version {version}, not {expected}: read it again"
                         )
-                    said = asdict(schedule)
-                    new = Schedule(
-                        **said | {"version": version + 1, "who": who, "changed_ms": now_ms()}
-                    )
+                    new = replace(schedule, version=version + 1, who=who, changed_ms=now_ms())
                     pipe.multi()
                     pipe.set(self._keys.schedule, msgspec.json.encode(asdict(new)))
                     pipe.execute()
@@ -112,10 +122,14 @@ class Schedules:
                 except redis_errors.WatchError:
                     continue
 
-    def reset(self) -> None:
+    def reset(self, who: str) -> Schedule:
         """Let the settings decide again."""
+        return self.replace(self._default, who)
+
+    def trainer_came(self) -> None:
+        """Note that a trainer begins its service: it starts nothing by itself at once."""
         with store_errors():
-            self._client.delete(self._keys.schedule)
+            self._client.hset(self._keys.last_retrain, "trainer_ms", now_ms())
 
     def began(self) -> None:
         """Note that a training begins: the conditions count from here."""
@@ -126,17 +140,23 @@ class Schedules:
             self._client.hset(self._keys.last_retrain, mapping=now)
 
     def last(self) -> LastRetrain:
-        """Return when the last training began; zero if there was none."""
+        """Return when the last training began and the trainer came; zero if there was none."""
         with store_errors():
             stored = cast("Mapping[bytes, bytes]", self._client.hgetall(self._keys.last_retrain))
         names = [f"watermark.{p}".encode() for p in range(len(self._partitions))]
         watermarks = [int(stored.get(name, 0)) for name in names]
-        return LastRetrain(int(stored.get(b"at_ms", 0)), watermarks)
+        at_ms, trainer_ms = (int(stored.get(name, 0)) for name in (b"at_ms", b"trainer_ms"))
+        return LastRetrain(at_ms, trainer_ms, watermarks)
 
-    def due(self, not_before_ms: int) -> str | None:
-        """Return which condition holds, None if none does; ``not_before_ms``: never earlier than that."""
+    def not_before_ms(self, last: LastRetrain) -> int:
+        """Return the end of the pause; zero where nothing was trained and no trainer ever came."""
+        since = max(last.at_ms, last.trainer_ms)
+        return since + self._pause_ms if since else 0
+
+    def due(self) -> str | None:
+        """Return which condition holds, None if none does or the pause still lasts."""
         now, schedule, last = now_ms(), self.current(), self.last()
-        if now < not_before_ms:
+        if now < self.not_before_ms(last):
             return None
         if schedule.cron is not None and _cron_is_due(schedule.cron, schedule, last, now):
             return "cron"
@@ -183,8 +203,11 @@ def check(schedule: Schedule) -> None:
 
 
 def _cron_is_due(cron: str, schedule: Schedule, last: LastRetrain, now: int) -> bool:
-    """Whether a moment of the expression has passed since the last training and the last change."""
-    return moment_before(cron, now) > max(last.at_ms, schedule.changed_ms)
+    """Whether a moment of the expression has passed since the last training and the last change.
+
+    Before the first training it waits for its next moment, like one that was just set.
+    """
+    return moment_before(cron, now) > max(last.at_ms or last.trainer_ms, schedule.changed_ms)
 
 
 def _drift(points: Sequence[tuple[int, float]], since: int) -> float:

@@ -59,8 +59,6 @@ class Trainer:
     def __init__(self, settings: Settings, lease: Lease, jobs: Jobs, schedules: Schedules) -> None:
         self._settings, self._lease = settings, lease
         self._jobs, self._schedules = jobs, schedules
-        self._pause_ms = int(1_000 * settings.retrain_pause_s)
-        self._started_ms = now_ms()
         self._next_look_ms = 0
         self._outage = Outage()
         self.superseded = False
@@ -69,6 +67,7 @@ class Trainer:
         """Bring the records up to date: what ran is lost with its trainer, what waits is carried again."""
         self._jobs.records.records()
         self._jobs.send_lost()
+        self._schedules.trainer_came()
         logger().info("trainer_started", namespace=self._settings.namespace)
 
     def begin(self, job: str) -> bool:
@@ -109,8 +108,7 @@ class Trainer:
             return
         self._next_look_ms = now_ms() + SCHEDULE_MS
         self._jobs.send_lost()
-        pause_from = max(self._started_ms, self._schedules.last().at_ms)
-        why = self._schedules.due(not_before_ms=pause_from + self._pause_ms)
+        why = self._schedules.due()
         if why is None or any(not record.has_ended for record in self._jobs.records.records()):
             return
         schedule = self._schedules.current()

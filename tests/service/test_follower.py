@@ -6,48 +6,28 @@ import pytest
 from core.online.model import OnlineModel
 from core.online.tables import Side
 from core.rng import id_hashes
-from service.learning import views
 from service.learning.follower import Follower
 from service.learning.judge import Judge, Stored
 from service.learning.learner import Learner
 from service.learning.models import FoldedIn
 from service.online import online_model
 from service.settings import Settings
-from service.store.connection import connect
 from service.store.mixture import read_mixture
 from service.store.namespace import open_namespace
-from tests.feed import Event, Feed, some_ratings
+from tests.feed import Event, some_ratings
 from tests.server import wait_until
 
 N_ITEMS = 30
 
 
 @pytest.fixture
-def client(redis_url):
-    with connect(redis_url, role="test") as client:
-        yield client
+def feed(feed):
+    return feed.with_items(N_ITEMS)
 
 
 @pytest.fixture
-def feed(client, namespace):
-    feed = Feed(client, namespace)
-    for number in range(N_ITEMS):
-        feed.number(f"i{number}")
-    return feed
-
-
-@pytest.fixture
-def settings(namespace, tmp_path, monkeypatch):
-    monkeypatch.setattr(views, "SHARE", 1e9)
-    # a view after every batch, and every positive judged
-    return Settings(
-        namespace=namespace, data_dir=tmp_path, online_snapshot_s=1e-9, judged_per_s=1e9
-    )
-
-
-@pytest.fixture
-def learner(client, settings):
-    learner = Learner(settings, client, open_namespace(client, settings), 0)
+def learner(client, eager):
+    learner = Learner(eager, client, open_namespace(client, eager), 0)
     learner.handover.is_followed = True
     yield learner
     learner.close()
@@ -136,15 +116,15 @@ def differing(found, wanted) -> list[int]:
     ]
 
 
-def test_a_positive_is_ranked_with_what_was_known_before_it(learner, feed, client, settings):
+def test_a_positive_is_ranked_with_what_was_known_before_it(learner, feed, client, eager):
     events = some_ratings(300, items=N_ITEMS)
-    found = judged(learner, feed, client, settings, events)
-    wanted = expected(feed, client, settings, events)
+    found = judged(learner, feed, client, eager, events)
+    wanted = expected(feed, client, eager, events)
     assert len(wanted) > 50
     assert differing(found, wanted) == []
 
 
-def test_a_planted_leak_is_caught(learner, feed, client, settings, monkeypatch):
+def test_a_planted_leak_is_caught(learner, feed, client, eager, monkeypatch):
     events = some_ratings(300, items=N_ITEMS)
     handover, before = learner.handover, learner.handover.before
     waiting = []
@@ -158,12 +138,12 @@ def test_a_planted_leak_is_caught(learner, feed, client, settings, monkeypatch):
         return learned
 
     monkeypatch.setattr(learner, "_learn_ratings", leaking)
-    found = judged(learner, feed, client, settings, events)
-    assert differing(found, expected(feed, client, settings, events)) != []
+    found = judged(learner, feed, client, eager, events)
+    assert differing(found, expected(feed, client, eager, events)) != []
 
 
-def test_a_view_from_after_the_event_is_refused(learner, feed, client, settings):
-    judge = Judge(settings, online_model(settings, open_namespace(client, settings)))
+def test_a_view_from_after_the_event_is_refused(learner, feed, client, eager):
+    judge = Judge(eager, online_model(eager, open_namespace(client, eager)))
     learner.handover.refresh(0)
     feed.append([Event("ann", "i1", 5), Event("ann", "i2", 5)])
     learner.drain()
@@ -173,8 +153,8 @@ def test_a_view_from_after_the_event_is_refused(learner, feed, client, settings)
         judge.judge(late, stored(client, feed, "ann"), {})
 
 
-def test_a_model_that_was_trained_on_the_event_judges_nothing(learner, feed, client, settings):
-    judge = Judge(settings, online_model(settings, open_namespace(client, settings)))
+def test_a_model_that_was_trained_on_the_event_judges_nothing(learner, feed, client, eager):
+    judge = Judge(eager, online_model(eager, open_namespace(client, eager)))
     learner.handover.refresh(0)
     feed.append([Event("ann", "i1", 5)])
     learner.drain()
@@ -186,7 +166,7 @@ def test_a_model_that_was_trained_on_the_event_judges_nothing(learner, feed, cli
     assert judge.judge(sighting, stored(client, feed, "ann"), {"fbgd": trained}) is None
 
 
-def test_an_event_long_before_the_newest_is_no_test(learner, feed, client, settings):
+def test_an_event_long_before_the_newest_is_no_test(learner, feed, client, eager):
     day = 86_400_000
     now_ms = int(time.time() * 1000)
     late = [
@@ -197,7 +177,7 @@ def test_an_event_long_before_the_newest_is_no_test(learner, feed, client, setti
         Event("ann", "i3", 5, time_ms=now_ms - 5 * day),
         Event("ann", "i4", 5, time_ms=now_ms - 3 * day - day // 2),
     ]
-    assert judged(learner, feed, client, settings, late).keys() == {3, 5}
+    assert judged(learner, feed, client, eager, late).keys() == {3, 5}
 
 
 def test_what_arrives_too_fast_is_passed_over_and_counted(client, namespace, feed, tmp_path):
@@ -215,11 +195,31 @@ def test_what_arrives_too_fast_is_passed_over_and_counted(client, namespace, fee
     assert learner.handover.passed_over == 500 - taken
 
 
-def test_the_follower_publishes_weights_and_the_online_snapshot(
-    redis_url, client, feed, settings, learner
+def test_what_is_passed_over_is_counted_through_restarts(
+    redis_url, client, namespace, feed, tmp_path
 ):
-    namespace = open_namespace(client, settings)
-    follower = Follower(settings, redis_url, namespace, 0, learner.handover)
+    settings = Settings(namespace=namespace, data_dir=tmp_path, judged_per_s=1)
+    for counted in (199, 398):
+        learner = Learner(settings, client, open_namespace(client, settings), 0)
+        follower = Follower(
+            settings, redis_url, open_namespace(client, settings), 0, learner.handover
+        )
+        learner.handover.refresh(learner.watermark)
+        follower.start()
+        # nobody is known yet, or knows the item anew: not one of them can be judged
+        feed.append([Event(f"u{n}", "i1", 5) for n in range(200)])
+        learner.drain()
+        learner.close()
+        follower.close()
+        record = read_mixture(client, feed.keys)
+        assert (record.judged, record.passed_over) == (0, counted)
+
+
+def test_the_follower_publishes_weights_and_the_online_snapshot(
+    redis_url, client, feed, eager, learner
+):
+    namespace = open_namespace(client, eager)
+    follower = Follower(eager, redis_url, namespace, 0, learner.handover)
     learner.handover.refresh(0)
     follower.start()
     try:

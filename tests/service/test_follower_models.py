@@ -11,7 +11,6 @@ from core.features import Column, FeatureEncoder
 from core.mixture import foreseen
 from core.ordinal.snapshot import of_stars
 from core.ordinal.stars import StarsConfig, fit_stars
-from service.learning import views
 from service.learning.follower import Follower
 from service.learning.handover import Sighting
 from service.learning.judge import Verdict
@@ -19,15 +18,13 @@ from service.learning.learner import Learner
 from service.learning.models import FoldedIn, Starred
 from service.learning.standings import Standings, Trained
 from service.serving.slates import LEAST_WEIGHT
-from service.settings import Settings
 from service.store.codec import DELETE_ITEM
-from service.store.connection import connect
 from service.store.keys import NamespaceKeys
 from service.store.mixture import MixtureRecord, RankerRecord, joined, read_mixture, weights
 from service.store.namespace import open_namespace
 from service.store.registry import Registry
 from tests.core.test_stars import N_ITEMS, world
-from tests.feed import Event, Feed
+from tests.feed import Event
 from tests.models import activated, objective
 from tests.server import wait_until
 
@@ -38,37 +35,20 @@ NOBODY = Preferences(NONE, NONE.astype(np.float32), NONE.astype(np.float32), NON
 
 
 @pytest.fixture
-def client(redis_url):
-    with connect(redis_url, role="test") as client:
-        yield client
+def feed(feed):
+    return feed.with_items(N_ITEMS)
 
 
 @pytest.fixture
-def settings(namespace, tmp_path, monkeypatch):
-    monkeypatch.setattr(views, "SHARE", 1e9)
-    return Settings(
-        namespace=namespace, data_dir=tmp_path, online_snapshot_s=1e-9, judged_per_s=1e9
-    )
-
-
-@pytest.fixture
-def feed(client, namespace):
-    feed = Feed(client, namespace)
-    for number in range(N_ITEMS):
-        feed.number(f"i{number}")
-    return feed
-
-
-@pytest.fixture
-def learner(client, settings):
-    learner = Learner(settings, client, open_namespace(client, settings), 0)
+def learner(client, eager):
+    learner = Learner(eager, client, open_namespace(client, eager), 0)
     yield learner
     learner.close()
 
 
 @pytest.fixture
-def follower(redis_url, client, settings, learner):
-    follower = Follower(settings, redis_url, open_namespace(client, settings), 0, learner.handover)
+def follower(redis_url, client, eager, learner):
+    follower = Follower(eager, redis_url, open_namespace(client, eager), 0, learner.handover)
     yield follower
     follower.close()
 
@@ -121,7 +101,7 @@ def test_a_ranker_without_a_list_keeps_weight_and_means():
     standings.follow({"fbgd": Trained("1", None), "ordinal": Trained("2", None)}, {"popular": "p"})
     before = standings.weights
     sighting = Sighting(**dict.fromkeys(Sighting.__dataclass_fields__, 0))
-    standings.judge(Verdict({"fbgd": 1, "popular": 50}, {}), sighting, 0)
+    standings.judge(Verdict({"fbgd": 1, "popular": 50}, {}), sighting)
     after = standings.weights
     assert after["fbgd"] > before["fbgd"]
     assert after["popular"] < before["popular"]
