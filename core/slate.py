@@ -83,7 +83,7 @@ class Explanation:
     contribution: F64
     """(k, n): of each pair."""
     constant: F64
-    """(k,): of no pair: what most people like, and what is the same for all users."""
+    """(k,): of no pair: what most people like, what the user's features say, and what is the same for all users."""
 
     @property
     def score(self) -> F64:
@@ -93,43 +93,43 @@ class Explanation:
 
 
 def explain(
-    objective: RowObjective, item_ix: I32, weight: F32, target: F32, items: I32
+    objective: RowObjective, vector: F32, item_ix: I32, weight: F32, target: F32, items: I32
 ) -> Explanation:
     """Return which pairs carry the scores of some items for a folded-in user, and how much.
 
-    Equation   p = A^-1 (sum_j c_j q_j + r- s + d m), hence p.q_y = sum_j c_j q_y'A^-1 q_j + q_y'A^-1 (r- s + d m), exactly
-               A = S + (lambda + d) I + sum_j h_j q_j q_j',  d and the typical user m of the row objective
+    Equation   p = A^-1 (sum_j c_j q_j + b), hence p.q_y = sum_j c_j q_y'A^-1 q_j + q_y'A^-1 b, exactly
+               A = S + (lambda + d) I + sum_j h_j q_j q_j',  b = r- s + d m and what features pull: of no pair
                square loss: c = w r+ - a r-, h = w - a                                     [fBGD, eq. 7 over p]
                logistic, x = p.q_j, l = 1 / (1 + exp(sign x)): h = w l (1 - l) / 2 - a,
-               c = w sign l / 2 + a (x - r-) + h x, from the last Newton step              [OCMF, 3.1]
-    Symbols    item_ix, weight w, target r+ (n,) the user's pairs, as for ``RowObjective.vector`` · items y (k,)
+               c = w sign l / 2 + a (x - r-) + h x: the last Newton step                   [OCMF, 3.1]
+    Symbols    vector p (g,), folded in from the pairs and whatever else is known of the user
+               item_ix, weight w, target r+ (n,) the pairs, as for ``RowObjective.vector`` · items y (k,)
     Cost       O(n g^2 + g^3 + k n g)
 
     >>> one = np.ones(1, np.float32)
     >>> objective = RowObjective(np.ones((2, 1), np.float32), one, one, np.zeros(2, np.float32), 0.0, 1.0, 0.0, 1.0)
-    >>> explain(objective, np.zeros(1, np.int32), one, one, np.array([1], np.int32)).contribution.round(3)
+    >>> own = np.zeros(1, np.int32)
+    >>> explain(objective, objective.vector(own), own, one, one, np.array([1], np.int32)).contribution.round(3)
     array([[0.333]])
     """
     q = objective.item_factors
-    own = q[item_ix].astype(np.float64)
-    pull, curvature = _pull(objective, own, item_ix, weight, target)
+    own, asked = q[item_ix].astype(np.float64), q[items].astype(np.float64)
+    pull, curvature = _pull(objective, own @ vector, item_ix, weight, target)
     a = own.T @ (own * curvature[:, None])
-    constant, drawn = objective.constant(item_ix.size)
-    reg = float(objective.regs(np.array([item_ix.size]))[0]) + drawn
+    reg = float(objective.regs(np.array([item_ix.size]))[0]) + objective.constant(item_ix.size)[1]
     a[np.diag_indices_from(a)] += objective.gram.astype(np.float64) + reg + 1e-20
-    solved = np.linalg.solve(a, q[items].astype(np.float64).T)
-    return Explanation((own @ solved).T * pull, constant.astype(np.float64) @ solved)
+    contribution = (own @ np.linalg.solve(a, asked.T)).T * pull
+    return Explanation(contribution, asked @ vector - contribution.sum(axis=1))
 
 
 def _pull(
-    objective: RowObjective, own: F64, item_ix: I32, weight: F32, target: F32
+    objective: RowObjective, x: F64, item_ix: I32, weight: F32, target: F32
 ) -> tuple[F64, F64]:
     """Return c and h (n,) of the equation."""
     w = weight.astype(np.float64)
     a, below = objective.negative[item_ix].astype(np.float64), objective.negative_target
     if objective.loss == "square":
         return w * target - a * below, w - a
-    x = own @ objective.vector(item_ix, weight, target)
     sign = np.where(target > 0, 1.0, -1.0)
     likely = 1.0 / (1.0 + np.exp(sign * x))
     h = 0.5 * w * likely * (1.0 - likely) - a

@@ -383,7 +383,8 @@ def _because(
     own = asker.preferences.within(model.n_items)
     known = [pick.item for pick in picks if pick.item < model.n_items]
     items = np.array(known, np.int32)
-    parts = choices.explain(model.users.row, own.item_ix, own.weight, own.target, items)
+    vector = model.vector(asker)
+    parts = choices.explain(model.users.row, vector, own.item_ix, own.weight, own.target, items)
     found = {
         item: _heaviest(own.item_ix, part)
         for item, part in zip(known, parts.contribution, strict=True)

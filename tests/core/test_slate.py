@@ -1,11 +1,14 @@
 """Variety by the equation and step by step; explanations that sum to the score, for both losses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.batch.row_objective import RowObjective
+from core.batch.ocmf_users import StructuredUsers
+from core.batch.row_objective import FAMILIAR, RowObjective
 from core.slate import choose, explain, topic_parts
 
 
@@ -89,19 +92,49 @@ def objective(rng, loss, n_items=12, g=4):
     return RowObjective(q, gram, total, negative, -0.3, 0.2, 0.5, 3.0, loss)
 
 
+def of_no_pair(users, z, vector, pairs, items):
+    """Return q_y'A^-1 (r- s + d m + features), one number at a time, for a converged user."""
+    row, (item_ix, weight, target) = users.row, pairs
+    n, g = item_ix.size, vector.size
+    draw = row.draw * (1 - n / FAMILIAR) ** 2 if row.typical is not None and n < FAMILIAR else 0.0
+    a = np.diag(row.gram.astype(float)) + (float(row.regs(np.array([n]))[0]) + draw) * np.eye(g)
+    for j, w, r in zip(item_ix, weight.astype(float), target, strict=True):
+        q = row.item_factors[j].astype(float)
+        likely = 1 / (1 + np.exp(np.sign(r) * (q @ vector)))
+        h = w if row.loss == "square" else w * likely * (1 - likely) / 2
+        a += (h - row.negative[j]) * np.outer(q, q)
+    b = row.negative_target * row.item_sum + draw * (0 if row.typical is None else row.typical)
+    if z is not None:
+        strength = float(row.regs(np.array([max(n, 1)]))[0]) * max(n, 1) ** -users.fading
+        b = row.negative_target * row.item_sum + (draw + strength) * z
+    return row.item_factors[items] @ np.linalg.solve(a, b)
+
+
 @pytest.mark.parametrize("loss", ["square", "logistic"])
 @pytest.mark.parametrize("n", [0, 1, 5])
-def test_an_explanation_sums_to_the_score(loss, n):
+@pytest.mark.parametrize("described", [False, True])
+def test_an_explanation_is_exact(loss, n, described):
+    """What the pairs do not carry is what history does not say: the parts are neither more nor less."""
     rng = np.random.default_rng(n)
-    model = objective(rng, loss)
+    typical = rng.normal(size=4).astype(np.float32)
+    row = replace(objective(rng, loss), typical=typical, draw=0.4)
+    users = StructuredUsers(row, fading=0.5)
     item_ix = np.sort(rng.permutation(12)[:n]).astype(np.int32)
     weight = rng.uniform(0.5, 2, n).astype(np.float32)
     target = np.where(rng.random(n) < 0.7, 1, -1).astype(np.float32)
-    items = np.array([3, 7, 11], np.int32)
-    made = explain(model, item_ix, weight, target, items)
+    pairs, items = (item_ix, weight, target), np.array([3, 7, 11], np.int32)
+    z = 2 * rng.normal(size=4).astype(np.float32) if described and n else None
+    vector = users.vector(*pairs, described=z)
+    made = explain(row, vector, *pairs, items)
     assert made.contribution.shape == (3, n)
+    np.testing.assert_allclose(made.score, row.item_factors[items] @ vector, rtol=1e-5)
+    wanted = of_no_pair(users, z, vector, pairs, items)
+    np.testing.assert_allclose(made.constant, wanted, rtol=2e-3, atol=2e-4)
+
+
+def explained(model, item_ix, weight, target, items):
     vector = model.vector(item_ix, weight, target)
-    np.testing.assert_allclose(made.score, model.item_factors[items] @ vector, rtol=2e-3, atol=2e-4)
+    return explain(model, vector, item_ix, weight, target, items)
 
 
 def test_without_a_pair_its_contribution_is_gone():
@@ -110,11 +143,11 @@ def test_without_a_pair_its_contribution_is_gone():
     model = objective(rng, "square")
     item_ix, ones = np.array([1, 4, 6], np.int32), np.ones(3, np.float32)
     items = np.array([0], np.int32)
-    whole = explain(model, item_ix, ones, ones, items)
+    whole = explained(model, item_ix, ones, ones, items)
     target = ones.copy()
     # c = w r+ - a r- = 0
     target[1] = model.negative[4] * model.negative_target
-    rest = explain(model, item_ix, ones, target, items)
+    rest = explained(model, item_ix, ones, target, items)
     np.testing.assert_allclose(rest.score, whole.score - whole.contribution[:, 1], rtol=1e-6)
 
 
@@ -125,7 +158,7 @@ def test_the_likeliest_reason_is_the_item_that_is_most_alike():
     zeros, ones = np.zeros(30, np.float32), np.ones(6, np.float32)
     model = RowObjective(q, 5 * ones, zeros[:6], zeros, 0.0, 1.0, 0.0, 1.0)
     past = np.array([2, 11, 19], np.int32)
-    made = explain(model, past, ones[:3], ones[:3], np.array([7], np.int32))
+    made = explained(model, past, ones[:3], ones[:3], np.array([7], np.int32))
     assert past[made.contribution[0].argmax()] == 2
 
 
