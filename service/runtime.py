@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 from core.online.model import OnlineModel
 from service.active import ActiveModels
@@ -16,6 +17,7 @@ from service.serving.latest_items import LatestItems
 from service.serving.lineup import Lineups
 from service.serving.mixing import Mixing
 from service.serving.online_items import OnlineSnapshotFollower
+from service.serving.polling import Polled
 from service.serving.popularity import Popularity
 from service.serving.predictions import Serving
 from service.serving.recommender import Recommender
@@ -26,7 +28,7 @@ from service.store.api_keys import ApiKeys
 from service.store.catalogue import Catalogue
 from service.store.catalogue_feed import CatalogueFeed
 from service.store.changes import ChangeFollower
-from service.store.connection import AsyncClient, connect, connect_async
+from service.store.connection import AsyncClient, Client, connect, connect_async
 from service.store.counters import CountsReader
 from service.store.inspection import ServerReport, inspect_server
 from service.store.jobs import Jobs
@@ -39,35 +41,49 @@ from service.store.registry import Registry
 from service.store.schedule import Schedules
 from service.store.snapshot_files import SnapshotFiles
 
+FollowerT = TypeVar("FollowerT", bound=Polled | CatalogueView)
+
 
 @dataclass(frozen=True)
-class ApiRuntime:
-    """What the routes work with."""
+class Stored:
+    """What reads and writes the store when a request asks for it."""
+
+    appender: Appender
+    numbers: ItemNumbers
+    profiles: ProfileReader
+    catalogue: Catalogue
+    keys: ApiKeys
+    registry: Registry
+    jobs: Jobs
+    schedules: Schedules
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What is kept at hand of the store, up to date for as long as the process lives."""
+
+    changes: ChangeFollower
+    view: CatalogueView
+    popularity: Popularity
+    mixing: Mixing
+    active: ActiveModels
+    online_items: OnlineSnapshotFollower
+    latest: LatestItems
+
+
+@dataclass(frozen=True)
+class ApiRuntime(Stored, Followed):
+    """What the routes work with: the store, what is at hand of it, and what answers from both."""
 
     settings: Settings
     namespace: Namespace
     server: ServerReport
     model: OnlineModel
     redis: AsyncClient
-    appender: Appender
-    numbers: ItemNumbers
-    profiles: ProfileReader
-    catalogue: Catalogue
-    view: CatalogueView
-    keys: ApiKeys
-    changes: ChangeFollower
     serving: Serving
-    popularity: Popularity
-    mixing: Mixing
-    online_items: OnlineSnapshotFollower
-    jobs: Jobs
-    schedules: Schedules
     recommender: Recommender
     audience: Audience
     stars: StarPredictions
-    latest: LatestItems
-    registry: Registry
-    active: ActiveModels
 
 
 @asynccontextmanager
@@ -76,88 +92,125 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
     with connect(redis_url, role="api-start") as client:
         server = inspect_server(client)
         namespace = open_namespace(client, settings)
+    model, reading = online_model(settings, namespace), HistoryReading.of(settings, namespace)
     async with AsyncExitStack() as stack:
-        connection = await stack.enter_async_context(connect_async(redis_url, role="api"))
-        # of its own: each feed waits in XREAD all the time
-        feeds = connect_async(
-            redis_url, role="api-changes", max_connections=namespace.partitions + 8
-        )
-        feed = await stack.enter_async_context(feeds)
-        changes = ChangeFollower(feed, namespace.name, namespace.partitions)
-        reading = HistoryReading.of(settings, namespace)
-        model = online_model(settings, namespace)
-        users = Users(connection, namespace, reading, model, settings.user_cache_mb << 20)
-        changes.start(users)
-        stack.push_async_callback(changes.close)
-        view = CatalogueView(CatalogueFeed(feed, namespace.name))
-        view.start()
-        stack.push_async_callback(view.close)
-        log = LogAppender(connection, namespace, max_bytes=settings.log_max_bytes)
-        appender = Appender(log, namespace.partitions)
-        stack.push_async_callback(appender.close)
-        counts = CountsReader(connection, namespace.name, namespace.partitions)
-        popularity = Popularity(counts, settings.trending_half_life_h)
-        popularity.start()
-        stack.push_async_callback(popularity.close)
-        mixing = Mixing(MixtureReader(connection, namespace.name, namespace.partitions))
-        mixing.start()
-        stack.push_async_callback(mixing.close)
-        jobs_url = settings.jobs_redis_url or redis_url
-        blocking = stack.enter_context(connect(redis_url, role="api-blocking"))
-        carrier = stack.enter_context(connect(jobs_url, role="api-jobs"))
-        registry = Registry(blocking, namespace.name)
-        active = ActiveModels(registry, SnapshotFiles(settings.data_dir / "snapshots"))
-        active.start()
-        stack.push_async_callback(asyncio.to_thread, active.close)
-        online_items = OnlineSnapshotFollower(
-            blocking, namespace, online_config(settings, namespace), settings.data_dir / "online"
-        )
-        online_items.start()
-        stack.push_async_callback(online_items.close)
-        numbers = ItemNumbers(connection, namespace.name, settings.max_items)
-        profiles = ProfileReader(connection, namespace, model)
-        catalogue = Catalogue(connection, namespace.name)
-        latest = LatestItems(active, view, numbers, catalogue)
-        latest.start()
-        stack.push_async_callback(latest.close)
-        lineups = Lineups(active, popularity, online_items, mixing, latest)
+        clients = await _connected(stack, settings, redis_url, namespace.partitions)
+        redis = clients.requests
+        users = Users(redis, namespace, reading, model, settings.user_cache_mb << 20)
+        stored = _stored(stack, settings, namespace, clients, model)
+        kept = _followed(stack, settings, namespace, clients, stored, users)
+        lineups = Lineups(kept.active, kept.popularity, kept.online_items, kept.mixing, kept.latest)
         recommender = Recommender(
             namespace,
             lineups=lineups,
             users=users,
             reading=reading,
-            numbers=numbers,
-            changes=changes,
-            view=view,
-            catalogue=catalogue,
+            numbers=stored.numbers,
+            changes=kept.changes,
+            view=kept.view,
+            catalogue=stored.catalogue,
         )
         stack.push_async_callback(recommender.close)
         yield ApiRuntime(
+            **vars(stored),
+            **vars(kept),
             settings=settings,
             namespace=namespace,
             server=server,
             model=model,
-            redis=connection,
-            appender=appender,
-            numbers=numbers,
-            profiles=profiles,
-            catalogue=catalogue,
-            view=view,
-            keys=ApiKeys(connection, namespace.name),
-            changes=changes,
-            serving=Serving(namespace, model, numbers, profiles),
-            popularity=popularity,
-            mixing=mixing,
-            online_items=online_items,
-            jobs=Jobs(blocking, carrier, namespace.name),
-            schedules=Schedules(blocking, settings),
+            redis=redis,
+            serving=Serving(namespace, model, stored.numbers, stored.profiles),
             recommender=recommender,
-            audience=Audience(lineups, users, numbers, catalogue),
-            stars=StarPredictions(lineups, numbers, catalogue),
-            latest=latest,
-            registry=registry,
-            active=active,
+            audience=Audience(lineups, users, stored.numbers, stored.catalogue),
+            stars=StarPredictions(lineups, stored.numbers, stored.catalogue),
         )
+
+
+@dataclass(frozen=True)
+class _Clients:
+    """The connections of a process, one for each way of waiting."""
+
+    requests: AsyncClient
+    feeds: AsyncClient
+    """Each feed waits in XREAD all the time."""
+    blocking: Client
+    """For threads."""
+    jobs: Client
+
+
+async def _connected(
+    stack: AsyncExitStack, settings: Settings, redis_url: str, partitions: int
+) -> _Clients:
+    requests = connect_async(redis_url, role="api")
+    feeds = connect_async(redis_url, role="api-changes", max_connections=partitions + 8)
+    jobs_url = settings.jobs_redis_url or redis_url
+    return _Clients(
+        requests=await stack.enter_async_context(requests),
+        feeds=await stack.enter_async_context(feeds),
+        blocking=stack.enter_context(connect(redis_url, role="api-blocking")),
+        jobs=stack.enter_context(connect(jobs_url, role="api-jobs")),
+    )
+
+
+def _stored(
+    stack: AsyncExitStack,
+    settings: Settings,
+    namespace: Namespace,
+    clients: _Clients,
+    model: OnlineModel,
+) -> Stored:
+    name, redis, blocking = namespace.name, clients.requests, clients.blocking
+    log = LogAppender(redis, namespace, max_bytes=settings.log_max_bytes)
+    appender = Appender(log, namespace.partitions)
+    stack.push_async_callback(appender.close)
+    return Stored(
+        appender=appender,
+        numbers=ItemNumbers(redis, name, settings.max_items),
+        profiles=ProfileReader(redis, namespace, model),
+        catalogue=Catalogue(redis, name),
+        keys=ApiKeys(redis, name),
+        registry=Registry(blocking, name),
+        jobs=Jobs(blocking, clients.jobs, name),
+        schedules=Schedules(blocking, settings),
+    )
+
+
+def _followed(
+    stack: AsyncExitStack,
+    settings: Settings,
+    namespace: Namespace,
+    clients: _Clients,
+    stored: Stored,
+    users: Users,
+) -> Followed:
+    name, partitions, data_dir = namespace.name, namespace.partitions, settings.data_dir
+    changes = ChangeFollower(clients.feeds, name, partitions)
+    changes.start(users)
+    stack.push_async_callback(changes.close)
+    active = ActiveModels(stored.registry, SnapshotFiles(data_dir / "snapshots"))
+    active.start()
+    stack.push_async_callback(asyncio.to_thread, active.close)
+    view = CatalogueView(CatalogueFeed(clients.feeds, name))
+    counts = CountsReader(clients.requests, name, partitions)
+    mixing = Mixing(MixtureReader(clients.requests, name, partitions))
+    experts = online_config(settings, namespace)
+    items = OnlineSnapshotFollower(clients.blocking, namespace, experts, data_dir / "online")
+    return Followed(
+        changes=changes,
+        view=_started(stack, view),
+        popularity=_started(stack, Popularity(counts, settings.trending_half_life_h)),
+        mixing=_started(stack, mixing),
+        active=active,
+        online_items=_started(stack, items),
+        latest=_started(stack, LatestItems(active, view, stored.numbers, stored.catalogue)),
+    )
+
+
+def _started(stack: AsyncExitStack, follower: FollowerT) -> FollowerT:
+    """Return it following the store, until the stack is unwound."""
+    follower.start()
+    stack.push_async_callback(follower.close)
+    return follower
 
 
 @asynccontextmanager
