@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ValidationError
@@ -9,12 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.api.catalogue import stored
-from service.api.documentation import answers, ndjson_body
-from service.api.faults import MOST, of_pydantic
-from service.api.lines import Block, Lines
-from service.api.problems import problem
-from service.api.routing import RawRoute, media_type, runtime_of
-from service.api.schemas import (
+from service.api.catalogue_schemas import (
     BulkRejected,
     BulkWritten,
     ItemBody,
@@ -22,6 +18,11 @@ from service.api.schemas import (
     UserBody,
     UserLine,
 )
+from service.api.documentation import answers, ndjson_body
+from service.api.faults import MOST, of_pydantic
+from service.api.lines import Block, Lines
+from service.api.problems import problem
+from service.api.routing import RawRoute, media_type, runtime_of
 from service.errors import TooLarge
 from service.runtime import ApiRuntime
 from service.store.catalogue import Body
@@ -34,19 +35,19 @@ router = APIRouter(route_class=RawRoute)
 
 _ITEM = {"item": "tt0111161", "categories": ["film"], "features": {"title": "The Long Hedge"}}
 _USER = {"user": "ada", "features": {"age": 31, "plan": "family"}}
-_WRITTEN = answers({200: "BulkWritten"}, (415,), {200: "The good lines are written."})
+
+
+def _many(line: str, example: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe a route that takes any number of lines."""
+    written = answers({200: "BulkWritten"}, (415,), {200: "The good lines are written."})
+    return {"x-streams": True, "requestBody": ndjson_body(line, example), "responses": written}
 
 
 @router.post(
     "/v1/items",
     tags=["items"],
     summary="Write many items",
-    status_code=200,
-    openapi_extra={
-        "x-streams": True,
-        "requestBody": ndjson_body("ItemLine", _ITEM),
-        "responses": _WRITTEN,
-    },
+    openapi_extra=_many("ItemLine", _ITEM),
 )
 async def post_items(request: Request) -> Response:
     """NDJSON of any length: an item's id and its document a line; it replaces what was there.
@@ -60,12 +61,7 @@ async def post_items(request: Request) -> Response:
     "/v1/users",
     tags=["users"],
     summary="Write many users",
-    status_code=200,
-    openapi_extra={
-        "x-streams": True,
-        "requestBody": ndjson_body("UserLine", _USER),
-        "responses": _WRITTEN,
-    },
+    openapi_extra=_many("UserLine", _USER),
 )
 async def post_users(request: Request) -> Response:
     """NDJSON of any length: a user's id and their document a line; it replaces what was there.

@@ -9,14 +9,15 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 
+from service.api.catalogue_schemas import Item, ItemBody, User, UserBody
 from service.api.cursors import make_cursor, read_cursor, read_number
-from service.api.deletions import SAFE
+from service.api.deletions import SAFE, Receipt
 from service.api.deletions import delete_item as deleted_item
 from service.api.deletions import delete_user as deleted_user
 from service.api.documentation import problems
 from service.api.faults import ETAG
 from service.api.routing import ItemId, Route, Runtime, UserId
-from service.api.schemas import Item, ItemBody, Page, Receipt, User, UserBody
+from service.api.schemas import Page
 from service.errors import NotFound, TooLarge
 from service.runtime import ApiRuntime
 from service.store.catalogue import Document

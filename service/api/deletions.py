@@ -6,12 +6,27 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from service.api.intake import settled
-from service.api.schemas import Receipt
+from service.api.schemas import Answer
 from service.ids import sequence_token
 from service.ingest import Row, now_ms
 from service.runtime import ApiRuntime
 from service.store.codec import DELETE_ITEM, DELETE_RATING, DELETE_USER
 from service.store.namespace import partition_of
+
+What = Literal["rating", "item", "user"]
+
+
+class Receipt(Answer):
+    """The proof of a deletion: it has its place in the order of events."""
+
+    deleted: What
+    user: str | None
+    item: str | None
+    sequence: str
+    learned: bool
+    """True: nothing of it is left. False (202): the deletion is safe and follows within moments."""
+    timestamp: str
+
 
 SAFE: dict[int | str, dict[str, Any]] = {
     202: {"model": Receipt, "description": "Safe, not learned yet."}
@@ -19,8 +34,6 @@ SAFE: dict[int | str, dict[str, Any]] = {
 """What a deletion answers besides 200."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-What = Literal["rating", "item", "user"]
 
 
 async def delete_rating(runtime: ApiRuntime, user: str, item: str, number: int) -> Receipt:

@@ -12,9 +12,9 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from service.api.auth import ROLES
+from service.api.catalogue_schemas import BulkWritten, ItemLine, UserLine
 from service.api.feedback import Feedback, Written
 from service.api.problems import CODES, MEDIA_TYPE
-from service.api.schemas import BulkWritten, ItemLine, UserLine
 from service.api.slate_answers import SimilarUsers, Slate
 from service.api.slate_requests import RankBody, RecommendationBody
 from service.api.upload import Uploaded

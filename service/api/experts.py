@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 
 from service.api.documentation import problems
 from service.api.routing import Route, Runtime
-from service.api.schemas import Expert, ExpertHistory, Experts, Topics
+from service.api.schemas import Answer
 from service.errors import NotFound
 from service.ids import sequence_token
 from service.runtime import ApiRuntime
@@ -18,6 +18,73 @@ Partition = Annotated[
     int, Query(ge=0, le=255, description="Each partition has a learner of its own.")
 ]
 Points = Annotated[int, Query(ge=1, le=10_000, description="Most points, the newest ones.")]
+
+
+class Expert(Answer):
+    """How one expert is doing."""
+
+    name: str
+    family: str
+    rank: int
+    c: float | None
+    """Aggressiveness."""
+    weight: float
+    """Its Hedge weight."""
+    part: float
+    """Its part in what is served."""
+    cumulative_loss: float
+    recent_loss: float
+    updates: int
+    regret_to_best: float
+
+
+class Experts(Answer):
+    """The experts of a partition."""
+
+    partition: int
+    model_version: str
+    aggregator: str
+    experts: list[Expert]
+    seen_through: str
+
+
+class HistoryExpert(Answer):
+    """One expert at one point."""
+
+    name: str
+    weight: float
+    part: float
+    recent_loss: float
+
+
+class HistoryPoint(Answer):
+    """The experts after so many ratings."""
+
+    sequence: str
+    learned: int
+    experts: list[HistoryExpert]
+
+
+class ExpertHistory(Answer):
+    """Points in time, oldest first."""
+
+    partition: int
+    points: list[HistoryPoint]
+
+
+class TopicItem(Answer):
+    """An item and how much it belongs to a topic."""
+
+    item: str
+    strength: float
+
+
+class Topics(Answer):
+    """The heaviest items of each component."""
+
+    partition: int
+    topics: list[list[TopicItem]]
+    seen_through: str
 
 
 @router.get("/v1/experts", summary="Compare the experts", responses=problems(404))

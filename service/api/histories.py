@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from starlette.responses import Response
 
 from service.api.cursors import make_cursor, read_number
-from service.api.deletions import SAFE, rfc3339
+from service.api.deletions import SAFE, Receipt, rfc3339
 from service.api.deletions import delete_rating as deleted_rating
 from service.api.documentation import problems
 from service.api.routing import ItemId, Route, Runtime, UserId
-from service.api.schemas import Event, Page, Receipt
+from service.api.schemas import Answer, Page
 from service.errors import NotFound
 from service.ids import sequence_token
 from service.runtime import ApiRuntime
@@ -25,6 +25,18 @@ Limit = Annotated[int, Query(ge=1, le=1_000, description="Most entries of the pa
 Cursor = Annotated[
     str | None, Query(max_length=4_096, description="`next_cursor` of the page before.")
 ]
+
+
+class Event(Answer):
+    """One event of a history."""
+
+    item: str
+    kind: str
+    """`rating`, or the kind of feedback."""
+    rating: float | None
+    """Null for other kinds."""
+    timestamp: str
+    sequence: str
 
 
 @router.get("/v1/users/{user:id}/ratings", summary="Read a user's history")

@@ -4,15 +4,41 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path
+from pydantic import Field
 from starlette.responses import Response
 
 from service.api.documentation import problems
 from service.api.faults import KEY_ID
 from service.api.routing import Route, Runtime
-from service.api.schemas import CreatedKey, Key, NewKey, Page
-from service.store.api_keys import ApiKey
+from service.api.schemas import Answer, Page, Request
+from service.store.api_keys import ApiKey, Role
 
 router = APIRouter(route_class=Route, tags=["admin"])
+
+
+class NewKey(Request):
+    """A key to make."""
+
+    role: Role
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    """Who will use it, for your own list."""
+
+
+class Key(Answer):
+    """A key without its secret."""
+
+    id: str
+    name: str
+    role: Role
+    created: str
+    revoked: str | None
+
+
+class CreatedKey(Key):
+    """A key with its secret, shown this once."""
+
+    secret: str
+
 
 NewKeyInput = Annotated[
     NewKey, Body(openapi_examples={"shop": {"value": {"role": "write", "name": "the shop"}}})

@@ -1,6 +1,7 @@
 """For operators: is it alive, is it ready, how is it doing."""
 
 import asyncio
+from typing import Literal
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -10,7 +11,7 @@ from core.meaning import NEGATIVE_TO, POSITIVE_FROM, RATING_WEIGHT
 from core.online.model import Scale
 from service.api.problems import problem
 from service.api.routing import Route, Runtime
-from service.api.schemas import Health, KindMeaning, PartitionStats, RatingMeaning, Ready, Stats
+from service.api.schemas import Answer
 from service.errors import StoreUnavailable
 from service.ids import sequence_token
 from service.ingest import now_ms
@@ -19,6 +20,85 @@ from service.store.namespace import scale_text
 from service.store.progress import answers, partition_progress
 
 router = APIRouter(route_class=Route, tags=["operations"])
+
+
+class Health(Answer):
+    """The process answers."""
+
+    status: Literal["ok"]
+
+
+class Ready(Answer):
+    """The process can serve."""
+
+    status: Literal["ready"]
+    namespace: str
+    durable: bool
+    """Whether an acknowledged event survives a power cut."""
+    warning: str | None
+    """Why not."""
+
+
+class KindMeaning(Answer):
+    """What one kind of feedback means to the rankers."""
+
+    name: str
+    code: int
+    weight: float
+    sign: int
+    hides: bool
+
+
+class RatingMeaning(Answer):
+    """What a rating means to the rankers; it also teaches the experts."""
+
+    positive_from: float
+    negative_to: float
+    weight: float
+    hides: bool
+
+
+class PartitionStats(Answer):
+    """One partition's learner and log."""
+
+    partition: int
+    appended: int
+    """Number of the newest event."""
+    learned_through: int
+    """Number of the newest event that is learned."""
+    lag_events: int
+    lag_ms: int
+    log_bytes: int
+    """Bytes of events that wait."""
+    learner: str | None
+    """Who learns; null: nobody."""
+    epoch: int
+    generation: int
+    ratings: int
+    duplicates: int
+    other_events: int
+    deletions: int
+    trimmed_records: int
+    memory: dict[str, int]
+    """About how many bytes each family of keys takes."""
+
+
+class Stats(Answer):
+    """How the service is doing."""
+
+    namespace: str
+    created: str
+    scale: str
+    durable: bool
+    warning: str | None
+    store: str
+    model_version: str
+    items: int
+    partitions: list[PartitionStats]
+    memory: dict[str, int]
+    rating: RatingMeaning
+    kinds: list[KindMeaning]
+    seen_through: str
 
 
 @router.get("/healthz", summary="Is the process alive?")

@@ -8,8 +8,7 @@ from fastapi import APIRouter, Body, Query
 from fastapi.exceptions import RequestValidationError
 
 from service.api.documentation import problems
-from service.api.routing import ItemId, Route, Runtime, UserId
-from service.api.schemas import (
+from service.api.prediction_schemas import (
     ExpertPart,
     OrdinalPrediction,
     Pair,
@@ -18,6 +17,7 @@ from service.api.schemas import (
     Predictions,
     PredictionStrategy,
 )
+from service.api.routing import ItemId, Route, Runtime, UserId
 from service.errors import NotReady
 from service.ids import InvalidSequence, parse_sequence_token, sequence_token
 from service.runtime import ApiRuntime

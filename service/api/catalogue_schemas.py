@@ -1,0 +1,103 @@
+"""Documents of items and users, and what becomes of many at once."""
+
+from datetime import datetime
+from typing import Annotated, Any, Self
+
+from pydantic import Field, model_validator
+
+from service.api.schemas import Answer, Features, Id, Moment, Request, Text
+
+
+class ItemBody(Request):
+    """What an application says of an item."""
+
+    categories: Annotated[list[Annotated[Text, Field(min_length=1)]], Field(max_length=64)] = Field(
+        default=[]
+    )
+    """Names of the groups that the item belongs to."""
+    features: Features = Field(default={})
+    """Typed facts: numbers, strings, booleans, lists of strings."""
+    hidden: bool = False
+    """A hidden item is never recommended."""
+    available_from: Moment | None = None
+    """Not recommended before this moment."""
+    available_until: Moment | None = None
+    """Not recommended from this moment on."""
+
+    @model_validator(mode="after")
+    def _is_available_at_all(self) -> Self:
+        since, until = self.available_from, self.available_until
+        # a fraction of a second is not always there: as texts they do not compare
+        if since and until and datetime.fromisoformat(since) >= datetime.fromisoformat(until):
+            raise ValueError(
+                "`available_from` must be before `available_until`, or it would never be shown"
+            )
+        return self
+
+
+class ItemLine(ItemBody):
+    """One line of a bulk upload."""
+
+    item: Id
+
+
+class Item(Answer):
+    """An item's document; version 0: known from feedback alone."""
+
+    item: str
+    version: int
+    categories: list[str]
+    features: dict[str, Any]
+    hidden: bool
+    available_from: str | None
+    available_until: str | None
+
+
+class Link(Request):
+    """A neighbour in the graph of users."""
+
+    user: Id
+    weight: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] = 1.0
+
+
+class UserBody(Request):
+    """What an application says of a user."""
+
+    features: Features = Field(default={})
+    """Typed facts: numbers, strings, booleans, lists of strings."""
+    links: Annotated[list[Link], Field(max_length=1_000)] = Field(default=[])
+    """The user's neighbours: friends, household, colleagues. They shape a training with the parameter `graph` alone:
+    recommendations are made of history and features."""
+
+
+class UserLine(UserBody):
+    """One line of a bulk upload."""
+
+    user: Id
+
+
+class User(Answer):
+    """A user's document; version 0: known from feedback alone."""
+
+    user: str
+    version: int
+    features: dict[str, Any]
+    links: list[Link]
+
+
+class BulkRejected(Answer):
+    """A line that was not accepted."""
+
+    index: int
+    line: int
+    code: str
+    detail: str
+
+
+class BulkWritten(Answer):
+    """What became of the lines; the first 1 000 bad ones are spelt out."""
+
+    accepted: int
+    rejected: list[BulkRejected]
+    rejected_total: int
+    lines: int

@@ -1,0 +1,74 @@
+"""Predictions of ratings, as the api speaks of them."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from service.api.schemas import Answer, Id, Request
+
+PredictionStrategy = Literal["online", "ordinal"]
+
+
+class Pair(Request):
+    """A user and an item."""
+
+    user: Id
+    item: Id
+
+
+class Pairs(Request):
+    """What to predict."""
+
+    pairs: Annotated[list[Pair], Field(min_length=1, max_length=1_000)]
+    model: PredictionStrategy | None = None
+    """Who predicts: the `online` model, or an `ordinal` one from what the documents say of user and item."""
+    strategy: PredictionStrategy | None = None
+    """The same as `model`."""
+
+
+class ExpertPart(Answer):
+    """One expert's own prediction and its part in the answer."""
+
+    name: str
+    rating: float
+    weight: float
+
+
+class PredictedRating(Answer):
+    """A predicted rating; `low` to `high` is the central 80 % interval."""
+
+    user: str
+    item: str
+    rating: float
+    low: float
+    high: float
+    experts: list[ExpertPart]
+    model_version: str
+    trained_through: str
+    seen_through: str
+
+
+class Prediction(PredictedRating):
+    """What the online model foresees."""
+
+    strategy: Literal["online"]
+
+
+class OrdinalPrediction(PredictedRating):
+    """What an ordinal model foresees from features; no experts have a part in it, so `experts` is empty."""
+
+    strategy: Literal["ordinal"]
+    level: int
+    """Counted from 1: the level of stars, the lowest first."""
+    level_probabilities: list[float]
+    """Of each level, in their order."""
+    expected: float
+    """The mean of the levels' ratings; `rating` is the same."""
+    reason: str | None
+    """Why it holds for any user or any item; null where it is of these two."""
+
+
+class Predictions(Answer):
+    """In the order of the pairs."""
+
+    predictions: list[Prediction | OrdinalPrediction]
