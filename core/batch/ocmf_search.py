@@ -3,7 +3,7 @@
 Users are scored by their trained rows: a round ends with their solution, which is what folding them in would give.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from core.batch.features import FeatureMap
 from core.batch.ocmf import Ocmf, OcmfConfig
 from core.batch.ocmf_users import users_of
 from core.batch.ranker import rank
-from core.batch.search import Axis, Budget, Outcome, Search
+from core.batch.search import LARGEST_TRIAL, Axis, Budget, Outcome, Search
 from core.batch.weighting import mean_count
 from core.errors import DataError
 from core.interactions import Interactions, split_within_users
@@ -30,6 +30,8 @@ FEWEST_USERS = 10
 MOST_ROUNDS, PATIENCE = 12, 2
 SLACK = 0.0005
 """The fewest rounds within this share of the best are taken."""
+HOPELESS = 0.9
+"""Below this share of the best score on the first split no other one is asked."""
 MOST_TRIALS = 100
 ROUGH_GRAPH = 0.01
 """Strong enough to say something, and never measured to harm."""
@@ -107,11 +109,8 @@ def search(
         return start
     rng = np.random.default_rng([base.seed, 4])
     splits = [_Trials(split, similar, features) for split in splits_of(pairs, rng)]
-
-    def objective(settings: dict[str, Any], best: float) -> Outcome:
-        return _judge(splits, replace(start, **settings), exact="rounds" in fixed)
-
-    looking = Search(axes, objective, lambda settings: _work(pairs, start, settings), rng)
+    judge = _Judge(splits, start, budget, exact="rounds" in fixed)
+    looking = Search(axes, judge, lambda settings: _work(pairs, start, settings), rng)
     best = looking.run(_first(axes, start, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
     return replace(start, **best.settings, **best.outcome.found)
 
@@ -176,15 +175,43 @@ def _first(axes: list[Axis], start: OcmfConfig, rng: np.random.Generator) -> lis
     return places
 
 
-def _judge(splits: list[_Trials], config: OcmfConfig, *, exact: bool) -> Outcome:
-    """Score the settings at their best number of rounds; the first split decides how many are looked at."""
-    if exact:
-        return Outcome(float(np.mean([split.curve(config)[-1] for split in splits])), {})
-    first = splits[0].curve(replace(config, rounds=MOST_ROUNDS), _stale)
-    same = replace(config, rounds=len(first))
-    mean: F64 = np.mean([first, *(split.curve(same) for split in splits[1:])], axis=0)
-    rounds = 1 + int(np.argmax(mean >= (1.0 - SLACK) * mean.max()))
-    return Outcome(float(mean.max()), {"rounds": rounds})
+class _Judge:
+    """Scores settings at their best number of rounds, unless these are to be taken ``exact``."""
+
+    def __init__(
+        self, splits: list[_Trials], start: OcmfConfig, budget: Budget, *, exact: bool
+    ) -> None:
+        self._splits, self._start, self._exact = splits, start, exact
+        self._trial_s, self._left = LARGEST_TRIAL * budget.seconds, budget.begin()
+
+    def __call__(self, settings: dict[str, Any], best: float) -> Outcome:
+        """Judge on the first split, which decides how many rounds are looked at, and if there is hope on the others."""
+        config = replace(self._start, **settings)
+        begun = self._left()
+        most = config if self._exact else replace(config, rounds=MOST_ROUNDS)
+        first = self._splits[0].curve(most, self._gives_up)
+        if best == 0.0:
+            # the first trial: from now on as many splits judge as one may cost
+            affordable = self._trial_s / max(begun - self._left(), 1e-9)
+            del self._splits[max(int(affordable), 1) :]
+        same = replace(config, rounds=len(first))
+        others = self._splits[1:] if max(first) >= HOPELESS * best else []
+        curves = [split.curve(same, self._is_late) for split in others if not self._is_late()]
+        # one that was cut short is shorter
+        mean: F64 = np.mean([*zip(first, *curves, strict=False)], axis=1)
+        if self._is_late():
+            # tells too little to be chosen, or to choose the rounds by
+            return Outcome(float(mean.max()) if best == 0.0 else 0.0, {})
+        if self._exact:
+            return Outcome(float(mean[-1]), {})
+        rounds = 1 + int(np.argmax(mean >= (1.0 - SLACK) * mean.max()))
+        return Outcome(float(mean.max()), {"rounds": rounds})
+
+    def _gives_up(self, curve: list[float]) -> bool:
+        return self._is_late(curve) or (not self._exact and _stale(curve))
+
+    def _is_late(self, curve: Sequence[float] = ()) -> bool:
+        return self._left() <= 0.0
 
 
 def _stale(curve: list[float]) -> bool:

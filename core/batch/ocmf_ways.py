@@ -28,8 +28,10 @@ DEPTH = ocmf_search.DEPTH
 """A way's score is ndcg at this depth."""
 ALIKE = 0.005
 """Ways whose scores differ by less than this share serve users with a history alike."""
-SHARES = 0.6, 0.25
-"""Of the budget: for the settings of vectors fitted to the pairs, and for those of users made of features."""
+COMPARED = 0.3
+"""Share of the budget for the comparison of ways, where there are several."""
+MADE = 0.3
+"""Share of the search for the settings of users made of features, where vectors fitted to the pairs are searched, too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,10 +126,11 @@ def choose(
     if budget.seconds <= 0.0:
         way = _searched(pairs, base, budget, known, uses[0], fixed, on_trial)
         return (way, [])
+    left = budget.begin()
     ways = _ways(pairs, base, budget, known, uses, fixed, on_trial)
     if len(ways) == 1:
         return ways[0], []
-    scores = validated(pairs, ways, known, seed=base.seed)
+    scores = validated(pairs, ways, known, left, seed=base.seed)
     tried = [Tried(way, score) for way, score in zip(ways, scores, strict=True)]
     enough = (1.0 - ALIKE) * max(scores)
     chosen = next(one.way for one in tried if one.score >= enough)
@@ -135,23 +138,40 @@ def choose(
 
 
 def validated(
-    pairs: Interactions, ways: Sequence[Way], known: Known, *, seed: int = 0
+    pairs: Interactions,
+    ways: Sequence[Way],
+    known: Known,
+    left: Callable[[], float],
+    *,
+    seed: int = 0,
 ) -> list[float]:
-    """Return ndcg@20 of each way: a part of each user's pairs is held out, users are scored as they are served."""
+    """Return ndcg@20 of each way: a part of each user's pairs is held out, users are scored as they are served.
+
+    On one split, and on more while ``left`` has the seconds for another one.
+    """
     # other splits than those of the search, where the settings were lucky
     splits = ocmf_search.splits_of(pairs, np.random.default_rng([seed, 5]))
-    sums = np.zeros(len(ways))
+    scores: list[list[float]] = []
     for split in splits:
-        fits: dict[tuple[OcmfConfig, bool], FittedWay] = {}
-        for at, way in enumerate(ways):
-            like = way.config, way.use == "made"
-            if like not in fits:
-                # cold and beside differ in the answers, not in the fit
-                fits[like] = fit_way(split.fit, way, known)
-            fitted = replace(fits[like], way=way)
-            vectors = fitted.vectors(split.fit, known, split.judges)
-            sums[at] += split.score(vectors, fitted.users.row.item_factors)
-    return [float(mean) for mean in sums / len(splits)]
+        begun = left()
+        scores.append(_scores(split, ways, known))
+        if left() < begun - left():
+            break
+    return [float(mean) for mean in np.mean(scores, axis=0)]
+
+
+def _scores(split: ocmf_search.Split, ways: Sequence[Way], known: Known) -> list[float]:
+    fits: dict[tuple[OcmfConfig, bool], FittedWay] = {}
+    scores = []
+    for way in ways:
+        like = way.config, way.use == "made"
+        if like not in fits:
+            # cold and beside differ in the answers, not in the fit
+            fits[like] = fit_way(split.fit, way, known)
+        fitted = replace(fits[like], way=way)
+        vectors = fitted.vectors(split.fit, known, split.judges)
+        scores.append(split.score(vectors, fitted.users.row.item_factors))
+    return scores
 
 
 def _uses(known: Known, use: Use | None) -> list[Use | None]:
@@ -175,9 +195,12 @@ def _ways(
     own = [use for use in uses if use != "made"]
     made = [use for use in uses if use == "made"]
     kinds = [some for some in (own, made) if some]
-    shares = SHARES if len(kinds) == 2 else (sum(SHARES),)
+    linked = known.similar is not None and "graph" not in fixed
+    searched = 1.0 - COMPARED if len(uses) > 1 or linked else 1.0
+    shares = (1.0 - MADE, MADE) if len(kinds) == 2 else (1.0,)
     done = 0.0
-    for some, share in zip(kinds, shares, strict=True):
+    for some, of_search in zip(kinds, shares, strict=True):
+        share = searched * of_search
         part = replace(budget, seconds=share * budget.seconds)
         way = _searched(
             pairs, base, part, known, some[0], fixed, _within(on_trial, done, done + share)

@@ -69,6 +69,11 @@ class Budget:
     now: Callable[[], float]
     seconds: float
 
+    def begin(self) -> Callable[[], float]:
+        """Return what tells the seconds that are left, from this moment on."""
+        ends = self.now() + self.seconds
+        return lambda: ends - self.now()
+
 
 @dataclass(frozen=True)
 class Outcome:

@@ -12,7 +12,7 @@ import numpy as np
 
 from core.batch.features import MOST_DENSE, FeatureMap, Features
 from core.batch.label_search import FEWEST_POINTS, HELD_OUT, IMPORTANCE, JUDGES, KS, precisions
-from core.batch.search import Axis, Budget, Outcome, Search
+from core.batch.search import LARGEST_TRIAL, Axis, Budget, Outcome, Search
 from core.errors import DataError
 from core.interactions import Interactions
 from core.labels.config import ExmldsConfig, Votes, set_value
@@ -64,9 +64,17 @@ def search(
         return base
     rng = np.random.default_rng([base.seed, 2])
     splits = _splits(base, rows, known, correlations, rng)
+    left = budget.begin()
 
     def objective(settings: dict[str, Any], best: float) -> Outcome:
-        score, votes = _tuned(_with(base, settings), splits, open_votes)
+        config = _with(base, settings)
+        if best == 0.0:
+            # the first trial: so many splits judge as one may cost
+            begun = left()
+            splits[0].embedded(config)
+            affordable = LARGEST_TRIAL * budget.seconds / max(begun - left(), 1e-9)
+            del splits[max(int(affordable), 1) :]
+        score, votes = _tuned(config, splits, open_votes)
         return Outcome(score, {"votes": votes})
 
     if not axes:
@@ -142,10 +150,10 @@ class _Split:
             self._maps[config.landmarks],
             self.fitting,
             self.labels,
-            self._embedded(config),
+            self.embedded(config),
         )
 
-    def _embedded(self, config: ExmldsConfig) -> list[Part]:
+    def embedded(self, config: ExmldsConfig) -> list[Part]:
         """Return places of so many factors: those of a spectrum are the first of more."""
         nested = config.variant != "exmlds2"
         made = MOST_FACTORS if nested and config.factors <= MOST_FACTORS else config.factors

@@ -13,6 +13,7 @@ from rich.table import Table
 from core.errors import ConfigError, CoreError
 from service.cli.label_models import Model
 from service.cli.labels_evaluation import Request, evaluate_labels
+from service.cli.options import BUDGET_HELP
 from service.cli.store import say
 from service.errors import ServiceError
 from service.xmlc_file import read_xmlc
@@ -32,9 +33,7 @@ def labels(
     given: Annotated[
         list[str] | None, typer.Option("--set", help="NAME=VALUE: a setting that is not searched")
     ] = None,
-    budget_s: Annotated[
-        float, typer.Option(min=0.0, help="Seconds for the search of settings; 0: no search")
-    ] = 120.0,
+    budget_s: Annotated[float, typer.Option(min=0.0, help=BUDGET_HELP)] = 120.0,
     seed: Annotated[
         int, typer.Option(min=0, help="Of the search, the start and what is revealed")
     ] = 0,

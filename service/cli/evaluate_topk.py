@@ -11,6 +11,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from core.errors import ConfigError, CoreError
+from service.cli.options import BUDGET_HELP
 from service.cli.store import say
 from service.cli.topk_evaluation import SideFiles, evaluate_topk
 from service.cli.topk_models import Model, Request
@@ -37,9 +38,7 @@ def topk(
             "--set", help="NAME=VALUE: a setting that is not searched; a wrong NAME lists all"
         ),
     ] = None,
-    budget_s: Annotated[
-        float, typer.Option(min=0.0, help="Seconds for the search of settings; 0: no search")
-    ] = 120.0,
+    budget_s: Annotated[float, typer.Option(min=0.0, help=BUDGET_HELP)] = 120.0,
     seed: Annotated[int, typer.Option(help="Of the search and of the start")] = 0,
     users: Annotated[
         Path | None,
@@ -127,7 +126,7 @@ def _show(report: dict[str, Any]) -> None:
     for one in report.get("validation", []):
         way = _settings({name: value for name, value in one.items() if "@" not in name})
         out.print(f"on validation: {way}: ndcg@20 {one['ndcg@20']:.4f}")
-    out.print(f"search {report['search_seconds']:.1f} s, fit {report['fit_seconds']:.1f} s")
+    out.print(f"search {report['search_seconds']:.1f} s, final fit {report['fit_seconds']:.1f} s")
 
 
 def _figures(report: dict[str, Any], names: list[str]) -> list[str]:

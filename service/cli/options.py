@@ -30,6 +30,7 @@ Url = Annotated[
 Key = Annotated[
     str | None, typer.Option(help="API key, if the service wants one.", envvar=API_KEY_NAME)
 ]
+BUDGET_HELP = "Wall seconds for the search of settings; the final fit comes on top. 0: no search"
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")]
 
 

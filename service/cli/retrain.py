@@ -40,7 +40,8 @@ def retrain(
         typer.Option(
             min=0.0,
             max=LONGEST_BUDGET_S,
-            help="Seconds for the search of settings, at most an hour; 0: no search.",
+            help="Wall seconds for the search of settings, at most an hour; reading, fitting and judging "
+            "come on top. 0: no search.",
         ),
     ] = None,
     promote_unjudged: Annotated[
@@ -157,6 +158,11 @@ def _show(job: dict[str, Any]) -> None:
             f"ndcg@10: {metrics['ndcg@10']:.4f}"
         )
         say("; ".join([judged, *others]))
+    if "stars_mae" in metrics:
+        say(
+            f"stars that came later are foreseen with a mean error of {metrics['stars_mae']:.2f}, "
+            f"{metrics['stars_accuracy']:.0%} of them to the level"
+        )
     say(
         f"{metrics['pairs']:,} pairs of {metrics['users']:,} users and {metrics['items']:,} items, "
         f"{sum(metrics['seconds'].values()):.1f} s, {metrics['peak_bytes'] / 2**20:.0f} MB at most"

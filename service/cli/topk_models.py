@@ -37,6 +37,8 @@ Model = Literal[
 
 MOST_FACTORS = 8_192
 """More need too much memory."""
+DRAW_SHARE = 0.1
+"""Of the budget for the choice of ``draw``: about what its one fit takes."""
 
 OnProgress = Callable[[str, float], None]
 Bools = NDArray[np.bool_]
@@ -124,7 +126,7 @@ def _fit_fbgd(world: World, request: Request, on_progress: OnProgress) -> Fitted
     config = fbgd_search.search(
         world.pairs,
         replace(FbgdConfig(seed=request.seed), **given),
-        Budget(perf_counter, request.budget_s),
+        _without_draw(request, given),
         fixed=frozenset(given),
         on_trial=lambda share: on_progress("searching", share),
     )
@@ -186,7 +188,7 @@ def _fit_ocmf(world: World, request: Request, on_progress: OnProgress) -> Fitted
     way, tried = choose(
         pairs,
         replace(_OCMF[request.model], seed=request.seed, **given),
-        Budget(perf_counter, request.budget_s),
+        _without_draw(request, given),
         known,
         use=use,
         fixed=frozenset(given) | own,
@@ -208,6 +210,12 @@ def _fit_ocmf(world: World, request: Request, on_progress: OnProgress) -> Fitted
         _knows(pairs, known, found),
         [_said(one.way, known, of_a_choice=True) | {"ndcg@20": one.score} for one in tried],
     )
+
+
+def _without_draw(request: Request, given: dict[str, Any]) -> Budget:
+    """Return what is left for all other settings."""
+    share = 1.0 if "draw" in given else 1.0 - DRAW_SHARE
+    return Budget(perf_counter, share * request.budget_s)
 
 
 def _use(text: str | None, world: World) -> Use | None:

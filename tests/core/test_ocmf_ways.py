@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 from core import ranking_metrics
+from core.batch import ocmf_search
 from core.batch.graph import similarity
 from core.batch.ocmf import OcmfConfig
 from core.batch.ocmf_ways import ALIKE, Known, Way, choose, fit_way, validated
@@ -106,7 +107,7 @@ def test_of_ways_that_score_alike_links_and_features_are_kept_for_those_of_whom_
     pairs, nobody = ranking.tribes(), sparse.csr_array((120, 120), dtype=np.float32)
     # links of nobody and a feature that all users share change no score
     known = Known(sparse.csr_array(np.ones((120, 1))), nobody)
-    way, tried = choose(pairs, CONFIG, Budget(ticking(), 12.0), known)
+    way, tried = choose(pairs, CONFIG, Budget(ticking(), 60.0), known)
     assert len(tried) == 6
     assert way.use == "beside"
     assert way.config.graph > 0.0
@@ -117,6 +118,15 @@ def test_what_is_stated_is_not_chosen():
     for use in ("cold", "beside", "made"):
         way, tried = choose(pairs, CONFIG, Budget(ticking(), 8.0), known, use=use)
         assert (way.use, tried) == (use, [])
+
+
+def test_where_the_budget_is_over_in_the_first_trial_it_is_cut_short_and_rough_settings_are_compared():
+    clock = ticking(2.0)
+    way, tried = choose(ranking.tribes(), CONFIG, Budget(clock, 8.0), Known(tribe_of()))
+    assert len(tried) == 3
+    # every look at the clock takes a second
+    assert clock() < 30.0
+    assert way.config.rounds == ocmf_search.rough(ranking.tribes(), CONFIG)["rounds"]
 
 
 def test_without_a_budget_features_stand_beside_the_pairs():
@@ -140,5 +150,7 @@ def test_links_are_compared_with_no_links_unless_their_strength_is_stated():
 def test_links_that_mislead_are_left_aside():
     pairs, rng = ranking.tribes(), np.random.default_rng(3)
     known = Known(None, similarity(rng.integers(0, 120, (600, 2)), 120))
-    strong, none = validated(pairs, [Way(replace(CONFIG, graph=3.0)), Way(CONFIG)], known)
+    strong, none = validated(
+        pairs, [Way(replace(CONFIG, graph=3.0)), Way(CONFIG)], known, lambda: 1e9
+    )
     assert none > strong
