@@ -21,6 +21,8 @@ MOST_LEVELS, COARSE = 10, 5
 BLOCK = 32
 MOST_ELEMENTS = 1 << 26
 """Of the items' vectors: many items get shorter ones."""
+MOST_JUDGED = 10_000
+"""Rated pairs that say how well stars are foreseen."""
 MOST_DENSE = 1 << 24
 """Elements of the described pairs of a fit: wide features leave fewer of them."""
 MOST_LABELLED, MOST_FREQUENCIES = 1_000_000, 4_096
@@ -130,8 +132,7 @@ class Stars:
 
 def fit_stars(users: Any, items: Any, rated: RatedPairs, config: StarsConfig) -> Stars:
     """Fit on features of users (users, d) and items (items, e), and ratings of some pairs; the others are unlabelled."""
-    known = (np.diff(users.indptr) > 0)[rated.user_ix] & (np.diff(items.indptr) > 0)[rated.item_ix]
-    rated = rated.rows(known)
+    rated = _described(users, items, rated)
     if rated.value.size == 0:
         raise DataError("no rating of a described user and a described item: describe both")
     rng = np.random.default_rng([config.seed, 20])
@@ -154,6 +155,29 @@ def fit_stars(users: Any, items: Any, rated: RatedPairs, config: StarsConfig) ->
     nothing = np.empty((0, 2 * model.frequencies.shape[1]), np.float32)
     stars = Stars(model, users.shape[1], values, nothing)
     return Stars(model, users.shape[1], values, _all_vectors(stars, items))
+
+
+def agreement(stars: Stars, users: Any, items: Any, rated: RatedPairs) -> dict[str, float]:
+    """Return how well the stars of rated pairs are foreseen, by at most MOST_JUDGED described ones; empty without any.
+
+    ``mae``: of the expected rating, on the ratings' scale · ``accuracy``: share of the pairs whose level is the likeliest
+    """
+    rated = _described(users, items, rated)
+    rated = rated.rows(slice(None, None, -(-rated.value.size // MOST_JUDGED) or 1))
+    if rated.value.size == 0:
+        return {}
+    scores = stars.of_pairs(users[rated.user_ix], items[rated.item_ix])
+    expected = stars.model.levels.probabilities(scores) @ stars.values
+    level = np.abs(rated.value[:, None] - stars.values).argmin(axis=1) + 1
+    return {
+        "mae": float(np.abs(expected - rated.value).mean()),
+        "accuracy": float((stars.model.levels.level(scores) == level).mean()),
+    }
+
+
+def _described(users: Any, items: Any, rated: RatedPairs) -> RatedPairs:
+    known = (np.diff(users.indptr) > 0)[rated.user_ix] & (np.diff(items.indptr) > 0)[rated.item_ix]
+    return rated.rows(known)
 
 
 def levels_of_ratings(value: F32) -> tuple[I64, F64]:

@@ -1,6 +1,7 @@
 """How good models are for the users who judge: all items ranked, users folded in from what was known at the cut."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,6 +28,8 @@ class Verdict:
     """What the judges say of one model."""
 
     found: Hits
+    more: Mapping[str, float] = field(default_factory=dict)
+    """What is said of this kind of model besides, by name."""
 
     @property
     def scores(self) -> F64:
@@ -40,10 +43,10 @@ class Verdict:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Return the means over all judges, none where nobody judges."""
-        if self.found.wanted.size == 0:
-            return {}
-        return ranking_metrics.means(self.found, (GATE_DEPTH, DEPTH))
+        """Return the means over all judges, none of these where nobody judges, and what is said besides."""
+        judged = self.found.wanted.size > 0
+        means = ranking_metrics.means(self.found, (GATE_DEPTH, DEPTH)) if judged else {}
+        return {**means, **self.more}
 
 
 def judged(dataset: Dataset, users: StructuredUsers) -> Verdict:

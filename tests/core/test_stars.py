@@ -12,7 +12,14 @@ from core.features import Column, FeatureEncoder
 from core.ordinal import stars as module
 from core.ordinal.judge import mean_auc
 from core.ordinal.snapshot import of_stars, stars_of
-from core.ordinal.stars import RatedPairs, Stars, StarsConfig, fit_stars, levels_of_ratings
+from core.ordinal.stars import (
+    RatedPairs,
+    Stars,
+    StarsConfig,
+    agreement,
+    fit_stars,
+    levels_of_ratings,
+)
 from core.snapshot import array_bytes, encoders_of, restored
 
 SMALL = StarsConfig(labelled=150, unlabelled=40, frequencies=32)
@@ -87,6 +94,23 @@ def test_levels_of_unseen_pairs_are_told_apart(stars: Stars) -> None:
     levels = stars.model.levels
     assert np.allclose(levels.probabilities(scores).sum(axis=1), 1.0)
     assert stars.values.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def test_how_well_stars_are_foreseen_is_said_of_described_pairs(stars: Stars) -> None:
+    users, items, rated = world(seed=1)
+    found = agreement(stars, users, items, rated)
+    levels, probabilities = stars.model.levels, stars.model.levels.probabilities
+    scores = stars.of_pairs(users[rated.user_ix], items[rated.item_ix])
+    assert stars.values.tolist() == sorted(set(rated.value.tolist()))
+    assert found["accuracy"] == pytest.approx(
+        (stars.values[levels.level(scores) - 1] == rated.value).mean()
+    )
+    assert found["mae"] == pytest.approx(
+        np.abs(probabilities(scores) @ stars.values - rated.value).mean()
+    )
+    nobody = sparse.csr_array(users.shape, dtype=np.float32)
+    assert agreement(stars, nobody, items, rated) == {}
+    assert agreement(stars, users, items, rated.rows(slice(0))) == {}
 
 
 def test_an_item_without_features_is_not_ranked(stars: Stars) -> None:
