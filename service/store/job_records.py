@@ -98,7 +98,7 @@ class JobRecords:
         promote_unjudged: bool = False,
     ) -> JobRecord:
         """Write a new queued job; Backlogged when very many wait."""
-        waiting = sum(record.status == "queued" for record in self.records(2 * MOST_WAITING))
+        waiting = sum(record.status == "queued" for record in self.records())
         if waiting >= MOST_WAITING:
             raise Backlogged(
                 f"{waiting} jobs are waiting already: cancel some, or see that a trainer runs"

@@ -17,6 +17,7 @@ import rq.job
 from redis import exceptions as redis_errors
 from rq.serializers import JSONSerializer
 
+from service.errors import StoreUnavailable
 from service.store.connection import store_errors
 from service.store.job_records import JobRecord, JobRecords, now_ms
 
@@ -47,13 +48,16 @@ class Jobs:
     def submit(self, model: str, parameters: Mapping[str, Any], **order: Any) -> JobRecord:
         """Order a training, see ``JobRecords.create``; Backlogged when very many wait."""
         record = self.records.create(model, parameters, **order)
-        self._send(record.id)
+        # it is ordered already: what does not go on its way now, the trainer sends again
+        with suppress(StoreUnavailable):
+            self._send(record.id)
         return record
 
     def cancel(self, job: str, who: str) -> JobRecord:
         """End a job; a running one stops within about a second."""
         record = self.records.cancel(job, who)
-        with store_errors():
+        # whoever is sent it all the same finds that it has ended
+        with suppress(StoreUnavailable), store_errors():
             self._queue.remove(job)
         return record
 

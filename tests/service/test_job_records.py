@@ -8,6 +8,7 @@ import pytest
 
 from service.errors import Backlogged, Conflict, NotFound
 from service.store import job_records
+from service.store.connection import connect
 from service.store.job_records import PROMOTING, JobGone, JobRecords
 from service.store.jobs import Jobs
 from service.store.keys import NamespaceKeys
@@ -121,6 +122,29 @@ def test_at_most_twenty_jobs_wait(records):
         made(records)
     with pytest.raises(Backlogged):
         made(records)
+
+
+def test_cancelled_orders_hide_none_of_those_that_wait(records):
+    for _ in range(19):
+        made(records)
+    for _ in range(50):
+        records.cancel(made(records).id, "ada")
+    made(records)
+    with pytest.raises(Backlogged):
+        made(records)
+
+
+def test_an_order_holds_while_the_server_that_carries_it_is_away(client, namespace):
+    with connect("redis://127.0.0.1:1", role="test") as nowhere:
+        jobs = Jobs(client, nowhere, namespace)
+        first, second = (
+            jobs.submit("fbgd", {}, budget_s=0, who="ada", why="order") for _ in range(2)
+        )
+        assert jobs.cancel(second.id, "ada").status == "cancelled"
+    queue = f"rq:queue:hedgerow-{namespace}"
+    trainers = Jobs(client, client, namespace)
+    wait_until(lambda: trainers.send_lost() or client.llen(queue))
+    assert client.lrange(queue, 0, -1) == [first.id.encode()]
 
 
 def test_jobs_that_nobody_carries_are_sent_again(client, namespace):
