@@ -7,8 +7,8 @@ Nothing is pickled; arrays travel as their bytes, little-endian and C-ordered.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,17 +114,26 @@ def array_bytes(array: Array) -> bytes:
     return _little(array).tobytes()
 
 
-def of_objective(
-    model: str,
-    objective: RowObjective,
-    *,
-    settings: Mapping[str, Any],
-    metrics: Mapping[str, float],
-    cuts: Mapping[str, Any],
+class About(TypedDict):
+    """What a snapshot says of a model besides its arrays."""
+
+    settings: Mapping[str, Any]
+    metrics: Mapping[str, float]
+    cuts: Mapping[str, Any]
+
+
+def snapshot_of(
+    model: str, arrays: Mapping[str, Array], parameters: Mapping[str, Any], about: About
 ) -> Snapshot:
+    """Return the snapshot of a model that is made of these arrays and numbers."""
+    settings = {"settings": dict(about["settings"])}
+    return Snapshot(model, arrays, {**settings, **parameters}, about["metrics"], about["cuts"])
+
+
+def of_objective(model: str, objective: RowObjective, **about: Unpack[About]) -> Snapshot:
     """Return the snapshot of a model whose users are folded in."""
     arrays, numbers = _parts(objective)
-    return Snapshot(model, arrays, {"settings": dict(settings), "row": numbers}, metrics, cuts)
+    return snapshot_of(model, arrays, {"row": numbers}, about)
 
 
 def objective_of(snapshot: Snapshot) -> RowObjective:
@@ -142,10 +151,8 @@ def of_users(
     model: str,
     users: StructuredUsers,
     *,
-    settings: Mapping[str, Any],
-    metrics: Mapping[str, float],
-    cuts: Mapping[str, Any],
     encoder: FeatureEncoder | None = None,
+    **about: Unpack[About],
 ) -> Snapshot:
     """Return the snapshot of a model that knows users by pairs, features or links; ``encoder`` made the features."""
     arrays, numbers = _parts(users.row)
@@ -155,10 +162,16 @@ def of_users(
     if (landmarks := users.feature_map.nystroem) is not None:
         arrays |= {"centres": landmarks.centres, "root": landmarks.root}
         known["gamma"] = landmarks.gamma
-    parameters: dict[str, Any] = {"settings": dict(settings), "row": numbers, "users": known}
+    parameters: dict[str, Any] = {"row": numbers, "users": known}
     if encoder is not None:
         parameters["encoder"] = encoder.to_json()
-    return Snapshot(model, arrays, parameters, metrics, cuts)
+    return snapshot_of(model, arrays, parameters, about)
+
+
+def with_encoders(snapshot: Snapshot, users: FeatureEncoder, items: FeatureEncoder) -> Snapshot:
+    """Return the snapshot with what makes columns of users' and of items' features."""
+    columns = {"encoder": users.to_json(), "item_encoder": items.to_json()}
+    return replace(snapshot, parameters={**snapshot.parameters, **columns})
 
 
 def encoder_of(snapshot: Snapshot) -> FeatureEncoder | None:

@@ -1,8 +1,7 @@
 """A fitted label model as a snapshot, and back: what the registry stores and serving maps."""
 
-from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, replace
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -14,19 +13,12 @@ from core.interactions import Interactions
 from core.labels.config import Votes
 from core.labels.items import LabelledItems
 from core.labels.space import LabelSpace
-from core.snapshot import Snapshot
+from core.snapshot import About, Snapshot, snapshot_of, with_encoders
 
 _ARRAYS = ("centres", "learner_ptr", "weights", "label_factors", "point_ptr", "points")
 
 
-def of_space(
-    model: str,
-    space: LabelSpace,
-    *,
-    settings: Mapping[str, Any],
-    metrics: Mapping[str, float],
-    cuts: Mapping[str, Any],
-) -> Snapshot:
+def of_space(model: str, space: LabelSpace, **about: Unpack[About]) -> Snapshot:
     """Return the snapshot of a label model."""
     arrays = {name: getattr(space, name) for name in _ARRAYS}
     arrays |= {"label_ptr": space.labels.ptr, "label_ix": space.labels.item_ix}
@@ -34,8 +26,7 @@ def of_space(
     if (landmarks := space.feature_map.nystroem) is not None:
         arrays |= {"landmarks": landmarks.centres, "landmarks_root": landmarks.root}
         known["gamma"] = landmarks.gamma
-    parameters = {"settings": dict(settings), "space": known, "votes": asdict(space.votes)}
-    return Snapshot(model, arrays, parameters, metrics, cuts)
+    return snapshot_of(model, arrays, {"space": known, "votes": asdict(space.votes)}, about)
 
 
 def space_of(snapshot: Snapshot) -> LabelSpace:
@@ -62,21 +53,14 @@ def of_items(
     *,
     encoder: FeatureEncoder,
     item_encoder: FeatureEncoder,
-    settings: Mapping[str, Any],
-    metrics: Mapping[str, float],
-    cuts: Mapping[str, Any],
+    **about: Unpack[About],
 ) -> Snapshot:
     """Return the snapshot of items as labels; the encoders make columns of users' and of items' features."""
-    space = of_space(model, items.space, settings=settings, metrics=metrics, cuts=cuts)
+    space = of_space(model, items.space, **about)
     arrays = {**space.arrays, "item_places": items.item_places}
     if items.item_weights is not None:
         arrays["item_weights"] = items.item_weights
-    parameters = {
-        **space.parameters,
-        "encoder": encoder.to_json(),
-        "item_encoder": item_encoder.to_json(),
-    }
-    return Snapshot(model, arrays, parameters, metrics, cuts)
+    return with_encoders(replace(space, arrays=arrays), encoder, item_encoder)
 
 
 def items_of(snapshot: Snapshot) -> LabelledItems:

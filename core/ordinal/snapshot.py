@@ -1,32 +1,26 @@
 """A fitted ordinal model as a snapshot, and back: a few kilobytes, because the features are drawn from their seed."""
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Unpack
 
 from core.errors import SnapshotFormat
 from core.features import FeatureEncoder
 from core.ordinal.qs3orao import OrdinalModel
 from core.ordinal.stars import Stars
 from core.ordinal.thresholds import Levels
-from core.snapshot import Snapshot
+from core.snapshot import About, Snapshot, snapshot_of, with_encoders
 
 MODEL = "qs3orao"
 _ARRAYS = ("low", "inverse_range", "widths", "weights")
 _NUMBERS = ("offset", "block", "seed", "reg", "gamma", "auc")
 
 
-def of_model(
-    model: OrdinalModel,
-    *,
-    settings: Mapping[str, Any],
-    metrics: Mapping[str, float],
-    cuts: Mapping[str, Any],
-) -> Snapshot:
+def of_model(model: OrdinalModel, **about: Unpack[About]) -> Snapshot:
     """Return the snapshot of an ordinal model."""
     arrays = {name: getattr(model, name) for name in _ARRAYS}
     arrays |= {"thresholds": model.levels.thresholds, "odds": model.levels.cuts}
     numbers = {name: getattr(model, name) for name in _NUMBERS} | {"slope": model.levels.slope}
-    return Snapshot(MODEL, arrays, {"settings": dict(settings), "ordinal": numbers}, metrics, cuts)
+    return snapshot_of(MODEL, arrays, {"ordinal": numbers}, about)
 
 
 def model_of(snapshot: Snapshot) -> OrdinalModel:
@@ -46,20 +40,14 @@ def of_stars(
     *,
     encoder: FeatureEncoder,
     item_encoder: FeatureEncoder,
-    settings: Mapping[str, Any],
-    metrics: Mapping[str, float],
-    cuts: Mapping[str, Any],
+    **about: Unpack[About],
 ) -> Snapshot:
     """Return the snapshot of stars for pairs; the encoders make columns of users' and of items' features."""
-    known = of_model(stars.model, settings=settings, metrics=metrics, cuts=cuts)
+    known = of_model(stars.model, **about)
     arrays = {**known.arrays, "item_vectors": stars.item_vectors, "values": stars.values}
-    parameters = {
-        **known.parameters,
-        "n_user_features": stars.n_user_features,
-        "encoder": encoder.to_json(),
-        "item_encoder": item_encoder.to_json(),
-    }
-    return Snapshot(model, arrays, parameters, metrics, cuts)
+    parameters = {**known.parameters, "n_user_features": stars.n_user_features}
+    made = replace(known, model=model, arrays=arrays, parameters=parameters)
+    return with_encoders(made, encoder, item_encoder)
 
 
 def stars_of(snapshot: Snapshot) -> Stars:

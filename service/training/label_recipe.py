@@ -9,17 +9,15 @@ from core.errors import DataError
 from core.interactions import Interactions
 from core.labels.items import ItemsConfig, LabelledItems, fit_items, names, search_items
 from core.labels.snapshot import items_of, of_items
-from core.snapshot import Snapshot
-from service.training.about import About, encoders
-from service.training.dataset import Dataset, Described, Material
-from service.training.judge import Verdict, described_judges, judged_by_features
+from core.snapshot import About, Snapshot
+from service.training.dataset import Described, Material
+from service.training.described_recipe import DescribedRecipe, encoders
 
 
-class LabelRecipe:
+class LabelRecipe(DescribedRecipe):
     """Label embeddings; it is judged, as it serves, by features alone."""
 
     strategy = "exmlds"
-    with_documents = with_items = True
     with_ratings = False
     settings = names()
 
@@ -44,17 +42,10 @@ class LabelRecipe:
         items = None if described.items is None else described.items.features
         return fit_items(described.features, liked, config, items)
 
-    def judges(self, data: Dataset) -> Dataset:
-        return described_judges(data)
-
-    def judged(self, data: Dataset, model: LabelledItems) -> Verdict:
-        return judged_by_features(data, model)
-
     def snapshot(
-        self, name: str, model: LabelledItems, described: Described | None, more: About
+        self, name: str, model: LabelledItems, described: Described | None, about: About
     ) -> Snapshot:
-        users, items = encoders(described)
-        return of_items(name, model, encoder=users, item_encoder=items, **more)
+        return of_items(name, model, **encoders(described), **about)
 
     def restored(self, snapshot: Snapshot) -> LabelledItems:
         return items_of(snapshot)

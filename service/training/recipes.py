@@ -4,33 +4,31 @@ A recipe turns what was read into a model, has it judged as it would serve, and 
 orders with ``checked``; everything else runs in the trainer.
 """
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
-
 from core.batch import fbgd_search, ocmf_search
-from core.batch.described import described_users
 from core.batch.fbgd import Fbgd, FbgdConfig
 from core.batch.graph import similarity
 from core.batch.ocmf import Ocmf, OcmfConfig
-from core.batch.ocmf_users import StructuredUsers, users_of
+from core.batch.ocmf_users import StructuredUsers
+from core.batch.ocmf_ways import Known, Way, fit_way
 from core.batch.search import Budget
 from core.batch.typical import choose_draw
 from core.errors import ConfigError
 from core.interactions import Interactions
-from core.snapshot import Snapshot, of_users
+from core.snapshot import About, Snapshot, of_users
 from core.snapshot import users_of as structured_users
 from service.errors import InvalidTraining
-from service.training.about import About
 from service.training.dataset import Dataset, Described, Material
 from service.training.judge import Verdict, judged
 from service.training.label_recipe import LabelRecipe
 from service.training.star_recipe import StarRecipe
 
 MOST_FACTORS = 2_048
+LARGEST = 2**53
+"""Of any setting: beyond it a float no longer tells whole numbers apart."""
 FEWEST_TO_SEARCH = 10
 """Users with two pairs, without whom there is nothing to choose settings on."""
 
@@ -88,7 +86,9 @@ class Recipe(Protocol[ConfigT]):
     def judged(self, data: Dataset, model: Any) -> Verdict:
         """Return what the judges say of a model."""
 
-    def snapshot(self, name: str, model: Any, described: Described | None, more: About) -> Snapshot:
+    def snapshot(
+        self, name: str, model: Any, described: Described | None, about: About
+    ) -> Snapshot:
         """Return a model as the registry keeps it."""
 
     def restored(self, snapshot: Snapshot) -> Any:
@@ -107,10 +107,10 @@ class FoldedIn:
         return judged(data, model)
 
     def snapshot(
-        self, name: str, model: StructuredUsers, described: Described | None, more: About
+        self, name: str, model: StructuredUsers, described: Described | None, about: About
     ) -> Snapshot:
         known = None if model.weights is None or described is None else described.encoder
-        return of_users(name, model, encoder=known, **more)
+        return of_users(name, model, encoder=known, **about)
 
     def restored(self, snapshot: Snapshot) -> StructuredUsers:
         return structured_users(snapshot)
@@ -209,13 +209,11 @@ class OcmfRecipe(FoldedIn):
         previous: StructuredUsers | None = None,
     ) -> StructuredUsers:
         pairs, described = material.pairs, material.described
-        model = Ocmf(config).fit(pairs, graph=_similar(described) if config.graph else None)
-        users = users_of(model)
-        if described is None or described.encoder.width == 0:
-            return users
-        known = np.flatnonzero(pairs.user_counts)
-        vectors = users.row.vectors(pairs.rows(known))
-        return described_users(users, vectors, described.features[known])
+        if described is None:
+            return fit_way(pairs, Way(config), Known()).users
+        known = Known(described.features, _similar(described) if config.graph else None)
+        way = Way(config, "beside" if described.encoder.width else None)
+        return fit_way(pairs, way, known).users
 
 
 RECIPES: dict[str, Recipe[Any]] = {
@@ -250,9 +248,11 @@ def checked(model: str, parameters: Mapping[str, Any]) -> Recipe[Any]:
 
 def _check_type(name: str, value: Any, usual: Any) -> None:
     """Refuse what is no number, and a fraction where a whole number is meant."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value):
+    if not isinstance(value, int | float) or isinstance(value, bool):
         raise InvalidTraining(f"{name} must be a number, not {value!r}")
+    # so said, NaN is refused, too
+    if not abs(value) <= LARGEST:
+        raise InvalidTraining(f"{name} must be a number between -2^53 and 2^53")
     if isinstance(usual, int) and not isinstance(value, int):
         raise InvalidTraining(f"{name} must be a whole number, not {value!r}")
 

@@ -7,18 +7,18 @@ from typing import Any
 from core.batch.search import Budget
 from core.errors import DataError
 from core.ordinal.snapshot import of_stars, stars_of
-from core.ordinal.stars import Stars, StarsConfig, fit_stars
-from core.snapshot import Snapshot
-from service.training.about import About, encoders
+from core.ordinal.stars import Stars, StarsConfig, agreement, fit_stars
+from core.snapshot import About, Snapshot
 from service.training.dataset import Dataset, Described, Material
-from service.training.judge import Verdict, described_judges, judged_by_features
+from service.training.described_recipe import DescribedRecipe, encoders
+from service.training.judge import Verdict
 
 
-class StarRecipe:
+class StarRecipe(DescribedRecipe):
     """Ordinal scores of described pairs; kernel and regularisation are found by validation within each fit."""
 
     strategy = "ordinal"
-    with_documents = with_items = with_ratings = True
+    with_ratings = True
     settings = tuple(field.name for field in fields(StarsConfig))
 
     def config(self, given: Mapping[str, Any]) -> StarsConfig:
@@ -46,17 +46,23 @@ class StarRecipe:
             )
         return fit_stars(described.features, described.items.features, rated, config)
 
-    def judges(self, data: Dataset) -> Dataset:
-        return described_judges(data)
-
     def judged(self, data: Dataset, model: Stars) -> Verdict:
-        return judged_by_features(data, model)
+        return replace(super().judged(data, model), more=_foreseen(data, model))
 
     def snapshot(
-        self, name: str, model: Stars, described: Described | None, more: About
+        self, name: str, model: Stars, described: Described | None, about: About
     ) -> Snapshot:
-        users, items = encoders(described)
-        return of_stars(name, model, encoder=users, item_encoder=items, **more)
+        return of_stars(name, model, **encoders(described), **about)
 
     def restored(self, snapshot: Snapshot) -> Stars:
         return stars_of(snapshot)
+
+
+def _foreseen(data: Dataset, model: Stars) -> dict[str, float]:
+    """Return how well the model foresees the stars that came after the cut."""
+    described, rated = data.described, data.rated
+    if described is None or described.items is None or rated is None:
+        return {}
+    held = rated.pairs.rows(~rated.known)
+    found = agreement(model, described.features, described.items.features, held)
+    return {f"stars_{name}": value for name, value in found.items()}

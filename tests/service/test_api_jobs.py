@@ -51,6 +51,8 @@ def test_an_empty_order_means_the_usual_model_and_budget(api: Api) -> None:
         ({"parameters": {"factors": True}}, "invalid_training", "must be a number"),
         ({"parameters": {"factors": 10**9}}, "invalid_training", "factors must be at most"),
         ({"parameters": {"reg": "high"}}, "invalid_training", "must be a number, not 'high'"),
+        ({"parameters": {"reg": 10**400}}, "invalid_training", "reg must be a number between"),
+        ({"parameters": {"seed": -(10**400)}}, "invalid_training", "seed must be a number between"),
         (
             {"model": "ocmf-sq-sq", "parameters": {"weight": 0.1}},
             "invalid_training",
