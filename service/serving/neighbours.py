@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
@@ -47,9 +48,21 @@ class Neighbours:
         sample = await self._current(model)
         own = _unit(model.vector(asker)[None])[0]
         cosine = sample.vectors @ own
-        order = np.argsort(-cosine, kind="stable")[: k + 1].tolist()
-        found = [(sample.users[at], float(cosine[at])) for at in order]
-        return [(name, near) for name, near in found if name != user][:k]
+        order = np.argsort(-cosine, kind="stable").tolist()
+        found: list[tuple[str, float]] = []
+        first, step = 0, k + 1
+        while first < len(order) and len(found) < k:
+            some = order[first : first + step]
+            here = await asyncio.gather(*(self._is_here(model, sample.users[at]) for at in some))
+            near = [(sample.users[at], float(cosine[at])) for at in compress(some, here)]
+            found += [(name, cosine) for name, cosine in near if name != user]
+            first, step = first + step, 2 * step
+        return found[:k]
+
+    async def _is_here(self, model: FoldIn, user: str) -> bool:
+        """Whether a user of the sample is still one: who was deleted since must not be named any more."""
+        known = await self._users.get(user)
+        return model.knows(Asker(known.preferences))
 
     async def close(self) -> None:
         """Stop making a sample."""

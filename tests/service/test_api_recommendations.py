@@ -515,3 +515,20 @@ def test_similar_users_are_those_of_like_vectors(shop: Api, redis_url: str) -> N
     activate(shop, redis_url)
     assert get(shop, path, k=3) == found
     assert dict(shop.runtime.recommender._neighbours._samples) == samples
+
+
+def test_a_deleted_user_is_like_nobody_any_more(shop: Api, redis_url: str) -> None:
+    activate(shop, redis_url)
+    shop.rate("twin", "i3", 5)
+    shop.rate("twin", "i5", 5)
+    get(shop, RECOMMENDATIONS, min_sequence=shop.rate("twin", "i7", 1))
+    before = [one["user"] for one in get(shop, "/v1/users/ada/similar", k=8)["users"]]
+    assert before[0] == "twin"
+    assert shop("DELETE", "/v1/users/twin").json()["learned"]
+    # the sample was made before; this process hears of the deletion within milliseconds
+    wait_until(
+        lambda: (
+            [one["user"] for one in get(shop, "/v1/users/ada/similar", k=8)["users"]] == before[1:]
+        )
+    )
+    assert [one["user"] for one in get(shop, "/v1/users/ada/similar", k=1)["users"]] == before[1:2]
