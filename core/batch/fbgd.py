@@ -59,6 +59,8 @@ class FbgdConfig:
                 raise ConfigError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
         if not 0.0 <= self.draw < np.inf:
             raise ConfigError(f"draw must be 0 or more and finite, not {self.draw}")
+        if self.seed < 0:
+            raise ConfigError(f"seed must be 0 or more, not {self.seed}")
         if not np.isfinite(self.negative_target):
             raise ConfigError(f"negative_target must be finite, not {self.negative_target}")
 
