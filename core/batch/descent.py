@@ -50,6 +50,8 @@ class DescentConfig:
             raise ConfigError(f"reg must be at least 0 and finite, not {self.reg}")
         if not 0.0 <= self.nu <= 1.0:
             raise ConfigError(f"nu must be between 0 and 1, not {self.nu}")
+        if self.seed < 0:
+            raise ConfigError(f"seed must be 0 or more, not {self.seed}")
 
 
 @dataclass(frozen=True)

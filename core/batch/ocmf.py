@@ -87,6 +87,8 @@ class OcmfConfig:
                 raise ConfigError(f"{name} must be 0 or more and finite: {getattr(self, name)}")
         if self.reg_item is not None and not 0.0 < self.reg_item < np.inf:
             raise ConfigError(f"reg_item must be above 0 and finite, not {self.reg_item}")
+        if self.seed < 0:
+            raise ConfigError(f"seed must be 0 or more, not {self.seed}")
         if self.weight > 1.0:
             raise ConfigError(
                 f"weight must not exceed 1, not {self.weight}: a positive pair weighs 1"

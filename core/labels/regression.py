@@ -1,6 +1,7 @@
 """Linear regression of embeddings on features: ridge, and ADMM for predictions with many zeros.
 
-Few features: the normal equations; few points: their dual; many of both: conjugate gradients.
+The smaller system of the two is solved: the normal equations, or with fewer points than features their dual. With
+many of both: conjugate gradients.
 """
 
 from typing import Any
@@ -13,7 +14,7 @@ from core.errors import ConfigError, ShapeError
 from core.types import F32, F64
 
 MOST_DIRECT = 6_000
-"""Features or points up to which a Cholesky factor is made."""
+"""Features or points, whichever are fewer, up to which a Cholesky factor is made."""
 TOLERANCE, MOST_STEPS = 1e-4, 200
 """Of conjugate gradients."""
 
@@ -29,13 +30,11 @@ class Regression:
     def __init__(self, features: Features) -> None:
         self._X: Any = features
         n, d = features.shape
-        self._primal = d <= MOST_DIRECT
-        self._dual = not self._primal and n <= MOST_DIRECT
+        is_direct = min(n, d) <= MOST_DIRECT
+        self._dual = is_direct and n < d
         self._gram: F64 | None = None
-        if self._primal:
-            self._gram = _dense(self._X.T @ self._X)
-        elif self._dual:
-            self._gram = _dense(self._X @ self._X.T)
+        if is_direct:
+            self._gram = _dense(self._X @ self._X.T if self._dual else self._X.T @ self._X)
         self._root: tuple[float, Any] | None = None
 
     def ridge(self, targets: Any, reg: float) -> F32:

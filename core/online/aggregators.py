@@ -3,6 +3,7 @@
 Whatever the aggregator, ``HedgeWeights`` keeps every expert's Hedge weight and losses.
 """
 
+from abc import ABC, abstractmethod
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -112,13 +113,11 @@ class Stack:
         return np.asarray(weight + (1.0 - weight.sum()) / self._size)
 
 
-class _Mixture:
+class _Mixture(ABC):
     """A convex mixture: both outputs are the same, prediction is a product with the weights."""
 
-    state: dict[str, F64]
-
-    def parts(self) -> F64:
-        raise NotImplementedError
+    @abstractmethod
+    def parts(self) -> F64: ...
 
     def formula(self) -> Formula:
         return Formula(self.parts())

@@ -39,7 +39,7 @@ def topk(
         ),
     ] = None,
     budget_s: Annotated[float, typer.Option(min=0.0, help=BUDGET_HELP)] = 120.0,
-    seed: Annotated[int, typer.Option(help="Of the search and of the start")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the search and of the start")] = 0,
     users: Annotated[
         Path | None,
         typer.Option(

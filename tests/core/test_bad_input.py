@@ -10,7 +10,7 @@ from core.batch.fbgd import Fbgd, FbgdConfig
 from core.batch.ocmf import Ocmf, OcmfConfig
 from core.batch.ocmf_ways import Known, Way, fit_way
 from core.batch.popularity import Popular
-from core.errors import CoreError, DataError
+from core.errors import ConfigError, CoreError, DataError
 from core.interactions import from_pairs
 from tests.core import ranking
 
@@ -146,3 +146,9 @@ def test_items_without_features_have_a_result(width):
         model.fit(pairs, item_features=features)
         assert np.isfinite(model.item_factors).all()
         assert np.isfinite(model.user_vectors(pairs)).all()
+
+
+@pytest.mark.parametrize("config", [FbgdConfig, OcmfConfig, DescentConfig])
+def test_a_seed_below_0_is_refused(config):
+    with pytest.raises(ConfigError, match="seed must be 0 or more, not -1"):
+        config(seed=-1)

@@ -1,5 +1,7 @@
 """Regression of places on features: three ways to solve, one answer; and ADMM against its objective."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -32,6 +34,17 @@ def test_ridge_solves_the_normal_equations(monkeypatch, way, make):
         assert np.allclose(solver.ridge(Z, reg), exact(X.astype(float), Z, reg), atol=2e-3)
     labels = sparse.csr_array((Z > 1).astype(np.float32))
     assert np.allclose(solver.ridge(labels, 1.0), exact(X, labels.toarray(), 1.0), atol=2e-3)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("shape", [(8, 2_000), (2_000, 8)])
+def test_the_smaller_system_is_the_one_that_is_made(make, shape):
+    X, Z = world(*shape)
+    tracemalloc.start()
+    Regression(make(X)).ridge(Z, 1.0)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 2_000 * 2_000
 
 
 def test_a_feature_that_is_constant_or_absent_is_no_trouble():

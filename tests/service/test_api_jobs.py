@@ -9,6 +9,7 @@ import pytest
 
 from service.settings import Settings
 from service.store.keys import NamespaceKeys
+from service.training.recipes import RECIPES
 from tests.api import Api
 from tests.service.test_api_errors import check_problem
 
@@ -68,6 +69,13 @@ def test_an_order_that_cannot_be_met_says_what_could(
     problem = check_problem(api("POST", "/v1/retrain", json=body), 422, code)
     assert says in problem["detail"]
     assert api("GET", "/v1/jobs").json()["items"] == []
+
+
+@pytest.mark.parametrize("model", RECIPES)
+def test_no_model_is_trained_with_a_seed_below_0(api: Api, model: str) -> None:
+    order = {"model": model, "parameters": {"seed": -1}}
+    problem = check_problem(api("POST", "/v1/retrain", json=order), 422, "invalid_training")
+    assert "seed must be" in problem["detail"]
 
 
 def test_jobs_are_paged_newest_first(api: Api) -> None:

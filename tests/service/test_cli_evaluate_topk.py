@@ -103,6 +103,7 @@ def test_a_table_is_printed_for_people(files):
         (["--model", "ocmf-sq-wsq", "--set", "features=some"], "one of cold, beside, made"),
         (["--model", "ocmf-sq-wsq", "--set", "features=made"], "give --users"),
         (["--k", "0"], "--k must be"),
+        (["--seed", "-1"], "greater than or equal to 0"),
     ],
 )
 def test_wrong_usage_is_refused_with_advice(files, arguments, says):
