@@ -1,10 +1,13 @@
 """Several rankers as one: their lists combined by weights, and the weights learned from what users then do.
 
 A ranker is an expert; its loss at an event is 1 less the reciprocal rank it had given the item that the user took.
-Hedge with fixed share turns losses into weights, so that they follow a ranker that becomes better or worse.
+Hedge with fixed share turns losses into weights, so that they follow a ranker that becomes better or worse. What is
+best after a few events is not what is best after many: histories of about a length have weights of their own.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,6 +22,8 @@ RATE, SHARE = 0.3, 0.001
 """Of Hedge; see docs/mixture.md for how they were chosen."""
 REMEMBERED = round(1.0 / SHARE)
 """Judgements after which Hedge has forgotten how it began."""
+LENGTHS = (0, 5, 20)
+"""Preferences from which on a history is of the next length; see docs/mixture.md for how they were chosen."""
 
 List = tuple[I32, F32]
 """Item numbers, best first, and their scores."""
@@ -76,6 +81,33 @@ def hedge(weights: Mapping[str, float], gains: Mapping[str, float]) -> dict[str,
     new[awake] *= old[awake].sum() / new[awake].sum()
     new = (1.0 - SHARE) * new / new.sum() + SHARE / len(names)
     return dict(zip(names, new.tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What each ranker weighs: by all judgements, and by those of users with about as long a history."""
+
+    shared: Mapping[str, float] = field(default_factory=dict)
+    by_length: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    """By the least of LENGTHS; a length that nobody has judged is not here."""
+
+    def of(self, n: int) -> Mapping[str, float]:
+        """Return the weights for a history of n preferences, the shared ones where no such history was judged.
+
+        >>> Weights({"fbgd": 0.7, "popular": 0.3}, {0: {"fbgd": 0.4, "popular": 0.6}}).of(4)["popular"]
+        0.6
+        """
+        return self.by_length.get(length(n), self.shared)
+
+    def after(self, n: int, gains: Mapping[str, float]) -> "Weights":
+        """Return the weights after one event of a user with n preferences; see ``hedge``."""
+        own = hedge(self.of(n), gains)
+        return Weights(hedge(self.shared, gains), {**self.by_length, length(n): own})
+
+
+def length(n: int) -> int:
+    """Return of which of LENGTHS a history of n preferences is."""
+    return LENGTHS[bisect_right(LENGTHS, n) - 1]
 
 
 def foreseen(gains: Mapping[str, float]) -> dict[str, float]:

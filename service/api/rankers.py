@@ -5,7 +5,7 @@ from fastapi import APIRouter
 from service.api.routing import Route, Runtime
 from service.api.schemas import Answer
 from service.ids import sequence_token
-from service.store.mixture import RankerRecord, joined
+from service.store.mixture import RankerRecord, joined, joined_lengths
 
 router = APIRouter(route_class=Route, tags=["models"])
 
@@ -16,7 +16,7 @@ class Ranker(Answer):
     name: str
     """Its strategy."""
     weight: float
-    """In the mixture; the weights sum to 1."""
+    """In the mixture, by all judgements; the weights sum to 1."""
     model_version: str
     judged: int
     """Positives that this version was judged on."""
@@ -26,12 +26,24 @@ class Ranker(Answer):
     ndcg_at_10: float
 
 
+class HistoryLength(Answer):
+    """What the rankers weigh for users with about as long a history."""
+
+    preferences_from: int
+    """Items that the user is known to like or dislike, up to the next length."""
+    judged: int
+    weights: dict[str, float]
+    """By name; they sum to 1."""
+
+
 class Rankers(Answer):
     """The rankers of the mixture, the heaviest first."""
 
     rankers: list[Ranker]
     mixture: Ranker | None
     """The combined lists; null until something was judged."""
+    by_length: list[HistoryLength]
+    """The weights that slates are made with; for a length that is not here, those of all judgements."""
     judged: int
     passed_over: int
     """Positives that arrived too fast to be judged, up to two seconds ago."""
@@ -54,6 +66,10 @@ async def get_rankers(runtime: Runtime) -> Rankers:
             for name, one in sorted(rankers.items(), key=lambda pair: (-pair[1].weight, pair[0]))
         ],
         mixture=None if mixture is None else _ranker("mixture", mixture),
+        by_length=[
+            HistoryLength(preferences_from=least, judged=one.judged, weights=one.weights)
+            for least, one in joined_lengths(records).items()
+        ],
         judged=sum(one.judged for one in known),
         passed_over=sum(one.passed_over for one in known),
         seen_through=sequence_token(seen),

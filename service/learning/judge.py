@@ -53,6 +53,8 @@ class Verdict:
 
     ranks: dict[str, int]
     lists: dict[str, List]
+    n_known: int
+    """Preferences of the user."""
 
 
 class Judge:
@@ -90,7 +92,8 @@ class Judge:
         lists["online"] = self._online(sighting, known.seen)
         lists["popular"] = _unseen(self._popular, known.seen)
         lists["trending"] = _unseen(self._trending, known.seen)
-        return Verdict({name: rank(ids, sighting.item) for name, (ids, _) in lists.items()}, lists)
+        ranks = {name: rank(ids, sighting.item) for name, (ids, _) in lists.items()}
+        return Verdict(ranks, lists, known.item_ix.size)
 
     def _before(self, sighting: Sighting, stored: Stored) -> Preferences:
         """Return the preferences as of the commit before the event."""

@@ -1,12 +1,12 @@
 """How the rankers of a mixture stand: their weights, and how well each has foreseen what users took."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from core.mixture import REMEMBERED, foreseen, hedge, ndcg10, reciprocal_rank
+from core.mixture import REMEMBERED, Weights, foreseen, length, ndcg10, reciprocal_rank
 from service.learning.handover import Sighting
 from service.learning.judge import Verdict, mixed_rank
-from service.store.mixture import MixtureRecord, RankerRecord
+from service.store.mixture import LengthRecord, MixtureRecord, RankerRecord
 
 SURE = 0.1
 """A lead that leaves nobody else to be heard: of a first model that too few could judge."""
@@ -31,31 +31,36 @@ class Standings:
         self.record = record or MixtureRecord(0, 0, 0, {})
 
     @property
-    def weights(self) -> dict[str, float]:
-        """Return the weight of each ranker."""
-        return {name: ranker.weight for name, ranker in self.record.rankers.items()}
+    def weights(self) -> Weights:
+        """Return what each ranker weighs."""
+        return self.record.weights
 
     def follow(self, trained: Mapping[str, Trained], others: Mapping[str, str]) -> None:
         """Have exactly these rankers, trained models and others by version; a new version keeps the weight of the old.
 
         With a new name all begin as the gate expects it of them, until a trained model has been judged as often as
         that stands for; later the others keep what they have learned, and the new one stands to the heaviest as expected.
+        Histories of each length begin again at the weights of all.
         """
-        old, weight = self.record.rankers, self.weights
+        old, weight, by_length = self.record.rankers, self.weights.shared, self.record.by_length
         versions = {name: model.version for name, model in trained.items()} | dict(others)
         if {name: ranker.version for name, ranker in old.items()} == versions:
             return
         if not versions.keys() <= weight.keys():
-            weight = _begun(self._tried(trained), trained, others)
-        total = sum(weight[name] for name in versions)
+            weight, by_length = _begun(self._tried(trained), trained, others), {}
+        weight = _of(versions, weight)
         self._replace(
-            rankers={n: self._ranker(n, v, weight[n] / total) for n, v in versions.items()}
+            rankers={name: self._ranker(name, v, weight[name]) for name, v in versions.items()},
+            by_length={
+                least: LengthRecord(one.judged, _of(versions, one.weights))
+                for least, one in by_length.items()
+            },
         )
 
-    def _tried(self, trained: Mapping[str, Trained]) -> dict[str, float]:
+    def _tried(self, trained: Mapping[str, Trained]) -> Mapping[str, float]:
         """Return the weights if they rest on enough judgements of a trained model."""
         judged = (one.judged for name, one in self.record.rankers.items() if name in trained)
-        return self.weights if max(judged, default=0) >= REMEMBERED else {}
+        return self.weights.shared if max(judged, default=0) >= REMEMBERED else {}
 
     def _ranker(self, name: str, version: str, weight: float) -> RankerRecord:
         known = self.record.rankers.get(name)
@@ -70,18 +75,20 @@ class Standings:
 
     def judge(self, verdict: Verdict, sighting: Sighting) -> None:
         """Learn from one positive."""
-        weights = self.weights
-        mixed = mixed_rank(verdict, weights, sighting.item)
+        n, weights = verdict.n_known, self.weights
+        mixed = mixed_rank(verdict, weights.of(n), sighting.item)
         gains = {name: reciprocal_rank(rank) for name, rank in verdict.ranks.items()}
-        learned = hedge(weights, gains)
-        rankers = self.record.rankers
+        learned = weights.after(n, gains)
+        rankers, by_length = self.record.rankers, self.record.by_length
+        before = by_length[length(n)].judged if length(n) in by_length else 0
         self._replace(
             watermark=sighting.sequence,
             judged=self.record.judged + 1,
             rankers={
-                name: _judged(_weighted(rankers[name], learned[name]), verdict.ranks.get(name))
-                for name in rankers
+                name: _judged(_weighted(rankers[name], weight), verdict.ranks.get(name))
+                for name, weight in learned.shared.items()
             },
+            by_length=by_length | {length(n): LengthRecord(before + 1, dict(learned.of(n)))},
             mixture=_judged(self.record.mixture or RankerRecord(1.0, "", 0, 0.0, 0.0), mixed),
         )
 
@@ -105,6 +112,13 @@ def _begun(
     return dict(learned) | {
         n: learned[first] * (part[n] if n in known else min(part[n], 1.0)) for n in new
     }
+
+
+def _of(names: Iterable[str], weight: Mapping[str, float]) -> dict[str, float]:
+    """Return the weights of these alone; they sum to 1."""
+    own = {name: weight[name] for name in names}
+    total = sum(own.values())
+    return {name: one / total for name, one in own.items()}
 
 
 def _leads(trained: Mapping[str, Trained]) -> dict[str, float]:

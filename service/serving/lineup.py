@@ -8,6 +8,7 @@ from typing import cast
 
 from core.features import FeatureEncoder
 from core.labels.snapshot import items_of
+from core.mixture import Weights
 from core.ordinal.snapshot import stars_of
 from core.snapshot import encoders_of, users_of
 from core.types import F32
@@ -23,9 +24,7 @@ from service.serving.rankers import FoldIn, Online, Order, Ranker, Trained
 from service.serving.slates import Lineup
 from service.serving.star_ranker import Starred
 
-_Sources = tuple[
-    ActiveSet, Orders, Mapping[int, OnlineItems], Mapping[str, float], Mapping[str, F32]
-]
+_Sources = tuple[ActiveSet, Orders, Mapping[int, OnlineItems], Weights, Mapping[str, F32]]
 
 KEPT = 8
 """Models whose rankers stay for cursors that name them."""
@@ -49,7 +48,7 @@ class Lineups:
         latest: LatestItems,
     ) -> None:
         self._sources = models, popularity, online, mixing, latest
-        self._made_of: _Sources = ActiveSet(), Orders(), {}, {}, {}
+        self._made_of: _Sources = ActiveSet(), Orders(), {}, Weights(), {}
         self._rankers: OrderedDict[str, Trained] = OrderedDict()
         self._orders = _orders(self._made_of[1])
         self._lineups: dict[int | None, Lineup] = {}
@@ -101,7 +100,7 @@ class Lineups:
             if model.snapshot.parameters.keys() & {"row", "space", "ordinal"}
         }
         # of other models they say nothing yet
-        weights = followed if rankers.keys() & followed.keys() else {}
+        weights = followed if rankers.keys() & followed.shared.keys() else Weights()
         stars = rankers.get("ordinal")
         if isinstance(stars, Starred) and stars.version in latest:
             rankers["ordinal"] = stars.with_later(latest[stars.version])

@@ -1,7 +1,6 @@
 """How much each ranker of the mixture weighs, as the followers of the learners have found."""
 
-from collections.abc import Mapping
-
+from core.mixture import Weights
 from service.serving.polling import Polled
 from service.store.mixture import MixtureReader, weights
 
@@ -12,7 +11,7 @@ class Mixing(Polled):
     def __init__(self, reader: MixtureReader) -> None:
         super().__init__()
         self.reader = reader
-        self.current: Mapping[str, float] = {}
+        self.current = Weights()
 
     async def refresh(self) -> None:
         """Read the weights now."""

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from core import slate as choices
 from core.batch.preferences import Preferences
-from core.mixture import DEPTH, mixed
+from core.mixture import DEPTH, Weights, mixed
 from core.types import F32, F64, I32
 from service.ids import sequence_token
 from service.rec_ids import Strategy
@@ -62,7 +62,7 @@ class Lineup:
     """Those that may know an asker: the active models, the online model of the asker's partition."""
     popular: Order
     trending: Order
-    weights: Mapping[str, float] = field(default_factory=dict)
+    weights: Weights = field(default_factory=Weights)
     """Of the rankers in the mixture, as far as they were judged."""
     _origins: dict[tuple[Strategy, ...], "Origin"] = field(default_factory=dict, init=False)
 
@@ -267,7 +267,8 @@ def _ranked(
     rankers: Sequence[Ranker], lineup: Lineup, asker: Asker, pool: Pool, blend: float, n: int
 ) -> list[Pick]:
     if len(rankers) > 1:
-        return _mixed(rankers, lineup.weights, asker, pool, n)
+        judged = lineup.weights.of(asker.preferences.item_ix.size)
+        return _mixed(rankers, judged, asker, pool, n)
     [ranker] = rankers
     if blend and _unblended(rankers, lineup, asker) is None:
         online = lineup.models["online"]

@@ -2,13 +2,14 @@
 but a while of the weights that the gate expects.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 import msgspec
 import redis
 import redis.asyncio
 
+from core.mixture import Weights
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
 
@@ -25,6 +26,13 @@ class RankerRecord(msgspec.Struct, frozen=True):
     ndcg10: float
 
 
+class LengthRecord(msgspec.Struct, frozen=True):
+    """What the rankers weigh for histories of about a length."""
+
+    judged: int
+    weights: dict[str, float]
+
+
 class MixtureRecord(msgspec.Struct, frozen=True):
     """What one partition's follower has learned."""
 
@@ -36,6 +44,16 @@ class MixtureRecord(msgspec.Struct, frozen=True):
     rankers: dict[str, RankerRecord]
     mixture: RankerRecord | None = None
     """The lists of all rankers combined, with the weights of each moment."""
+    by_length: dict[int, LengthRecord] = {}
+    """By the least number of preferences, as far as such histories were judged."""
+
+    @property
+    def weights(self) -> Weights:
+        """Return what each ranker weighs."""
+        return Weights(
+            {name: ranker.weight for name, ranker in self.rankers.items()},
+            {least: one.weights for least, one in self.by_length.items()},
+        )
 
 
 def write_mixture(client: redis.Redis, keys: PartitionKeys, record: MixtureRecord) -> None:
@@ -77,7 +95,7 @@ def joined(
     """Return the rankers of all partitions, and their mixture: means by what each partition has judged."""
     found = [record for record in records if record is not None]
     names = dict.fromkeys(name for record in found for name in record.rankers)
-    weight = _weights(found)
+    weight = _weights([_shared(record) for record in found])
     rankers = {
         name: _mean([r.rankers[name] for r in found if name in r.rankers], weight[name])
         for name in names
@@ -86,17 +104,35 @@ def joined(
     return rankers, _mean(mixed, 1.0) if mixed else None
 
 
-def weights(records: Sequence[MixtureRecord | None]) -> Mapping[str, float]:
-    """Return the weight of each ranker, empty before there is any; they sum to 1."""
-    return _weights([record for record in records if record is not None])
+def weights(records: Sequence[MixtureRecord | None]) -> Weights:
+    """Return the weight of each ranker, none before there is any; those of a length sum to 1."""
+    found = [record for record in records if record is not None]
+    by_length = {least: one.weights for least, one in joined_lengths(records).items()}
+    return Weights(_weights([_shared(record) for record in found]), by_length)
 
 
-def _weights(records: Sequence[MixtureRecord]) -> dict[str, float]:
+def joined_lengths(records: Sequence[MixtureRecord | None]) -> dict[int, LengthRecord]:
+    """Return the weights of each length that was judged, means by what each partition has judged of it."""
+    parts: dict[int, list[LengthRecord]] = {}
+    for record in records:
+        for least, one in ({} if record is None else record.by_length).items():
+            parts.setdefault(least, []).append(one)
+    return {
+        least: LengthRecord(sum(one.judged for one in parts[least]), _weights(parts[least]))
+        for least in sorted(parts)
+    }
+
+
+def _shared(record: MixtureRecord) -> LengthRecord:
+    return LengthRecord(record.judged, dict(record.weights.shared))
+
+
+def _weights(parts: Sequence[LengthRecord]) -> dict[str, float]:
     """Return the mean weights; who is not among the rankers of a partition weighs nothing there."""
     mean: dict[str, float] = {}
-    for share, record in zip(_shares([r.judged for r in records]), records, strict=True):
-        for name, ranker in record.rankers.items():
-            mean[name] = mean.get(name, 0.0) + share * ranker.weight
+    for share, part in zip(_shares([one.judged for one in parts]), parts, strict=True):
+        for name, weight in part.weights.items():
+            mean[name] = mean.get(name, 0.0) + share * weight
     return mean
 
 

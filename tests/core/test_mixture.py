@@ -3,7 +3,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.mixture import DEPTH, REMEMBERED, combine, foreseen, hedge, reciprocal_rank
+from core.mixture import (
+    DEPTH,
+    LENGTHS,
+    REMEMBERED,
+    Weights,
+    combine,
+    foreseen,
+    hedge,
+    length,
+    reciprocal_rank,
+)
 
 permutations = st.lists(st.integers(0, 300), min_size=1, max_size=150, unique=True)
 
@@ -65,6 +75,25 @@ def test_who_had_no_list_keeps_its_weight_beside_the_others():
     assert after["asleep"] == pytest.approx(0.999 * 0.2 + 0.001 / 3)
     assert after["a"] / after["b"] > 0.5 / 0.3
     assert sum(after.values()) == pytest.approx(1.0)
+
+
+def test_a_length_begins_where_all_stand_and_goes_its_own_way():
+    weights = Weights({"a": 0.5, "b": 0.5})
+    for _ in range(500):
+        weights = weights.after(50, {"a": 0.2, "b": 0.1})
+    assert weights.of(0) == weights.shared
+    first = weights.after(1, {"a": 0.1, "b": 0.2})
+    assert first.of(1) == first.shared == hedge(weights.shared, {"a": 0.1, "b": 0.2})
+    for _ in range(500):
+        weights = weights.after(1, {"a": 0.1, "b": 0.2}).after(50, {"a": 0.2, "b": 0.1})
+    assert weights.of(4)["b"] > 0.8
+    assert weights.of(20)["a"] > 0.8
+    assert weights.of(5) == weights.shared
+
+
+def test_every_number_of_preferences_is_of_one_length():
+    assert [length(n) for n in (0, 4, 5, 19, 20, 10_000)] == [0, 0, 5, 5, 20, 20]
+    assert [length(least) for least in LENGTHS] == list(LENGTHS)
 
 
 def test_what_is_foreseen_is_what_hedge_comes_to():

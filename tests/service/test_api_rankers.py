@@ -1,7 +1,7 @@
 import pytest
 
 from service.store.keys import PartitionKeys
-from service.store.mixture import MixtureRecord, RankerRecord, write_mixture
+from service.store.mixture import LengthRecord, MixtureRecord, RankerRecord, write_mixture
 from tests.server import wait_until
 
 
@@ -15,6 +15,7 @@ def test_before_the_first_judgement_there_is_nothing_to_compare(api):
     assert answer.json() == {
         "rankers": [],
         "mixture": None,
+        "by_length": [],
         "judged": 0,
         "passed_over": 0,
         "seen_through": "0:0",
@@ -23,7 +24,8 @@ def test_before_the_first_judgement_there_is_nothing_to_compare(api):
 
 def test_rankers_come_by_weight_with_what_they_foresaw(api, client):
     rankers = {"popular": ranker(0.2, 10, 0.1, "popular"), "fbgd": ranker(0.8, 10, 0.3, "4f2a")}
-    record = MixtureRecord(77, 10, 3, rankers, ranker(1.0, 10, 0.35, ""))
+    short = {0: LengthRecord(4, {"popular": 0.7, "fbgd": 0.3})}
+    record = MixtureRecord(77, 10, 3, rankers, ranker(1.0, 10, 0.35, ""), short)
     write_mixture(client, PartitionKeys(api.settings.namespace, 0), record)
     body = api("GET", "/v1/rankers").json()
     assert [one["name"] for one in body["rankers"]] == ["fbgd", "popular"]
@@ -36,6 +38,9 @@ def test_rankers_come_by_weight_with_what_they_foresaw(api, client):
         "ndcg_at_10": pytest.approx(0.6),
     }
     assert body["mixture"]["mrr"] == pytest.approx(0.35)
+    assert body["by_length"] == [
+        {"preferences_from": 0, "judged": 4, "weights": {"popular": 0.7, "fbgd": 0.3}}
+    ]
     assert (body["judged"], body["passed_over"], body["seen_through"]) == (10, 3, "0:77")
 
 

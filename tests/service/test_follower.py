@@ -235,3 +235,4 @@ def test_the_follower_publishes_weights_and_the_online_snapshot(
     assert sum(one.weight for one in record.rankers.values()) == pytest.approx(1.0)
     assert all(one.judged == record.judged for one in record.rankers.values())
     assert record.mixture.mrr > 0
+    assert sum(one.judged for one in record.by_length.values()) == record.judged

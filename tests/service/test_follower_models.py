@@ -8,7 +8,7 @@ import pytest
 from core.batch.ocmf_users import StructuredUsers
 from core.batch.preferences import Preferences
 from core.features import Column, FeatureEncoder
-from core.mixture import foreseen
+from core.mixture import Weights, foreseen
 from core.ordinal.snapshot import of_stars
 from core.ordinal.stars import StarsConfig, fit_stars
 from service.learning.follower import Follower
@@ -20,7 +20,14 @@ from service.learning.standings import Standings, Trained
 from service.serving.slates import LEAST_WEIGHT
 from service.store.codec import DELETE_ITEM
 from service.store.keys import NamespaceKeys
-from service.store.mixture import MixtureRecord, RankerRecord, joined, read_mixture, weights
+from service.store.mixture import (
+    LengthRecord,
+    MixtureRecord,
+    RankerRecord,
+    joined,
+    read_mixture,
+    weights,
+)
 from service.store.namespace import open_namespace
 from service.store.registry import Registry
 from tests.core.test_stars import N_ITEMS, world
@@ -99,15 +106,54 @@ def test_an_ordinal_model_is_judged_for_users_whose_features_it_knows(
 def test_a_ranker_without_a_list_keeps_weight_and_means():
     standings = Standings(None)
     standings.follow({"fbgd": Trained("1", None), "ordinal": Trained("2", None)}, {"popular": "p"})
-    before = standings.weights
+    before = standings.weights.shared
     sighting = Sighting(**dict.fromkeys(Sighting.__dataclass_fields__, 0))
-    standings.judge(Verdict({"fbgd": 1, "popular": 50}, {}), sighting)
-    after = standings.weights
+    standings.judge(Verdict({"fbgd": 1, "popular": 50}, {}, 3), sighting)
+    after = standings.weights.shared
     assert after["fbgd"] > before["fbgd"]
     assert after["popular"] < before["popular"]
     assert after["ordinal"] == pytest.approx(before["ordinal"], abs=1e-3)
     assert standings.record.rankers["ordinal"].judged == 0
     assert standings.record.rankers["fbgd"].judged == 1
+
+
+def judged(standings, n_known, **ranks):
+    """Judge one positive of a user with so many preferences."""
+    sighting = Sighting(**dict.fromkeys(Sighting.__dataclass_fields__, 0))
+    standings.judge(Verdict(ranks, {}, n_known), sighting)
+
+
+def test_histories_of_each_length_learn_their_own_weights_from_those_of_all():
+    standings = standing(5_000, fbgd=0.4, popular=0.6)
+    for _ in range(200):
+        judged(standings, 30, fbgd=1, popular=0)
+    of_all = standings.weights.shared
+    assert of_all["fbgd"] > 0.9
+    assert standings.weights.of(4) == of_all
+    for _ in range(200):
+        judged(standings, 4, fbgd=50, popular=1)
+    short, long = standings.weights.of(0), standings.weights.of(99)
+    assert short["popular"] > 0.9
+    assert long["popular"] < 0.1
+    assert standings.weights.of(5) == standings.weights.shared
+    assert {least: one.judged for least, one in standings.record.by_length.items()} == {
+        0: 200,
+        20: 200,
+    }
+
+
+def test_weights_of_a_length_outlast_new_versions_and_begin_again_with_a_new_ranker():
+    standings = standing(5_000, fbgd=0.4, ocmf=0.3, popular=0.3)
+    judged(standings, 2, fbgd=1, ocmf=2, popular=0)
+    before = standings.weights.of(2)
+    standings.follow({"fbgd": Trained("newer", 0.01)}, {"popular": "popular"})
+    after = standings.weights.of(2)
+    assert after.keys() == {"fbgd", "popular"}
+    assert sum(after.values()) == pytest.approx(1.0)
+    assert after["fbgd"] / after["popular"] == pytest.approx(before["fbgd"] / before["popular"])
+    standings.follow({"ocmf": Trained("new", 0.01)}, {"popular": "popular"})
+    assert standings.record.by_length == {}
+    assert standings.weights.of(2) == standings.weights.shared
 
 
 def standing(judged=0, **weights):
@@ -119,7 +165,7 @@ def followed(standings, **leads):
     """Have these trained models, each with its lead, and return all weights."""
     trained = {name: Trained(name, lead) for name, lead in leads.items()}
     standings.follow(trained, {name: name for name in OTHERS})
-    found = standings.weights
+    found = standings.weights.shared
     assert found.keys() == leads.keys() | set(OTHERS)
     assert sum(found.values()) == pytest.approx(1.0)
     return found
@@ -174,10 +220,10 @@ def test_a_later_model_that_nobody_could_judge_is_no_heavier_than_the_heaviest()
 
 def test_a_new_version_keeps_the_weight_of_the_old_whatever_the_gate_says():
     standings = standing(2_000, fbgd=0.7, online=0.1, popular=0.1, trending=0.1)
-    before = standings.weights
+    before = standings.weights.shared
     others = {name: name for name in OTHERS}
     standings.follow({"fbgd": Trained("new", -1.0)}, others)
-    assert standings.weights == pytest.approx(before)
+    assert standings.weights.shared == pytest.approx(before)
     assert standings.record.rankers["fbgd"].judged == 0
     assert standings.record.rankers["popular"].judged == 2_000
 
@@ -232,7 +278,23 @@ def test_weights_count_by_what_each_partition_has_judged():
         return MixtureRecord(judged, judged, 0, rankers)
 
     first, second = record(30, fbgd=0.8, popular=0.2), record(10, popular=1.0)
-    assert weights([first, None, second]) == pytest.approx({"fbgd": 0.6, "popular": 0.4})
+    assert weights([first, None, second]).shared == pytest.approx({"fbgd": 0.6, "popular": 0.4})
     assert joined([first, second])[0]["fbgd"].weight == pytest.approx(0.6)
-    assert weights([None, record(0, fbgd=0.5, popular=0.5)]) == {"fbgd": 0.5, "popular": 0.5}
-    assert weights([None]) == {}
+    unjudged = weights([None, record(0, fbgd=0.5, popular=0.5)])
+    assert unjudged.shared == {"fbgd": 0.5, "popular": 0.5}
+    assert weights([None]) == Weights()
+
+
+def test_weights_of_a_length_count_by_what_each_partition_has_judged_of_it():
+    def record(**lengths):
+        by_length = {
+            int(least): LengthRecord(judged, {"fbgd": own, "popular": 1.0 - own})
+            for least, (judged, own) in lengths.items()
+        }
+        rankers = {name: RankerRecord(0.5, name, 0, 0.1, 0.2) for name in ("fbgd", "popular")}
+        return MixtureRecord(9, 100, 0, rankers, by_length=by_length)
+
+    found = weights([record(**{"0": (30, 0.8), "5": (7, 0.1)}), None, record(**{"0": (10, 0.0)})])
+    assert found.of(2) == pytest.approx({"fbgd": 0.6, "popular": 0.4})
+    assert found.of(6) == pytest.approx({"fbgd": 0.1, "popular": 0.9})
+    assert found.of(20) == {"fbgd": 0.5, "popular": 0.5}

@@ -5,6 +5,7 @@ import pytest
 
 from core.features import Column, FeatureEncoder
 from core.labels.items import ItemsConfig, LabelledItems, fit_items
+from core.mixture import Weights
 from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
 from core.online.tables import COUNT
@@ -97,7 +98,7 @@ def test_weights_of_people_with_a_history_do_not_outvote_features(ranker: Labell
     model = fit_stars(*stars_world(), StarsConfig(labelled=150, unlabelled=40, frequencies=32))
     stars = Starred("stars-1", model, {0: 5}, KINDS, KINDS)
     both: dict[Strategy, Ranker] = {"exmlds": ranker, "ordinal": stars}
-    weights = {"popular": 0.6, "trending": 0.3, "ordinal": 0.1}
+    weights = Weights({"popular": 0.6, "trending": 0.3, "ordinal": 0.1})
     made_of = Lineup(both, order("popular", [23, 0]), order("trending", [0]), weights)
     own = np.ones(stars.places.shape[1], np.float32)
     known = described(ranker, [])

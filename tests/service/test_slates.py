@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from core.batch.ocmf_users import StructuredUsers
 from core.batch.preferences import Preferences
-from core.mixture import combine
+from core.mixture import Weights, combine
 from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
 from service.rec_ids import Strategy
@@ -164,7 +164,7 @@ def test_a_mixture_combines_the_lists_of_the_rankers_that_matter() -> None:
     a, b = fold_in(30), fold_in(30, 1, "ocmf")
     me, pool = asker([1]), Pool(np.ones(30, np.bool_), np.array([1], np.int32))
     popular = list(range(30))
-    weights = {"fbgd": 0.6, "ocmf": 0.38, "popular": 0.01, "trending": 0.01}
+    weights = Weights({"fbgd": 0.6, "ocmf": 0.38, "popular": 0.01, "trending": 0.01})
     models = lineup(a, b, popular=popular, weights=weights)
     made = slate(models, me, pool, Wanted(29), no_categories)
     expected = combine([a.best(me, pool, 100), b.best(me, pool, 100)], [0.6, 0.38])
@@ -178,10 +178,26 @@ def test_a_mixture_combines_the_lists_of_the_rankers_that_matter() -> None:
 
 def test_a_mixture_of_one_heavy_ranker_is_that_ranker() -> None:
     a, b = fold_in(30), fold_in(30, 1, "ocmf")
-    weights = {"fbgd": 0.96, "ocmf": 0.02, "popular": 0.01, "trending": 0.01}
+    weights = Weights({"fbgd": 0.96, "ocmf": 0.02, "popular": 0.01, "trending": 0.01})
     me = asker([1])
     made = slate(lineup(a, b, weights=weights), me, everything(30), Wanted(30), no_categories)
     assert [pick.item for pick in made.picks] == a.best(me, everything(30), 30)[0].tolist()
+
+
+def test_a_mixture_weighs_the_rankers_as_suits_the_length_of_the_history() -> None:
+    a, b = fold_in(30), fold_in(30, 1, "ocmf")
+    others = {"popular": 0.0, "trending": 0.0}
+    short, longer, all_alike = (
+        {"fbgd": own, "ocmf": 1.0 - own} | others for own in (1.0, 0.0, 0.5)
+    )
+    models = lineup(a, b, weights=Weights(all_alike, {0: short, 5: longer}))
+    for n, ranker in ((1, a), (4, a), (5, b), (19, b)):
+        me, pool = asker(list(range(n))), everything(30)
+        made = slate(models, me, pool, Wanted(10), no_categories)
+        expected = ranker.best(me, pool, 10)[0].tolist()
+        assert [pick.item for pick in made.picks] == expected
+    long = slate(models, asker(list(range(20))), pool, Wanted(10), no_categories)
+    assert {pick.strategy for pick in long.picks} == {"fbgd", "ocmf"}
 
 
 def test_a_mixture_goes_on_beyond_the_combined_part() -> None:
