@@ -7,12 +7,13 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
 
+import httpx
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -21,7 +22,7 @@ from service.cli import options
 from service.cli.document_file import read_documents
 from service.cli.store import say
 from service.client import Receipt, ServiceClient
-from service.errors import Misconfigured, StoreUnavailable
+from service.errors import Misconfigured, ServiceError, StoreUnavailable
 from service.feedback_file import Part, read_parts
 from service.ratings_file import BadRatingsFile
 
@@ -30,6 +31,8 @@ FEEDBACK = "feedback"
 SHOWN = 20
 """Bad rows that are spelt out on the terminal; the JSON form has the first 1 000."""
 KEPT = 1_000
+LEARNED_S = 10.0
+"""How long the learner may take until nothing is said of rows that were known: repeats are found when they are learned."""
 
 app = options.verb()
 
@@ -43,6 +46,8 @@ class Summary:
     rejected: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
     sequence: str = ""
+    known: int | None = None
+    """Of the accepted rows, those that had been sent before and count once."""
 
     def add(self, part: Part, receipt: Receipt) -> None:
         """Count one part."""
@@ -85,7 +90,7 @@ def import_file(
     or RFC 3339. NDJSON may hold what POST /v1/ratings takes. A line of NDJSON that is no event is rejected and
     the others go on; a line of a CSV that cannot be read ends the import: mend it and import the file again.
     A connection that breaks is taken up again, and a file that is imported twice within the service's dedupe
-    window (the last 1 000 000 events, 24 hours) counts once.
+    window (the last 1 000 000 events, 24 hours) counts once; how many rows it had before is told.
 
     Documents replace what was there. A line of NDJSON is what POST /v1/items or POST /v1/users takes. A CSV
     names the column item or user; of items categories, hidden, available_from and available_until are what
@@ -106,13 +111,28 @@ def import_file(
                 found[name] = _documents(client, path, name)
         if file is not None:
             with readable(file) as path:
-                found[FEEDBACK] = send(client, path)
+                found[FEEDBACK] = _feedback(client, path)
     if as_json:
         typer.echo(json.dumps(_told(found)))
     else:
         for name, summary in found.items():
             _show(name, summary)
     raise typer.Exit(1 if any(summary.rejected_total for summary in found.values()) else 0)
+
+
+def _feedback(client: ServiceClient, path: Path) -> Summary:
+    """Send feedback and see how much of it the service had before: what it counted as repeats meanwhile."""
+    before = _repeats(client)
+    summary = send(client, path)
+    if summary.accepted:
+        with suppress(ServiceError, httpx.TransportError):
+            client.wait_until_learned(summary.sequence, LEARNED_S)
+            summary.known = min(_repeats(client) - before, summary.accepted)
+    return summary
+
+
+def _repeats(client: ServiceClient) -> int:
+    return sum(partition["duplicates"] for partition in client.get("/v1/stats")["partitions"])
 
 
 def _documents(client: ServiceClient, path: Path, name: str) -> Summary:
@@ -124,7 +144,7 @@ def _documents(client: ServiceClient, path: Path, name: str) -> Summary:
 def _told(found: dict[str, Summary]) -> dict[str, Any]:
     """Return one object: what became of the feedback, and beside it of the documents, if there were some."""
     told = {
-        name: asdict(summary)
+        name: {key: value for key, value in asdict(summary).items() if value is not None}
         | {"ratings_per_second" if name == FEEDBACK else "rows_per_second": summary.rate}
         for name, summary in found.items()
     }
@@ -214,7 +234,8 @@ def _rows(summary: Summary) -> str:
 
 def _show(name: str, summary: Summary) -> None:
     whose = "" if name == FEEDBACK else f"{name}: "
-    say(f"{whose}{_rows(summary)}, {summary.seconds:.1f} s")
+    known = f"; {summary.known:,} of them had been sent before: they count once"
+    say(f"{whose}{_rows(summary)}, {summary.seconds:.1f} s{known if summary.known else ''}")
     for one in summary.rejected[:SHOWN]:
         say(f"{whose}line {one['line']}: {one['code']}: {one['detail']}")
     if summary.rejected_total > SHOWN:

@@ -17,6 +17,8 @@ from service.errors import Misconfigured
 
 LOOK_S = 0.3
 """Between two looks at the job."""
+LINE_S = 2.0
+"""Between two lines of one stage where there is no terminal."""
 UNFINISHED = ("queued", "running")
 LONGEST_BUDGET_S = 3_600.0
 """What the service takes."""
@@ -97,21 +99,35 @@ def watch(client: ServiceClient, job: dict[str, Any]) -> dict[str, Any]:
         TaskProgressColumn(),
         TimeElapsedColumn(),
     )
-    said = ""
+    told = Told()
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         bar = progress.add_task("queued", total=1.0)
         while job["status"] in UNFINISHED:
             says = job["stage"] or job["status"]
             progress.update(bar, description=says, completed=job["progress"])
-            if says != said and not console.is_terminal:
-                say(f"job {job['id']}: {says}")
-            said = says
+            if not console.is_terminal and told.is_due(says, job["progress"]):
+                say(f"job {job['id']}: {says}, {job['progress']:.0%}")
             if job["status"] == "queued" and (waits := queued.reason()):
                 say(waits)
             pause.wait(LOOK_S)
             job = client.get(f"/v1/jobs/{job['id']}")
         progress.update(bar, description=job["status"], completed=job["progress"])
     return job
+
+
+class Told:
+    """What a watcher without a terminal was told: each stage at once, and how far it is every other second."""
+
+    def __init__(self) -> None:
+        self._stage, self._progress, self._at = "", 0.0, 0.0
+
+    def is_due(self, stage: str, progress: float) -> bool:
+        """Return whether this is worth a line now, and take it for said."""
+        moved = progress != self._progress and monotonic() - self._at >= LINE_S
+        if stage == self._stage and not moved:
+            return False
+        self._stage, self._progress, self._at = stage, progress, monotonic()
+        return True
 
 
 class Queued:

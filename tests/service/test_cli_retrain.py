@@ -1,11 +1,12 @@
 """`hedgerow retrain` against a whole service with its trainer."""
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
 
-from service.cli.retrain import left_out, settings
+from service.cli.retrain import Told, left_out, settings
 from service.client import ndjson
 from service.errors import Misconfigured
 from service.service_process import ServiceProcess
@@ -49,6 +50,7 @@ def test_the_outcome_is_told_in_words(running: ServiceProcess) -> None:
     assert ": promoted, " in done.stderr
     assert "only 30 users could judge, 200 are needed" in done.stderr
     assert "180 pairs of 30 users and 18 items" in done.stderr
+    assert re.search(r"^job \w+: \w+, \d+%$", done.stderr, re.MULTILINE)
     assert done.stdout == ""
 
 
@@ -56,6 +58,13 @@ def test_a_wrong_model_or_setting_is_one_line(running: ServiceProcess) -> None:
     done = hedgerow("retrain", "--model", "magic", "--url", running.url)
     assert done.returncode == 2
     assert "there is no model 'magic' to train; there are: fbgd" in done.stderr
+
+
+def test_a_stage_is_told_at_once_and_only_once_while_nothing_moves() -> None:
+    told = Told()
+    assert told.is_due("searching", 0.1)
+    assert not told.is_due("searching", 0.1)
+    assert told.is_due("fitting", 0.1)
 
 
 def test_settings_are_names_and_numbers() -> None:

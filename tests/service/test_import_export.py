@@ -63,8 +63,11 @@ def history(running: ServiceProcess, user: str) -> list[tuple[str, str, float | 
 def test_a_file_that_is_imported_twice_counts_once(running: ServiceProcess, tmp_path: Path) -> None:
     file = tmp_path / "ratings.csv"
     file.write_text("user,item,rating,timestamp\nann,a,4,1700000000\nann,b,2,1700000001\n")
-    assert sent(running, file)["accepted"] == 2
-    sent(running, file)
+    first, second = sent(running, file), sent(running, file)
+    assert (first["accepted"], first["known"]) == (2, 0)
+    assert (second["accepted"], second["known"]) == (2, 2)
+    told = hedgerow("import", str(file), "--url", running.url).stderr.decode()
+    assert "2 of them had been sent before: they count once" in told
     assert history(running, "ann") == [("a", "rating", 4.0), ("b", "rating", 2.0)]
 
 
