@@ -1,6 +1,7 @@
 """The data sets that the benches use, read once; none of them is part of this repository."""
 
 import gzip
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +59,12 @@ class Ratings:
 def available(name: str) -> bool:
     """Tell whether the data set lies where the benches look."""
     return FILES[name].is_file()
+
+
+def require(name: str) -> None:
+    """End the program and say which file is missing, if it is."""
+    if not available(name):
+        sys.exit(f"{FILES[name]} is missing")
 
 
 def read(name: str) -> Ratings:

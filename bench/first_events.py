@@ -110,8 +110,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    if not data.available("ML-1M"):
-        sys.exit(f"{data.FILES['ML-1M']} is missing")
+    data.require("ML-1M")
     users = NewUsers(read())
     found = [figure for n in EVENTS for figure in users.figures(n)]
     sys.exit(publish(found, as_json=given.json, data="ML-1M"))

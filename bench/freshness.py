@@ -141,8 +141,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=40.0)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    if not data.available("ML-1M"):
-        sys.exit(f"{data.FILES['ML-1M']} is missing")
+    data.require("ML-1M")
     ratings = data.read("ML-1M")
     with trained() as server:
         uvloop.run(measured(server, ratings, 3.0))

@@ -59,8 +59,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    if not data.available("ML-1M"):
-        sys.exit(f"{data.FILES['ML-1M']} is missing")
+    data.require("ML-1M")
     jobs = trainings(given.model, given.rounds)
     ended = [job for job in jobs if job["status"] == "succeeded"]
     for job in jobs:

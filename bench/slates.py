@@ -228,8 +228,7 @@ def main() -> None:
     parser.add_argument("--only", choices=[*KINDS, "many"], help="one kind of request")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    if not data.available("ML-1M"):
-        sys.exit(f"MovieLens 1M is not at {data.FILES['ML-1M']}")
+    data.require("ML-1M")
     found = list(figures(quick=options.quick, only=options.only))
     sys.exit(publish(found, as_json=options.json, data="ML-1M"))
 

@@ -102,8 +102,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=15.0, help="of each load")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    if not data.available("ML-1M"):
-        sys.exit(f"{data.FILES['ML-1M']} is missing")
+    data.require("ML-1M")
     ratings = data.read("ML-1M")
     with trained() as server:
         found = measured(server, ratings, rounds=given.rounds, seconds=given.seconds)
