@@ -22,13 +22,16 @@ from service.api.model_schemas import (
 )
 from service.api.routing import Caller, Route, Runtime
 from service.api.schemas import Page
-from service.store.registry import ModelRecord, Registry
+from service.errors import NotFound
+from service.store.registry import SHOWN, ModelRecord, Registry
 
 router = APIRouter(route_class=Route, tags=["models"])
 
 CHANGES = "changes of models"
 
-Version = Annotated[str, Path(max_length=64, description="The model's version, whole.")]
+Version = Annotated[
+    str, Path(max_length=64, description="The model's version, or how it begins: 12 characters.")
+]
 StrategyFilter = Annotated[
     ModelStrategy | None, Query(description="Only the models of this strategy.")
 ]
@@ -121,17 +124,15 @@ async def put_pin(
     409 `model_pinned` if another version is.
     """
     why = (body or Reason()).why
-    await asyncio.to_thread(runtime.registry.pin, version, caller, why)
-    return await asyncio.to_thread(_shown, runtime.registry, version)
+    return await asyncio.to_thread(_pinned, runtime.registry, version, caller, why)
 
 
-@router.delete("/v1/models/{version}/pin", summary="Unpin a model", responses=problems(404))
+@router.delete("/v1/models/{version}/pin", summary="Unpin a model", responses=problems(404, 409))
 async def delete_pin(
     runtime: Runtime, caller: Caller, version: Version, why: WhyQuery = ""
 ) -> Model:
     """It goes on serving; the next training may replace it. Unpinning what is not pinned changes nothing."""
-    await asyncio.to_thread(runtime.registry.unpin, version, caller, why)
-    return await asyncio.to_thread(_shown, runtime.registry, version)
+    return await asyncio.to_thread(_unpinned, runtime.registry, version, caller, why)
 
 
 def _records(registry: Registry, strategy: str | None, after: str | None) -> list[ModelRecord]:
@@ -158,11 +159,33 @@ def _shown(registry: Registry, version: str) -> Model:
     return shown_model(registry.record(version), *_pointers(registry))
 
 
+def _named(registry: Registry, version: str) -> ModelRecord:
+    """Return the model whose version is, or begins, so."""
+    if len(version) < SHOWN:
+        raise NotFound(
+            f"there is no model {version!r}: give the version or its first {SHOWN} characters; "
+            "`hedgerow models list` and GET /v1/models show all"
+        )
+    return registry.named(version)
+
+
 def _promoted(registry: Registry, version: str, who: str, why: str) -> Model:
-    strategy = registry.record(version).strategy
-    expected = registry.active().get(strategy)
-    registry.set_active(strategy, version, expected=expected, who=who, why=why)
-    return _shown(registry, version)
+    record = _named(registry, version)
+    expected = registry.active().get(record.strategy)
+    registry.set_active(record.strategy, record.version, expected=expected, who=who, why=why)
+    return _shown(registry, record.version)
+
+
+def _pinned(registry: Registry, version: str, who: str, why: str) -> Model:
+    whole = _named(registry, version).version
+    registry.pin(whole, who, why)
+    return _shown(registry, whole)
+
+
+def _unpinned(registry: Registry, version: str, who: str, why: str) -> Model:
+    whole = _named(registry, version).version
+    registry.unpin(whole, who, why)
+    return _shown(registry, whole)
 
 
 def _rolled_back(registry: Registry, order: RollBack, who: str) -> Model:

@@ -15,15 +15,11 @@ from rich.text import Text
 
 from service.cli import options
 from service.cli.store import open_store, say
-from service.errors import NotFound
 from service.settings import load_settings
 from service.store.connection import connect
-from service.store.registry import ModelChange, ModelRecord, Registry
+from service.store.registry import SHOWN, ModelChange, ModelRecord, Registry
 
 WHO = "command line"
-SHOWN = 12
-"""Characters of a version that a table shows; as many as make it unique can be given."""
-
 Version = Annotated[
     str, typer.Argument(help="A version of `hedgerow models list`, or how it begins.")
 ]
@@ -86,7 +82,7 @@ def promote(
 ) -> None:
     """Let a model serve instead of the active one of its strategy, whatever the gate said."""
     with _registry(data_dir) as registry:
-        record = _named(registry, version)
+        record = registry.named(version)
         expected = registry.active().get(record.strategy)
         registry.set_active(record.strategy, record.version, expected=expected, who=WHO, why=why)
         _tell(registry, record.version, as_json=as_json)
@@ -101,7 +97,7 @@ def pin(
 ) -> None:
     """Let a model serve and stay, whatever is trained, until it is unpinned."""
     with _registry(data_dir) as registry:
-        record = _named(registry, version)
+        record = registry.named(version)
         registry.pin(record.version, WHO, why)
         _tell(registry, record.version, as_json=as_json)
 
@@ -115,7 +111,7 @@ def unpin(
 ) -> None:
     """Let the next training replace a model again; it goes on serving until then."""
     with _registry(data_dir) as registry:
-        record = _named(registry, version)
+        record = registry.named(version)
         registry.unpin(record.version, WHO, why)
         _tell(registry, record.version, as_json=as_json)
 
@@ -138,15 +134,6 @@ def _registry(data_dir: Path | None) -> Iterator[Registry]:
     settings = load_settings(data_dir=data_dir)
     with open_store(settings) as url, connect(url, role="models") as client:
         yield Registry(client, settings.namespace)
-
-
-def _named(registry: Registry, version: str) -> ModelRecord:
-    """Return the model whose version begins so."""
-    found = [record for record in registry.records() if record.version.startswith(version)]
-    if len(found) != 1:
-        problem = f"{len(found)} models begin" if found else "there is no model that begins"
-        raise NotFound(f"{problem} with {version!r}: `hedgerow models list` shows all")
-    return found[0]
 
 
 def _tell(registry: Registry, version: str, *, as_json: bool) -> None:

@@ -33,6 +33,8 @@ PATIENCE_S = 60.0
 PAUSE_S = 0.2
 REMEMBERED, KEPT_CHANGES = 32, 1_000
 """Versions that a roll-back can go back through, and changes that are listed."""
+SHOWN = 12
+"""Characters of a version that messages and tables show, and the fewest that name one over HTTP."""
 MOST_TEXT = 500
 """Characters of who and of why."""
 ANY = "*"
@@ -155,6 +157,20 @@ class Registry:
         if packed is None:
             raise _unknown(version)
         return msgspec.json.decode(packed, type=ModelRecord)
+
+    def named(self, begins: str) -> ModelRecord:
+        """Return the model whose version begins so; NotFound, or Conflict if several do."""
+        with store_errors():
+            versions = cast("list[bytes]", self._client.zrange(self._keys.models, 0, -1))
+        found = [
+            one for one in (version.decode() for version in versions) if one.startswith(begins)
+        ]
+        if len(found) > 1:
+            raise Conflict(
+                f"{len(found)} models begin with {begins!r}: give more of the version, "
+                "`hedgerow models list` shows all"
+            )
+        return self.record(found[0] if found else begins)
 
     def records(self, strategy: str | None = None) -> list[ModelRecord]:
         """Return all models, or those of a strategy, the newest first."""
@@ -302,7 +318,7 @@ class Registry:
         _refuse_pinned(outcome, strategy, other.decode())
         if outcome == b"changed":
             raise VersionConflict(
-                f"{other.decode() or 'nothing'} serves {strategy} by now: look at it and try again"
+                f"{other.decode()[:SHOWN] or 'nothing'} serves {strategy} by now: look at it and try again"
             )
 
     def _remove(self, record: ModelRecord) -> bool:
@@ -357,7 +373,8 @@ def _patiently(call: Callable[[], T]) -> T:
 def _refuse_pinned(outcome: bytes, strategy: str, version: str) -> None:
     if outcome == b"pinned":
         raise VersionConflict(
-            f"version {version} of {strategy} is pinned: unpin it first", code="model_pinned"
+            f"version {version[:SHOWN]} of {strategy} is pinned: unpin it first",
+            code="model_pinned",
         )
 
 
@@ -377,7 +394,9 @@ def _change(name: bytes, fields: Mapping[bytes, bytes]) -> ModelChange:
 
 
 def _unknown(version: str) -> NotFound:
-    return NotFound(f"there is no model {version!r}: `hedgerow models list` shows all")
+    return NotFound(
+        f"there is no model {version!r}, nor one whose version begins so: `hedgerow models list` shows all"
+    )
 
 
 def _bounded(text: str) -> str:

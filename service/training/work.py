@@ -27,7 +27,7 @@ from service.store.connection import Client
 from service.store.history_reader import HistoryReader
 from service.store.job_records import PROMOTING, JobGone, JobRecord, JobRecords, now_ms
 from service.store.namespace import Namespace, open_namespace
-from service.store.registry import LEAD, ModelRecord, Registry
+from service.store.registry import LEAD, SHOWN, ModelRecord, Registry
 from service.telemetry import logger
 from service.training import dataset as datasets
 from service.training.cuts import Reading
@@ -245,7 +245,7 @@ class Training:
         pinned = self._registry.pins().get(self._recipe.strategy)
         if pinned is not None and outcome == "promoted":
             outcome = "refused"
-            reason = f"version {pinned} is pinned: unpin it to let others serve ({reason})"
+            reason = f"version {pinned[:SHOWN]} is pinned: unpin it to let others serve ({reason})"
         return {
             "outcome": outcome,
             "reason": reason,

@@ -116,6 +116,16 @@ def test_a_promoted_model_serves_within_moments(api: Api, registry: Registry) ->
     assert again.status_code == 200, "it serves already"
 
 
+def test_twelve_characters_name_a_model(api: Api, registry: Registry) -> None:
+    version = published(registry, seed=1).version
+    assert api("POST", f"/v1/models/{version[:12]}/promote").json()["version"] == version
+    assert api("PUT", f"/v1/models/{version[:20]}/pin").json()["pinned"] is True
+    assert api("DELETE", f"/v1/models/{version[:12]}/pin").json()["pinned"] is False
+    fewer = api("POST", f"/v1/models/{version[:11]}/promote")
+    assert (fewer.status_code, fewer.json()["code"]) == (404, "not_found")
+    assert "first 12 characters" in fewer.json()["detail"]
+
+
 def test_a_pinned_model_keeps_its_place(api: Api, registry: Registry) -> None:
     a, b = activated(registry, seed=1).version, activated(registry, seed=2).version
     pinned = api("PUT", f"/v1/models/{a}/pin", json={"why": "audit"}).json()
@@ -128,7 +138,7 @@ def test_a_pinned_model_keeps_its_place(api: Api, registry: Registry) -> None:
     ):
         refused = api(method, path)
         assert (refused.status_code, refused.json()["code"]) == (409, "model_pinned"), path
-        assert "unpin it first" in refused.json()["detail"]
+        assert f"version {a[:12]} of fbgd is pinned: unpin it first" in refused.json()["detail"]
     unpinned = api("DELETE", f"/v1/models/{a}/pin?why=done").json()
     assert (unpinned["active"], unpinned["pinned"]) == (True, False)
     assert api("POST", f"/v1/models/{b}/promote").status_code == 200

@@ -66,6 +66,18 @@ def test_records_are_listed_newest_first_and_by_strategy(registry: Registry) -> 
     assert registry.records("exmlds") == []
 
 
+def test_a_model_is_named_by_how_its_version_begins(registry: Registry) -> None:
+    records = [published(registry, seed=seed) for seed in range(17)]
+    assert [registry.named(record.version[:12]) for record in records] == records
+    assert registry.named(records[0].version) == records[0]
+    first = [record.version[0] for record in records]
+    twice = next(digit for digit in first if first.count(digit) > 1)
+    with pytest.raises(Conflict, match=f"models begin with {twice!r}"):
+        registry.named(twice)
+    with pytest.raises(NotFound, match="there is no model 'x'"):
+        registry.named("x")
+
+
 def test_publishing_twice_changes_nothing(registry: Registry, client: redis.Redis) -> None:
     record = published(registry, seed=1)
     registry.publish(snapshot(seed=1), record)
@@ -133,7 +145,7 @@ def test_what_serves_changes_only_from_what_was_expected(registry: Registry) -> 
     a, b = published(registry, seed=1).version, published(registry, seed=2).version
     registry.set_active("fbgd", a, expected=None, who="gate", why="nothing was active")
     for wrong in (None, b):
-        with pytest.raises(VersionConflict, match=f"{a} serves fbgd by now"):
+        with pytest.raises(VersionConflict, match=f"{a[:12]} serves fbgd by now"):
             registry.set_active("fbgd", b, expected=wrong, who="gate", why="")
     assert registry.active() == {"fbgd": a}
     registry.set_active("fbgd", b, expected=a, who="gate", why="better")
@@ -214,7 +226,7 @@ def test_a_pinned_version_serves_and_stays(registry: Registry) -> None:
         lambda: registry.pin(b, "me", ""),
         lambda: registry.roll_back("fbgd", who="me", why=""),
     ):
-        with pytest.raises(VersionConflict, match=f"version {a} of fbgd is pinned") as conflict:
+        with pytest.raises(VersionConflict, match=f"version {a[:12]} of fbgd is pinned") as conflict:
             refused()
         assert conflict.value.code == "model_pinned"
     registry.pin(a, "me", "again is fine")
