@@ -1,6 +1,7 @@
 """The HTTP application: routes, their edge, and the runtime that its lifespan opens."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import version
@@ -112,6 +113,8 @@ def create_app(open_runtime: OpenRuntime, settings: Settings) -> FastAPI:
         swagger_ui_oauth2_redirect_url=None,
     )
     app.state.settings = settings
+    # set when the server is told to stop: what would go on and on ends by itself
+    app.state.stopping = threading.Event()
     app.router.redirect_slashes = False
     for error in (ServiceError, HTTPException, RequestValidationError, Exception):
         app.add_exception_handler(error, _answer)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Path, Query
 from fastapi.sse import EventSourceResponse, ServerSentEvent
+from starlette.requests import Request
 from starlette.responses import Response
 
 from service.api.cursors import make_cursor, read_cursor
@@ -96,12 +97,15 @@ async def _record(runtime: Runtime, job: JobId) -> JobRecord:
     responses=problems(404),
 )
 async def get_job_events(
-    runtime: Runtime, job: JobId, first: Annotated[JobRecord, Depends(_record)]
+    request: Request, runtime: Runtime, job: JobId, first: Annotated[JobRecord, Depends(_record)]
 ) -> AsyncIterator[ServerSentEvent]:
-    """Server-sent events named `job`: the job as it is, then each change of it, until it has ended."""
-    said = first
+    """Server-sent events named `job`: the job as it is, then each change of it, until it has ended.
+
+    They end early where the server is stopped: ask again.
+    """
+    said, stopping = first, request.app.state.stopping
     yield _event(said)
-    while not said.has_ended:
+    while not (said.has_ended or stopping.is_set()):
         await asyncio.sleep(LOOK_S)
         try:
             now = await _record(runtime, job)

@@ -2,7 +2,9 @@
 
 import gc
 import socket
+import threading
 from functools import partial
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -22,6 +24,18 @@ STOP_S = 10
 """How long requests under way may take once we are told to stop."""
 
 app = options.verb()
+
+
+class Server(uvicorn.Server):
+    """Tells the application at once that it should stop, not when the last answer has ended."""
+
+    def __init__(self, config: uvicorn.Config, stopping: threading.Event) -> None:
+        super().__init__(config)
+        self._stopping = stopping
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._stopping.set()
+        super().handle_exit(sig, frame)
 
 
 @app.command()
@@ -65,4 +79,4 @@ def serve_app(settings: Settings, url: str, listener: socket.socket) -> None:
     # what is loaded by now stays until the end: looking through it for garbage would halt the loop for a tenth of a second
     gc.collect()
     gc.freeze()
-    uvicorn.Server(config).run(sockets=[listener])
+    Server(config, application.state.stopping).run(sockets=[listener])

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -86,6 +87,19 @@ def resident(pid: int) -> int:
     """Return the bytes of memory that a process holds now."""
     fields = Path(f"/proc/{pid}/statm").read_text().split()
     return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_server_that_stops_waits_for_nobody_who_watches(
+    redis_url: str, namespace: str, tmp_path: Path
+) -> None:
+    with api_process(redis_url, namespace, tmp_path / "api.log") as (url, pid):
+        job = httpx.post(f"{url}/v1/retrain").json()["id"]
+        with httpx.stream("GET", f"{url}/v1/jobs/{job}/events", timeout=60) as watched:
+            lines = watched.iter_lines()
+            assert next(lines) == "event: job"
+            os.kill(pid, signal.SIGTERM)
+            # a connection that is cut off instead is an error here
+            assert [line for line in lines if line.startswith("event")] == []
 
 
 @pytest.mark.slow
