@@ -62,6 +62,11 @@ def test_stars_are_learned_from_what_is_known_of_users_and_items(room, redis_url
         snapshot = mapped(manifest, b"".join(chunks))
         stars, (users, _) = stars_of(snapshot), encoders_of(snapshot)
         assert stars.values.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+        # what came after the cut, foreseen by what was known at it
+        assert job.metrics["stars_mae"] < 1.0
+        assert job.metrics["stars_accuracy"] > 0.4
+        record = here.registry.record(job.version)
+        assert record.metrics["stars_mae"] == job.metrics["stars_mae"]
         scores = stars.scores(users.transform([{"taste": f"t{n}"} for n in range(4)]))
         assert scores.shape == (4, 90)
         assert (scores[:, 80:].argmax(axis=1) % 4 == np.arange(4)).all()
