@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -31,7 +31,7 @@ def members(config: OnlineConfig) -> Iterator[Member]:
     """Yield the groups in the order of their columns; experts of one family share a group."""
     column, number = FIRST_GROUP_COLUMN, 0
     for label, chosen, build in _families(config):
-        group = build([config.experts[e] for e in chosen], number)
+        group = build([config.experts[e] for e in chosen], first_number=number)
         yield Member(group, column, np.array(chosen, dtype=np.int64), label)
         column += group.width
         number += len(chosen)
@@ -39,52 +39,20 @@ def members(config: OnlineConfig) -> Iterator[Member]:
 
 def _families(
     config: OnlineConfig,
-) -> list[tuple[str, list[int], Callable[[list[Any], int], ExpertGroup]]]:
-    """Return label, members and constructor of each family, in the order of their columns."""
-    seed = config.seed
-
-    def flat(experts: list[Any], number: int) -> ExpertGroup:
-        return PassiveAggressiveGroup(
-            experts,
-            first_number=number,
-            seed=seed,
-            beta=config.beta,
-            rho=config.rho,
-            clip=config.clip,
-        )
-
-    def full(experts: list[Any], number: int) -> ExpertGroup:
-        return FullMatrixGroup(
-            experts,
-            first_number=number,
-            seed=seed,
-            beta=config.beta,
-            rho=config.rho,
-            clip=config.clip,
-        )
-
-    def biased(experts: list[Any], number: int) -> ExpertGroup:
-        return BiasedGroup(experts, first_number=number, seed=seed)
-
-    def resolved(experts: list[Any], number: int) -> ExpertGroup:
-        return ResolvedGroup(experts, first_number=number, seed=seed)
-
-    def kalman(experts: list[Any], number: int) -> ExpertGroup:
-        return KalmanGroup(experts, first_number=number, seed=seed)
-
-    build = {
-        "nn_apa": flat,
-        "nn_apa_full": full,
-        "biased": biased,
-        "resolved": resolved,
-        "kalman": kalman,
+) -> Iterator[tuple[str, list[int], Callable[..., ExpertGroup]]]:
+    """Yield label, members and constructor of each family, in the order of their columns."""
+    seed, beta, rho, clip = config.seed, config.beta, config.rho, config.clip
+    build: dict[str, Callable[..., ExpertGroup]] = {
+        "nn_apa": partial(PassiveAggressiveGroup, seed=seed, beta=beta, rho=rho, clip=clip),
+        "nn_apa_full": partial(FullMatrixGroup, seed=seed, beta=beta, rho=rho, clip=clip),
+        "biased": partial(BiasedGroup, seed=seed),
+        "resolved": partial(ResolvedGroup, seed=seed),
+        "kalman": partial(KalmanGroup, seed=seed),
     }
     labels = [_group_label(expert) for expert in config.experts]
-    return [
-        (label, [e for e, own in enumerate(labels) if own == label], build[label])
-        for label in build
-        if label in labels
-    ]
+    for label, family in build.items():
+        if label in labels:
+            yield label, [e for e, own in enumerate(labels) if own == label], family
 
 
 def _group_label(expert: Expert) -> str:

@@ -10,24 +10,16 @@ import numpy as np
 from core.kernels import biased as kernels
 from core.online.biased import step_settings
 from core.online.experts import Resolved
-from core.online.group import COORDINATES, Place
+from core.online.factor_group import FactorGroup
 from core.online.tables import RECENT, Batch, ItemTable, Side, UserTable
-from core.rng import symmetric_noise
-from core.types import F32, F64, U64
+from core.types import F32, F64, I64
 
 
-class ResolvedGroup:
+class ResolvedGroup(FactorGroup[Resolved]):
     """Resolved experts: bias, factors, their accumulators, ratings seen, count of the next solution."""
 
     def __init__(self, experts: Sequence[Resolved], *, first_number: int, seed: int) -> None:
-        self.size = len(experts)
-        self.state: dict[str, F64] = {}
-        self._experts = tuple(experts)
-        self._first_number, self._seed = first_number, seed
-        self._rank = np.array([expert.rank for expert in experts], dtype=np.int64)
-        widths = 2 * (self._rank + 1) + 2
-        self.width = int(widths.sum())
-        self._offset = np.cumsum(widths) - widths
+        super().__init__(experts, first_number=first_number, seed=seed)
         self._settings = np.array(
             [[*step_settings(expert), expert.reg, expert.growth] for expert in experts]
         )
@@ -38,13 +30,11 @@ class ResolvedGroup:
         self._gram = np.zeros((largest + 3, largest + 3), dtype=np.float32)
         self._solution = np.zeros(largest + 1, dtype=np.float32)
 
-    def start(self, side: Side, id_hashes: U64, first_column: int, rows: F32) -> None:
-        rows[:, first_column : first_column + self.width] = 0.0
-        for number, expert in enumerate(self._experts, self._first_number):
-            at = first_column + int(self._offset[number - self._first_number]) + 1
-            first = number * COORDINATES
-            z = symmetric_noise(self._seed, side, id_hashes, first=first, count=expert.rank)
-            rows[:, at : at + expert.rank] = expert.noise * np.sqrt(3.0) * z
+    def _widths(self, rank: I64) -> I64:
+        return 2 * (rank + 1) + 2
+
+    def _noise(self, expert: Resolved, side: Side) -> float:
+        return expert.noise
 
     def learn(
         self, batch: Batch, users: UserTable, items: ItemTable, first_column: int, predictions: F64
@@ -74,9 +64,3 @@ class ResolvedGroup:
     ) -> None:
         first = self._offset + first_column
         kernels.biased_predict(user_rows, item_rows, mean, first, self._rank, predictions)
-
-    def places(self, first_column: int) -> list[Place]:
-        first = (self._offset + first_column).tolist()
-        return [
-            Place(at, at + 1, rank) for at, rank in zip(first, self._rank.tolist(), strict=True)
-        ]

@@ -1,0 +1,51 @@
+"""What experts with a bias and factors share: where these stand in a row, and how they start."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from core.online.experts import Biased, Kalman, Resolved
+from core.online.group import COORDINATES, Place
+from core.online.tables import Side
+from core.rng import symmetric_noise
+from core.types import F32, F64, I64, U64
+
+ExpertT = TypeVar("ExpertT", Biased, Resolved, Kalman)
+
+
+class FactorGroup(ABC, Generic[ExpertT]):
+    """Columns one expert after the other: its bias, its factors, then what it accumulates."""
+
+    def __init__(self, experts: Sequence[ExpertT], *, first_number: int, seed: int) -> None:
+        self.size = len(experts)
+        self.state: dict[str, F64] = {}
+        self._experts: tuple[ExpertT, ...] = tuple(experts)
+        self._first_number, self._seed = first_number, seed
+        self._rank: I64 = np.array([expert.rank for expert in experts], dtype=np.int64)
+        widths = self._widths(self._rank)
+        self.width = int(widths.sum())
+        self._offset: I64 = np.cumsum(widths) - widths
+
+    @abstractmethod
+    def _widths(self, rank: I64) -> I64:
+        """Return how many columns experts of these ranks have."""
+
+    @abstractmethod
+    def _noise(self, expert: ExpertT, side: Side) -> float:
+        """Return the standard deviation of the first factors."""
+
+    def start(self, side: Side, id_hashes: U64, first_column: int, rows: F32) -> None:
+        rows[:, first_column : first_column + self.width] = 0.0
+        for number, expert in enumerate(self._experts):
+            at = first_column + int(self._offset[number]) + 1
+            first = (self._first_number + number) * COORDINATES
+            z = symmetric_noise(self._seed, side, id_hashes, first=first, count=expert.rank)
+            rows[:, at : at + expert.rank] = self._noise(expert, side) * np.sqrt(3.0) * z
+
+    def places(self, first_column: int) -> list[Place]:
+        first = (self._offset + first_column).tolist()
+        return [
+            Place(at, at + 1, rank) for at, rank in zip(first, self._rank.tolist(), strict=True)
+        ]
