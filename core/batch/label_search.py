@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from core import ranking_metrics
-from core.batch.features import MOST_DENSE, FeatureMap, Features, fit_features
+from core.batch.features import FeatureMap, Features, fit_features
+from core.batch.landmarks import first_places, landmark_axes, with_more
 from core.batch.ocmf import Ocmf, OcmfConfig, feature_matrix
 from core.batch.ranker import rank
 from core.batch.search import Axis, Budget, Outcome, Search, Trial
@@ -152,7 +153,7 @@ def search(
 
     A trial's score is the weighted mean of p@1, p@3 and p@5 on points that it has not seen.
     """
-    axes = [axis for axis in _axes(*features.shape) if axis.name not in fixed]
+    axes = [axis for axis in _axes(features) if axis.name not in fixed]
     if budget.seconds <= 0.0 or not axes:
         return base
     started = budget.now()
@@ -164,10 +165,10 @@ def search(
         return Outcome(_score(splits, _with(one, settings))[-1], {})
 
     looking = Search(
-        axes, objective, lambda settings: _work(features, one, settings), rng, _with_more(axes)
+        axes, objective, lambda settings: _work(features, one, settings), rng, with_more(axes)
     )
     looking.run(
-        _first(axes, one, rng),
+        first_places(axes, {"weight": one.model.weight, "reg": one.model.reg}, rng),
         Budget(budget.now, SEARCH_SHARE * budget.seconds),
         most=MOST_TRIALS,
         on_trial=on_trial,
@@ -220,41 +221,13 @@ def _with(config: LabelConfig, settings: dict[str, Any]) -> LabelConfig:
     return config
 
 
-def _axes(n_points: int, n_features: int) -> list[Axis]:
+def _axes(features: Features) -> list[Axis]:
     """Return what is searched; landmarks by their place in LANDMARKS, from 1."""
-    useful = sum(
-        size == 0 or (size * 4 <= n_points and n_points * (n_features + size) <= MOST_DENSE)
-        for size in LANDMARKS
-    )
     return [
         Axis("weight", 0.003, 1.0, log=True),
         Axis("reg", 0.003, 10.0, log=True),
-        *([Axis("landmarks", 1, useful, multiple=1)] if useful > 1 else []),
+        *landmark_axes(features.shape, LANDMARKS),
     ]
-
-
-def _with_more(axes: list[Axis]) -> Callable[[dict[str, Any]], dict[str, Any] | None]:
-    """Return what gives the same settings with more landmarks, None where there are no more."""
-    most = max((axis.high for axis in axes if axis.name == "landmarks"), default=0)
-
-    def larger(settings: dict[str, Any]) -> dict[str, Any] | None:
-        if settings.get("landmarks", most) >= most:
-            return None
-        return {**settings, "landmarks": settings["landmarks"] + 1}
-
-    return larger
-
-
-def _first(axes: list[Axis], start: LabelConfig, rng: np.random.Generator) -> list[dict[str, Any]]:
-    """Return the middle of the cube and a few places around it, cheap features first."""
-    middle = {"weight": start.model.weight, "reg": start.model.reg, "landmarks": 1}
-    places = [{axis.name: middle[axis.name] for axis in axes}]
-    for at in range(2 * len(axes)):
-        place = {axis.name: axis.value(float(rng.uniform(0.15, 0.85))) for axis in axes}
-        if "landmarks" in place:
-            place["landmarks"] = 1 + at % 2
-        places.append(place)
-    return places
 
 
 def _splits(features: Features, labels: Interactions, rng: np.random.Generator) -> list[_Split]:

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from core.batch.features import Features, checked
 from core.batch.graph import laplacian, similarity
 from core.batch.losses import LogisticLoss, Loss, MixedLoss, SquareLoss
+from core.batch.ocmf_start import Negatives, start_items, with_negatives
 from core.batch.ranker import Ranker
 from core.batch.row_objective import RowObjective, diagonalised
 from core.batch.side import CHUNKS, FeatureMatrix, Pairs, Side
@@ -23,7 +24,7 @@ from core.batch.trust_region import trust_region_newton
 from core.batch.typical import drawn
 from core.batch.weighting import mean_count, scaled_reg
 from core.errors import ConfigError, DataError, Diverged, NotFitted, ShapeError
-from core.interactions import Interactions, as_interactions, chunks, from_pairs
+from core.interactions import Interactions, as_interactions, chunks
 from core.kernels import ocmf as kernels
 from core.types import F32, U8
 
@@ -33,10 +34,6 @@ ROW_STEPS, ROW_CG_STEPS = 3, 6
 """The same for rows that are solved one by one."""
 FINAL_STEPS, FINAL_CG_STEPS, FINAL_TOLERANCE = 50, 50, 1e-4
 """How far a user's own row is solved when it is asked for."""
-START_PASSES = 4
-"""Products with Y'Y that find the first item factors."""
-MOST_LISTED = 50_000_000
-"""Pairs that a fit which lists all of them may have."""
 
 ONE = np.ones(1, np.float32)
 
@@ -67,7 +64,7 @@ class OcmfConfig:
     """How strongly linked users are pulled together, times ``reg``."""
     rounds: int = 5
     """Times that the users are solved; between two of them the items are."""
-    negatives: Literal["all", "sampled", "listed"] = "all"
+    negatives: Negatives = "all"
     """``sampled``: as many unlabelled pairs as positives, drawn at random; ``listed``: all, one by one."""
     negative_loss: Literal["square", "logistic"] = "square"
     """What a sampled or listed negative costs."""
@@ -235,7 +232,7 @@ class _Fit:
         self.mean_counts = mean_count(pairs.user_counts), mean_count(pairs.item_counts)
         reg_item = config.reg if config.reg_item is None else config.reg_item
         self.item_reg = scaled_reg(pairs.item_counts, reg_item, config.nu, self.mean_counts[1])
-        self.listed = with_negatives(pairs, config)
+        self.listed = with_negatives(pairs, config.negatives, config.weight, seed=config.seed)
         self.columns = self.listed.by_item()
         self.pairs = Pairs(self.listed)
         all_pairs = config.weight if config.negatives == "all" else 0.0
@@ -249,7 +246,7 @@ class _Fit:
             strength,
         )
         self.loss = self._loss(self.listed)
-        self.items = start_items(pairs, config)
+        self.items = start_items(pairs, config.factors, seed=config.seed)
         self.parameters = np.zeros((self.side.n_parameters, self.items.shape[1]), np.float32)
         self.users = self.side.rows(self.parameters).astype(np.float32)
 
@@ -400,51 +397,3 @@ def _labelled(pairs: Interactions) -> U8:
     if pairs.target is None:
         return np.ones(1, np.uint8)
     return (pairs.target > 0).astype(np.uint8)
-
-
-def start_items(pairs: Interactions, config: OcmfConfig) -> F32:
-    """Return the leading directions of the users' rows, (items, k): what plain dimension reduction would keep.
-
-    More factors than items or users add nothing: a product of such matrices has no higher rank.
-    """
-    k = min(config.factors, pairs.n_items, pairs.n_users)
-    positive = pairs.keep(_labelled(pairs) > 0) if pairs.target is not None else pairs
-    ones = np.ones(len(positive), np.float32)
-    matrix = sp.csr_array((ones, positive.item_ix, positive.ptr), (pairs.n_users, pairs.n_items))
-    rng = np.random.default_rng(config.seed)
-    wide = min(k + 8, pairs.n_items)
-    basis: Any = rng.normal(size=(pairs.n_items, wide)).astype(np.float32)
-    for _ in range(START_PASSES):
-        basis = np.linalg.qr(matrix.T @ (matrix @ basis))[0]
-    image = matrix @ basis
-    _, turn = np.linalg.eigh(image.T @ image)
-    return np.ascontiguousarray((basis @ turn)[:, ::-1][:, :k], np.float32)
-
-
-def with_negatives(pairs: Interactions, config: OcmfConfig) -> Interactions:
-    """Return the pairs with the negatives that are to be listed: none, as many as positives, or all."""
-    if config.negatives == "all":
-        return pairs
-    every = pairs.n_users * pairs.n_items
-    if config.negatives == "listed" and every > MOST_LISTED:
-        raise ConfigError(
-            f"{every} pairs are too many to list (at most {MOST_LISTED}): let negatives be all"
-        )
-    rng = np.random.default_rng(config.seed)
-    if config.negatives == "listed":
-        users, items = np.divmod(np.arange(every), pairs.n_items)
-    else:
-        users = rng.integers(0, pairs.n_users, len(pairs))
-        items = rng.integers(0, pairs.n_items, len(pairs))
-    known = np.ones(len(pairs), np.float32)
-    weight = known if pairs.weight is None else pairs.weight
-    target = known if pairs.target is None else pairs.target
-    # of several rows of one pair the last one counts: the known pairs
-    return from_pairs(
-        np.concatenate([users, pairs.user_ix]),
-        np.concatenate([items, pairs.item_ix]),
-        n_users=pairs.n_users,
-        n_items=pairs.n_items,
-        weight=np.concatenate([np.full(users.size, config.weight, np.float32), weight]),
-        target=np.concatenate([np.zeros(users.size, np.float32), target]),
-    )

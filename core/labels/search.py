@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from core.batch.features import MOST_DENSE, FeatureMap, Features
+from core.batch.features import FeatureMap, Features
 from core.batch.label_search import FEWEST_POINTS, HELD_OUT, IMPORTANCE, JUDGES, KS, precisions
+from core.batch.landmarks import first_places, landmark_axes, with_more
 from core.batch.search import LARGEST_TRIAL, Axis, Budget, Outcome, Search
 from core.errors import DataError
 from core.interactions import Interactions
@@ -80,9 +81,10 @@ def search(
     if not axes:
         return replace(base, votes=objective({}, 0.0).found["votes"])
     looking = Search(
-        axes, objective, lambda settings: _work(rows, known, settings), rng, _with_more(axes)
+        axes, objective, lambda settings: _work(rows, known, settings), rng, with_more(axes)
     )
-    best = looking.run(_first(axes, base, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
+    places = first_places(axes, {"reg": base.reg, "factors": base.factors}, rng)
+    best = looking.run(places, budget, most=MOST_TRIALS, on_trial=on_trial)
     return replace(_with(base, best.settings), votes=best.outcome.found["votes"])
 
 
@@ -234,39 +236,11 @@ def _with(config: ExmldsConfig, settings: dict[str, Any]) -> ExmldsConfig:
 
 def _axes(features: Features) -> list[Axis]:
     """Return what is searched; landmarks by their place in LANDMARKS, from 1."""
-    n, d = features.shape
-    useful = sum(
-        size == 0 or (size * 4 <= n and n * (d + size) <= MOST_DENSE) for size in LANDMARKS
-    )
     return [
         Axis("reg", 0.1, 30.0, log=True),
         Axis("factors", FEWEST_FACTORS, MOST_FACTORS, log=True, multiple=10),
-        *([Axis("landmarks", 1, useful, multiple=1)] if useful > 1 else []),
+        *landmark_axes(features.shape, LANDMARKS),
     ]
-
-
-def _with_more(axes: list[Axis]) -> Callable[[dict[str, Any]], dict[str, Any] | None]:
-    """Return what gives the same settings with more landmarks, None where there are no more."""
-    most = max((axis.high for axis in axes if axis.name == "landmarks"), default=0)
-
-    def larger(settings: dict[str, Any]) -> dict[str, Any] | None:
-        if settings.get("landmarks", most) >= most:
-            return None
-        return {**settings, "landmarks": settings["landmarks"] + 1}
-
-    return larger
-
-
-def _first(axes: list[Axis], base: ExmldsConfig, rng: np.random.Generator) -> list[dict[str, Any]]:
-    """Return where the search begins and a few places around it, cheap features first."""
-    middle = {"reg": base.reg, "factors": base.factors, "landmarks": 1}
-    places = [{axis.name: middle[axis.name] for axis in axes}]
-    for at in range(2 * len(axes)):
-        place = {axis.name: axis.value(float(rng.uniform(0.15, 0.85))) for axis in axes}
-        if "landmarks" in place:
-            place["landmarks"] = 1 + at % 2
-        places.append(place)
-    return places
 
 
 def _splits(

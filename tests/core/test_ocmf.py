@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from core.batch import ocmf
+from core.batch import ocmf_start
 from core.batch.graph import laplacian, similarity
 from core.batch.ocmf import Ocmf, OcmfConfig
 from core.errors import ConfigError, CoreError, DataError, NotFitted, ShapeError
@@ -360,6 +360,6 @@ def test_settings_outside_their_bounds_are_refused(wrong):
 
 
 def test_too_many_pairs_to_list_are_refused(monkeypatch):
-    monkeypatch.setattr(ocmf, "MOST_LISTED", 100)
+    monkeypatch.setattr(ocmf_start, "MOST_LISTED", 100)
     with pytest.raises(ConfigError, match="let negatives be all"):
         Ocmf(replace(SQ_SQ, negatives="listed")).fit(world())

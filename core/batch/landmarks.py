@@ -1,0 +1,47 @@
+"""Non-linear features in a search of settings: how many a trial may add, the cheap ones first."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from core.batch.features import MOST_DENSE
+from core.batch.search import Axis
+
+Settings = dict[str, Any]
+
+
+def landmark_axes(shape: tuple[int, ...], sizes: Sequence[int]) -> list[Axis]:
+    """Return the axis "landmarks", a place in ``sizes`` from 1, if any is of use to features of this shape."""
+    n_points, n_features = shape
+    useful = sum(
+        size == 0 or (size * 4 <= n_points and n_points * (n_features + size) <= MOST_DENSE)
+        for size in sizes
+    )
+    return [Axis("landmarks", 1, useful, multiple=1)] if useful > 1 else []
+
+
+def with_more(axes: Sequence[Axis]) -> Callable[[Settings], Settings | None]:
+    """Return what gives the same settings with more landmarks, None where there are no more."""
+    most = max((axis.high for axis in axes if axis.name == "landmarks"), default=0)
+
+    def larger(settings: Settings) -> Settings | None:
+        if settings.get("landmarks", most) >= most:
+            return None
+        return {**settings, "landmarks": settings["landmarks"] + 1}
+
+    return larger
+
+
+def first_places(
+    axes: Sequence[Axis], middle: Mapping[str, float], rng: np.random.Generator
+) -> list[Settings]:
+    """Return the middle, without landmarks, and a few places around it, with the fewest or the next."""
+    cheap = {**middle, "landmarks": 1}
+    places: list[Settings] = [{axis.name: cheap[axis.name] for axis in axes}]
+    for at in range(2 * len(axes)):
+        place = {axis.name: axis.value(float(rng.uniform(0.15, 0.85))) for axis in axes}
+        if "landmarks" in place:
+            place["landmarks"] = 1 + at % 2
+        places.append(place)
+    return places
