@@ -5,7 +5,7 @@ basis of the eigenvectors of the shared Gram matrix: the objective does not chan
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -42,7 +42,7 @@ class FbgdConfig:
     """Conjugate-gradient steps on a row in an epoch."""
     negative_target: float = 0.0
     start: float = 0.1
-    """Standard deviation of the first item factors, times sqrt(factors)."""
+    """Length of the first item vectors."""
     draw: float = 0.0
     """How strongly short histories are drawn to the typical user when they are folded in (``typical.drawn``)."""
     seed: int = 0
@@ -83,7 +83,7 @@ class Fbgd(Ranker):
         user_items: Any,
         *,
         previous: RowObjective | None = None,
-        on_epoch: OnEpoch = lambda model, epoch: False,
+        on_epoch: OnEpoch | None = None,
     ) -> Self:
         """Learn; ``previous`` is a model of the same factors whose items are the first of these."""
         pairs = _checked(as_interactions(user_items))
@@ -91,13 +91,18 @@ class Fbgd(Ranker):
         self.losses = sides.losses
         for epoch in range(1, self.config.epochs + 1):
             sides.epoch()
-            self.objective = sides.exported()
-            self._item_factors = self.objective.item_factors
             self.epochs = epoch
-            if on_epoch(self, epoch):
-                break
-        self.objective = drawn(self.fitted, pairs, self.config.draw)
+            if on_epoch is not None:
+                # the next epoch changes the items in place
+                found = sides.exported()
+                self._hold(replace(found, item_factors=found.item_factors.copy()))
+                if on_epoch(self, epoch):
+                    break
+        self._hold(drawn(sides.exported(), pairs, self.config.draw))
         return self
+
+    def _hold(self, objective: RowObjective) -> None:
+        self.objective, self._item_factors = objective, objective.item_factors
 
     def user_vectors(self, user_items: Any) -> F32:
         """Return the exact minimiser of each user's row, whatever was fitted."""
@@ -143,11 +148,15 @@ class _Sides:
             self._continue(previous)
 
     def _start(self) -> None:
-        rng = np.random.default_rng(self.config.seed)
-        g = self.config.factors
+        """Begin at random signs: as good as normal numbers, and a tenth of the time to draw."""
+        n, g = self.pairs.n_items, self.config.factors
+        bits = np.frombuffer(
+            np.random.default_rng(self.config.seed).bytes(-(-n * g // 8)), np.uint8
+        )
+        size = np.float32(self.config.start / np.sqrt(g))
+        self.items = np.unpackbits(bits, count=n * g).reshape(n, g) * (2 * size)
+        self.items -= size
         self.users = np.zeros((self.pairs.n_users, g), np.float32)
-        self.items = rng.standard_normal((self.pairs.n_items, g), np.float32)
-        self.items *= np.float32(self.config.start / np.sqrt(g))
         self._face_users()
 
     def _continue(self, previous: RowObjective) -> None:
@@ -219,12 +228,12 @@ class _Sides:
         self.losses.append(self.constant + float(loss.sum()) + penalty)
 
     def exported(self) -> RowObjective:
-        """Return the users' objective; its arrays are copies."""
+        """Return the users' objective; the item factors are those that the next epoch changes."""
         config = self.config
         return RowObjective(
-            self.items.copy(),
-            self.gram.copy(),
-            self.item_sum.copy(),
+            self.items,
+            self.gram,
+            self.item_sum,
             self.negative,
             config.negative_target,
             config.reg,
