@@ -3,35 +3,30 @@
 Owns the options and what is printed; ``evaluation.py`` does the work.
 """
 
-import json
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
-from core.errors import ConfigError, CoreError
+from core.errors import ConfigError
 from core.online.aggregators import AggregatorName
 from core.online.experts import Init, Step, Variant
 from core.online.model import Scale
 from core.online.recipes import Given
 from service.cli import options
+from service.cli.eval_run import OnProgress, Report, evaluated
 from service.cli.evaluate_labels import labels
 from service.cli.evaluate_ordinal import ordinal
 from service.cli.evaluate_topk import topk
 from service.cli.evaluation import Experts, Model, Order, Request, evaluate_online
-from service.cli.store import say
-from service.errors import ServiceError
 from service.ratings_file import read_ratings
 
 eval_app = options.verb()
-_errors = Console(stderr=True)
 
 
-def _show(report: dict[str, Any]) -> None:
+def _show(report: Report) -> None:
     out = Console()
     table = Table(
         title=f"{report['model']}: {report['n_train']} learned, {report['n_test']} tested"
@@ -109,7 +104,8 @@ def online(
     """Predict, then learn, each rating of one part of RATINGS in a single pass; test on the rest."""
     settled: dict[str, float | None] = {"c": c, "eps": eps, "delta": delta}
     given = Given(**{key: value for key, value in settled.items() if value is not None})  # type: ignore[typeddict-item]
-    try:
+
+    def work(on_progress: OnProgress) -> Report:
         request = Request(
             model=model,
             experts=experts,
@@ -124,30 +120,10 @@ def online(
             step=step,
             given=given,
         )
-        report = _with_progress(ratings, request)
-    except (CoreError, ServiceError) as error:
-        say(f"hedgerow: {error}")
-        raise typer.Exit(2) from error
-    if as_json:
-        typer.echo(json.dumps(report))
-    else:
-        _show(report)
+        read = read_ratings(ratings, lambda share: on_progress("reading", share))
+        return evaluate_online(read, request, on_progress)
 
-
-def _with_progress(path: Path, request: Request) -> dict[str, Any]:
-    """Read and evaluate, with a bar on stderr where somebody watches."""
-    bar = Progress(console=_errors, transient=True) if _errors.is_terminal else None
-    tasks: dict[str, Any] = {}
-
-    def on_progress(what: str, share: float) -> None:
-        if bar is not None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(what, total=1.0)
-            bar.update(tasks[what], completed=share)
-
-    with bar or nullcontext():
-        ratings = read_ratings(path, lambda share: on_progress("reading", share))
-        return evaluate_online(ratings, request, on_progress)
+    evaluated(work, _show, as_json=as_json)
 
 
 eval_app.command("topk")(topk)

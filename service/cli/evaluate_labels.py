@@ -1,24 +1,17 @@
 """``hedgerow eval labels``: the options and what is printed; ``labels_evaluation.py`` does the work."""
 
-import json
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
-from core.errors import ConfigError, CoreError
+from service.cli.eval_run import OnProgress, Report, evaluated, settings_of
 from service.cli.label_models import Model
 from service.cli.labels_evaluation import Request, evaluate_labels
 from service.cli.options import BUDGET_HELP
-from service.cli.store import say
-from service.errors import ServiceError
 from service.xmlc_file import read_xmlc
-
-_errors = Console(stderr=True)
 
 
 def labels(
@@ -40,44 +33,15 @@ def labels(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout")] = False,
 ) -> None:
     """Fit on TRAIN with settings the program finds itself; rank all labels for the points of TEST."""
-    try:
-        request = Request(model, revealed, _parse_given(given or []), budget_s, seed)
-        report = _with_progress(train, test, request)
-    except (CoreError, ServiceError) as error:
-        say(f"hedgerow: {error}")
-        raise typer.Exit(2) from error
-    if as_json:
-        typer.echo(json.dumps(report))
-    else:
-        _show(report)
 
-
-def _parse_given(pairs: list[str]) -> dict[str, str]:
-    named = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise ConfigError(f"--set must be NAME=VALUE, such as reg=0.1, not {pair!r}")
-        named[name.strip()] = value.strip()
-    return named
-
-
-def _with_progress(train: Path, test: Path, request: Request) -> dict[str, Any]:
-    """Read and evaluate, with a bar on stderr where somebody watches."""
-    bar = Progress(console=_errors, transient=True) if _errors.is_terminal else None
-    tasks: dict[str, Any] = {}
-
-    def on_progress(what: str, share: float) -> None:
-        if bar is not None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(what, total=1.0)
-            bar.update(tasks[what], completed=share)
-
-    with bar or nullcontext():
+    def work(on_progress: OnProgress) -> Report:
+        request = Request(model, revealed, settings_of(given or [], "reg=0.1"), budget_s, seed)
         return evaluate_labels(read_xmlc(train), read_xmlc(test), request, on_progress)
 
+    evaluated(work, _show, as_json=as_json)
 
-def _show(report: dict[str, Any]) -> None:
+
+def _show(report: Report) -> None:
     table = Table(
         title=f"{report['model']}: {report['n_test']} points, {report['n_labels']} labels"
     )

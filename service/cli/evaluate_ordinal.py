@@ -1,19 +1,17 @@
 """``hedgerow eval ordinal``: ordinal scores of a table from few labelled rows."""
 
-import json
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
 from rich.console import Console
 
-from core.errors import ConfigError, CoreError
+from core.errors import ConfigError
 from core.ordinal.judge import equal_levels, mean_auc
 from core.ordinal.qs3orao import OrdinalConfig, Solver, fit
-from service.cli.store import say
-from service.errors import ServiceError
+from service.cli.eval_run import OnProgress, Report, evaluated
 from service.table_file import Table, read_table
 
 
@@ -31,21 +29,15 @@ def ordinal(
 ) -> None:
     """Learn from a few labelled rows and many unlabelled ones; judge by the unlabelled."""
     ignored = [name.strip() for name in ignore.split(",") if name.strip()]
-    try:
+
+    def work(_: OnProgress) -> Report:
         table = read_table(file, target, ignored)
-        report = evaluate_ordinal(table, levels, labelled, OrdinalConfig(solver=solver, seed=seed))
-    except (CoreError, ServiceError) as error:
-        say(f"hedgerow: {error}")
-        raise typer.Exit(2) from error
-    if as_json:
-        typer.echo(json.dumps(report))
-    else:
-        _show(report)
+        return evaluate_ordinal(table, levels, labelled, OrdinalConfig(solver=solver, seed=seed))
+
+    evaluated(work, _show, as_json=as_json)
 
 
-def evaluate_ordinal(
-    table: Table, levels: int, labelled: int, config: OrdinalConfig
-) -> dict[str, Any]:
+def evaluate_ordinal(table: Table, levels: int, labelled: int, config: OrdinalConfig) -> Report:
     """Cut the target into levels, hide all but ``labelled`` of them, fit, and judge by the hidden ones."""
     n = len(table.target)
     if labelled >= n:
@@ -82,7 +74,7 @@ def evaluate_ordinal(
     }
 
 
-def _show(report: dict[str, Any]) -> None:
+def _show(report: Report) -> None:
     out = Console()
     out.print(
         f"AUC {report['auc']:.4f}, MAE {report['mae']:.3f}, accuracy {report['accuracy']:.3f} "

@@ -1,24 +1,18 @@
 """``hedgerow eval topk``: the options and what is printed; ``topk_evaluation.py`` does the work."""
 
-import json
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
-from core.errors import ConfigError, CoreError
+from core.errors import ConfigError
+from service.cli.eval_run import OnProgress, Report, evaluated, settings_of
 from service.cli.options import BUDGET_HELP
-from service.cli.store import say
 from service.cli.topk_evaluation import SideFiles, evaluate_topk
 from service.cli.topk_models import Model, Request
-from service.errors import ServiceError
 from service.ratings_file import read_ratings
-
-_errors = Console(stderr=True)
 
 
 def topk(
@@ -59,16 +53,19 @@ def topk(
 
     Users without pairs in TRAIN (cold) are in the means, and beside popularity in figures of their own.
     """
-    try:
-        request = Request(model, _parse_ks(k), _parse_given(given or []), budget_s, seed)
-        report = _with_progress(train, test, request, SideFiles(users, items, graph))
-    except (CoreError, ServiceError) as error:
-        say(f"hedgerow: {error}")
-        raise typer.Exit(2) from error
-    if as_json:
-        typer.echo(json.dumps(report))
-    else:
-        _show(report)
+
+    def work(on_progress: OnProgress) -> Report:
+        chosen = settings_of(given or [], "factors=128")
+        request = Request(model, _parse_ks(k), chosen, budget_s, seed)
+        pairs = [
+            read_ratings(path, lambda share: on_progress("reading", share), rated=False)
+            for path in (train, test)
+        ]
+        return evaluate_topk(
+            pairs[0], pairs[1], request, on_progress, SideFiles(users, items, graph)
+        )
+
+    evaluated(work, _show, as_json=as_json)
 
 
 def _parse_ks(text: str) -> tuple[int, ...]:
@@ -78,36 +75,7 @@ def _parse_ks(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts)
 
 
-def _parse_given(pairs: list[str]) -> dict[str, str]:
-    named = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise ConfigError(f"--set must be NAME=VALUE, such as factors=128, not {pair!r}")
-        named[name.strip()] = value.strip()
-    return named
-
-
-def _with_progress(train: Path, test: Path, request: Request, side: SideFiles) -> dict[str, Any]:
-    """Read and evaluate, with a bar on stderr where somebody watches."""
-    bar = Progress(console=_errors, transient=True) if _errors.is_terminal else None
-    tasks: dict[str, Any] = {}
-
-    def on_progress(what: str, share: float) -> None:
-        if bar is not None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(what, total=1.0)
-            bar.update(tasks[what], completed=share)
-
-    with bar or nullcontext():
-        pairs = [
-            read_ratings(path, lambda share: on_progress("reading", share), rated=False)
-            for path in (train, test)
-        ]
-        return evaluate_topk(pairs[0], pairs[1], request, on_progress, side)
-
-
-def _show(report: dict[str, Any]) -> None:
+def _show(report: Report) -> None:
     out = Console()
     table = Table(title=f"{report['model']}: {report['n_users']} users")
     names = [name for name in report if "@" in name]

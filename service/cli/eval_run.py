@@ -1,0 +1,64 @@
+"""What the verbs of ``hedgerow eval`` share: a bar while they work, what they found, errors in a sentence."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, TaskID
+
+from core.errors import ConfigError, CoreError
+from service.cli.store import say
+from service.errors import ServiceError
+
+Report = dict[str, Any]
+OnProgress = Callable[[str, float], None]
+"""Hears what is being done and which share of it is."""
+
+_errors = Console(stderr=True)
+
+
+def evaluated(
+    work: Callable[[OnProgress], Report], show: Callable[[Report], None], *, as_json: bool
+) -> None:
+    """Print what ``work`` reports; what it cannot do is said in a sentence, with exit code 2."""
+    try:
+        with _bar() as on_progress:
+            report = work(on_progress)
+    except (CoreError, ServiceError) as error:
+        say(f"hedgerow: {error}")
+        raise typer.Exit(2) from error
+    if as_json:
+        typer.echo(json.dumps(report))
+    else:
+        show(report)
+
+
+@contextmanager
+def _bar() -> Iterator[OnProgress]:
+    """Show a bar on stderr where somebody watches."""
+    if not _errors.is_terminal:
+        yield lambda what, share: None
+        return
+    tasks: dict[str, TaskID] = {}
+    with Progress(console=_errors, transient=True) as bar:
+
+        def on_progress(what: str, share: float) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=1.0)
+            bar.update(tasks[what], completed=share)
+
+        yield on_progress
+
+
+def settings_of(pairs: Sequence[str], example: str) -> dict[str, str]:
+    """Read NAME=VALUE pairs."""
+    named = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise ConfigError(f"--set must be NAME=VALUE, such as {example}, not {pair!r}")
+        named[name.strip()] = value.strip()
+    return named
