@@ -67,12 +67,15 @@ def _id(text: str) -> str:
 
 
 def _moment(text: str) -> str:
-    """RFC 3339 with an offset, kept in UTC."""
+    """RFC 3339 with an offset, kept in UTC; a date alone is its midnight there."""
+    whole = f"{text}T00:00:00Z" if len(text) == len("2026-12-01") else text
     try:
-        moment: datetime = msgspec.convert(text, Annotated[datetime, msgspec.Meta(tz=True)])
+        moment: datetime = msgspec.convert(whole, Annotated[datetime, msgspec.Meta(tz=True)])
         utc = moment.astimezone(UTC)
     except (msgspec.ValidationError, OverflowError):
-        raise ValueError("give a time as RFC 3339 with an offset: 2026-11-18T12:00:00Z") from None
+        raise ValueError(
+            "give a time as RFC 3339 with an offset, 2026-11-18T12:00:00Z, or a date, 2026-11-18 (midnight in UTC)"
+        ) from None
     return utc.isoformat().replace("+00:00", "Z")
 
 
@@ -89,7 +92,11 @@ def _feature(given: Any, read: ValidatorFunctionWrapHandler) -> Any:
 
 
 Id = Annotated[str, Field(min_length=1, max_length=MAX_ID_LENGTH), AfterValidator(_id)]
-Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"}), AfterValidator(_moment)]
+Moment = Annotated[
+    str,
+    Field(json_schema_extra={"anyOf": [{"format": "date-time"}, {"format": "date"}]}),
+    AfterValidator(_moment),
+]
 Name = Annotated[str, StringConstraints(pattern=NAME)]
 Text = Annotated[StrictStr, StringConstraints(max_length=1_000)]
 Whole = Annotated[StrictInt, Field(ge=-(2**53), le=2**53)]

@@ -24,6 +24,10 @@ LONGEST_BUDGET_S = 3_600.0
 """What the service takes."""
 PATIENCE_S = 5.0
 """How long a job may be queued while none is running until somebody should look for the trainer."""
+NO_LINKS = (
+    "no links: `graph` did nothing, since no user with a history is linked to another one. Put links into the "
+    'users\' documents (PATCH /v1/users/{user} with {"links": [{"user": "..."}]}), then retrain'
+)
 
 app = options.verb()
 
@@ -185,6 +189,8 @@ def _show(job: dict[str, Any]) -> None:
     )
     for line in left_out(metrics.get("features", {})):
         say(line)
+    if job["parameters"].get("graph") and not metrics.get("links"):
+        say(NO_LINKS)
 
 
 def left_out(features: Mapping[str, Any]) -> list[str]:

@@ -121,7 +121,8 @@ class Worker(rq.Worker):
 
     def run(self) -> None:
         """Take jobs until SIGTERM or SIGINT; a running one is ended then."""
-        self.work(logging_level="WARNING")
+        # RQ warns of each process that ends early; what that means the foreman says
+        self.work(logging_level="ERROR")
 
     def execute_job(self, job: rq.job.Job, queue: rq.Queue) -> None:
         """Run a job that is still wanted in a process of its own."""

@@ -102,6 +102,8 @@ class Trainer:
         """End a job whose process ended without a word."""
         if self._jobs.records.fail(job, f"{how}; what serves is unchanged: retrain again"):
             logger().warning("training_died", job=job, reason=how)
+        else:
+            logger().info("training_given_up", job=job)
 
     def _follow_schedule(self) -> None:
         if now_ms() < self._next_look_ms:

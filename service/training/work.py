@@ -336,7 +336,7 @@ def _lead(candidate: Verdict, popular: Verdict) -> dict[str, float]:
 
 
 def _encoded(described: Described | None) -> dict[str, Any]:
-    """Return how features became columns; nothing for a model without them."""
+    """Return how features became columns, and how many links there are; nothing for a model without documents."""
     if described is None:
         return {}
     of = {"users": described} | ({"items": described.items} if described.items else {})
@@ -344,7 +344,7 @@ def _encoded(described: Described | None) -> dict[str, Any]:
         who: {"columns": one.encoder.width, "left_out": asdict(one.left_out)}
         for who, one in of.items()
     }
-    return {"features": found}
+    return {"features": found, "links": int(described.links.nnz)}
 
 
 def _kept(rival: Contender, candidate: Contender) -> str:

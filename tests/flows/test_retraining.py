@@ -305,6 +305,22 @@ def test_a_running_job_can_be_cancelled(room, redis_url, namespace):
         assert here.trained(**QUICK).status == "succeeded"
         cancelled = here.jobs.records.record(job.id)
         assert (cancelled.status, cancelled.error) == ("cancelled", "cancelled by ada")
+        assert "training_given_up" in here.trainer.log
+        assert "library_message" not in here.trainer.log
+
+
+def test_what_is_cancelled_while_it_publishes_is_never_seen(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world()) as here:
+        hung = Jobs(
+            here.client, here.client, namespace, work="tests.flows.dying_work.hung_in_publishing"
+        )
+        job = hung.submit("fbgd", QUICK, budget_s=0.0, who="a test", why="order")
+        wait_until(lambda: here.jobs.records.record(job.id).stage == "publishing")
+        assert here.jobs.cancel(job.id, "ada").status == "cancelled"
+        done = here.trained(**QUICK)
+        assert [record.job for record in here.registry.records()] == [done.id]
+        assert here.serving == {"fbgd": done.version}
+        assert here.jobs.records.record(job.id).status == "cancelled"
 
 
 def test_a_second_trainer_waits_for_the_first(room, redis_url, namespace):

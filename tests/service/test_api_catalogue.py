@@ -48,6 +48,11 @@ def test_a_patch_changes_what_it_names(api: Api) -> None:
     assert api("GET", "/v1/items/x").json()["version"] == 2
 
 
+def test_a_date_alone_is_its_midnight_in_utc(api: Api) -> None:
+    item = api("PUT", "/v1/items/dated", json={"available_until": "2026-12-01"}).json()
+    assert item["available_until"] == "2026-12-01T00:00:00Z"
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -65,7 +70,8 @@ def test_a_patch_changes_what_it_names(api: Api) -> None:
         b'{"categories": [""]}',
         b'{"hidden": "yes"}',
         b'{"hidden": 1}',
-        b'{"available_from": "2026-11-01"}',
+        b'{"available_from": "2026-11-31"}',
+        b'{"available_from": "2026-11-1"}',
         b'{"available_from": "2026-11-01T00:00:00"}',
         b'{"available_from": 1}',
         b'{"colour": "green"}',

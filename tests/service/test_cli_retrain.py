@@ -54,6 +54,13 @@ def test_the_outcome_is_told_in_words(running: ServiceProcess) -> None:
     assert done.stdout == ""
 
 
+def test_a_graph_without_links_is_told(running: ServiceProcess) -> None:
+    order = ("--model", "ocmf-sq-wsq", "--set", "graph=0.1", "--budget-s", "0")
+    done = hedgerow("retrain", *order, "--wait", "--url", running.url)
+    assert done.returncode == 0, done.stderr
+    assert "no links: `graph` did nothing" in done.stderr
+
+
 def test_a_wrong_model_or_setting_is_one_line(running: ServiceProcess) -> None:
     done = hedgerow("retrain", "--model", "magic", "--url", running.url)
     assert done.returncode == 2
