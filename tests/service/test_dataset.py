@@ -272,3 +272,27 @@ def test_stacking_puts_rows_below_one_another(counts):
     whole = stacked(parts, 9)
     assert whole.user_counts.tolist() == [n for part in counts for n in part]
     assert whole.item_ix.tolist() == [i for part in counts for n in part for i in range(n)]
+
+
+def test_users_who_are_deleted_between_two_readings_are_left_out(client, namespace, monkeypatch):
+    reader = stored(client, namespace, world(users=30, items=20, each=8))
+    keys, names = PartitionKeys(namespace, 0), NamespaceKeys(namespace)
+    gone = [f"u{n:04d}" for n in range(0, 30, 3)]
+    for n in range(30):
+        client.set(names.user_document(f"u{n:04d}"), json.dumps({"features": {"taste": n % 2}}))
+    real, readings = reader.pages, []
+
+    def pages():
+        if readings:
+            client.zrem(keys.users, *gone)
+            for user in gone:
+                client.delete(keys.history(user), names.user_document(user))
+        readings.append(len(readings))
+        return real()
+
+    monkeypatch.setattr(reader, "pages", pages)
+    data = read(reader, READING, with_documents=True)
+    assert len(readings) > 1
+    assert data.whole.n_users == data.known.n_users == 20
+    assert rows(data.whole) == rows(read(reader, READING, with_documents=True).whole)
+    assert data.described.features.shape[0] == 20
