@@ -12,7 +12,7 @@ import httpx
 import uvicorn
 
 from service.app import create_app
-from service.learning import learner
+from service.learning import running
 from service.runtime import ApiRuntime, api_runtime
 from service.settings import Settings
 from tests.server import wait_until
@@ -74,7 +74,7 @@ def learning(settings: Settings, redis_url: str) -> Iterator[None]:
     """Run the learner of each partition in a thread."""
     stop = threading.Event()
     threads = [
-        threading.Thread(target=learner.run, args=(settings, redis_url, partition, stop))
+        threading.Thread(target=running.run, args=(settings, redis_url, partition, stop))
         for partition in range(settings.partitions)
     ]
     for thread in threads:

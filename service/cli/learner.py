@@ -8,7 +8,7 @@ import typer
 
 from service.cli import options
 from service.errors import Superseded
-from service.learning import learner as learners
+from service.learning import running
 from service.processes import follow_lifeline
 from service.settings import load_settings
 from service.store.connection import connect
@@ -40,7 +40,7 @@ def learner(
         with connect(url, role=f"learner-{partition}") as client:
             open_namespace(client, settings)
     try:
-        learners.run(settings, url, partition, stop)
+        running.run(settings, url, partition, stop)
     except Superseded:
         logger().warning("learner_superseded", partition=partition)
         raise typer.Exit(SUPERSEDED) from None

@@ -22,7 +22,7 @@ from core.rng import id_hashes
 from core.snapshot import Snapshot, blob, mapped, of_objective, users_of
 from service.compiled import mark_compiled
 from service.learning.dedupe import DedupeWindow
-from service.serving.rankers import rank_once
+from service.serving.warm_up import rank_once
 from service.store.codec import DIGEST_BYTES
 
 EXACT: tuple[Expert, ...] = (

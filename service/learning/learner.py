@@ -3,30 +3,26 @@
 It owns what the commit writes. Nothing here depends on where a batch begins or ends.
 """
 
-import contextlib
 import json
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 import numpy as np
 
 from core.online.model import Learned, OnlineModel
 from core.types import I64
-from service.errors import Misconfigured, StoreUnavailable, Superseded
+from service.errors import Misconfigured
 from service.learning.backlog import Backlog
 from service.learning.batch import Batch, answers, history_runs, impressions
 from service.learning.counters import ItemCounters
 from service.learning.dedupe import DedupeWindow
 from service.learning.deletions import Deletions
-from service.learning.follower import following
 from service.learning.handover import Handover
 from service.learning.merges import Merges
 from service.learning.responses import Responses
 from service.learning.rows import ItemRows, UserRows, restore
-from service.learning.teaching import Ratings, changed_arrays, learn_ratings, machine, warm_up
+from service.learning.teaching import Ratings, changed_arrays, learn_ratings, machine
 from service.learning.topics import Topics
 from service.learning.views import Views
 from service.online import online_model
@@ -41,23 +37,17 @@ from service.store.codec import (
     RATING,
     read_history,
 )
-from service.store.connection import Client, connect
+from service.store.connection import Client
 from service.store.histories import compact
 from service.store.keys import PartitionKeys
-from service.store.lease import Lease
 from service.store.log import LogReader
-from service.store.namespace import Namespace, open_namespace
+from service.store.namespace import Namespace
 from service.store.profile_writer import CHANGES_LISTED, Commit, ProfileWriter, Rewritten
-from service.telemetry import Outage, logger
-
-T = TypeVar("T")
 
 BLOCK_MS = 500
 """How long a read waits for the next event; also how fast a learner notices that it should stop."""
 READ_BYTES = 2 << 20
 """Log read at once: bounds how long other clients of Redis wait for it."""
-PAUSE_S = 0.25
-"""Between two tries while the store does not answer, or another one learns."""
 EXPERT_HISTORY_EVERY = 1_000
 """Events between two points of the experts' history."""
 NO_KIND = -1
@@ -356,68 +346,3 @@ class Learner:
             commit.answers = told.tobytes()
         self._counters[counter] += 1
         return commit, forgotten
-
-
-def run(settings: Settings, redis_url: str, partition: int, stop: threading.Event) -> None:
-    """Learn a partition until ``stop``: wait for its lease, take over, and keep on.
-
-    Raises Superseded when another learner took over: start again as a standby.
-    """
-    log = logger().bind(partition=partition)
-    with connect(redis_url, role=f"learner-{partition}") as client:
-        namespace = _patiently(stop, lambda: open_namespace(client, settings))
-        if namespace is None:
-            return
-        warm_up(online_model(settings, namespace))
-        lease = Lease(client, PartitionKeys(namespace.name, partition).lease, settings.lease_ms)
-        waiting = False
-        while not _patiently(stop, lease.acquire):
-            if not waiting:
-                log.info("learner_stands_by")
-            waiting = True
-            if stop.wait(PAUSE_S):
-                return
-        try:
-            learner = _patiently(stop, lambda: Learner(settings, client, namespace, partition))
-            if learner is not None:
-                log.info("learner_started", epoch=learner.state.epoch, watermark=learner.watermark)
-                with following(settings, redis_url, namespace, partition, learner.handover):
-                    _learn_on(learner, lease, stop)
-                log.info("learner_stopped", watermark=learner.watermark)
-        finally:
-            with contextlib.suppress(StoreUnavailable):
-                lease.release()
-
-
-def _learn_on(learner: Learner, lease: Lease, stop: threading.Event) -> None:
-    """Step until ``stop``; while the store does not answer, ask again and again."""
-    outage = Outage()
-    with contextlib.closing(learner):
-        while not stop.is_set():
-            try:
-                if not lease.keep():
-                    raise Superseded("another learner holds the lease of this partition")
-                if not learner.step():
-                    # a rebuild may have swapped the rows: be started anew before the next event comes
-                    learner.check_epoch()
-                outage.over()
-            except StoreUnavailable as error:
-                outage.lasts(error.detail)
-                stop.wait(PAUSE_S)
-        with contextlib.suppress(StoreUnavailable):
-            learner.settle()
-
-
-def _patiently(stop: threading.Event, attempt: Callable[[], T]) -> T | None:
-    """Return what ``attempt`` returns as soon as the store answers; None when told to stop."""
-    outage = Outage()
-    while not stop.is_set():
-        try:
-            found = attempt()
-        except StoreUnavailable as error:
-            outage.lasts(error.detail)
-            stop.wait(PAUSE_S)
-        else:
-            outage.over()
-            return found
-    return None

@@ -6,7 +6,6 @@ serial kernels run here, without the GIL.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -14,13 +13,10 @@ import numpy as np
 from msgspec import Struct
 
 from core.batch.ocmf_users import StructuredUsers
-from core.batch.preferences import Preferences, preferences
-from core.batch.row_objective import Loss, diagonalised
+from core.batch.preferences import Preferences
 from core.features import FeatureEncoder
 from core.kernels import scan
 from core.kernels.scan import Mask
-from core.meaning import KindTable
-from core.mixture import mixed
 from core.types import F32, I32
 from service.rec_ids import Strategy
 from service.serving.online_items import OnlineItems
@@ -379,45 +375,3 @@ def _found(item: I32, score: F32) -> Ranked:
         return item, score
     n = int(np.count_nonzero(item >= 0))
     return item[:n], score[:n]
-
-
-def rank_once() -> None:
-    """Reach every kernel that a slate may need, with three made-up items in read-only arrays, as snapshots are."""
-    numbers, ratings = np.arange(2), np.zeros(2, np.uint8)
-    own = preferences(numbers, ratings, _ones(2), numbers, KindTable.of([]), low=0.0, high=1.0)
-    losses: tuple[Loss, ...] = ("square", "logistic")
-    for loss in losses:
-        row = diagonalised(
-            np.eye(3, dtype=np.float32),
-            _ones(3),
-            negative_target=0.0,
-            reg=1.0,
-            nu=0.5,
-            mean_count=1.0,
-            loss=loss,
-        )
-        frozen = replace(
-            row,
-            item_factors=_frozen(row.item_factors),
-            negative=_frozen(row.negative),
-            gram=_frozen(row.gram),
-            item_sum=_frozen(row.item_sum),
-        )
-        model = FoldIn("fbgd", "", StructuredUsers(frozen), {})
-        # masks are shared and read-only, but for those that a filter makes
-        for allowed in (_frozen(np.ones(3, np.bool_)), np.ones(3, np.bool_)):
-            model.best(Asker(own), Pool(allowed), 2)
-            model.similar(0, Pool(allowed), 2)
-            popular = Order("popular", (own.item_ix, own.weight), {}).best(
-                Asker(own), Pool(allowed), 2
-            )
-            mixed([popular, popular], [0.5, 0.5], 2)
-
-
-def _ones(n: int) -> F32:
-    return np.ones(n, np.float32)
-
-
-def _frozen(array: Array) -> Array:
-    array.flags.writeable = False
-    return array

@@ -17,13 +17,14 @@ from service.errors import NotFound
 from service.ids import sequence_token
 from service.ingest import now_ms
 from service.rec_ids import Strategy
-from service.serving import rankers, slates
+from service.serving import slates
 from service.serving.catalogue_view import CatalogueView
 from service.serving.lineup import Lineups
 from service.serving.neighbours import Neighbours
 from service.serving.rankers import NOTHING, Asker, FoldIn, Pool
 from service.serving.slates import Lineup, Slate, Wanted, and_, similar, slate
 from service.serving.users import HistoryReading, Known, Users
+from service.serving.warm_up import rank_once
 from service.store.catalogue import Catalogue
 from service.store.changes import ChangeFollower
 from service.store.namespace import Namespace, partition_of
@@ -113,7 +114,7 @@ class Recommender:
 
     async def warm_up(self) -> None:
         """Compile the kernels, or load them from numba's cache, beside the event loop."""
-        await asyncio.to_thread(rankers.rank_once)
+        await asyncio.to_thread(rank_once)
         self._warm.set()
 
     async def recommend(self, asked: Asked) -> Answer:

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from service.errors import Backlogged
-from service.learning.learner import run
+from service.learning.running import run
 from service.settings import Settings
 from service.store.codec import encode
 from service.store.connection import connect, connect_async

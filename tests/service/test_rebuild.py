@@ -3,8 +3,9 @@ import threading
 import pytest
 
 from service.errors import Misconfigured, Superseded
-from service.learning.learner import Learner, run
+from service.learning.learner import Learner
 from service.learning.rebuild import rebuild
+from service.learning.running import run
 from service.settings import KINDS, Settings
 from service.store.codec import DELETE_ITEM, DELETE_USER
 from service.store.namespace import open_namespace

@@ -21,10 +21,10 @@ from service.serving.rankers import (
     Online,
     Order,
     Pool,
-    rank_once,
 )
 from service.serving.recommender import INLINE
 from service.serving.slates import NOBODY, UNEXPLAINED, Lineup, Wanted, similar, slate
+from service.serving.warm_up import rank_once
 from tests.models import objective
 
 

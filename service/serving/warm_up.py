@@ -1,0 +1,58 @@
+"""Every kernel that a slate may need, reached once: it compiles, or comes from numba's cache, before anybody waits."""
+
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from core.batch.ocmf_users import StructuredUsers
+from core.batch.preferences import preferences
+from core.batch.row_objective import Loss, diagonalised
+from core.meaning import KindTable
+from core.mixture import mixed
+from core.types import F32
+from service.serving.rankers import Asker, FoldIn, Order, Pool
+
+Array = TypeVar("Array", bound=np.ndarray[Any, Any])
+
+
+def rank_once() -> None:
+    """Reach every kernel that a slate may need, with three made-up items in read-only arrays, as snapshots are."""
+    numbers, ratings = np.arange(2), np.zeros(2, np.uint8)
+    own = preferences(numbers, ratings, _ones(2), numbers, KindTable.of([]), low=0.0, high=1.0)
+    losses: tuple[Loss, ...] = ("square", "logistic")
+    for loss in losses:
+        row = diagonalised(
+            np.eye(3, dtype=np.float32),
+            _ones(3),
+            negative_target=0.0,
+            reg=1.0,
+            nu=0.5,
+            mean_count=1.0,
+            loss=loss,
+        )
+        frozen = replace(
+            row,
+            item_factors=_frozen(row.item_factors),
+            negative=_frozen(row.negative),
+            gram=_frozen(row.gram),
+            item_sum=_frozen(row.item_sum),
+        )
+        model = FoldIn("fbgd", "", StructuredUsers(frozen), {})
+        # masks are shared and read-only, but for those that a filter makes
+        for allowed in (_frozen(np.ones(3, np.bool_)), np.ones(3, np.bool_)):
+            model.best(Asker(own), Pool(allowed), 2)
+            model.similar(0, Pool(allowed), 2)
+            popular = Order("popular", (own.item_ix, own.weight), {}).best(
+                Asker(own), Pool(allowed), 2
+            )
+            mixed([popular, popular], [0.5, 0.5], 2)
+
+
+def _ones(n: int) -> F32:
+    return np.ones(n, np.float32)
+
+
+def _frozen(array: Array) -> Array:
+    array.flags.writeable = False
+    return array
