@@ -128,6 +128,7 @@ def create_app(open_runtime: OpenRuntime, settings: Settings) -> FastAPI:
 async def _warm_up(runtime: ApiRuntime) -> None:
     await runtime.recommender.warm_up()
     await runtime.serving.warm_up()
+    logger().info("kernels_loaded")
 
 
 def _note_failure(warming: asyncio.Task[None]) -> None:

@@ -30,6 +30,7 @@ ENDS_ALLOWED, WITHIN_S = 5, 30.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 4.0
 STOP_S = 15.0
 """How long a child may take to end before it is killed."""
+LOADING = "usually 4 s, some times as long on a busy machine; GET /readyz says when all is there"
 SUPERSEDED = 75
 """Exit code of a learner that another one replaced: it comes back as a standby, nothing is wrong."""
 REFUSED = 2
@@ -132,6 +133,7 @@ class Supervisor:
         learners += [self._task(child, stop_learners) for child in self._trainers()]
         apis = [self._task(child, stop_apis) for child in self._apis()]
         store = asyncio.create_task(self._keep_store(stop_learners))
+        logger().info("service_loading", detail=LOADING)
         told = asyncio.create_task(stop.wait())
         keepers = [store, *apis, *learners]
         await asyncio.wait([told, *keepers], return_when=asyncio.FIRST_COMPLETED)

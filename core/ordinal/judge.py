@@ -1,7 +1,6 @@
 """How well scores and levels agree with the truth."""
 
 import numpy as np
-from scipy.stats import rankdata
 
 from core.errors import DataError
 from core.types import F64, I64
@@ -15,7 +14,7 @@ def mean_auc(scores: F64, level: I64) -> float:
     >>> mean_auc(np.array([0.0, 1.0, 2.0]), np.array([1, 2, 3]))
     1.0
     """
-    ranks = rankdata(scores)
+    ranks = _ranks(scores)
     found = []
     for j in range(int(level.min()), int(level.max())):
         above = level > j
@@ -24,6 +23,17 @@ def mean_auc(scores: F64, level: I64) -> float:
     if not found:
         raise DataError("all rows to judge by have one level: give rows of at least two levels")
     return float(np.mean(found))
+
+
+def _ranks(scores: F64) -> F64:
+    """Return the rank of each, from 1, equal ones share their mean; scipy.stats has it, and takes half a second to load.
+
+    >>> _ranks(np.array([3.0, 1.0, 3.0]))
+    array([2.5, 1. , 2.5])
+    """
+    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks: F64 = (np.cumsum(counts) - (counts - 1) / 2.0)[place]
+    return ranks
 
 
 def equal_levels(target: F64, levels: int) -> I64:

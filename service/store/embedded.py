@@ -24,6 +24,7 @@ from redis.retry import Retry
 from service.errors import Misconfigured, StoreUnavailable
 from service.processes import command_line, end_process, end_stranger, end_with_parent
 from service.store.binary import find_server
+from service.telemetry import logger
 
 SOCKET_PATH_LIMIT = 100
 """Bytes; the system's own limit is 104 to 108, and a longer path fails without saying why."""
@@ -235,7 +236,7 @@ def wait_for_answer(socket: Path, *, ended: Callable[[], bool]) -> bool:
     A server that answers LOADING is reading its log: that takes as long as it takes.
     """
     pause = threading.Event()
-    silent_s = 0.0
+    silent_s, told = 0.0, False
     with redis.Redis(
         unix_socket_path=str(socket), socket_timeout=1, retry=Retry(NoBackoff(), 0)
     ) as client:
@@ -243,7 +244,9 @@ def wait_for_answer(socket: Path, *, ended: Callable[[], bool]) -> bool:
             try:
                 return bool(client.ping())
             except redis_errors.BusyLoadingError:
-                silent_s = 0.0
+                if not told:
+                    logger().info("store_loading")
+                silent_s, told = 0.0, True
             except (redis_errors.ConnectionError, redis_errors.TimeoutError):
                 silent_s += 0.01
             pause.wait(0.01)
