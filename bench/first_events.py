@@ -1,118 +1,122 @@
-"""What a user's first events are worth: new users of MovieLens 1M in the order of time, fold-in beside popularity.
+"""What a user's first events are worth: new users of MovieLens 1M in the order of time, the default beside single rankers.
 
     python -m bench.first_events [--json]
 
-The default model learns the first 70 % of the events and chooses from them how strongly short histories are drawn to the
-typical user; "before" is the same model without that. Whoever comes later is new: after n of the user's events the
-model folds them in, and both lists of ten are judged on what the user likes next, and on all that the user likes later.
-Who has said nothing yet that a model could use is shown what is popular by both.
+The stream of ``bench.whole_loop``, from 60 % on and with default settings: models trained every 5 %, the mixture weighed
+on the way by every tenth positive of everybody. Users whose first event comes after 70 % are new. After n of their
+events each ranker lists ten items with what it knows by then, judged on what the user likes next, and on all that the
+user likes later. Who has said nothing yet that a model could use is shown what is popular.
 """
 
 import argparse
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
 from bench import data
 from bench.report import Figure, publish
-from bench.whole_loop import KINDS, Stream, read
-from core.batch.fbgd import Fbgd, FbgdConfig
-from core.batch.preferences import preference_rows
-from core.batch.ranker import rank
-from core.batch.typical import choose_draw
+from bench.whole_loop import MIXED, Loop, Stream, Trained, drawn, read
+from core.batch.fbgd import FbgdConfig
+from core.batch.ocmf import OcmfConfig
 from core.gate import paired_interval
-from core.interactions import Interactions, from_pairs
+from core.interactions import from_pairs
+from core.mixture import combine
 from core.ranking_metrics import hits, ndcg
-from core.types import F32, I64
+from core.types import F64, I32, I64
 
 SECTION = "First events, ML-1M"
-TRAINED = 0.7
-EVENTS = (1, 2, 3, 5, 10, 15, 20)
+IMPORTED, KNOWN = 0.6, 0.7
+EVERY = 10
+EVENTS = (1, 2, 3, 5, 10, 20, 50)
+DEPTH = 10
+COMPARED = ("mixture", "one set", "fbgd", "popular", "trending")
+"""The mixture as it is served, and with the weights that it would have without those for histories of a length."""
 
 
-class NewUsers:
-    """Users whose first event comes after the training."""
+class FirstEvents(Loop):
+    """Keeps the lists that new users are shown after so many events."""
 
     def __init__(self, stream: Stream) -> None:
-        self.stream, self.start = stream, int(TRAINED * len(stream))
-        self.n_items = int(stream.item.max()) + 1
-        order = np.lexsort((np.arange(len(stream)), stream.user))
-        ends = np.cumsum(np.bincount(stream.user))
-        self.users = [mine for mine in np.split(order, ends[:-1]) if mine[0] >= self.start]
-        trained, _ = self._read(np.arange(self.start), stream.user, int(stream.user.max()) + 1)
-        known = trained.rows(np.flatnonzero(trained.user_counts))
-        draw = choose_draw(known, lambda part: Fbgd(FbgdConfig()).fit(part).fitted)
-        self.model = Fbgd(FbgdConfig(draw=draw)).fit(known).fitted
-        self.before = replace(self.model, typical=None, draw=0.0)
-        liked = stream.item[: self.start][stream.positive[: self.start]]
-        self.popular: F32 = np.bincount(liked, minlength=self.n_items).astype(np.float32)
+        super().__init__(stream, EVERY)
+        self._moments: dict[int, int] = {
+            int(mine[n]): n
+            for mine in self.events
+            for n in EVENTS
+            if mine[0] >= KNOWN * len(stream) and mine.size > n
+        }
+        self._users: dict[int, list[int]] = defaultdict(list)
+        self._lists_of: dict[tuple[int, str], list[I32]] = defaultdict(list)
 
-    def _read(self, of: I64, user: I64, n_users: int) -> tuple[Interactions, Interactions]:
-        part = self.stream
-        return preference_rows(
-            user[of],
-            part.item[of],
-            np.zeros(of.size, np.uint8),
-            part.rating[of].astype(np.float32),
-            of,
-            KINDS,
-            low=1,
-            high=5,
-            n_users=n_users,
-            n_items=self.n_items,
-        )
+    def _see(self, first: int, end: int, trained: Trained) -> None:
+        super()._see(first, end, trained)
+        for event in range(first, end):
+            if event in self._moments:
+                self._show(event, self._moments[event], trained)
+
+    def _show(self, event: int, n: int, trained: Trained) -> None:
+        user = int(self.stream.user[event])
+        if not self._likes(user, n).size:
+            return
+        known = self._known(user, event)
+        lists = self._lists(user, known, trained)
+        rankers = [lists[name] for name in MIXED]
+        by_length, of_all = self.weights.of(known.item_ix.size), self.weights.shared
+        for name, weight in (("mixture", by_length), ("one set", of_all)):
+            mixed = combine(rankers, [weight[ranker] for ranker in MIXED])
+            lists[name] = mixed if known.item_ix.size else lists["popular"]
+        self._users[n].append(user)
+        for name in COMPARED:
+            self._lists_of[n, name].append(lists[name][0][:DEPTH])
+
+    def _likes(self, user: int, n: int) -> I64:
+        later = self.events[user][n:]
+        return later[self.stream.positive[later]]
 
     def figures(self, n: int) -> Iterator[Figure]:
-        """Yield both gains after n events and their difference, for the next liked item and for all later ones."""
-        likes = [mine[n:][self.stream.positive[mine[n:]]] for mine in self.users]
-        judges = [at for at, later in enumerate(likes) if later.size]
-        row = np.zeros(len(self.stream), np.int64)
-        for number, at in enumerate(judges):
-            row[self.users[at]] = number
-        first = np.concatenate([self.users[at][:n] for at in judges])
-        said, seen = self._read(first, row, len(judges))
-        own, before, everybodys = self._lists(said, seen)
+        """Yield how far the mixture is ahead of popularity after n events, for the next liked item and all later ones."""
+        users = self._users[n]
         for what, most in (("the next liked item", 1), ("all liked later", None)):
-            wanted = np.concatenate([likes[at][:most] for at in judges])
+            wanted = [self._likes(user, n)[:most] for user in users]
+            of = np.repeat(np.arange(len(users)), [one.size for one in wanted])
             held = from_pairs(
-                row[wanted], self.stream.item[wanted], n_users=len(judges), n_items=self.n_items
+                of,
+                self.stream.item[np.concatenate(wanted)],
+                n_users=len(users),
+                n_items=self.n_items,
             )
-            ours, old, theirs = (ndcg(hits(x, held), 10) for x in (own, before, everybodys))
-            ahead = paired_interval(ours, theirs, np.random.default_rng(0))
-            note = (
-                f"{ours.mean():.4f}, popular {theirs.mean():.4f}, before {old.mean():.4f}; "
-                f"{ahead.low:+.4f} to {ahead.high:+.4f}; {len(judges)} users, "
-                f"{100 * (own != everybodys).any(axis=1).mean():.0f} % of the lists differ"
+            gain: dict[str, F64] = {
+                name: ndcg(hits(np.array(self._lists_of[n, name]), held), DEPTH)
+                for name in COMPARED
+            }
+            ahead = {
+                name: paired_interval(gain["mixture"], gain[name], np.random.default_rng(0))
+                for name in COMPARED[1:]
+            }
+            means = ", ".join(f"{name} {gain[name].mean():.4f}" for name in COMPARED)
+            less = ", ".join(
+                f"{name} {one.low:+.4f} to {one.high:+.4f}" for name, one in ahead.items()
             )
             yield Figure(
                 SECTION,
-                f"after {n}, {what}: ndcg@10 less popularity's, low end of the 95 % interval",
-                ahead.low,
+                f"after {n}, {what}: mixture less popular, ndcg@10, low end of the 95 % interval",
+                ahead["popular"].low,
                 bar=0.0,
                 better="higher",
-                note=note,
+                note=f"{means}; mixture less {less}; {len(users)} users",
             )
-
-    def _lists(self, said: Interactions, seen: Interactions) -> list[np.ndarray]:
-        everybody = np.ones((said.n_users, 1), np.float32)
-        popular, _ = rank(everybody, self.popular[:, None], seen, 10)
-        lists = [
-            rank(m.vectors(said), m.item_factors, seen, 10)[0] for m in (self.model, self.before)
-        ]
-        for own in lists:
-            own[said.user_counts == 0] = popular[said.user_counts == 0]
-        return [*lists, popular]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    data.require("ML-1M")
-    users = NewUsers(read())
-    found = [figure for n in EVENTS for figure in users.figures(n)]
+    if not data.available("ML-1M"):
+        sys.exit(f"{data.FILES['ML-1M']} is missing")
+    loop = FirstEvents(read())
+    loop.run(IMPORTED, lambda pairs: drawn(pairs, FbgdConfig(), OcmfConfig(loss="logistic")))
+    found = [figure for n in EVENTS for figure in loop.figures(n)]
     sys.exit(publish(found, as_json=given.json, data="ML-1M"))
 
 

@@ -10,8 +10,8 @@ of the last training as they are. The mixture learns its weights on the way, as 
 import argparse
 import gzip
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
@@ -25,11 +25,12 @@ from core.batch.ocmf import Ocmf, OcmfConfig
 from core.batch.preferences import Preferences, preference_rows, preferences
 from core.batch.row_objective import RowObjective
 from core.batch.search import Budget
+from core.batch.typical import choose_draw
 from core.gate import paired_interval
 from core.interactions import Interactions
 from core.kernels import scan
 from core.meaning import KindTable, rating_sign
-from core.mixture import DEPTH, List, combine, hedge, ndcg10, reciprocal_rank
+from core.mixture import DEPTH, LENGTHS, List, Weights, combine, length, ndcg10, reciprocal_rank
 from core.online.experts import DEFAULT
 from core.online.model import OnlineConfig, OnlineModel, Scale
 from core.online.tables import COUNT, Side
@@ -95,8 +96,21 @@ def settings_for(pairs: Interactions) -> tuple[FbgdConfig, OcmfConfig]:
     liked = pairs if pairs.target is None else pairs.keep(pairs.target > 0)
     rows = liked.rows(np.flatnonzero(liked.user_counts))
     budget = Budget(perf_counter, SEARCH_S)
-    ocmf = OcmfConfig(loss="logistic")
-    return fbgd_search.search(rows, FbgdConfig(), budget), ocmf_search.search(rows, ocmf, budget)
+    fbgd = fbgd_search.search(rows, FbgdConfig(), budget)
+    ocmf = ocmf_search.search(rows, OcmfConfig(loss="logistic"), budget)
+    return drawn(pairs, fbgd, ocmf)
+
+
+def drawn(pairs: Interactions, fbgd: FbgdConfig, ocmf: OcmfConfig) -> tuple[FbgdConfig, OcmfConfig]:
+    """Choose how strongly both models draw short histories to the typical user."""
+    known = pairs.rows(np.flatnonzero(pairs.user_counts))
+    return (
+        replace(fbgd, draw=choose_draw(known, lambda part: Fbgd(fbgd).fit(part).fitted)),
+        replace(ocmf, draw=choose_draw(known, lambda part: Ocmf(ocmf).fit(part).row_objective)),
+    )
+
+
+SettingsOf = Callable[[Interactions], tuple[FbgdConfig, OcmfConfig]]
 
 
 class Online:
@@ -134,23 +148,28 @@ class Loop:
         order = np.lexsort((np.arange(len(stream)), stream.user))
         ends = np.searchsorted(stream.user[order], np.arange(1, self.n_users + 1))
         self.events = np.split(order, ends[:-1])
-        self.weights = dict.fromkeys(MIXED, 1.0 / len(MIXED))
+        self.weights = Weights(dict.fromkeys(MIXED, 1.0 / len(MIXED)))
         self.ranks: dict[str, list[int]] = {
             name: [] for name in (*MIXED, "mixture", "retrain only")
         }
         self.judges: list[int] = []
+        self.known: list[int] = []
 
-    def run(self) -> None:
-        start, step = int(IMPORTED * len(self.stream)), int(RETRAINED * len(self.stream))
+    def run(self, imported: float = IMPORTED, settings_of: SettingsOf | None = None) -> None:
+        start, step = int(imported * len(self.stream)), int(RETRAINED * len(self.stream))
         self.online.learn(self.stream.part(0, start), 0)
-        settings = settings_for(self._pairs(start))
+        settings = (settings_of or settings_for)(self._pairs(start))
         for cut in range(start, len(self.stream), step):
             trained = Trained(self._pairs(cut), settings)
             for first in range(cut, min(cut + step, len(self.stream)), TOGETHER):
                 end = min(first + TOGETHER, cut + step, len(self.stream))
-                for event in self._judged(first, end):
-                    self._judge(event, first, trained)
+                self._see(first, end, trained)
                 self.online.learn(self.stream.part(first, end), first)
+
+    def _see(self, first: int, end: int, trained: Trained) -> None:
+        """Look at events that nothing has learned yet."""
+        for event in self._judged(first, end):
+            self._judge(event, first, trained)
 
     def _pairs(self, cut: int) -> Interactions:
         past = self.stream.part(0, cut)
@@ -177,7 +196,9 @@ class Loop:
         user, item = int(self.stream.user[event]), int(self.stream.item[event])
         known = self._known(user, before)
         lists = self._lists(user, known, trained)
-        lists["mixture"] = combine([lists[n] for n in MIXED], [self.weights[n] for n in MIXED])
+        n_known = known.item_ix.size
+        weight = self.weights.of(n_known)
+        lists["mixture"] = combine([lists[n] for n in MIXED], [weight[n] for n in MIXED])
         vector = trained.vectors.get(user)
         lists["retrain only"] = (
             lists["popular"] if vector is None else _scanned(vector, trained.fbgd, known.seen)
@@ -186,8 +207,9 @@ class Loop:
             found = np.flatnonzero(ids[:DEPTH] == item)
             self.ranks[name].append(int(found[0]) + 1 if found.size else 0)
         self.judges.append(user)
+        self.known.append(n_known)
         gains = {name: reciprocal_rank(self.ranks[name][-1]) for name in MIXED}
-        self.weights = hedge(self.weights, gains)
+        self.weights = self.weights.after(n_known, gains)
 
     def _known(self, user: int, before: int) -> Preferences:
         mine = self.events[user]
@@ -233,17 +255,22 @@ def _unseen(order: List, seen: I32) -> List:
 def figures(loop: Loop) -> list[Figure]:
     """Return the metrics of each ranker, the mixture over the best, and fold-in over "retrain only"."""
     gain = {name: np.array([ndcg10(rank) for rank in ranks]) for name, ranks in loop.ranks.items()}
-    note = f"{len(loop.judges)} positives"
+    note, shared = f"{len(loop.judges)} positives", loop.weights.shared
     found = []
     for name, ranks in loop.ranks.items():
         mrr = float(np.mean([reciprocal_rank(rank) for rank in ranks]))
-        weight = f", weight {loop.weights[name]:.2f} at the end" if name in loop.weights else ""
+        weight = f", weight {shared[name]:.2f} at the end" if name in shared else ""
         found += [
             Figure(SECTION, f"{name}: ndcg@10", float(gain[name].mean()), note=note + weight),
             Figure(SECTION, f"{name}: MRR (0 beyond {DEPTH})", mrr),
         ]
-    best = max(MIXED, key=lambda name: float(gain[name].mean()))
-    ratio = float(gain["mixture"].mean() / gain[best].mean())
+    of = np.array([length(n) for n in loop.known])
+    for least in LENGTHS:
+        mine = {name: gains[of == least] for name, gains in gain.items()}
+        weights = " ".join(f"{n} {w:.2f}" for n, w in loop.weights.of(least).items())
+        what = f"from {least} preferences on, {_against_best(mine)[1]}"
+        said = f"{np.count_nonzero(of == least)} positives; {weights}"
+        found.append(Figure(SECTION, what, _against_best(mine)[0], note=said))
     rng = np.random.default_rng(0)
     ahead = paired_interval(
         *(_by_user(gain[n], loop.judges) for n in ("fbgd", "retrain only")), rng
@@ -251,9 +278,7 @@ def figures(loop: Loop) -> list[Figure]:
     interval = f"{ahead.low:.4f} to {ahead.high:.4f}"
     return [
         *found,
-        Figure(
-            SECTION, f"mixture : best single ({best}), ndcg@10", ratio, bar=0.98, better="higher"
-        ),
+        Figure(SECTION, _against_best(gain)[1], _against_best(gain)[0], bar=0.98, better="higher"),
         Figure(
             SECTION,
             "fold-in less retrain only, ndcg@10, low end of the paired 95 % interval over users",
@@ -263,6 +288,13 @@ def figures(loop: Loop) -> list[Figure]:
             note=interval,
         ),
     ]
+
+
+def _against_best(gain: Mapping[str, F64]) -> tuple[float, str]:
+    """Return the mixture's gain over that of the best single ranker, and what to call it."""
+    best = max(MIXED, key=lambda name: float(gain[name].mean()))
+    what = f"mixture : best single ({best}), ndcg@10"
+    return float(gain["mixture"].mean() / gain[best].mean()), what
 
 
 def _by_user(gain: F64, judges: list[int]) -> F64:
