@@ -3,12 +3,14 @@
 import contextlib
 import ctypes
 import os
+import platform
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 
 def end_process(process: subprocess.Popen[bytes], patience_s: float = 20.0) -> int:
@@ -61,6 +63,48 @@ def _wait_for_end(fd: int) -> None:
     # nobody is left to lose patience with us
     threading.Event().wait(20.0)
     os._exit(1)
+
+
+def yield_to_others(niceness: int) -> None:
+    """Use what others leave of the processors, from a process that was forked by the leader of a session; 0 is no yielding.
+
+    Linux may share processors out between sessions before it looks at their processes: then our class is not seen,
+    the session itself must be nice, and what wakes up in another waits for the end of our turn unless turns as long
+    as ours may be interrupted. A terminal's session is left as it is.
+    """
+    if niceness == 0:
+        return
+    with contextlib.suppress(OSError):
+        os.nice(niceness)
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            if os.getsid(0) == os.getppid():
+                Path("/proc/self/autogroup").write_text(str(niceness))
+        _take_long_turns(niceness)
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+class _Scheduling(ctypes.Structure):
+    """What Linux' sched_setattr(2) reads."""
+
+    _fields_: ClassVar = [
+        ("size", ctypes.c_uint32),
+        ("policy", ctypes.c_uint32),
+        ("flags", ctypes.c_uint64),
+        ("niceness", ctypes.c_int32),
+        ("priority", ctypes.c_uint32),
+        ("turn_ns", ctypes.c_uint64),
+        ("deadline_ns", ctypes.c_uint64),
+        ("period_ns", ctypes.c_uint64),
+    ]
+
+
+def _take_long_turns(niceness: int) -> None:
+    """Ask for the longest turns there are, which whoever has shorter ones interrupts; older systems do not care."""
+    number = {"x86_64": 314, "aarch64": 274}.get(platform.machine())
+    if number is not None:
+        asked = _Scheduling(ctypes.sizeof(_Scheduling), os.SCHED_BATCH, 0, niceness, 0, 100_000_000)
+        ctypes.CDLL(None).syscall(number, 0, ctypes.byref(asked), 0)
 
 
 def end_with_parent() -> Callable[[], object] | None:

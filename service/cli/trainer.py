@@ -1,6 +1,5 @@
 """`hedgerow trainer`, and what it forks for each job."""
 
-import contextlib
 import importlib
 import os
 import signal
@@ -10,7 +9,7 @@ import typer
 
 from service.cli import options
 from service.errors import Superseded
-from service.processes import end_with_parent, follow_lifeline
+from service.processes import end_with_parent, follow_lifeline, yield_to_others
 from service.settings import Settings, load_settings
 from service.store.connection import connect
 from service.supervisor import ONE_THREAD, SUPERSEDED
@@ -42,19 +41,18 @@ def trainer(lifeline: options.Lifeline = None) -> None:
 def work(job: str) -> None:
     """Do one job in this process, which was forked for it."""
     settings = load_settings()
-    _yield_to_others(settings)
+    _set_up(settings)
     # only now: threads and arithmetic are set up when they are imported
     training = importlib.import_module("service.training.work")
     with connect(options.given_redis(settings, "trainer"), role="training") as client:
         training.run(settings, client, job)
 
 
-def _yield_to_others(settings: Settings) -> None:
-    """Leave processors to those who serve, and end with the trainer."""
+def _set_up(settings: Settings) -> None:
+    """End with the trainer, and leave processors to those who serve."""
     if (tie := end_with_parent()) is not None:
         tie()
-    with contextlib.suppress(OSError):
-        os.nice(settings.trainer_nice)
+    yield_to_others(settings.trainer_nice)
     threads = settings.trainer_threads or max(1, (os.cpu_count() or 2) - 1)
     os.environ.update(ONE_THREAD)
     os.environ["NUMBA_NUM_THREADS"] = str(threads)
