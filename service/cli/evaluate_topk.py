@@ -21,8 +21,8 @@ def topk(
     model: Annotated[
         Model,
         typer.Option(
-            help="fbgd where there are pairs alone; ocmf-lr-wsq for users with features or links; "
-            "svdfeature for features of items and the item before; see docs/batch-models.md"
+            help="fbgd for users with a history; ocmf-lr-wsq for users known by features or links alone; "
+            "svdfeature for what comes next, by the item before and features; see docs/batch-models.md"
         ),
     ] = "fbgd",
     k: Annotated[str, typer.Option("--k", help="List lengths, joined by commas")] = "10,20",

@@ -66,7 +66,7 @@ FILES = {
     "test": "user,item,rating,timestamp",
     "users": "user,age,gender,occupation",
     "neighbours": "user,friend",
-    "items": "item,genres",
+    "items": "item,categories",
 }
 
 
