@@ -1,11 +1,13 @@
 """What a server promises: version, eviction, durability. Checked once at the start of every role."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import redis
 import redis.exceptions as redis_errors
+from redis.asyncio.client import Pipeline as AsyncPipeline
+from redis.client import Pipeline
 
 from service.errors import Misconfigured
 from service.store.binary import OLDEST
@@ -42,23 +44,31 @@ class PartitionReport:
         """Events that are stored but not learned."""
         return self.appended - self.learned
 
+    @classmethod
+    def of(cls, partition: int, replies: Sequence[Any]) -> "PartitionReport":
+        """Read the replies to what ``ask_partition`` asks."""
+        (sequence, waiting, leader), watermark = replies
+        return cls(
+            partition,
+            appended=int(sequence or 0),
+            learned=int(watermark or 0),
+            waiting_bytes=int(waiting or 0),
+            leader=None if leader is None else leader.decode(),
+        )
+
+
+def ask_partition(pipe: Pipeline | AsyncPipeline, namespace: str, partition: int) -> None:
+    """Put into a pipeline what ``PartitionReport.of`` reads."""
+    keys = PartitionKeys(namespace, partition)
+    pipe.mget(keys.sequence, keys.log_bytes, keys.lease)
+    pipe.hget(keys.state, "watermark")
+
 
 def inspect_partition(client: redis.Redis, namespace: str, partition: int) -> PartitionReport:
     """Return how one partition is doing."""
-    keys = PartitionKeys(namespace, partition)
     with store_errors(), client.pipeline(transaction=False) as pipe:
-        pipe.mget(keys.sequence, keys.log_bytes, keys.lease)
-        pipe.hget(keys.state, "watermark")
-        (sequence, waiting, leader), watermark = cast(
-            "tuple[list[bytes | None], bytes | None]", pipe.execute()
-        )
-    return PartitionReport(
-        partition,
-        appended=int(sequence or 0),
-        learned=int(watermark or 0),
-        waiting_bytes=int(waiting or 0),
-        leader=None if leader is None else leader.decode(),
-    )
+        ask_partition(pipe, namespace, partition)
+        return PartitionReport.of(partition, pipe.execute())
 
 
 def inspect_server(client: redis.Redis) -> ServerReport:
