@@ -237,6 +237,29 @@ def test_the_fit_ends_when_told_to():
     assert model.epochs == 3
 
 
+def test_who_looks_at_each_epoch_changes_nothing_and_keeps_what_was_seen():
+    pairs, config = ranking.tribes(), FbgdConfig(factors=8, alpha0=60.0, reg=1.0, epochs=3)
+    seen = []
+
+    def look(model, epoch):
+        seen.append((model.item_factors, model.item_factors.copy()))
+        return False
+
+    watched = Fbgd(config).fit(pairs, on_epoch=look)
+    assert np.array_equal(watched.item_factors, Fbgd(config).fit(pairs).item_factors)
+    assert all(np.array_equal(kept, then) for kept, then in seen)
+    assert not np.array_equal(seen[0][0], seen[1][0])
+
+
+@pytest.mark.parametrize("g", [1, 3, 8])
+def test_the_first_item_vectors_have_the_stated_length_and_differ_by_seed(g):
+    starts = [_Sides(FbgdConfig(g, start=0.3, seed=s), ranking.tribes(), None) for s in (0, 0, 1)]
+    for sides in starts:
+        assert np.allclose(np.linalg.norm(sides.items, axis=1), 0.3, rtol=1e-5)
+    assert np.array_equal(starts[0].items, starts[1].items)
+    assert not np.array_equal(starts[0].items, starts[2].items)
+
+
 @pytest.mark.parametrize(
     ("users", "items", "n_users", "n_items"),
     [
