@@ -1,10 +1,13 @@
 """Who would like an item: users whose features are known, ranked for one item by what a label model says of both."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import time
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 from msgspec import Struct
 
@@ -23,6 +26,8 @@ MOST_CONSIDERED, PAGE = 10_000, 500
 MOST_CHECKED, AT_ONCE = 2_000, 50
 """Histories that are looked at to leave out who has seen the item; those of one round."""
 REASONS = 3
+KEPT, FRESH_S = 2, 120.0
+"""Rankings of a part that stay for the pages that follow, some megabytes each; and for how long."""
 
 Known = Literal["feedback", "features"]
 
@@ -74,6 +79,19 @@ class Found:
 
 
 @dataclass(frozen=True)
+class _Ranking:
+    """A part, the likeliest users first."""
+
+    made_at: float
+    members: Sequence[Member]
+    considered: int
+    until: str | None
+    """The last user that was looked at."""
+    more: bool
+    """Whether users may follow."""
+
+
+@dataclass(frozen=True)
 class _Item:
     factors: F32
     known_by: Known
@@ -88,6 +106,7 @@ class Audience:
     ) -> None:
         self._lineups, self._users = lineups, users
         self._numbers, self._catalogue = numbers, catalogue
+        self._rankings: OrderedDict[Hashable, _Ranking] = OrderedDict()
 
     async def find(
         self,
@@ -120,13 +139,12 @@ class Audience:
                 "the model knows neither this item nor any of its features: describe it as others are",
             )
         at = after or Place(model.version, None)
-        part = await self._described(model, at)
-        if not part.users and after is None and not part.more:
+        part = await self._ranking(model, wanted, at, of=(item, msgspec.json.encode(document)))
+        if not part.considered and after is None and not part.more:
             return _nobody(
                 model, "no user has features that the model knows: write users' documents"
             )
-        members = await asyncio.to_thread(_ranked, model, wanted, part) if part.users else []
-        members = [member for member in members if not at.is_behind(member)]
+        members = [member for member in part.members if not at.is_behind(member)]
         hidden = number if exclude_seen else None
         shown, passed = await self._page(members, hidden, k)
         place = None
@@ -135,7 +153,23 @@ class Audience:
             place = Place(model.version, at.after, part.until, last.score, last.user)
         elif part.more:
             place = Place(model.version, part.until)
-        return Found(shown, len(part.users), place, wanted.known_by, model, None)
+        here = await self._catalogue.users([member.user for member in shown])
+        # the ranking may be older than a deletion
+        shown = [member for member, one in zip(shown, here, strict=True) if one.body is not None]
+        return Found(shown, part.considered, place, wanted.known_by, model, None)
+
+    async def _ranking(self, model: Labelled, item: _Item, at: Place, of: Hashable) -> _Ranking:
+        """Return the part of a place, the one that its last page was of if it is still there."""
+        kept = self._rankings.get((model.version, at.after, at.until, of))
+        if kept is not None and at.until and time.monotonic() - kept.made_at < FRESH_S:
+            return kept
+        part = await self._described(model, at)
+        members = await asyncio.to_thread(_ranked, model, item, part) if part.users else []
+        made = _Ranking(time.monotonic(), members, len(part.users), part.until, part.more)
+        self._rankings[model.version, at.after, part.until, of] = made
+        while len(self._rankings) > KEPT:
+            self._rankings.popitem(last=False)
+        return made
 
     async def _number(self, item: str) -> int:
         [number] = await self._numbers.lookup([item])

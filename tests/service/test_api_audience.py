@@ -147,6 +147,33 @@ def test_a_page_leaves_out_who_has_seen_the_item_and_goes_on(shop: Api, redis_ur
     assert sorted(met) == [f"u{n:02d}" for n in range(1, N_USERS, 2)]
 
 
+def test_pages_of_a_part_are_ranked_once_and_name_nobody_who_was_deleted(
+    shop: Api, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    activate(shop, redis_url)
+    looked: list[Any] = []
+    real = audience.Audience._described
+
+    async def described(self: Any, model: Any, at: Any) -> Any:
+        looked.append(at)
+        return await real(self, model, at)
+
+    monkeypatch.setattr(audience.Audience, "_described", described)
+    whole = post(shop, AUDIENCE, item="i1", k=1_000)["users"]
+    first = post(shop, AUDIENCE, item="i1", k=3)
+    assert len(looked) == 2, "a list that begins sees everybody who is there"
+    gone = whole[3]["user"]
+    assert shop("DELETE", f"/v1/users/{gone}").is_success
+    rest = post(shop, AUDIENCE, item="i1", k=1_000, cursor=first["next_cursor"])["users"]
+    assert [one["user"] for one in rest] == [one["user"] for one in whole[4:]]
+    assert len(looked) == 2
+    # what is no longer kept is read again
+    shop.runtime.audience._rankings.clear()
+    again = post(shop, AUDIENCE, item="i1", k=1_000, cursor=first["next_cursor"])["users"]
+    assert [one["user"] for one in again] == [one["user"] for one in rest]
+    assert len(looked) == 3
+
+
 def test_a_cursor_of_an_audience_belongs_to_what_was_asked(shop: Api, redis_url: str) -> None:
     activate(shop, redis_url)
     cursor = post(shop, AUDIENCE, item="i2", k=2)["next_cursor"]
