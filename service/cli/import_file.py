@@ -234,8 +234,12 @@ def _rows(summary: Summary) -> str:
 
 def _show(name: str, summary: Summary) -> None:
     whose = "" if name == FEEDBACK else f"{name}: "
-    known = f"; {summary.known:,} of them had been sent before: they count once"
-    say(f"{whose}{_rows(summary)}, {summary.seconds:.1f} s{known if summary.known else ''}")
+    known = (
+        f"; {summary.known:,} of them had been sent before: they count once"
+        if summary.known
+        else ""
+    )
+    say(f"{whose}{_rows(summary)}, {summary.seconds:.1f} s{known}")
     for one in summary.rejected[:SHOWN]:
         say(f"{whose}line {one['line']}: {one['code']}: {one['detail']}")
     if summary.rejected_total > SHOWN:

@@ -191,6 +191,8 @@ def test_documents_are_imported_before_the_feedback(
     assert first["categories"] == ["film", "drama"]
     assert first["features"] == {"year": 1994, "title": "The Long Hedge"}
     assert (second["hidden"], second["features"]) == (True, {})
+    again = hedgerow("import", "--users", str(users), "--url", running.url)
+    assert (again.returncode, again.stderr.decode().count("users: ")) == (1, 2)
 
 
 def test_feedback_is_not_taken_for_documents_nor_one_of_two_documents_for_all_that_is_known(
