@@ -6,7 +6,7 @@ loaded is a fault that operators see; the one before it goes on serving.
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -55,8 +55,15 @@ class ActiveSet:
 class ActiveModels:
     """Keeps ``current`` up to date while it is started; without that, as often as ``refresh`` is called."""
 
-    def __init__(self, registry: Registry, files: SnapshotFiles) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        files: SnapshotFiles,
+        prepare: Callable[[ActiveModel], None] = lambda _: None,
+    ) -> None:
         self._registry, self._files = registry, files
+        self._prepare = prepare
+        """Called with a model that is about to take over from another, while that one still serves."""
         self._closing = threading.Event()
         # one at a time: a slower one would bring an older set back
         self._refreshing = threading.Lock()
@@ -91,6 +98,9 @@ class ActiveModels:
             {strategy: fault for strategy, (_, fault) in loaded.items() if fault is not None},
         )
         if new != old:
+            for strategy, model in new.models.items():
+                if strategy in old.models and model is not old.models[strategy]:
+                    self._prepare(model)
             self.current = new
             self._retry_at = {v: at for v, at in self._retry_at.items() if v in versions.values()}
             self._tidy_at = 0.0

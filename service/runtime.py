@@ -13,6 +13,7 @@ from service.ingest import Appender
 from service.online import online_config, online_model
 from service.serving.audience import Audience
 from service.serving.catalogue_view import CatalogueView
+from service.serving.head_start import HeadStart
 from service.serving.latest_items import LatestItems
 from service.serving.lineup import Lineups
 from service.serving.mixing import Mixing
@@ -187,7 +188,9 @@ def _followed(
     changes = ChangeFollower(clients.feeds, name, partitions)
     changes.start(users)
     stack.push_async_callback(changes.close)
-    active = ActiveModels(stored.registry, SnapshotFiles(data_dir / "snapshots"))
+    head_start = HeadStart(users, asyncio.get_running_loop())
+    files = SnapshotFiles(data_dir / "snapshots")
+    active = ActiveModels(stored.registry, files, head_start.give)
     active.start()
     stack.push_async_callback(asyncio.to_thread, active.close)
     view = CatalogueView(CatalogueFeed(clients.feeds, name))

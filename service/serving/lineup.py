@@ -113,14 +113,15 @@ class Lineups:
         version = model.record.version
         found = self._rankers.get(version)
         if found is None:
-            found = self._rankers[version] = _ranker(model)
+            found = self._rankers[version] = ranker_of(model)
         self._rankers.move_to_end(version)
         if len(self._rankers) > KEPT:
             self._rankers.popitem(last=False)
         return found
 
 
-def _ranker(model: ActiveModel) -> Trained:
+def ranker_of(model: ActiveModel) -> Trained:
+    """Return what ranks by a model."""
     record, snapshot = model.record, model.snapshot
     cuts = record.cuts.get("trained_through", {})
     through = {int(partition): int(sequence) for partition, sequence in cuts.items()}

@@ -97,6 +97,8 @@ class Asker(Struct, frozen=True, eq=False):
     """By version of the model."""
     heads: Mapping[Strategy, Head] | None = None
     """None: nobody would keep them, or the answer may hold what was seen."""
+    coming: Mapping[Strategy, Head] = msgspec.field(default_factory=dict)
+    """Made ahead, for models that were about to serve."""
     made: dict[str, F32] = msgspec.field(default_factory=dict)
     made_heads: dict[Strategy, Head] = msgspec.field(default_factory=dict)
     """The vectors and heads that were not there and are worth keeping."""
@@ -322,9 +324,17 @@ def _from_head(
         return None
     head = asker.heads.get(ranker.strategy)
     if head is None or head.edition != edition:
-        items, scores = ranker.of_all(asker, Pool(_EVERY, asker.preferences.seen), HEAD)
-        head = asker.made_heads[ranker.strategy] = Head(edition, items, scores, items.size < HEAD)
+        head = asker.coming.get(ranker.strategy)
+        if head is None or head.edition != edition:
+            head = head_of(ranker, edition, asker)
+        asker.made_heads[ranker.strategy] = head
     return head.best(pool, n)
+
+
+def head_of(ranker: FoldIn | Online, edition: str, asker: Asker) -> Head:
+    """Return where the ranker's order for an asker begins."""
+    items, scores = ranker.of_all(asker, Pool(_EVERY, asker.preferences.seen), HEAD)
+    return Head(edition, items, scores, items.size < HEAD)
 
 
 def chosen(scores: F32, pool: Pool, n: int) -> Ranked:

@@ -130,7 +130,7 @@ class Recommender:
         # what was seen by now is left out below; of an earlier moment nothing is kept
         lasting = known is now and asked.user is not None and asked.exclude_seen
         heads = known.heads if lasting and self._users.keeps else None
-        asker = Asker(known.preferences, known.vectors, heads, row=now.row)
+        asker = Asker(known.preferences, known.vectors, heads, known.coming, row=now.row)
         if lineup.describers:
             asker = replace(asker, described=await self._described(asked, asker, lineup))
         categories = self._view.current.categories

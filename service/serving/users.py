@@ -50,6 +50,8 @@ class Known:
     """Of the online model."""
     heads: dict[Strategy, Head] = field(default_factory=dict)
     """Where the rankers' orders begin."""
+    coming: dict[Strategy, Head] = field(default_factory=dict)
+    """The same of models that are about to serve."""
 
     @property
     def nbytes(self) -> int:
@@ -57,8 +59,9 @@ class Known:
         one = self.preferences
         arrays = (one.item_ix, one.weight, one.target, one.seen, *self.vectors.values())
         row = 0 if self.row is None else self.row.nbytes
-        heads = sum(head.nbytes for head in self.heads.values())
-        made = OF_EACH * (len(self.vectors) + len(self.heads))
+        kept = (*self.heads.values(), *self.coming.values())
+        heads = sum(head.nbytes for head in kept)
+        made = OF_EACH * (len(self.vectors) + len(kept))
         return OVERHEAD + made + row + heads + sum(array.nbytes for array in arrays)
 
 
@@ -162,9 +165,19 @@ class Users:
             known.vectors.clear()
         known.vectors.update(vectors)
         known.heads.update(heads)
-        if self.holds(user, known):
-            self._bytes += known.nbytes - before
-            self._shrink()
+        for strategy in heads:
+            known.coming.pop(strategy, None)
+        self._weigh(user, known, before)
+
+    def foresee(self, user: str, known: Known, strategy: Strategy, head: Head) -> None:
+        """Keep where the order of a model will begin that is about to serve."""
+        before = known.nbytes
+        known.coming[strategy] = head
+        self._weigh(user, known, before)
+
+    def lately(self) -> list[tuple[str, Known]]:
+        """Return who is kept, the latest asker first."""
+        return list(self._entries.items())[::-1]
 
     def changed(self, partition: int, users: Iterable[str]) -> None:
         lane = self._lanes[partition]
@@ -184,6 +197,11 @@ class Users:
             before = self._entries.pop(user, None)
             self._bytes += known.nbytes - (before.nbytes if before is not None else 0)
             self._entries[user] = known
+            self._shrink()
+
+    def _weigh(self, user: str, known: Known, before: int) -> None:
+        if self.holds(user, known):
+            self._bytes += known.nbytes - before
             self._shrink()
 
     def _shrink(self) -> None:

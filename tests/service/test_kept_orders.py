@@ -219,3 +219,28 @@ def test_deep_pages_go_on_where_a_kept_order_ends(two: Two) -> None:
     mixed = two.pages(two.keeping, "ada", "mixture")
     assert sorted(mixed) == sorted(items)
     assert mixed == two.pages(two.plain, "ada", "mixture")
+
+
+def test_a_model_finds_where_its_orders_begin_when_it_takes_over(two: Two) -> None:
+    two.agree()
+    two.activate("fbgd", 2)
+    two.follow()
+    users = two.keeping.runtime.recommender._users
+    ada = users._entries["ada"]
+    version = two.keeping.runtime.active.current.models["fbgd"].record.version
+    assert ada.heads["fbgd"].edition != ada.coming["fbgd"].edition == version
+    made = ada.coming["fbgd"]
+    two.agree()
+    assert ada.heads["fbgd"] is made
+    assert "fbgd" not in ada.coming
+
+
+def test_what_is_made_ahead_goes_with_the_history_it_was_made_of(two: Two) -> None:
+    two.agree()
+    two.activate("fbgd", 2)
+    two.follow()
+    ahead = two.keeping("GET", PATH, params={"model": "fbgd", "k": 1}).json()["items"][0]["item"]
+    two.rate("ada", int(ahead[1:]), 5.0)
+    two.agree()
+    slate = two.keeping("GET", PATH, params={"model": "fbgd", "k": K}).json()["items"]
+    assert ahead not in [entry["item"] for entry in slate]
