@@ -126,7 +126,7 @@ def test_a_pinned_version_is_not_replaced(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world()) as here:
         first = here.trained(**QUICK)
         here.registry.pin(first.version, "a test", "")
-        second = here.trained(factors=12, epochs=4)
+        second = here.trained(factors=8, epochs=6)
         assert second.decision["outcome"] == "refused"
         assert "is pinned" in second.decision["reason"]
         assert here.serving == {"fbgd": first.version}
