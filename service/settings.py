@@ -142,7 +142,7 @@ class Settings(BaseSettings):
     trainer_nice: Annotated[int, Field(ge=0, le=19)] = 10
     """How much a training yields to the other processes of the machine; 0 is not at all, more is what they leave."""
     retrain_budget_s: Annotated[float, Field(ge=0)] = 15
-    """Seconds that the search of a model's settings may take, unless the job says otherwise."""
+    """Wall seconds that the search of a model's settings may take, unless the job says otherwise."""
     retrain_cron: str | None = None
     """Retrain at these moments, in UTC: ``0 4 * * *`` is every day at four. PUT /v1/retrain/schedule goes before."""
     retrain_after_events: Annotated[int, Field(ge=1)] | None = 100_000

@@ -109,8 +109,9 @@ def watch(client: ServiceClient, job: dict[str, Any]) -> dict[str, Any]:
         while job["status"] in UNFINISHED:
             says = job["stage"] or job["status"]
             progress.update(bar, description=says, completed=job["progress"])
-            if not console.is_terminal and told.is_due(says, job["progress"]):
-                say(f"job {job['id']}: {says}, {job['progress']:.0%}")
+            far = f"{job['progress']:.0%}"
+            if not console.is_terminal and told.is_due(says, far):
+                say(f"job {job['id']}: {says}, {far}")
             if job["status"] == "queued" and (waits := queued.reason()):
                 say(waits)
             pause.wait(LOOK_S)
@@ -123,14 +124,14 @@ class Told:
     """What a watcher without a terminal was told: each stage at once, and how far it is every other second."""
 
     def __init__(self) -> None:
-        self._stage, self._progress, self._at = "", 0.0, 0.0
+        self._stage, self._far, self._at = "", "", 0.0
 
-    def is_due(self, stage: str, progress: float) -> bool:
+    def is_due(self, stage: str, far: str) -> bool:
         """Return whether this is worth a line now, and take it for said."""
-        moved = progress != self._progress and monotonic() - self._at >= LINE_S
+        moved = far != self._far and monotonic() - self._at >= LINE_S
         if stage == self._stage and not moved:
             return False
-        self._stage, self._progress, self._at = stage, progress, monotonic()
+        self._stage, self._far, self._at = stage, far, monotonic()
         return True
 
 

@@ -69,9 +69,9 @@ def test_a_wrong_model_or_setting_is_one_line(running: ServiceProcess) -> None:
 
 def test_a_stage_is_told_at_once_and_only_once_while_nothing_moves() -> None:
     told = Told()
-    assert told.is_due("searching", 0.1)
-    assert not told.is_due("searching", 0.1)
-    assert told.is_due("fitting", 0.1)
+    assert told.is_due("searching", "10%")
+    assert not told.is_due("searching", "10%")
+    assert told.is_due("fitting", "10%")
 
 
 def test_settings_are_names_and_numbers() -> None:
