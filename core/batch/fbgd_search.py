@@ -16,6 +16,7 @@ from core.interactions import Interactions, split_within_users
 from core.types import F64, I64
 
 HELD_OUT = 0.2
+"""By the split that judges alone; half as much by each of several: more pairs carry more factors, as in the end."""
 TILT = 0.3
 """For every other user, items that many have taken are likelier to be held out, by their count to this power.
 
@@ -31,6 +32,8 @@ SLACK = 0.0005
 """The fewest epochs within this share of the best are taken."""
 HOPELESS = 0.75
 """After three epochs a trial below this share of the best is given up."""
+BEHIND = 0.02
+"""A trial that is behind the best by this share on the first split sees no other; on n splits by this / sqrt(n)."""
 MOST_TRIALS = 150
 SPREAD = 0.15
 """Deviation of the first settings from the rough ones, of the whole axis."""
@@ -40,9 +43,11 @@ FEWEST, LARGEST = 16, 512
 class _Split:
     """One validation split with the users that judge."""
 
-    def __init__(self, pairs: Interactions, rng: np.random.Generator) -> None:
+    def __init__(
+        self, pairs: Interactions, rng: np.random.Generator, held_out: float = HELD_OUT
+    ) -> None:
         tilt = np.where(rng.random(pairs.n_users) < 0.5, TILT, 0.0)
-        self.fit, held = split_within_users(pairs, HELD_OUT, rng, tilt)
+        self.fit, held = split_within_users(pairs, held_out, rng, tilt)
         users = np.flatnonzero(held.user_counts)
         judges: I64 = np.sort(rng.permutation(users)[: _judges(pairs)])
         self.seen, self.held = self.fit.rows(judges), held.rows(judges)
@@ -82,10 +87,11 @@ def search(
         return start
     rng = np.random.default_rng([base.seed, 1])
     splits = _splits(pairs, rng)
+    race = _Race(splits)
 
     def objective(settings: dict[str, Any], best: float) -> Outcome:
         config = _with(start, settings)
-        return _judge_as_given(splits, config) if exact else _judge(splits, config, best)
+        return _judge_as_given(splits, config) if exact else race.judge(config)
 
     if not axes:
         return _with(start, objective({}, 0.0).found)
@@ -159,7 +165,7 @@ def _splits(pairs: Interactions, rng: np.random.Generator) -> list[_Split]:
             "give more data or settings of your own and no search"
         )
     n = int(np.clip(np.ceil(_judges(pairs) / max(pairs.n_users, 1)), 1, MOST_SPLITS))
-    return [_Split(pairs, rng) for _ in range(n)]
+    return [_Split(pairs, rng, HELD_OUT if n == 1 else HELD_OUT / 2) for _ in range(n)]
 
 
 def _first(axes: list[Axis], start: FbgdConfig, rng: np.random.Generator) -> list[dict[str, Any]]:
@@ -187,15 +193,40 @@ def _larger(settings: dict[str, Any], most: int) -> dict[str, Any] | None:
     return {**settings, "factors": min(2 * int(factors), most)}
 
 
-def _judge(splits: list[_Split], config: FbgdConfig, best: float) -> Outcome:
-    """Score the settings at their best number of epochs; the first split decides how many are looked at."""
-    most = replace(config, epochs=MOST_EPOCHS)
-    first = _curve(splits[0], most, lambda curve: _stale(curve) or _hopeless(curve, best))
-    same = replace(config, epochs=len(first))
-    others = [_curve(split, same, lambda curve: False) for split in splits[1:]]
-    mean: F64 = np.mean([first, *others], axis=0)
-    epochs = 1 + int(np.argmax(mean >= (1.0 - SLACK) * mean.max()))
-    return Outcome(float(mean.max()), {"epochs": epochs})
+class _Race:
+    """Scores settings at their best number of epochs, beside the best settings so far on the same splits."""
+
+    def __init__(self, splits: list[_Split]) -> None:
+        self._splits = splits
+        self._best = [0.0] * len(splits)
+        """Of the best settings, the score on the first split, the first two, ..."""
+
+    def judge(self, config: FbgdConfig) -> Outcome:
+        """Go through the splits until the settings fall behind; the first decides how many epochs are looked at."""
+        config = replace(config, epochs=MOST_EPOCHS)
+        curves = [_curve(self._splits[0], config, self._give_up)]
+        config = replace(config, epochs=len(curves[0]))
+        scores = [max(curves[0])]
+        for split in self._splits[1:]:
+            n = len(scores)
+            if scores[-1] < (1.0 - BEHIND / np.sqrt(n)) * self._best[n - 1]:
+                break
+            curves.append(_curve(split, config, lambda curve: False))
+            scores.append(float(np.mean(curves, axis=0).max()))
+        mean: F64 = np.mean(curves, axis=0)
+        epochs = 1 + int(np.argmax(mean >= (1.0 - SLACK) * mean.max()))
+        return Outcome(self._on_all(scores), {"epochs": epochs})
+
+    def _give_up(self, curve: list[float]) -> bool:
+        return _stale(curve) or _hopeless(curve, self._best[0])
+
+    def _on_all(self, scores: list[float]) -> float:
+        """Return the score on all splits: those not seen are as much easier as they were for the best settings."""
+        if len(scores) < len(self._splits):
+            return scores[-1] / self._best[len(scores) - 1] * self._best[-1]
+        if scores[-1] > self._best[-1]:
+            self._best = scores
+        return scores[-1]
 
 
 def _judge_as_given(splits: list[_Split], config: FbgdConfig) -> Outcome:

@@ -1,6 +1,7 @@
 """The search of settings: finds the best of a known function, keeps to its budget, sees only training data."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -133,6 +134,39 @@ def test_a_part_of_the_pairs_is_fitted_with_as_much_less_weight_of_the_others():
     config = FbgdConfig(alpha0=100.0)
     assert split.adapted(config).alpha0 == pytest.approx(100.0 * len(split.fit) / len(pairs))
     assert split.adapted(config).reg == config.reg
+
+
+def test_several_splits_hold_out_half_as_much_each():
+    for users, n, held_out in ((120, fbgd_search.MOST_SPLITS, 0.1), (6_500, 1, 0.2)):
+        pairs = ranking.tribes(users=users, items=60)
+        splits = fbgd_search._splits(pairs, np.random.default_rng(0))
+        assert len(splits) == n
+        left = np.mean([len(split.fit) for split in splits]) / len(pairs)
+        assert left == pytest.approx(1.0 - held_out, abs=0.02)
+
+
+class Counting(fbgd_search._Split):
+    """A split that counts how often it was asked."""
+
+    asked = 0
+
+    def score(self, model):
+        self.asked += 1
+        return super().score(model)
+
+
+def test_settings_that_fall_behind_see_no_other_split():
+    pairs, rng = ranking.tribes(), np.random.default_rng(0)
+    splits = [Counting(pairs, rng) for _ in range(3)]
+    race = fbgd_search._Race(splits)
+    good = FbgdConfig(factors=8, alpha0=60.0, reg=1.0)
+    best = race.judge(good)
+    asked = [split.asked for split in splits]
+    assert min(asked) > 0
+    behind = race.judge(replace(good, reg=30.0))
+    assert behind.score < 0.95 * best.score
+    assert splits[0].asked > asked[0]
+    assert [split.asked for split in splits[1:]] == asked[1:]
 
 
 def test_what_is_fixed_stays():
