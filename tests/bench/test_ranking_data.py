@@ -49,4 +49,4 @@ def test_a_model_finds_more_than_popularity(world):
 
     popular = ndcg(Popular())
     assert popular > 2.0 * 10 / 600
-    assert ndcg(Fbgd(FbgdConfig(24, alpha0=150.0, reg=6.0, epochs=6))) > 1.05 * popular
+    assert ndcg(Fbgd(FbgdConfig(24, alpha0=600.0, reg=12.0, epochs=8))) > 1.05 * popular
