@@ -194,7 +194,7 @@ def split_within_users(
     rng: np.random.Generator,
     tilt: F64 | float = 0.0,
 ) -> tuple[Interactions, Interactions]:
-    """Hold out about ``fraction`` of each user's pairs, rounded at random, never all of them.
+    """Hold out about ``fraction`` of each user's pairs, rounded at random, never all of them, and one at least in all.
 
     The chance of a pair to be among its user's grows as (count of the item)^tilt, one number or one a user, (users,):
     0 is the same for all.
@@ -205,6 +205,8 @@ def split_within_users(
         np.floor(counts * fraction + rng.random(counts.size)).astype(np.int64),
         np.maximum(counts - 1, 0),
     )
+    if not wanted.any() and (several := np.flatnonzero(counts > 1)).size:
+        wanted[rng.choice(several)] = 1
     # exponential waiting times: the first of a row are a sample without replacement by these chances
     tilts = np.repeat(np.broadcast_to(tilt, counts.shape), counts)
     waits = rng.exponential(size=len(pairs)) / pairs.item_counts[pairs.item_ix] ** tilts

@@ -31,7 +31,7 @@ MOST_ROUNDS, PATIENCE = 12, 2
 SLACK = 0.0005
 """The fewest rounds within this share of the best are taken."""
 HOPELESS = 0.9
-"""Below this share of the best score on the first split no other one is asked."""
+"""Below this share of what the best settings score on the first split no other one is asked."""
 MOST_TRIALS = 100
 ROUGH_GRAPH = 0.01
 """Strong enough to say something, and never measured to harm."""
@@ -183,6 +183,8 @@ class _Judge:
     ) -> None:
         self._splits, self._start, self._exact = splits, start, exact
         self._trial_s, self._left = LARGEST_TRIAL * budget.seconds, budget.begin()
+        self._best_first = 0.0
+        """Of the best settings, the score on the first split."""
 
     def __call__(self, settings: dict[str, Any], best: float) -> Outcome:
         """Judge on the first split, which decides how many rounds are looked at, and if there is hope on the others."""
@@ -195,23 +197,34 @@ class _Judge:
             affordable = self._trial_s / max(begun - self._left(), 1e-9)
             del self._splits[max(int(affordable), 1) :]
         same = replace(config, rounds=len(first))
-        others = self._splits[1:] if max(first) >= HOPELESS * best else []
+        is_hopeless = self._score(first) < HOPELESS * self._best_first
+        others = [] if is_hopeless else self._splits[1:]
         curves = [split.curve(same, self._is_late) for split in others if not self._is_late()]
         # one that was cut short is shorter
         mean: F64 = np.mean([*zip(first, *curves, strict=False)], axis=1)
         if self._is_late():
             # tells too little to be chosen, or to choose the rounds by
             return Outcome(float(mean.max()) if best == 0.0 else 0.0, {})
-        if self._exact:
-            return Outcome(float(mean[-1]), {})
-        rounds = 1 + int(np.argmax(mean >= (1.0 - SLACK) * mean.max()))
-        return Outcome(float(mean.max()), {"rounds": rounds})
+        found = {} if self._exact else {"rounds": _rounds(mean)}
+        if is_hopeless:
+            # the other splits are as much easier as they were for the best settings
+            return Outcome(best * self._score(first) / self._best_first, found)
+        if (score := self._score(mean)) > best:
+            self._best_first = self._score(first)
+        return Outcome(score, found)
+
+    def _score(self, curve: Sequence[float] | F64) -> float:
+        return float(curve[-1] if self._exact else max(curve))
 
     def _gives_up(self, curve: list[float]) -> bool:
         return self._is_late(curve) or (not self._exact and _stale(curve))
 
     def _is_late(self, curve: Sequence[float] = ()) -> bool:
         return self._left() <= 0.0
+
+
+def _rounds(mean: F64) -> int:
+    return 1 + int(np.argmax(mean >= (1.0 - SLACK) * mean.max()))
 
 
 def _stale(curve: list[float]) -> bool:

@@ -97,6 +97,16 @@ def test_a_split_keeps_every_pair_once(name):
         assert fit.time.max() < held.time.min()
 
 
+def test_of_a_few_short_histories_one_pair_at_least_is_held_out():
+    pairs = from_pairs(np.array([0, 0, 1, 1, 2]), np.array([0, 1, 0, 1, 1]))
+    for seed in range(50):
+        fit, held = interactions.split_within_users(pairs, 0.1, np.random.default_rng(seed))
+        assert len(held) > 0
+        assert (fit.user_counts > 0).all()
+    single = from_pairs(np.array([0, 1]), np.array([0, 0]))
+    assert len(interactions.split_within_users(single, 0.1, np.random.default_rng(0))[1]) == 0
+
+
 def test_leaving_the_last_out_takes_the_newest():
     pairs = from_pairs(np.array([0, 0, 1]), np.array([5, 4, 3]), time=np.array([10, 20, 5]))
     assert as_set(interactions.leave_last_out(pairs)[1]) == {(0, 4)}

@@ -154,3 +154,30 @@ def test_links_that_mislead_are_left_aside():
         pairs, [Way(replace(CONFIG, graph=3.0)), Way(CONFIG)], known, lambda: 1e9
     )
     assert none > strong
+
+
+class Easy:
+    """A split whose score at every round is reg times how easy it is."""
+
+    def __init__(self, ease):
+        self.ease, self.asked = ease, 0
+
+    def curve(self, config, give_up=None):
+        self.asked += 1
+        return [config.reg * self.ease] * (1 if give_up is None else 3)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("eases", [(0.5, 1.5), (1.5, 0.5)])
+def test_settings_are_compared_on_the_same_splits_whichever_is_the_easier(eases, exact):
+    splits = [Easy(ease) for ease in eases]
+    judge = ocmf_search._Judge(splits, CONFIG, Budget(lambda: 0.0, 60.0), exact=exact)
+    best = judge({"reg": 0.1}, 0.0).score
+    assert best == pytest.approx(0.1)
+    better = judge({"reg": 0.12}, best).score
+    assert better == pytest.approx(0.12)
+    assert splits[1].asked == 2
+    worse = judge({"reg": 0.09}, better)
+    assert worse.score == pytest.approx(0.09)
+    assert (worse.found == {}) == exact
+    assert splits[1].asked == 2

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.batch import fbgd_search
-from core.batch.fbgd import FbgdConfig
+from core.batch.fbgd import Fbgd, FbgdConfig
 from core.batch.search import Axis, Budget, Outcome, Search
 from core.batch.surrogate import Surrogate
 from core.errors import ConfigError, DataError
@@ -186,6 +186,17 @@ def test_without_a_budget_the_rough_settings_are_returned():
     pairs = ranking.tribes(users=60, items=40)
     config = fbgd_search.search(pairs, FbgdConfig(), Budget(ticking(), 0.0))
     assert vars(config) | fbgd_search.rough(pairs) == vars(config)
+
+
+@pytest.mark.filterwarnings("error")
+def test_ten_users_with_two_pairs_are_enough():
+    """So few judges that in some of the splits none would be left."""
+    for seed in (13, 14, 16):
+        items = np.random.default_rng(seed).random((10, 8)).argsort(axis=1)[:, :2]
+        pairs = from_pairs(np.repeat(np.arange(10), 2), items.ravel())
+        splits = fbgd_search._splits(pairs, np.random.default_rng(seed))
+        model = Fbgd(FbgdConfig(factors=2, epochs=1)).fit(pairs)
+        assert all(np.isfinite(split.score(model)) for split in splits)
 
 
 def test_too_little_data_says_what_to_do():
