@@ -111,15 +111,15 @@ def of_no_pair(users, z, vector, pairs, items):
 
 
 @pytest.mark.parametrize("loss", ["square", "logistic"])
-@pytest.mark.parametrize("n", [0, 1, 5])
+@pytest.mark.parametrize("n", [0, 1, 5, FAMILIAR + 2])
 @pytest.mark.parametrize("described", [False, True])
 def test_an_explanation_is_exact(loss, n, described):
     """What the pairs do not carry is what history does not say: the parts are neither more nor less."""
     rng = np.random.default_rng(n)
     typical = rng.normal(size=4).astype(np.float32)
-    row = replace(objective(rng, loss), typical=typical, draw=0.4)
+    row = replace(objective(rng, loss, n_items=30), typical=typical, draw=0.4)
     users = StructuredUsers(row, fading=0.5)
-    item_ix = np.sort(rng.permutation(12)[:n]).astype(np.int32)
+    item_ix = np.sort(rng.permutation(30)[:n]).astype(np.int32)
     weight = rng.uniform(0.5, 2, n).astype(np.float32)
     target = np.where(rng.random(n) < 0.7, 1, -1).astype(np.float32)
     pairs, items = (item_ix, weight, target), np.array([3, 7, 11], np.int32)

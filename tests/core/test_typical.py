@@ -12,7 +12,6 @@ from core.batch.row_objective import FAMILIAR, diagonalised
 from core.batch.typical import DRAWS, choose_draw, drawn
 from core.errors import ConfigError
 from core.interactions import from_pairs
-from core.slate import explain
 from core.snapshot import objective_of, of_objective, of_users
 from core.snapshot import users_of as users_in
 from tests.core import ranking
@@ -75,16 +74,6 @@ def test_users_together_are_the_users_alone(loss):
     pairs = from_pairs(user_ix, item_ix, n_users=5, n_items=30)
     alone = [row.vector(pairs.rows(np.array([u])).item_ix) for u in range(5)]
     assert np.allclose(row.vectors(pairs), alone, rtol=1e-3, atol=1e-4)
-
-
-@pytest.mark.parametrize("loss", ["square", "logistic"])
-@pytest.mark.parametrize("n", [0, 1, 6, 22])
-def test_an_explanation_sums_to_the_score_with_what_most_people_like(loss, n):
-    row, items = objective(loss), np.array([3, 24, 29], np.int32)
-    item_ix, ones = np.arange(n, dtype=np.int32), np.ones(n, np.float32)
-    vector = row.vector(item_ix)
-    made = explain(row, vector, item_ix, ones, ones, items)
-    np.testing.assert_allclose(made.score, row.item_factors[items] @ vector, rtol=2e-3, atol=2e-4)
 
 
 def test_the_typical_user_is_the_mean_of_those_who_have_pairs():
