@@ -112,8 +112,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    if not data.available("ML-1M"):
-        sys.exit(f"{data.FILES['ML-1M']} is missing")
+    data.require("ML-1M")
     loop = FirstEvents(read())
     loop.run(IMPORTED, lambda pairs: drawn(pairs, FbgdConfig(), OcmfConfig(loss="logistic")))
     found = [figure for n in EVENTS for figure in loop.figures(n)]
