@@ -55,7 +55,8 @@ async def get_models(
 ) -> Models:
     """The newest first, with their metrics, what the gate said, and which serve.
 
-    `served` is what the process that answers has loaded: a promotion reaches every process within a second.
+    `served` is what the process that answers has loaded: a promotion reaches every process within a
+    second, or up to ten later where many users' lists are prepared first.
     """
     registry = runtime.registry
     of = f"models {strategy}"

@@ -1,5 +1,6 @@
 """Kept heads of orders change no answer, whatever happens: a process that keeps everything beside one that keeps nothing."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
@@ -63,7 +64,8 @@ class Two:
     def follow(self) -> None:
         """Let both know what the store knows."""
         for api in (self.keeping, self.plain):
-            api.runtime.active.refresh()
+            # in a thread: the loop goes on, as what is made ahead for a model is made there
+            api.run(asyncio.to_thread(api.runtime.active.refresh))
             for polled in (api.runtime.popularity, api.runtime.online_items, api.runtime.mixing):
                 api.run(polled.refresh())
         feed = self.keeping.runtime.view._feed

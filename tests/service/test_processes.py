@@ -24,6 +24,11 @@ def found():
         "session": int(group.read_text().split("nice")[1]) if group.exists() else None,
     }
 
+def refuse(*_):
+    raise OSError(22, "the only class is the usual one")
+
+if sys.argv[1] == "refused":
+    os.sched_setscheduler = refuse
 if sys.argv[1] == "deeper" and os.fork():
     os.wait()
 elif os.fork():
@@ -62,3 +67,8 @@ def test_a_session_that_is_not_the_trainers_alone_stays_as_it_is() -> None:
 def test_at_niceness_0_a_training_is_a_process_as_any_other() -> None:
     found = after_yielding("forked", 0)
     assert (found["niceness"], found["policy"], found["session"] or 0) == (0, os.SCHED_OTHER, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the classes of processes are Linux'")
+def test_a_system_that_knows_one_class_trains_all_the_same() -> None:
+    assert after_yielding("refused")["niceness"] == 7
