@@ -24,6 +24,10 @@ EXACT = 0.0
 """Tolerance of the training steps: their number is the limit."""
 
 
+SIGNS_FROM = 16
+"""Factors; with fewer the signs of the few items that everybody has may cancel, and the fit would stay at 0."""
+
+
 @dataclass(frozen=True)
 class FbgdConfig:
     """Settings of one fit; ``core.batch.search`` finds them."""
@@ -150,12 +154,14 @@ class _Sides:
     def _start(self) -> None:
         """Begin at random signs: as good as normal numbers, and a tenth of the time to draw."""
         n, g = self.pairs.n_items, self.config.factors
-        bits = np.frombuffer(
-            np.random.default_rng(self.config.seed).bytes(-(-n * g // 8)), np.uint8
-        )
         size = np.float32(self.config.start / np.sqrt(g))
-        self.items = np.unpackbits(bits, count=n * g).reshape(n, g) * (2 * size)
-        self.items -= size
+        rng = np.random.default_rng(self.config.seed)
+        if g < SIGNS_FROM:
+            self.items = rng.standard_normal((n, g), np.float32) * size
+        else:
+            bits = np.frombuffer(rng.bytes(-(-n * g // 8)), np.uint8)
+            self.items = np.unpackbits(bits, count=n * g).reshape(n, g) * (2 * size)
+            self.items -= size
         self.users = np.zeros((self.pairs.n_users, g), np.float32)
         self._face_users()
 

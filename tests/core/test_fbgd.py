@@ -251,7 +251,7 @@ def test_who_looks_at_each_epoch_changes_nothing_and_keeps_what_was_seen():
     assert not np.array_equal(seen[0][0], seen[1][0])
 
 
-@pytest.mark.parametrize("g", [1, 3, 8])
+@pytest.mark.parametrize("g", [16, 21, 40])
 def test_the_first_item_vectors_have_the_stated_length_and_differ_by_seed(g):
     starts = [_Sides(FbgdConfig(g, start=0.3, seed=s), ranking.tribes(), None) for s in (0, 0, 1)]
     for sides in starts:
@@ -300,3 +300,10 @@ def test_a_setting_outside_its_bounds_is_refused(settings):
     (name,) = settings
     with pytest.raises(ConfigError, match=name):
         FbgdConfig(**settings)
+
+
+def test_a_few_factors_begin_where_two_items_of_everybody_cannot_cancel() -> None:
+    pairs = from_pairs(np.repeat(np.arange(6), 2), np.tile([0, 1], 6))
+    for seed in range(40):
+        model = Fbgd(FbgdConfig(factors=1, epochs=3, seed=seed)).fit(pairs)
+        assert np.abs(model.item_factors).max() > 0.0
