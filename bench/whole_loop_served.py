@@ -115,7 +115,11 @@ class Standings:
 
 def _sums(one: Row) -> tuple[float, float, float]:
     # below 10 000 judgements the means are plain ones
-    return one["judged"], one["judged"] * one["ndcg_at_10"], one["judged"] * one["mrr"]
+    return (
+        one["judged"],
+        one["judged"] * (one["ndcg_at_10"] or 0.0),
+        one["judged"] * (one["mrr"] or 0.0),
+    )
 
 
 def train(client: ServiceClient, models: Iterable[str], budget_s: float) -> None:

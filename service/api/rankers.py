@@ -2,12 +2,17 @@
 
 from fastapi import APIRouter
 
+from core.mixture import LENGTHS
 from service.api.routing import Route, Runtime
 from service.api.schemas import Answer
 from service.ids import sequence_token
-from service.store.mixture import RankerRecord, joined, joined_lengths
+from service.store.mixture import LengthRecord, RankerRecord, joined, joined_lengths
 
 router = APIRouter(route_class=Route, tags=["models"])
+UNJUDGED = (
+    "no positive was judged yet: only those that arrive at a moderate pace, about in the order of their times and from "
+    "users with known preferences are; those of an import mostly are not. Until then the weights are what the gate expects"
+)
 
 
 class Ranker(Answer):
@@ -19,21 +24,32 @@ class Ranker(Answer):
     """In the mixture, by all judgements; the weights sum to 1."""
     model_version: str
     judged: int
-    """Positives that this version was judged on."""
-    mrr: float
+    """Positives that this version was judged on; figures of rankers with different counts cannot be compared."""
+    mrr: float | None
     """Mean reciprocal rank of the item that the user took among all unseen ones, 0 beyond 100; about the last
-    10 000 judgements."""
-    ndcg_at_10: float
+    10 000 judgements; null before the first."""
+    ndcg_at_10: float | None
+    """Likewise; null before the first judgement."""
+
+
+class LengthWeight(Answer):
+    """What one ranker weighs for histories of a length."""
+
+    name: str
+    weight: float
 
 
 class HistoryLength(Answer):
     """What the rankers weigh for users with about as long a history."""
 
     preferences_from: int
-    """Items that the user is known to like or dislike, up to the next length."""
+    """The least number of items that the user is known to like or dislike."""
+    preferences_to: int | None
+    """The largest; null: any."""
     judged: int
-    weights: dict[str, float]
-    """By name; they sum to 1."""
+    """Positives of users with so long a history, whichever versions were judged on them."""
+    weights: list[LengthWeight]
+    """The heaviest first; they sum to 1."""
 
 
 class Rankers(Answer):
@@ -45,8 +61,11 @@ class Rankers(Answer):
     by_length: list[HistoryLength]
     """The weights that slates are made with; for a length that is not here, those of all judgements."""
     judged: int
+    """Positives that any ranker was judged on."""
     passed_over: int
     """Positives that arrived too fast to be judged, up to two seconds ago."""
+    reason: str | None
+    """Why there are no figures; null once something was judged."""
     seen_through: str
 
 
@@ -59,6 +78,7 @@ async def get_rankers(runtime: Runtime) -> Rankers:
     records = await runtime.mixing.reader.records()
     rankers, mixture = joined(records)
     known = [one for one in records if one is not None]
+    judged = sum(one.judged for one in known)
     seen = {p: 0 if one is None else one.watermark for p, one in enumerate(records)}
     return Rankers(
         rankers=[
@@ -66,12 +86,10 @@ async def get_rankers(runtime: Runtime) -> Rankers:
             for name, one in sorted(rankers.items(), key=lambda pair: (-pair[1].weight, pair[0]))
         ],
         mixture=None if mixture is None else _ranker("mixture", mixture),
-        by_length=[
-            HistoryLength(preferences_from=least, judged=one.judged, weights=one.weights)
-            for least, one in joined_lengths(records).items()
-        ],
-        judged=sum(one.judged for one in known),
+        by_length=[_history_length(least, one) for least, one in joined_lengths(records).items()],
+        judged=judged,
         passed_over=sum(one.passed_over for one in known),
+        reason=None if judged else UNJUDGED,
         seen_through=sequence_token(seen),
     )
 
@@ -82,6 +100,18 @@ def _ranker(name: str, record: RankerRecord) -> Ranker:
         weight=record.weight,
         model_version=record.version or name,
         judged=record.judged,
-        mrr=record.mrr,
-        ndcg_at_10=record.ndcg10,
+        mrr=record.mrr if record.judged else None,
+        ndcg_at_10=record.ndcg10 if record.judged else None,
+    )
+
+
+def _history_length(least: int, record: LengthRecord) -> HistoryLength:
+    return HistoryLength(
+        preferences_from=least,
+        preferences_to=next((n - 1 for n in LENGTHS if n > least), None),
+        judged=record.judged,
+        weights=[
+            LengthWeight(name=name, weight=weight)
+            for name, weight in sorted(record.weights.items(), key=lambda pair: (-pair[1], pair[0]))
+        ],
     )

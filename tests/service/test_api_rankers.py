@@ -12,7 +12,9 @@ def ranker(weight, judged, mrr, version="v"):
 def test_before_the_first_judgement_there_is_nothing_to_compare(api):
     answer = api("GET", "/v1/rankers")
     assert answer.status_code == 200
-    assert answer.json() == {
+    body = answer.json()
+    assert body.pop("reason").startswith("no positive was judged yet")
+    assert body == {
         "rankers": [],
         "mixture": None,
         "by_length": [],
@@ -24,8 +26,11 @@ def test_before_the_first_judgement_there_is_nothing_to_compare(api):
 
 def test_rankers_come_by_weight_with_what_they_foresaw(api, client):
     rankers = {"popular": ranker(0.2, 10, 0.1, "popular"), "fbgd": ranker(0.8, 10, 0.3, "4f2a")}
-    short = {0: LengthRecord(4, {"popular": 0.7, "fbgd": 0.3})}
-    record = MixtureRecord(77, 10, 3, rankers, ranker(1.0, 10, 0.35, ""), short)
+    by_length = {
+        20: LengthRecord(6, {"popular": 0.1, "fbgd": 0.9}),
+        0: LengthRecord(4, {"popular": 0.7, "fbgd": 0.3}),
+    }
+    record = MixtureRecord(77, 10, 3, rankers, ranker(1.0, 10, 0.35, ""), by_length)
     write_mixture(client, PartitionKeys(api.settings.namespace, 0), record)
     body = api("GET", "/v1/rankers").json()
     assert [one["name"] for one in body["rankers"]] == ["fbgd", "popular"]
@@ -39,9 +44,39 @@ def test_rankers_come_by_weight_with_what_they_foresaw(api, client):
     }
     assert body["mixture"]["mrr"] == pytest.approx(0.35)
     assert body["by_length"] == [
-        {"preferences_from": 0, "judged": 4, "weights": {"popular": 0.7, "fbgd": 0.3}}
+        {
+            "preferences_from": 0,
+            "preferences_to": 4,
+            "judged": 4,
+            "weights": [{"name": "popular", "weight": 0.7}, {"name": "fbgd", "weight": 0.3}],
+        },
+        {
+            "preferences_from": 20,
+            "preferences_to": None,
+            "judged": 6,
+            "weights": [{"name": "fbgd", "weight": 0.9}, {"name": "popular", "weight": 0.1}],
+        },
     ]
+    assert body["reason"] is None
     assert (body["judged"], body["passed_over"], body["seen_through"]) == (10, 3, "0:77")
+
+
+def test_who_was_not_judged_has_no_figures(api, client):
+    rankers = {"popular": ranker(0.2, 3, 0.1, "popular"), "fbgd": ranker(0.8, 0, 0.0, "4f2a")}
+    record = MixtureRecord(77, 3, 0, rankers, ranker(1.0, 3, 0.1, ""))
+    write_mixture(client, PartitionKeys(api.settings.namespace, 0), record)
+    fbgd, popular = api("GET", "/v1/rankers").json()["rankers"]
+    assert (fbgd["judged"], fbgd["mrr"], fbgd["ndcg_at_10"]) == (0, None, None)
+    assert popular["mrr"] == pytest.approx(0.1)
+
+
+def test_an_import_that_only_passed_by_says_why_there_are_no_figures(api, client):
+    rankers = {"popular": ranker(1.0, 0, 0.0, "popular")}
+    record = MixtureRecord(0, 0, 5246, rankers)
+    write_mixture(client, PartitionKeys(api.settings.namespace, 0), record)
+    body = api("GET", "/v1/rankers").json()
+    assert (body["judged"], body["passed_over"], body["by_length"]) == (0, 5246, [])
+    assert "of an import" in body["reason"]
 
 
 def test_what_users_do_weighs_the_rankers(learned_api):
