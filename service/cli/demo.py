@@ -4,12 +4,12 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -199,13 +199,14 @@ class Demo:
                 said = job["stage"] or job["status"]
                 self._progress.training = f"training: {said} {job['progress']:.0%}"
                 job = self._client.get(f"/v1/jobs/{job['id']}")
-            self._progress.training = f"training {outcome(job)}, the next after {due:,} ratings"
+            self._progress.training = _trained(job, due)
 
     def _show(self, seconds: float | None) -> None:
         steps = self._steps(seconds, 0.25 if self._console.is_terminal else LINE_S)
         if not self._console.is_terminal:
             for _ in steps:
-                self._console.print(plain_line(self._progress), highlight=False, soft_wrap=True)
+                line = plain_line(self._progress, self._console.width)
+                self._console.print(line, highlight=False, soft_wrap=True, markup=False)
             return
         with Live(console=self._console, refresh_per_second=8) as live:
             for _ in steps:
@@ -218,6 +219,12 @@ class Demo:
             if not self._service.alive:
                 raise NotReady(f"the service has ended; it says: {self._service.last_words()}")
             yield
+
+
+def _trained(job: Mapping[str, Any], due: int) -> str:
+    """Say how a training ended, with the reason if it made no model, and when the next begins."""
+    reason = f" ({job['error']})" if job["error"] else ""
+    return f"training {outcome(job)}{reason}, the next after {due:,} ratings"
 
 
 def sample_world(seed: int) -> World:

@@ -1,5 +1,6 @@
 """What `hedgerow demo` shows: the error falling, the experts' parts moving, predictions changing."""
 
+import textwrap
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -117,8 +118,8 @@ def sparkline(values: Sequence[float]) -> str:
     return "".join(BARS[1 + round((value - low) / span * 7)] for value in values)
 
 
-def plain_line(progress: Progress) -> str:
-    """Return the state in one line, for a log."""
+def plain_line(progress: Progress, width: int = 1_000) -> str:
+    """Return the state for a log: one line, its continuations indented where it is wider than ``width``."""
     best = max(progress.experts, key=lambda one: one.part, default=None)
     parts = [f"{progress.learned} ratings", f"error {progress.error:.3f}"]
     if best is not None:
@@ -131,7 +132,8 @@ def plain_line(progress: Progress) -> str:
     if progress.recommended is not None and progress.recommended.titles:
         one = progress.recommended
         parts.append(f"{one.user} is recommended {one.titles[0]} ({one.strategy})")
-    return " · ".join([*parts, progress.training])
+    line = " · ".join([*parts, progress.training])
+    return textwrap.fill(line, width, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def screen(progress: Progress) -> RenderableType:

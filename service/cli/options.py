@@ -57,6 +57,8 @@ def moment(time_ms: int) -> str:
 def service_url(given: str | None) -> str:
     """Return where a running service is reached: as the settings of this place would make it listen."""
     if given is not None:
+        if not given.startswith(("http://", "https://")):
+            raise Misconfigured(f"--url must begin with http:// or https://, not {given!r}")
         return given
     settings = load_settings()
     if settings.port == 0:

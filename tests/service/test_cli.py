@@ -69,6 +69,14 @@ def test_a_misspelt_verb_is_answered_with_the_nearest_one() -> None:
     assert "Did you mean 'serve'?" in said.stderr
 
 
+@pytest.mark.parametrize("verb", [("import", "x.csv"), ("retrain",)])
+def test_a_url_without_a_scheme_is_refused_at_once(verb: tuple[str, ...]) -> None:
+    done = hedgerow(*verb, "--url", "localhost:8765")
+    assert done.returncode == 2
+    said = "hedgerow: --url must begin with http:// or https://, not 'localhost:8765'"
+    assert done.stderr.splitlines() == [said]
+
+
 @pytest.mark.parametrize("role", ["api", "learner"])
 def test_a_role_of_its_own_needs_a_given_redis(role: str) -> None:
     said = hedgerow(role)

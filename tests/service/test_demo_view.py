@@ -3,7 +3,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from service.cli.demo import file_world, sample_world
+from service.cli.demo import _trained, file_world, sample_world
 from service.cli.demo_view import Expert, Progress, Sample, plain_line, screen, sparkline
 
 
@@ -75,3 +75,22 @@ def test_the_sample_world_has_a_title_for_every_item_it_rates() -> None:
     world = sample_world(0)
     ratings = [next(world.ratings) for _ in range(100)]
     assert all(rating["item"] in world.titles for rating in ratings)
+
+
+def test_a_training_that_failed_says_why() -> None:
+    job = {"status": "failed", "error": "the disk is full: make room", "decision": {}}
+    said = _trained(job, 800)
+    assert said == "training failed (the disk is full: make room), the next after 800 ratings"
+    progress = Progress("http://x", training=said)
+    assert said in plain_line(progress)
+    assert "the disk is full" in shown(progress)
+    done = {"status": "succeeded", "error": None, "decision": {"outcome": "not_judged"}}
+    assert _trained(done, 800) == "training not judged, the next after 800 ratings"
+
+
+def test_a_line_stays_within_the_width() -> None:
+    progress = Progress("http://x", training="training failed (" + "why " * 40 + ")")
+    lines = plain_line(progress, 60).splitlines()
+    assert len(lines) > 2
+    assert max(map(len, lines)) <= 60
+    assert all(line.startswith("  ") for line in lines[1:])
