@@ -177,7 +177,8 @@ def ndjson(rows: Iterable[Any]) -> bytes:
 
 
 def _refused(answer: httpx.Response) -> Refused:
-    return Refused(f"{answer.request.method} {answer.request.url.path}: {_detail(answer)}")
+    hint = "; give --key or set HEDGEROW_API_KEY" if answer.status_code == 401 else ""
+    return Refused(f"{answer.request.method} {answer.request.url.path}: {_detail(answer)}{hint}")
 
 
 def _detail(answer: httpx.Response) -> str:

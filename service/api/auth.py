@@ -1,7 +1,8 @@
 """Who may do what: one table of roles for all routes, and the gate that looks callers up.
 
 While the store holds no key and the service listens on loopback, everything is open. A key's role and its
-revocation are re-read from the store every second, so a revoked key works for at most two seconds more.
+revocation are re-read from the store every second, so a revoked key works for at most two seconds more. Before
+a key is refused they are read once more, so a new one works at once.
 """
 
 import asyncio
@@ -74,6 +75,8 @@ ROLES: dict[tuple[str, str], Need] = {
 
 _RANK: dict[Need, int] = {"open": 0, "read": 1, "write": 2, "admin": 3}
 _FRESH_S = 1.0
+_PAUSE_S = 0.1
+"""Between two reads: so long may keys that are unknown wait for their refusal."""
 
 
 class KeySource(Protocol):
@@ -95,11 +98,8 @@ def is_loopback(host: str) -> bool:
 
 def caller(scope: Scope) -> str:
     """Return who calls, for the records: the id of the key that the gate has let through, else ``local``."""
-    for name, value in scope["headers"]:
-        if name == b"authorization":
-            key_id = value.partition(b" ")[2].strip().split(b"_")[1:2]
-            return "key " + key_id[0].decode("latin-1")[:64] if key_id else "local"
-    return "local"
+    key_id = _authorization(scope).partition(b" ")[2].strip().split(b"_")[1:2]
+    return "key " + key_id[0].decode("latin-1")[:64] if key_id else "local"
 
 
 class Gate:
@@ -117,36 +117,62 @@ class Gate:
         """Raise unless the caller's role is at least ``need``."""
         if need == "open":
             return
-        if time.monotonic() - self._read_at > _FRESH_S:
-            await self._refresh()
+        now = time.monotonic()
+        if now - self._read_at > _FRESH_S:
+            await self._read_since(now - _FRESH_S)
         if self._loopback and not self._ring:
             return
-        rank = self._rank(scope)
+        header = _authorization(scope)
+        rank = self._rank(header)
+        if rank == 0 and _is_bearer(header):
+            # it may have been made a moment ago, by another process
+            await self._read_since(now)
+            rank = self._rank(header)
         if rank == 0:
-            raise Unauthorised("send a valid API key: `Authorization: Bearer hr_...`")
+            raise Unauthorised(_refusal(header))
         if rank < _RANK[need]:
             raise Forbidden(f"this route needs a key with the role `{need}`")
 
-    def _rank(self, scope: Scope) -> int:
-        for name, value in scope["headers"]:
-            if name == b"authorization":
-                rank = self._ranks.get(value)
-                return self._look_up(value) if rank is None else rank
-        return 0
+    def _rank(self, header: bytes) -> int:
+        rank = self._ranks.get(header)
+        return self._look_up(header) if rank is None else rank
 
     def _look_up(self, header: bytes) -> int:
-        scheme, _, secret = header.partition(b" ")
-        role = self._ring.authenticate(secret.strip()) if scheme.lower() == b"bearer" else None
+        secret = header.partition(b" ")[2]
+        role = self._ring.authenticate(secret.strip()) if _is_bearer(header) else None
         if role is None:
             return 0
         self._ranks[header] = _RANK[role]
         return _RANK[role]
 
-    async def _refresh(self) -> None:
+    async def _read_since(self, moment: float) -> None:
+        """Read the keys unless that was done since then."""
         async with self._reading:
-            if time.monotonic() - self._read_at <= _FRESH_S:
+            if self._read_at >= moment:
                 return
+            await asyncio.sleep(max(0.0, self._read_at + _PAUSE_S - time.monotonic()))
             asked = time.monotonic()
             self._ring = await self._keys.ring()
             self._ranks.clear()
             self._read_at = asked
+
+
+def _authorization(scope: Scope) -> bytes:
+    return next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+
+
+def _is_bearer(header: bytes) -> bool:
+    scheme, _, secret = header.partition(b" ")
+    return scheme.lower() == b"bearer" and bool(secret.strip())
+
+
+def _refusal(header: bytes) -> str:
+    """Return what is wrong with a header that holds no valid key."""
+    if not header:
+        return "no API key was sent: send one as `Authorization: Bearer hr_...`"
+    if not _is_bearer(header):
+        return "the header Authorization is not `Bearer` and a key: send `Authorization: Bearer hr_...`"
+    return (
+        "this API key is unknown or revoked: send another, "
+        "`hedgerow keys create` and POST /v1/admin/keys make one"
+    )

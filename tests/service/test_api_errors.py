@@ -1,5 +1,6 @@
 """Every error has one shape and a code of the table; every route has a role, and is refused without it."""
 
+import asyncio
 import json
 import re
 import socket
@@ -16,7 +17,7 @@ from fastapi.routing import APIRoute
 from service.api.auth import ROLES, is_loopback
 from service.api.problems import CODES, MEDIA_TYPE
 from service.settings import Settings
-from service.store.api_keys import Role
+from service.store.api_keys import ApiKeys, KeyRing, Role
 from tests.api import JSON, NDJSON, Api, served
 from tests.server import wait_until
 from tests.service.test_api_ids import exchange
@@ -240,6 +241,53 @@ def test_without_a_valid_key_nothing_is_open_once_there_is_one(api: Api) -> None
             else:
                 check_problem(answer, 401, "unauthorised")
                 assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_a_refusal_says_what_is_wrong_with_the_key(api: Api) -> None:
+    _, secret = api.run(api.runtime.keys.create("admin", "test"))
+    for headers, says in (
+        ({}, "no API key was sent"),
+        ({"authorization": secret}, "the header Authorization is not `Bearer` and a key"),
+        ({"authorization": "Bearer "}, "the header Authorization is not `Bearer` and a key"),
+        ({"authorization": f"Bearer {secret}x"}, "this API key is unknown or revoked"),
+    ):
+        answer = api("GET", "/v1/stats", headers=headers)
+        assert says in check_problem(answer, 401, "unauthorised")["detail"]
+
+
+def test_a_new_key_works_at_once_in_every_process(redis_url: str, namespace: str) -> None:
+    settings = Settings(namespace=namespace)
+    with Api(settings, redis_url) as api, Api(settings, redis_url) as other:
+        headers: dict[str, str] = {}
+        for name in ("first", "second", "third"):
+            new = {"role": "admin", "name": name}
+            made = api("POST", "/v1/admin/keys", json=new, headers=headers)
+            assert made.status_code == 201
+            headers = {"authorization": f"Bearer {made.json()['secret']}"}
+            assert api("GET", "/v1/stats", headers=headers).status_code == 200
+            assert other("GET", "/v1/stats", headers=headers).status_code == 200
+
+
+def test_unknown_keys_are_looked_up_together(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    key, _ = api.run(api.runtime.keys.create("admin", "test"))
+    reads = []
+    ring = ApiKeys.ring
+
+    async def counted(keys: ApiKeys) -> KeyRing:
+        reads.append(keys)
+        return await ring(keys)
+
+    monkeypatch.setattr(ApiKeys, "ring", counted)
+
+    async def ask(n: int) -> list[int]:
+        wrong = [{"authorization": f"Bearer hr_{key.id}_{at}"} for at in range(n)]
+        answers = await asyncio.gather(
+            *(api.client.get("/v1/stats", headers=headers) for headers in wrong)
+        )
+        return [answer.status_code for answer in answers]
+
+    assert api.run(ask(50)) == [401] * 50
+    assert len(reads) < 10
 
 
 def test_a_revoked_key_stays_known_and_stops_working(

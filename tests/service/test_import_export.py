@@ -143,6 +143,7 @@ def check_keys(other: ServiceProcess, directory: Path) -> None:
     refused = hedgerow(*arguments, "hr_no_key")
     assert refused.returncode == 2
     assert b"401" in refused.stderr
+    assert b"HEDGEROW_API_KEY" in refused.stderr
     assert b"Traceback" not in refused.stderr
     assert hedgerow(*arguments, json.loads(made.stdout)["key"]).returncode == 0
 
