@@ -134,6 +134,8 @@ class _Reader:
         stream = cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if packed else raw
         lines = self._lines(stream)
         first = next(lines, "").removeprefix("\ufeff")
+        if not first:
+            raise BadRatingsFile(self._says("the file is empty"))
         rows = self._json_chunks if first.lstrip().startswith("{") else self._csv_chunks
         for chunk in rows(first, lines):
             users, items, rating, times, line = chunk
@@ -156,20 +158,34 @@ class _Reader:
     # --- CSV ----------------------------------------------------------------------------------------
 
     def _csv_chunks(self, first: str, lines: Iterator[str]) -> Iterator["_Columns"]:
-        header = [name.strip() for name in next(csv.reader([first]), [])]
+        try:
+            header = [name.strip() for name in next(csv.reader([first]), [])]
+        except csv.Error as error:
+            raise self._bad(f"{error}: mend the line") from error
         needed = ["user", "item", "rating"] if self._rated else ["user", "item"]
         wanted = {name: self._column(header, name) for name in needed}
         wanted |= {name: header.index(name) for name in ("rating", "timestamp") if name in header}
         reader = csv.reader(lines)
-        while rows := self._csv_rows(reader, len(header)):
+        while True:
+            rows, fault = self._csv_rows(reader, len(header))
+            if not rows and fault is None:
+                return
             named = {name: [row[column] for _, row in rows] for name, column in wanted.items()}
             ratings = named.get("rating", ["1"] * len(rows))
             numbers = [line for line, _ in rows]
-            yield self._columns(
+            # what is wrong in the rows before the fault comes first
+            columns = self._columns(
                 numbers, named["user"], named["item"], ratings, named.get("timestamp")
             )
+            if fault is not None:
+                raise fault
+            yield columns
 
     def _column(self, header: list[str], name: str) -> int:
+        if name not in header and any(";" in title for title in header):
+            raise BadRatingsFile(
+                f"{self._path}, line 1: the columns are separated by ';': write the file with commas"
+            )
         if name not in header:
             raise BadRatingsFile(
                 f"{self._path}, line 1: no column {name!r} among {', '.join(header) or 'none'}: "
@@ -178,19 +194,23 @@ class _Reader:
             )
         return header.index(name)
 
-    def _csv_rows(self, reader: Iterator[list[str]], width: int) -> list[tuple[int, list[str]]]:
-        rows = []
+    def _csv_rows(
+        self, reader: Iterator[list[str]], width: int
+    ) -> tuple[list[tuple[int, list[str]]], BadRatingsFile | None]:
+        """Return the rows of a chunk, or those before a line that is none, and what is wrong with it."""
+        rows: list[tuple[int, list[str]]] = []
         try:
             for row in islice(reader, self._size):
                 if len(row) == width:
                     rows.append((self._line, row))
                 elif row:
-                    raise self._bad(
-                        f"{len(row)} columns where the header has {width}: mend the line"
-                    )
+                    says = f"{len(row)} columns where the header has {width}: mend the line"
+                    return rows, self._bad(says)
         except csv.Error as error:
-            raise self._bad(f"{error}: mend the quotes or the line") from error
-        return rows
+            return rows, self._bad(f"{error}: mend the quotes or the line")
+        except BadRatingsFile as error:
+            return rows, error
+        return rows, None
 
     # --- NDJSON -------------------------------------------------------------------------------------
 
@@ -237,28 +257,12 @@ class _Reader:
         ratings: list[str],
         times: list[str] | None = None,
     ) -> "_Columns":
-        for name, ids in (("user", users), ("item", items)):
-            if "" in ids:
-                raise self._bad(f"the {name} is empty: give it an id", numbers[ids.index("")])
         rating = np.array([*map(_number, ratings)], dtype=np.float64)
-        for at in np.flatnonzero(~np.isfinite(rating))[:1]:
-            raise self._bad(
-                f"the rating {ratings[at]!r} is not a finite number: mend or remove the line",
-                numbers[at],
-            )
-        timestamp_ms = None if times is None else self._timestamps(times, numbers)
-        return users, items, rating, timestamp_ms, numbers[0]
-
-    def _timestamps(self, times: list[str], numbers: list[int]) -> I64:
-        moments = np.array([*map(_seconds, times)], dtype=np.float64)
-        moments[np.abs(moments) < MILLISECONDS_FROM] *= 1000.0
-        for at in np.flatnonzero(~(np.abs(moments) < LATEST_MS))[:1]:
-            raise self._bad(
-                f"the timestamp {times[at]!r} is neither Unix seconds nor RFC 3339 "
-                "(2026-11-18T12:00:00Z): mend it, or leave the whole column out",
-                numbers[at],
-            )
-        return np.rint(moments).astype(np.int64)
+        moments = None if times is None else _moments(times)
+        for at, problem in sorted(_problems(users, items, ratings, rating, times, moments))[:1]:
+            raise self._bad(problem, numbers[at])
+        timestamp_ms = None if moments is None else np.rint(moments).astype(np.int64)
+        return users, items, rating, timestamp_ms, numbers[0] if numbers else 0
 
     def _bad(self, problem: str, line: int | None = None) -> BadRatingsFile:
         return BadRatingsFile(f"{self._path}, line {line or self._line}: {problem}")
@@ -268,6 +272,33 @@ class _Reader:
 
 
 _Columns = tuple[list[str], list[str], F64, I64 | None, int]
+
+
+def _problems(
+    users: list[str],
+    items: list[str],
+    ratings: list[str],
+    rating: F64,
+    times: list[str] | None,
+    moments: F64 | None,
+) -> Iterator[tuple[int, str]]:
+    """Yield the first bad row of each column, and what is wrong with it."""
+    for name, ids in (("user", users), ("item", items)):
+        if "" in ids:
+            yield ids.index(""), f"the {name} is empty: give it an id"
+    for at in np.flatnonzero(~np.isfinite(rating))[:1].tolist():
+        yield at, f"the rating {ratings[at]!r} is not a finite number: mend or remove the line"
+    if times is not None and moments is not None:
+        for at in np.flatnonzero(~(np.abs(moments) < LATEST_MS))[:1].tolist():
+            says = f"the timestamp {times[at]!r} is neither Unix seconds nor RFC 3339 "
+            yield at, f"{says}(2026-11-18T12:00:00Z): mend it, or leave the whole column out"
+
+
+def _moments(times: list[str]) -> F64:
+    """Return Unix milliseconds, NaN for what is no time."""
+    moments = np.array([*map(_seconds, times)], dtype=np.float64)
+    moments[np.abs(moments) < MILLISECONDS_FROM] *= 1000.0
+    return moments
 
 
 def _number(text: str) -> float:

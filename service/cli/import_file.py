@@ -20,6 +20,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from service.cli import options
 from service.cli.document_file import read_documents
+from service.cli.side_files import BadSideFile
 from service.cli.store import say
 from service.client import Receipt, ServiceClient
 from service.errors import Misconfigured, ServiceError, StoreUnavailable
@@ -179,7 +180,8 @@ def _sent(
     under_way: tuple[Part, Future[Receipt]] | None = None
     with _progress() as progress, ThreadPoolExecutor(1) as sender, _giving_up(client, summary):
         task = progress.add_task("", total=1.0, rows="")
-        for index, part in enumerate(parts):
+        faults: list[ServiceError] = []
+        for index, part in enumerate(_until_bad(parts, faults)):
             key = part_key(index, part) if keyed else None
             sending = sender.submit(client.upload, route, part.lines, key)
             if under_way is not None:
@@ -190,8 +192,33 @@ def _sent(
         if under_way is not None:
             summary.add(under_way[0], under_way[1].result())
         summary.seconds = perf_counter() - started
+        if faults:
+            raise type(faults[0])(f"{faults[0]}. {_sent_before(summary)}") from faults[0]
         progress.update(task, completed=1.0, rows=_rows(summary))
     return summary
+
+
+def _until_bad(parts: Iterable[Part], faults: list[ServiceError]) -> Iterator[Part]:
+    """Yield the parts before a line that ends the import; what is wrong with it goes to ``faults``."""
+    try:
+        yield from parts
+    except (BadRatingsFile, BadSideFile) as error:
+        faults.append(error)
+
+
+def _sent_before(summary: Summary) -> str:
+    """Say what became of the parts before a bad line."""
+    if not summary.accepted + summary.rejected_total:
+        return "Nothing of the file was sent"
+    first = summary.rejected[:1]
+    refused = "".join(
+        f", {summary.rejected_total:,} refused, the first in line {one['line']} ({one['detail']})"
+        for one in first
+    )
+    return (
+        f"Of the rows before, {summary.accepted:,} are stored{refused}; import the mended file: "
+        "what was sent counts once"
+    )
 
 
 @contextmanager

@@ -204,7 +204,7 @@ def left_out(features: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def outcome(job: dict[str, Any]) -> str:
+def outcome(job: Mapping[str, Any]) -> str:
     """Say how a job ended: its status, or what the gate decided."""
     decided = job["decision"].get("outcome", "") if job["status"] == "succeeded" else ""
     return str(decided or job["status"]).replace("_", " ")

@@ -93,6 +93,27 @@ def test_bad_rows_are_named_by_their_line_and_the_good_ones_kept(
     assert history(running, "7") == [("8", "click", None)]
 
 
+def test_a_bad_line_ends_an_import_with_what_was_sent_before(
+    running: ServiceProcess, tmp_path: Path
+) -> None:
+    file = tmp_path / "ratings.csv"
+    file.write_text("user,item,rating\neve,a,9\neve,b,abc\n,c,3\n")
+    done = hedgerow("import", str(file), "--url", running.url)
+    assert done.returncode == 2
+    [said] = done.stderr.decode().splitlines()
+    assert "line 3: the rating 'abc'" in said
+    assert said.endswith("Nothing of the file was sent")
+    file.write_text("user,item,rating\neve,a,3\neve,b,9\n,c,3\n")
+    with running.client() as client, pytest.raises(BadRatingsFile) as caught:
+        import_file._sent(client, import_file.STREAM, read_parts(file, 1), keyed=True)
+    said = str(caught.value)
+    assert (
+        "line 4: the user is empty: give it an id. Of the rows before, 1 are stored, 1 refused"
+        in said
+    )
+    assert "the first in line 3" in said
+
+
 def test_standard_input_is_read(running: ServiceProcess) -> None:
     assert sent(running, "-", b"user,item,rating\ncy,a,3\n")["accepted"] == 1
     assert history(running, "cy") == [("a", "rating", 3.0)]

@@ -65,7 +65,13 @@ def test_chunks_say_where_they_start_and_how_far_the_file_is_read(path):
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (b"", "line 1: no column 'user'"),
+        (b"", "the file is empty"),
+        (b"user\ritem\n", "line 1: new-line character seen"),
+        (b"user;item;rating\n1;2;3\n", "line 1: the columns are separated by ';'"),
+        (HEADER + b"a,x,3\na,x,abc\n,x,3\n", "line 3: the rating 'abc'"),
+        (HEADER + b"a,x,3\n,x,3\na,x,abc\n", "line 3: the user is empty"),
+        (HEADER + b"a,x,abc\na,x\n", "line 2: the rating 'abc'"),
+        (b"user,item,rating,timestamp\na,x,3,?\n,x,3,1\n", "line 2: the timestamp '?'"),
         (b"user,item\n1,2\n", "line 1: no column 'rating' among user, item"),
         (HEADER, "no ratings"),
         (HEADER + b"a,x,3\na,x,good\n", "line 3: the rating 'good' is not a finite number"),
