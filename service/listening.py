@@ -1,5 +1,6 @@
 """Where the api listens: the socket, and the rule that keeps an open service to this machine."""
 
+import shlex
 import socket
 
 from service.api.auth import is_loopback
@@ -19,8 +20,20 @@ def refuse_open_bind(settings: Settings, client: Client) -> None:
         return
     raise Misconfigured(
         f"refusing to listen on {settings.host} while there is no API key: anybody could write. "
-        "Make one first with `hedgerow keys create`, or listen on 127.0.0.1"
+        f"Make one first with `{keys_create(settings)}`, or listen on 127.0.0.1"
     )
+
+
+def keys_create(settings: Settings, *options: str) -> str:
+    """Return the command that makes a key in the data directory of these settings.
+
+    >>> keys_create(Settings(data_dir="my data"), "--role", "admin")
+    "hedgerow keys create --role admin --data-dir 'my data'"
+    """
+    words = ["hedgerow", "keys", "create", *options]
+    if settings.data_dir != Settings.model_fields["data_dir"].default:
+        words += ["--data-dir", str(settings.data_dir)]
+    return shlex.join(words)
 
 
 def listen(host: str, port: int) -> socket.socket:

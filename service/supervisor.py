@@ -20,7 +20,7 @@ from service.compiled import is_compiled
 from service.errors import Misconfigured, StoreUnavailable
 from service.listening import STARTED, listen, refuse_open_bind, url_of
 from service.settings import Settings, environment, without_hedgerow
-from service.store.connection import connect
+from service.store.connection import check_given, connect
 from service.store.embedded import EmbeddedServer
 from service.store.inspection import inspect_server
 from service.telemetry import logger
@@ -65,6 +65,9 @@ class Child:
 def serve(settings: Settings) -> None:
     """Run the whole service until SIGTERM or SIGINT."""
     signal.signal(signal.SIGTERM, _interrupt)
+    if settings.redis_url is not None:
+        # at once, not after minutes of compiling
+        check_given(settings.redis_url)
     compile_kernels()
     with ExitStack() as stack:
         server = None
@@ -198,17 +201,20 @@ class Supervisor:
 
     def _judge(self, child: Child, code: int) -> None:
         """Raise Misconfigured when starting the child again makes no sense."""
-        logger().warning("child_ended", child=child.name, code=code)
         too_often = child.ended_too_often(asyncio.get_running_loop().time())
-        if not child.essential:
-            return
-        if code == REFUSED:
-            raise Misconfigured(f"{child.name} cannot run; its message stands above")
-        if too_often and code != SUPERSEDED:
-            raise Misconfigured(
+        problem = None
+        if child.essential and code == REFUSED:
+            problem = f"{child.name} cannot run; its message stands above"
+        elif child.essential and too_often and code != SUPERSEDED:
+            problem = (
                 f"{child.name} ended {ENDS_ALLOWED} times within {WITHIN_S:.0f} s (last exit code "
                 f"{code}); the lines above say why, and `hedgerow doctor` checks this machine"
             )
+        does = "it is started again" if problem is None else "the service stops"
+        detail = f"{how_it_ended(code)}; {does}"
+        logger().warning("child_ended", child=child.name, code=code, detail=detail)
+        if problem is not None:
+            raise Misconfigured(problem)
 
     async def _keep_store(self, stop: asyncio.Event) -> None:
         if self._server is None:
@@ -226,6 +232,19 @@ class Supervisor:
             # quick, and it must be the main thread: the system ties the server to the thread
             self._server.start()
             logger().error("store_restarted", pid=self._server.pid)
+
+
+def how_it_ended(code: int) -> str:
+    """Say what an exit code means.
+
+    >>> how_it_ended(-9), how_it_ended(3)
+    ('ended by SIGKILL', 'ended by itself')
+    """
+    if code >= 0:
+        return "ended by itself"
+    # a real-time signal has no name
+    known = {number.value: number.name for number in signal.Signals}
+    return f"ended by {known.get(-code, f'signal {-code}')}"
 
 
 async def happens(event: asyncio.Event, other: Awaitable[object]) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Annotated, Any
-from urllib.parse import urlsplit, urlunsplit
 
 import numba
 import numpy as np
@@ -26,7 +25,7 @@ from service.cli.warmup import USES, compile_all
 from service.compiled import cache_dir, is_compiled
 from service.errors import Misconfigured, NotFound, ServiceError
 from service.settings import Settings, load_settings
-from service.store.connection import connect
+from service.store.connection import connect, without_password
 from service.store.inspection import (
     PartitionReport,
     ServerReport,
@@ -78,6 +77,8 @@ def doctor(
     wrong = [f"{one.topic}: {one.wrong}" for one in findings if one.wrong]
     for line in wrong:
         say(line)
+    if not as_json:
+        say(_summary(len(wrong)))
     raise typer.Exit(1 if wrong else 0)
 
 
@@ -111,10 +112,8 @@ def redacted(settings: Settings) -> dict[str, Any]:
     """Return the effective settings without the passwords of the servers."""
     tree = settings.model_dump(mode="json")
     for name in ("redis_url", "jobs_redis_url"):
-        parts = urlsplit(tree[name] or "")
-        if parts.password is not None:
-            place = parts.netloc.rpartition("@")[2]
-            tree[name] = urlunsplit(parts._replace(netloc=f"{parts.username}:***@{place}"))
+        if tree[name] is not None:
+            tree[name] = without_password(tree[name])
     return tree
 
 
@@ -187,6 +186,17 @@ def _models(registry: Registry) -> Iterator[Finding]:
         kept = ", pinned" if pins.get(strategy) == named else ""
         says = f"{record.model} of {options.moment(record.created_ms)}, {record.bytes} bytes{kept}"
         yield Finding(f"model {strategy}", f"{named}: {says}")
+
+
+def _summary(n_wrong: int) -> str:
+    """Return the last line.
+
+    >>> _summary(0), _summary(1), _summary(2)
+    ('nothing is wrong', '1 thing to look at', '2 things to look at')
+    """
+    if not n_wrong:
+        return "nothing is wrong"
+    return f"{n_wrong} thing{'s' if n_wrong > 1 else ''} to look at"
 
 
 def _show(findings: list[Finding]) -> None:

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from service.cli import options
 from service.cli.store import open_store, say
+from service.listening import keys_create
 from service.settings import load_settings
 from service.store.api_keys import ApiKey, Role, create_key, read_ring, revoke_key
 from service.store.connection import connect
@@ -32,6 +33,12 @@ def create(
     settings = load_settings(data_dir=data_dir)
     with open_store(settings, create=True) as url, connect(url, role="keys") as client:
         key, secret = create_key(client, settings.namespace, role, name)
+        ring = read_ring(client, settings.namespace)
+    if not any(one.role == "admin" and one.revoked is None for one in ring.keys.values()):
+        say(
+            "from now on every request needs a key; there is no admin key yet: "
+            f"`{keys_create(settings, '--role', 'admin')}`"
+        )
     if as_json:
         typer.echo(json.dumps({"id": key.id, "role": key.role, "name": key.name, "key": secret}))
         return

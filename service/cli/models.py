@@ -154,7 +154,8 @@ def _shown(record: ModelRecord, active: dict[str, str], pinned: dict[str, str]) 
 
 
 def _lines(change: ModelChange) -> Iterator[str | Padding]:
-    instead = f" instead of {change.before[:SHOWN]}" if change.before else ""
+    before = change.before if change.before != change.version else None
+    instead = f" instead of {before[:SHOWN]}" if before else ""
     at, what = options.moment(change.at_ms), f"{change.action} {change.strategy}"
     yield f"{at}  {what} {change.version[:SHOWN]}{instead}"
     why = f": {change.why}" if change.why else ""

@@ -207,4 +207,6 @@ def left_out(features: Mapping[str, Any]) -> list[str]:
 def outcome(job: Mapping[str, Any]) -> str:
     """Say how a job ended: its status, or what the gate decided."""
     decided = job["decision"].get("outcome", "") if job["status"] == "succeeded" else ""
+    if decided == "promoted" and job["decision"].get("rival") == job["version"]:
+        return "unchanged"
     return str(decided or job["status"]).replace("_", " ")

@@ -6,6 +6,7 @@ decides the caller, who knows whether that is harmless.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import urlsplit, urlunsplit
 
 import redis
 import redis.asyncio
@@ -56,6 +57,28 @@ def connect_async(
     return redis.asyncio.Redis.from_pool(pool)
 
 
+def without_password(url: str) -> str:
+    """Return a url as it may be shown.
+
+    >>> without_password("redis://me:secret@host:6379/0")
+    'redis://me:***@host:6379/0'
+    """
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    place = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{parts.username}:***@{place}"))
+
+
+def check_given(url: str) -> None:
+    """Raise StoreUnavailable, with the name of the setting, when the given Redis does not answer."""
+    try:
+        with connect(url, role="start") as client, store_errors():
+            client.ping()
+    except StoreUnavailable as error:
+        raise StoreUnavailable(f"HEDGEROW_REDIS_URL={without_password(url)}: {error}") from error
+
+
 @contextmanager
 def store_errors() -> Iterator[None]:
     """Turn Redis' own "not now" into StoreUnavailable; programming errors pass through."""
@@ -65,7 +88,7 @@ def store_errors() -> Iterator[None]:
         raise StoreUnavailable("Redis still reads its files: it will answer, try again") from error
     except (redis_errors.ConnectionError, redis_errors.TimeoutError) as error:
         raise StoreUnavailable(
-            f"Redis does not answer ({error}): is the server running?"
+            f"Redis does not answer ({error}): is it running? `hedgerow serve` starts its own again by itself"
         ) from error
     except (redis_errors.OutOfMemoryError, redis_errors.ExecAbortError) as error:
         raise StoreUnavailable(

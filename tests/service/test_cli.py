@@ -93,6 +93,16 @@ def test_a_redis_that_does_not_answer_is_one_clear_line(role: str) -> None:
     assert "does not answer" in said.stderr
 
 
+def test_serve_connects_to_a_given_redis_before_it_compiles(tmp_path: Path) -> None:
+    given = "redis://me:secret@127.0.0.1:1/0"
+    # an empty cache: nothing is compiled
+    said = hedgerow("serve", HEDGEROW_REDIS_URL=given, NUMBA_CACHE_DIR=str(tmp_path))
+    assert said.returncode == 2
+    [line] = said.stderr.splitlines()
+    assert "HEDGEROW_REDIS_URL=redis://me:***@127.0.0.1:1/0: Redis does not answer" in line
+    assert "secret" not in line
+
+
 def test_an_api_process_says_where_it_listens(redis_url: str, namespace: str) -> None:
     given = {"HEDGEROW_REDIS_URL": redis_url, "HEDGEROW_NAMESPACE": namespace}
     command = [*COMMAND, "api", "--port", "0"]
@@ -124,6 +134,15 @@ def test_keys_are_made_shown_once_listed_and_revoked(tmp_path: Path) -> None:
     assert listed["revoked"]
 
 
+def test_a_first_key_that_is_no_admin_key_says_what_is_missing(tmp_path: Path) -> None:
+    directory = ("--data-dir", str(tmp_path))
+    said = hedgerow("keys", "create", *directory, "--role", "read").stderr
+    assert "from now on every request needs a key; there is no admin key yet" in said
+    assert f"`hedgerow keys create --role admin --data-dir {tmp_path}`" in said
+    assert "no admin key" not in hedgerow("keys", "create", *directory).stderr
+    assert "no admin key" not in hedgerow("keys", "create", *directory, "--role", "read").stderr
+
+
 def test_a_key_that_is_not_there_cannot_be_revoked(running: ServiceProcess) -> None:
     said = hedgerow("keys", "revoke", "nothing", "--data-dir", str(running.log.parent))
     assert said.returncode == 2
@@ -144,13 +163,17 @@ def test_doctor_finds_a_running_service_well(running: ServiceProcess) -> None:
     assert report["durable"] is True
     assert report["namespace"]["name"] == "main"
     assert report["partition 0"]["leader"]
+    told = hedgerow("doctor", "--data-dir", str(running.log.parent))
+    assert (told.returncode, told.stderr) == (0, "nothing is wrong\n")
 
 
 def test_doctor_says_what_is_wrong_and_ends_with_1(running: ServiceProcess) -> None:
     data_dir = str(running.log.parent)
     said = hedgerow("doctor", "--data-dir", data_dir, HEDGEROW_SCALE="0:10")
     assert said.returncode == 1
-    assert "HEDGEROW_SCALE=1:5" in said.stderr
+    *things, summary = said.stderr.splitlines()
+    assert any("HEDGEROW_SCALE=1:5" in thing for thing in things)
+    assert summary == f"{len(things)} thing{'s' if len(things) > 1 else ''} to look at"
 
 
 def test_doctor_hides_the_password_of_the_store() -> None:

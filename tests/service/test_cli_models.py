@@ -81,6 +81,8 @@ def test_on_80_columns_versions_and_times_are_whole(operator: Operator, registry
     assert f" pinned exmlds {second[:12]} instead of {first[:12]}\n" in told
     assert " ".join(told.split()).count(f"command line: {why}") >= 1
     assert max(map(len, (*listed, *told.splitlines()))) <= 80
+    operator("unpin", second)
+    assert f" unpinned exmlds {second[:12]}\n" in operator("changes").stdout
 
 
 def test_a_version_is_named_by_how_it_begins(operator: Operator, registry: Registry) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.cli.retrain import Told, left_out, settings
+from service.cli.retrain import Told, left_out, outcome, settings
 from service.client import ndjson
 from service.errors import Misconfigured
 from service.service_process import ServiceProcess
@@ -52,6 +52,15 @@ def test_the_outcome_is_told_in_words(running: ServiceProcess) -> None:
     assert "180 pairs of 30 users and 18 items" in done.stderr
     assert re.search(r"^job \w+: \w+, \d+%$", done.stderr, re.MULTILINE)
     assert done.stdout == ""
+
+
+def test_the_very_same_model_is_no_promotion() -> None:
+    decision = {"outcome": "promoted", "rival": "4f2a"}
+    job = {"status": "succeeded", "version": "4f2a", "decision": decision}
+    assert outcome(job) == "unchanged"
+    assert outcome(job | {"version": "51c0"}) == "promoted"
+    first = {"outcome": "promoted", "rival": None}
+    assert outcome(job | {"decision": first}) == "promoted"
 
 
 def test_a_graph_without_links_is_told(running: ServiceProcess) -> None:

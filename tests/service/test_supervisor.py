@@ -61,6 +61,7 @@ def test_what_is_killed_comes_back_and_nothing_is_lost(tmp_path: Path) -> None:
             client.wait_until_learned(sequence, 20.0)
         history = client.get("/v1/users/ada/ratings")["items"]
         assert sorted(event["item"] for event in history) == ["a", "b", "c", "d"]
+    assert '"detail": "ended by SIGKILL; it is started again"' in running.log.read_text()
 
 
 def test_when_the_supervisor_is_killed_everything_ends(tmp_path: Path) -> None:
@@ -123,7 +124,7 @@ def refusal(*arguments: str, **environment: str) -> str:
 def test_a_public_address_is_refused_while_there_is_no_key(tmp_path: Path) -> None:
     everywhere = "0.0.0.0"  # noqa: S104 - refused before anything listens
     said = refusal("--host", everywhere, "--port", "0", "--data-dir", str(tmp_path))
-    assert "hedgerow keys create" in said
+    assert f"`hedgerow keys create --data-dir {tmp_path}`" in said
 
 
 def test_a_port_in_use_is_said_with_the_way_out(tmp_path: Path) -> None:
