@@ -4,6 +4,7 @@ RQ's own keys (``rq:...``) live where HEDGEROW_JOBS_REDIS_URL says, as JSON, and
 finds the queued jobs in our records.
 """
 
+import logging
 import signal
 from collections.abc import Mapping
 from contextlib import suppress
@@ -31,6 +32,8 @@ TICK_S = 1
 ON_ITS_WAY_MS = 2_000
 """Between the record of a job and its way to RQ."""
 
+COULD_NOT_CONNECT = "could not connect to Redis"
+"""In RQ's sentence of an outage."""
 IDLE_S = 15
 """RQ waits so much shorter for a job than its worker is kept."""
 
@@ -102,6 +105,9 @@ class Foreman(Protocol):
     def died(self, job: str, how: str) -> None:
         """Hear that the process of a job ended without a word."""
 
+    def away(self, detail: str) -> None:
+        """Hear, again and again, that the server that carries the jobs does not answer."""
+
 
 class Worker(rq.Worker):
     """RQ's forking worker, whose parent stays small: no thread, no commands, jobs of ours alone."""
@@ -122,7 +128,11 @@ class Worker(rq.Worker):
     def run(self) -> None:
         """Take jobs until SIGTERM or SIGINT; a running one is ended then."""
         # RQ warns of each process that ends early; what that means the foreman says
-        self.work(logging_level="ERROR")
+        self.log.addFilter(self._is_no_outage)
+        try:
+            self.work(logging_level="ERROR")
+        finally:
+            self.log.removeFilter(self._is_no_outage)
 
     def execute_job(self, job: rq.job.Job, queue: rq.Queue) -> None:
         """Run a job that is still wanted in a process of its own."""
@@ -161,6 +171,14 @@ class Worker(rq.Worker):
 
     def unsubscribe(self) -> None:
         """Nothing was subscribed."""
+
+    def _is_no_outage(self, record: logging.LogRecord) -> bool:
+        """Leave out what RQ says at each try to reach the server: the foreman tells it, once and then every minute."""
+        if COULD_NOT_CONNECT not in str(record.msg):
+            return True
+        # behind the name of the worker
+        self._foreman.away(record.getMessage().partition(": ")[2])
+        return False
 
     def _failed(self, job: rq.job.Job, _: object, error: BaseException, __: object) -> bool:
         self._foreman.failed(job.id, error)

@@ -105,6 +105,10 @@ class Trainer:
         else:
             logger().info("training_given_up", job=job)
 
+    def away(self, detail: str) -> None:
+        """Tell of a server that does not answer; ``look`` hears when it does again."""
+        self._outage.lasts(detail)
+
     def _follow_schedule(self) -> None:
         if now_ms() < self._next_look_ms:
             return

@@ -289,6 +289,19 @@ def test_a_server_that_restarts_costs_a_job_at_most(room, private_server, namesp
         assert here.trained(**QUICK).status == "succeeded"
 
 
+def test_an_outage_of_an_idle_trainer_is_told_as_one(room, private_server, namespace):
+    with shop(room, private_server.url, namespace, world()) as here:
+        # it waits for a job
+        wait_until(lambda: any("b" in one["flags"] for one in here.client.client_list()))
+        private_server.kill()
+        wait_until(lambda: "store_unavailable" in here.trainer.log)
+        private_server.start()
+        wait_until(lambda: "store_answers" in here.trainer.log)
+        assert here.trainer.log.count("store_unavailable") == 1
+        assert "library_message" not in here.trainer.log
+        assert here.trained(**QUICK).status == "succeeded"
+
+
 def test_a_trainer_that_is_stopped_ends_its_job_at_once(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world()) as here:
         job = here.ordered(budget_s=60.0)
