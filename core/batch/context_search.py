@@ -126,7 +126,7 @@ class _Judge:
         if self._users.size < FEWEST_USERS:
             raise DataError(
                 f"fewer than {FEWEST_USERS} users have two pairs: too little to choose settings on; "
-                "give more data or settings of your own and no search"
+                "give more data, or settings of your own (--set) and no search (--budget-s 0)"
             )
         self._seen, self._held = self._fit.rows(self._users), held.rows(self._users)
         self._item_features, self._exact = item_features, exact

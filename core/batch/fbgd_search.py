@@ -162,7 +162,7 @@ def _splits(pairs: Interactions, rng: np.random.Generator) -> list[_Split]:
     if int((pairs.user_counts > 1).sum()) < 10:
         raise DataError(
             "fewer than 10 users have two pairs: too little to choose settings on; "
-            "give more data or settings of your own and no search"
+            "give more data, or settings of your own (--set) and no search (--budget-s 0)"
         )
     n = int(np.clip(np.ceil(_judges(pairs) / max(pairs.n_users, 1)), 1, MOST_SPLITS))
     return [_Split(pairs, rng, HELD_OUT if n == 1 else HELD_OUT / 2) for _ in range(n)]

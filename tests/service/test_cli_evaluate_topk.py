@@ -81,6 +81,17 @@ def test_cold_users_get_the_popular_items_and_unknown_items_are_misses(tmp_path)
     assert found["recall@1"] == 0.5
 
 
+def test_too_few_users_are_told_how_to_go_without_a_search(tmp_path):
+    train, test = tmp_path / "train.csv", tmp_path / "test.csv"
+    train.write_text("user,item\na,x\na,y\nb,x\nb,y\n")
+    test.write_text("user,item\na,z\n")
+    for model in ("fbgd", "ocmf-lr-wsq", "svdfeature"):
+        result = run(train, test, "--model", model)
+        assert result.exit_code == 2
+        assert "(--budget-s 0)" in result.stderr
+    assert run(train, test, "--budget-s", "0").exit_code == 0
+
+
 def test_a_table_is_printed_for_people(files):
     result = run(files[0], files[1], "--budget-s", "0")
     assert result.exit_code == 0
