@@ -74,15 +74,15 @@ async def get_similar_users(request: Request) -> Response:
     user = path_id("user", scope["path_params"]["user"])
     query = read_query(scope["query_string"], SimilarUsersQuery)
     found = await runtime_of(request).recommender.similar_users(user, query.k, query.model)
-    model, users, seen = found
+    model = found.model
     return response(
         SimilarUsers(
             user,
-            [SimilarUser(name, score) for name, score in users],
+            [SimilarUser(name, score) for name, score in found.users],
             model.version if model else None,
             model.strategy if model else None,
             sequence_token(model.trained_through) if model else None,
-            seen,
-            None if model else "no active model knows anything of this user yet",
+            found.seen_through,
+            found.reason,
         )
     )

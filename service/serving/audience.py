@@ -17,6 +17,7 @@ from core.types import F32, F64
 from service.errors import NotFound
 from service.serving.label_ranker import Labelled
 from service.serving.lineup import Lineups
+from service.serving.slates import inactive
 from service.serving.users import Users
 from service.store.catalogue import Catalogue
 from service.store.numbers import ItemNumbers
@@ -129,9 +130,7 @@ class Audience:
         )
         model = lineup.models.get("exmlds")
         if not isinstance(model, Labelled):
-            return _nobody(
-                None, "no model of the strategy exmlds is active: train one (POST /v1/retrain)"
-            )
+            return _nobody(None, inactive("exmlds"))
         wanted = await self._item(model, number, document)
         if wanted is None:
             return _nobody(

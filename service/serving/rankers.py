@@ -6,6 +6,7 @@ serial kernels run here, without the GIL.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -31,6 +32,8 @@ Ranked = tuple[I32, F32]
 
 HEAD = 128
 """Items at the head of a ranker's order for a user that are worth keeping: a mixture reads 100."""
+ROUNDING = 1e-6
+"""Of the longest place: a shorter one is 0 but for rounding."""
 _EVERY: Mask = np.empty(0, np.bool_)
 
 
@@ -148,7 +151,6 @@ class Trained(ABC):
         self.places = places
         """(n, g): items of like directions are alike."""
         self.n_items, self.effort = len(places), places.size
-        self._inverse_lengths: F32 | None = None
 
     @abstractmethod
     def knows(self, asker: Asker) -> bool: ...
@@ -166,15 +168,21 @@ class Trained(ABC):
     def part(self, asker: Asker) -> float:
         return 1.0
 
+    @cached_property
+    def _inverse_lengths(self) -> F32:
+        """Return 1 / length of each place (n,), 0 where nothing was learned: all but rounding is 0 there."""
+        lengths = np.sqrt(np.einsum("ij,ij->i", self.places, self.places))
+        inverse: F32 = np.zeros_like(lengths)
+        learned = lengths > ROUNDING * lengths.max(initial=0.0)
+        np.divide(1.0, lengths, out=inverse, where=learned)
+        return inverse
+
     def has(self, item: int) -> bool:
         """Whether the model has learned anything of an item."""
-        return item < len(self.places) and bool(self.places[item].any())
+        return item < len(self.places) and bool(self._inverse_lengths[item])
 
     def similar(self, item: int, pool: Pool, n: int) -> Ranked:
         """Return the items of the nearest direction (cosine) to that of an item which it knows."""
-        if self._inverse_lengths is None:
-            lengths = np.sqrt(np.einsum("ij,ij->i", self.places, self.places))
-            self._inverse_lengths = (1.0 / np.maximum(lengths, 1e-12)).astype(np.float32)
         inverse = self._inverse_lengths
         scores = self.places @ (self.places[item] * inverse[item])
         return chosen(scores * inverse, pool, n)

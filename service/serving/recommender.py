@@ -37,6 +37,7 @@ INLINE = 1 << 22
 LONG = 1_000
 """Items of a request between whose steps others go on."""
 
+UNKNOWN = "no active model knows anything of this user yet: send feedback on items that it knows"
 NOBODY = Known(slates.NOBODY.preferences, 0, 0)
 """Somebody of whom nothing is known."""
 
@@ -83,6 +84,16 @@ class Answer(Struct, frozen=True):
     """Where it ended; None at the end of the list."""
     because: Sequence[Sequence[tuple[str, float]]] | None = None
     """For each item the past ones that carry its score, if that was asked for."""
+
+
+class LikeUsers(NamedTuple):
+    """Users of like vectors, the most similar first."""
+
+    model: FoldIn | None
+    users: Sequence[tuple[str, float]]
+    seen_through: str
+    reason: str | None = None
+    """Why there are none."""
 
 
 class Recommender:
@@ -157,18 +168,21 @@ class Recommender:
         )
         return await self._answer(asked, made, self._seen_through(asked, NOBODY), 0)
 
-    async def similar_users(
-        self, user: str, k: int, model: Strategy | None
-    ) -> tuple[FoldIn | None, list[tuple[str, float]], str]:
-        """Return the model that compares, the users most like one, and what is seen of the user; None: it is cold."""
+    async def similar_users(self, user: str, k: int, model: Strategy | None) -> LikeUsers:
+        """Return the users most like one; a user of whom no model knows anything has none."""
         await self._warm.wait()
         asked = Asked(Wanted(k, model=model), user=user)
         known = await self._known(asked)
         asker, seen = Asker(known.preferences, known.vectors), self._seen_through(asked, known)
-        for one in self._lineup(asked).models.values():
-            if isinstance(one, FoldIn) and model in {None, one.strategy} and one.knows(asker):
-                return one, await self._neighbours.nearest(one, user, asker, k), seen
-        return None, [], seen
+        models = [
+            one
+            for one in self._lineup(asked).models.values()
+            if isinstance(one, FoldIn) and model in {None, one.strategy}
+        ]
+        for one in models:
+            if one.knows(asker):
+                return LikeUsers(one, await self._neighbours.nearest(one, user, asker, k), seen)
+        return LikeUsers(None, [], seen, UNKNOWN if models else slates.inactive(model))
 
     async def close(self) -> None:
         """Stop what goes on beside the requests."""

@@ -51,6 +51,15 @@ UNEXPLAINED = (
     "and neither ranked by a history"
 )
 
+UNLEARNED = "nothing was learned of this item yet: the training after its first feedback does (POST /v1/retrain)"
+MODELS: Mapping[Strategy, str] = {
+    "fbgd": "fbgd",
+    "ocmf": "ocmf-lr-wsq",
+    "exmlds": "exmlds",
+    "ordinal": "ordinal",
+}
+"""A model to train, by strategy."""
+
 Categories = Callable[[Iterable[int]], list[list[str]]]
 
 
@@ -186,14 +195,23 @@ def slate(
 def similar(lineup: Lineup, item: int, pool: Pool, wanted: Wanted) -> Slate:
     """Return the items of the pool that are most like an item: who likes it likes them."""
     asked = lineup.models.values() if wanted.model is None else [lineup.models.get(wanted.model)]
-    for ranker in asked:
-        if isinstance(ranker, Trained) and ranker.has(item):
+    trained = [ranker for ranker in asked if isinstance(ranker, Trained)]
+    for ranker in trained:
+        if ranker.has(item):
             picks = _picks(*ranker.similar(item, pool, wanted.n), ranker.strategy)
             return _slate(lineup.origin([ranker]), picks, wanted, None, more=len(picks) == wanted.n)
-    reason = "no active model knows this item: train one (POST /v1/retrain) once it has feedback"
+    reason = UNLEARNED if trained else inactive(wanted.model)
     picks = _picks(*lineup.popular.best(NOBODY, pool, wanted.n), "popular")
     origin = lineup.origin([lineup.popular])
     return _slate(origin, picks, wanted, reason, more=len(picks) == wanted.n)
+
+
+def inactive(strategy: Strategy | None) -> str:
+    """Say that no model of a strategy (None: of none) is active, and how there would be one."""
+    if strategy is None:
+        return "no model is active yet: train one (POST /v1/retrain)"
+    body = f'{{"model": "{MODELS[strategy]}"}}'
+    return f"no model of the strategy {strategy} is active: train one with POST /v1/retrain {body}"
 
 
 def and_(reason: str | None, another: str | None) -> str | None:
@@ -231,10 +249,10 @@ def _reason(lineup: Lineup, model: Strategy | None, n_own: int) -> str | None:
     if model == "online" and model not in lineup.models:
         return "the online model has learned no items yet: send ratings"
     if model not in {None, "mixture", *lineup.models}:
-        return f"no model of the strategy {model} is active: train one (POST /v1/retrain)"
+        return inactive(model)
     trained = any(isinstance(ranker, Trained) for ranker in lineup.models.values())
     if n_own == 0 and not trained and model != "online":
-        return "no model is active yet: train one (POST /v1/retrain)"
+        return inactive(None)
     if n_own == 0 or model in lineup.models:
         return "nothing that the model could use is known of this user yet"
     alone = model == "mixture" and n_own == 1

@@ -11,6 +11,7 @@ from core.features import of_item
 from core.types import F32, F64, I64
 from service.errors import Conflict
 from service.serving.lineup import Lineups
+from service.serving.slates import inactive
 from service.serving.star_ranker import Starred
 from service.store.catalogue import Catalogue
 from service.store.numbers import ItemNumbers
@@ -47,10 +48,7 @@ class StarPredictions:
         """Predict n pairs; of what has no document the model knows nothing, and says what holds for any."""
         model = self._lineups.current(None).models.get("ordinal")
         if not isinstance(model, Starred):
-            raise Conflict(
-                "no model of the strategy ordinal is active: train one (POST /v1/retrain), "
-                "or ask for `online`"
-            )
+            raise Conflict(f"{inactive('ordinal')}, or ask for `online`")
         numbers = await self._numbers.lookup(items)
         known = [number for number in numbers if number is not None]
         found = dict(zip(known, await self._catalogue.items(known), strict=True))

@@ -166,10 +166,41 @@ def test_nobody_known_gets_what_is_popular_and_the_reason(shop: Api, redis_url: 
         slate = get(shop, path, **more)
         assert (slate["strategy"], items(slate)[0]) == ("popular", "i0")
         assert "of this user" in slate["reason"]
-    slate = get(shop, path, model="ocmf")
-    assert (
-        slate["reason"] == "no model of the strategy ocmf is active: train one (POST /v1/retrain)"
-    )
+
+
+@pytest.mark.parametrize(
+    ("strategy", "model"), [("ocmf", "ocmf-lr-wsq"), ("exmlds", "exmlds"), ("ordinal", "ordinal")]
+)
+def test_who_asks_for_a_model_that_is_not_there_is_told_which_to_train(
+    shop: Api, redis_url: str, strategy: str, model: str
+) -> None:
+    activate(shop, redis_url)
+    reasons = [
+        get(shop, path, model=strategy)["reason"]
+        for path in (RECOMMENDATIONS, "/v1/items/i1/similar")
+    ]
+    if strategy == "ocmf":
+        reasons.append(get(shop, "/v1/users/ada/similar", model=strategy)["reason"])
+    if strategy == "exmlds":
+        reasons.append(shop("POST", "/v1/items/audience", json={"item": "i1"}).json()["reason"])
+    if strategy == "ordinal":
+        path = "/v1/users/ada/predictions/i1"
+        answer = shop("GET", path, params={"model": strategy})
+        reasons.append(check_problem(answer, 409, "conflict")["detail"])
+    for reason in reasons:
+        assert f"no model of the strategy {strategy} is active" in reason
+        assert f'POST /v1/retrain {{"model": "{model}"}}' in reason
+
+
+def test_nothing_is_like_an_item_before_something_was_learned_of_it(
+    shop: Api, redis_url: str
+) -> None:
+    assert "no model is active yet" in get(shop, "/v1/items/i1/similar")["reason"]
+    activate(shop, redis_url)
+    assert shop("PUT", "/v1/items/new", json={}).is_success
+    slate = get(shop, "/v1/items/new/similar")
+    assert slate["strategy"] == "popular"
+    assert "nothing was learned of this item yet" in slate["reason"]
 
 
 def test_an_empty_world_says_why_there_is_nothing(api: Api) -> None:

@@ -23,8 +23,18 @@ from service.serving.rankers import (
     Pool,
 )
 from service.serving.recommender import INLINE
-from service.serving.slates import NOBODY, UNEXPLAINED, Lineup, Wanted, similar, slate
+from service.serving.slates import (
+    MODELS,
+    NOBODY,
+    UNEXPLAINED,
+    UNLEARNED,
+    Lineup,
+    Wanted,
+    similar,
+    slate,
+)
 from service.serving.warm_up import rank_once
+from service.training.recipes import RECIPES
 from tests.models import objective
 
 
@@ -302,6 +312,21 @@ def test_similar_items_are_nearest_by_direction() -> None:
     unknown = similar(lineup(model, popular=[2]), 31, everything(32), Wanted(1))
     assert (unknown.origin.strategy, unknown.picks[0].item) == ("popular", 2)
     assert unknown.reason is not None
+
+
+def test_a_place_of_rounding_is_not_learned() -> None:
+    model = fold_in(30)
+    model.places[7] = 1e-14
+    pool = everything(30)
+    made = similar(lineup(model, popular=[2]), 7, pool, Wanted(3))
+    assert (made.origin.strategy, made.reason) == ("popular", UNLEARNED)
+    [score] = [p.score for p in similar(lineup(model), 4, pool, Wanted(30)).picks if p.item == 7]
+    assert score == 0.0
+
+
+def test_a_model_of_each_strategy_can_be_trained_by_its_name() -> None:
+    strategies = {recipe.strategy for recipe in RECIPES.values()}
+    assert {RECIPES[MODELS[name]].strategy for name in MODELS} == strategies == MODELS.keys()
 
 
 def test_an_empty_world_has_an_empty_slate() -> None:
