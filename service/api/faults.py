@@ -54,7 +54,7 @@ PYDANTIC = {
     "too_long": "must have at most {max_length} entries",
     "literal_error": "must be one of {expected}",
     "enum": "must be one of {expected}",
-    "json_invalid": "is no JSON: {error}",
+    "json_invalid": "is no JSON: {error}; send one whole value, with all its brackets and quotes closed",
 }
 """By the type of pydantic's error; what it knows of it stands in braces."""
 

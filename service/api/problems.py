@@ -59,7 +59,6 @@ _CODE_OF_STATUS = {
 }
 _DETAIL_OF_STATUS = {
     404: "no such path: see /docs for all of them",
-    405: "this method is not offered here: see the Allow header",
 }
 """Where the framework says less than we can."""
 
@@ -126,6 +125,8 @@ def _of_http_exception(request_id: str, error: HTTPException) -> Response:
     """The framework's own errors: unknown paths and methods, unreadable bodies."""
     code = _CODE_OF_STATUS.get(error.status_code, "invalid_request")
     detail = _DETAIL_OF_STATUS.get(error.status_code, error.detail)
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        detail = f"this method is not offered here; {(error.headers or {}).get('Allow', 'none')} is"
     return problem(request_id, error.status_code, code, detail, headers=error.headers)
 
 

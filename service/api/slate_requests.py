@@ -254,6 +254,9 @@ def refuse(where: str, field: str, detail: str) -> NoReturn:
 
 def _refuse(where: str, error: msgspec.ValidationError, wanted: type[Struct]) -> NoReturn:
     field, words = of_msgspec(error, wanted)
+    if where == "query":
+        # whatever stands there is a string
+        words = words.removesuffix(", not a string")
     fault = {"type": "value_error", "loc": (where, field) if field else (where,), "msg": words}
     raise RequestValidationError([fault])
 

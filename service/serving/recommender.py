@@ -38,6 +38,7 @@ LONG = 1_000
 """Items of a request between whose steps others go on."""
 
 UNKNOWN = "no active model knows anything of this user yet: send feedback on items that it knows"
+NO_ITEMS = "there is no item that may be shown"
 NOBODY = Known(slates.NOBODY.preferences, 0, 0)
 """Somebody of whom nothing is known."""
 
@@ -214,8 +215,8 @@ class Recommender:
 
     async def _answer(self, asked: Asked, made: "_Made", seen_through: str, newest: int) -> Answer:
         slate = made.slate
-        if not slate.picks and asked.after is None:
-            slate = replace(slate, reason=and_(slate.reason, _unfit(asked)))
+        if not slate.picks and not slate.skipped and asked.after is None:
+            slate = replace(slate, reason=and_(slate.reason, _empty(asked)))
         await _others_go_on(len(slate.picks))
         return Answer(
             slate,
@@ -305,11 +306,15 @@ async def _others_go_on(n: int) -> None:
         await asyncio.sleep(0)
 
 
-def _unfit(asked: Asked) -> str | None:
+def _empty(asked: Asked) -> str:
     """Return what may be why nothing is left."""
     by = {"category": asked.category, "filter": asked.filter, "candidates": asked.candidates}
     given = " and ".join(f"`{name}`" for name, value in by.items() if value is not None)
-    return f"no item that may be shown fits {given}" if given else None
+    if given:
+        return f"no item that may be shown fits {given}"
+    seen = asked.exclude_seen and (asked.user is not None or asked.history is not None)
+    left = "nothing that may be shown is left that this user has not seen" if seen else NO_ITEMS
+    return f"{left}: add items (POST /v1/items) or feedback (POST /v1/ratings)"
 
 
 class _Made(NamedTuple):

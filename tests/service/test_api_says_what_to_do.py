@@ -27,7 +27,28 @@ def test_a_wrong_k_names_its_bounds(api: Api, path: str) -> None:
         assert problem["errors"] == [{"field": "query.k", "detail": "must be from 1 to 1000"}]
     for wrong in ("ten", "1.5", ""):
         problem = check_problem(api("GET", path, params={"k": wrong}), 422, "invalid_request")
-        assert problem["detail"] == "query.k: must be a whole number, not a string"
+        assert problem["detail"] == "query.k: must be a whole number"
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/v1/ratings", '{"user": "ada"'),
+        ("/v1/ratings", ""),
+        ("/v1/recommendations", '{"user": "ada'),
+        ("/v1/predictions", '{"pairs": ['),
+    ],
+)
+def test_a_body_that_ends_too_early_says_what_is_missing(api: Api, path: str, text: str) -> None:
+    answer = api("POST", path, content=text, headers={"content-type": "application/json"})
+    problem = check_problem(answer, 422, "malformed_json")
+    assert "send one whole value, with all its brackets and quotes closed" in problem["detail"]
+
+
+def test_a_parameter_that_is_no_truth_is_told_so(api: Api) -> None:
+    answer = api("GET", RECOMMENDATIONS, params={"exclude_seen": "no"})
+    problem = check_problem(answer, 422, "invalid_request")
+    assert problem["detail"] == "query.exclude_seen: must be true or false"
 
 
 @pytest.mark.parametrize(("path", "most"), [("/v1/recommendations", 1000), ("/v1/rank", 10_000)])
@@ -207,10 +228,22 @@ def test_an_empty_world_says_why_there_is_nothing(api: Api) -> None:
     slate = get(api, RECOMMENDATIONS)
     assert (items(slate), slate["next_cursor"]) == ([], None)
     assert "train one" in slate["reason"]
+    for path in EVERYBODYS:
+        assert "there is no item that may be shown: add items" in get(api, path)["reason"]
     ranked = api("POST", "/v1/rank", json={"user": "ada", "candidates": ["never"]})
     assert (ranked.status_code, ranked.json()["items"]) == (200, [])
     problem = check_problem(api("GET", "/v1/items/never/similar"), 404, "not_found")
     assert "nothing was ever said of it" in problem["detail"]
+
+
+def test_who_has_seen_everything_is_told_so(learned_api: Api) -> None:
+    sequence = learned_api.rate("ada", "a", 5)
+    slate = get(learned_api, RECOMMENDATIONS, min_sequence=sequence)
+    assert items(slate) == []
+    assert "nothing that may be shown is left that this user has not seen" in slate["reason"]
+    beyond = get(learned_api, RECOMMENDATIONS, exclude_seen="false", offset=5)
+    assert items(beyond) == []
+    assert "shown" not in (beyond["reason"] or "")
 
 
 def test_a_cursor_that_cannot_go_on_says_how_to(shop: Api, redis_url: str) -> None:
