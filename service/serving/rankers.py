@@ -109,6 +109,8 @@ class Asker(Struct, frozen=True, eq=False):
     """The user's row of the online model; None: there is none, or nobody will ask for it."""
     described: Mapping[str, F32] = msgspec.field(default_factory=dict)
     """By version of a model that knows features: what it makes of this user's."""
+    unknown: str = "nothing that the model could use is known of this user yet"
+    """The reason of an answer by those that do not know the asker."""
 
 
 class Ranker(Protocol):

@@ -145,6 +145,8 @@ class Recommender:
         asker = Asker(known.preferences, known.vectors, heads, known.coming, row=now.row)
         if lineup.describers:
             asker = replace(asker, described=await self._described(asked, asker, lineup))
+        if lineup.trained and not any(one.knows(asker) for one in lineup.models.values()):
+            asker = replace(asker, unknown=await self._unknown(asked, known))
         categories = self._view.current.categories
         made = await self._made(
             asked, now, lineup, lambda pool: slate(lineup, asker, pool, wanted, categories)
@@ -252,14 +254,29 @@ class Recommender:
             for model in lineup.describers
             if model.part(asker) >= slates.LEAST_WEIGHT or model.strategy == asked.wanted.model
         ]
-        features = asked.features
-        if models and features is None and asked.user is not None:
-            [document] = await self._catalogue.users([asked.user])
-            features = (document.body or {}).get("features")
-        if not models or not features:
+        features = await self._features(asked) if models else None
+        if not features:
             return {}
         vectors = {model.version: model.describe(features) for model in models}
         return {version: vector for version, vector in vectors.items() if vector is not None}
+
+    async def _features(self, asked: Asked) -> Mapping[str, Any] | None:
+        if asked.features is not None or asked.user is None:
+            return asked.features
+        [document] = await self._catalogue.users([asked.user])
+        features: Mapping[str, Any] | None = (document.body or {}).get("features")
+        return features
+
+    async def _unknown(self, asked: Asked, known: Known) -> str:
+        """Return why no model knows an asker, and what would help."""
+        if asked.history is not None and not known.preferences.seen.size:
+            return "no item of `history` is known here: GET /v1/items lists those that are"
+        if known.preferences.item_ix.size:
+            return "no active model knows an item of this history: train one (POST /v1/retrain)"
+        if await self._features(asked):
+            body = f'{{"model": "{slates.MODELS["exmlds"]}"}}'
+            return f"no active model reads these features: train one with POST /v1/retrain {body}"
+        return "nothing is known of this user yet: send feedback (POST /v1/ratings) or features (PUT /v1/users/{user})"
 
     async def _pool(self, asked: Asked, known: Known, n_items: int) -> tuple[Pool, int, int]:
         left_out = [known.preferences.seen] if asked.exclude_seen else []

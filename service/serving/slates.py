@@ -87,10 +87,14 @@ class Lineup:
         return max((ranker.effort for ranker in self.models.values()), default=0)
 
     @cached_property
+    def trained(self) -> Sequence[Trained]:
+        """Return the active models."""
+        return [ranker for ranker in self.models.values() if isinstance(ranker, Trained)]
+
+    @cached_property
     def describers(self) -> Sequence[Trained]:
         """Return the models that know people by their features."""
-        trained = [ranker for ranker in self.models.values() if isinstance(ranker, Trained)]
-        return [ranker for ranker in trained if ranker.knows_features]
+        return [ranker for ranker in self.trained if ranker.knows_features]
 
     def origin(self, rankers: Sequence[Ranker]) -> "Origin":
         """Return what stands in each slate that these of its rankers make."""
@@ -239,22 +243,21 @@ def _rankers(
     elif "online" not in own and not asker.preferences.item_ix.size:
         # weights are learned from people with a history: of the others features say more than everybody's lists
         own, everybodys = trusted, {}
-    reason = _reason(lineup, model, len(own))
+    reason = _reason(lineup, asker, model, len(own))
     if not own:
         return [lineup.popular], reason
     return ([*own.values()] if len(own) == 1 else [*own.values(), *everybodys.values()]), reason
 
 
-def _reason(lineup: Lineup, model: Strategy | None, n_own: int) -> str | None:
+def _reason(lineup: Lineup, asker: Asker, model: Strategy | None, n_own: int) -> str | None:
     if model == "online" and model not in lineup.models:
         return "the online model has learned no items yet: send ratings"
     if model not in {None, "mixture", *lineup.models}:
         return inactive(model)
-    trained = any(isinstance(ranker, Trained) for ranker in lineup.models.values())
-    if n_own == 0 and not trained and model != "online":
+    if n_own == 0 and not lineup.trained and model != "online":
         return inactive(None)
     if n_own == 0 or model in lineup.models:
-        return "nothing that the model could use is known of this user yet"
+        return asker.unknown
     alone = model == "mixture" and n_own == 1
     return "a single ranker knows this user: there is nothing to mix" if alone else None
 

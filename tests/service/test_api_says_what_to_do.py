@@ -213,6 +213,22 @@ def test_who_asks_for_a_model_that_is_not_there_is_told_which_to_train(
         assert f'POST /v1/retrain {{"model": "{model}"}}' in reason
 
 
+def test_who_is_unknown_is_told_what_would_help(shop: Api, redis_url: str) -> None:
+    activate(shop, redis_url)
+    nobody = get(shop, "/v1/users/nobody/recommendations")
+    assert nobody["reason"].startswith("nothing is known of this user yet: send feedback")
+    assert shop("PUT", "/v1/users/new", json={"features": {"age": 31}}).is_success
+    reads = (
+        'no active model reads these features: train one with POST /v1/retrain {"model": "exmlds"}'
+    )
+    assert get(shop, "/v1/users/new/recommendations")["reason"] == reads
+    for body, says in (
+        ({"features": {"age": 31}}, reads),
+        ({"history": [{"item": "misspelt", "rating": 5}]}, "no item of `history` is known here"),
+    ):
+        assert says in shop("POST", "/v1/recommendations", json=body).json()["reason"]
+
+
 def test_nothing_is_like_an_item_before_something_was_learned_of_it(
     shop: Api, redis_url: str
 ) -> None:
