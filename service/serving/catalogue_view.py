@@ -70,6 +70,10 @@ class CatalogueView:
             raise NotReady("the features that the filter names are being read: try again") from None
         return self.current
 
+    def unsaid(self, text: str) -> list[str]:
+        """Return the features that a filter names and no item has ever had."""
+        return sorted(read(text).names - self._said - {CATEGORY})
+
     # --- following --------------------------------------------------------------------------------
 
     async def _follow(self) -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.api import Api
+from tests.server import wait_until
 from tests.service.test_api_errors import check_problem
 from tests.service.test_api_recommendations import (
     RECOMMENDATIONS,
@@ -108,7 +109,13 @@ def test_a_filter_that_cannot_be_read_says_where_and_what(
 def test_a_filter_of_a_feature_that_nobody_has_leaves_nothing(shop: Api) -> None:
     slate = get(shop, RECOMMENDATIONS, filter="colour = 'red'")
     assert (items(slate), slate["removed"]) == ([], N - len(SEEN))
-    assert "no item that may be shown fits `filter`" in slate["reason"]
+    assert (
+        "no item that may be shown fits `filter`; no item has a feature `colour`" in slate["reason"]
+    )
+    assert shop("PUT", "/v1/items/i9", json={"features": {"year": 2001}}).is_success
+    wait_until(lambda: items(get(shop, "/v1/popular", filter="year = 2001")) == ["i9"])
+    slate = get(shop, RECOMMENDATIONS, filter="year > 3000 and yeer > 1 and category = 'a'")
+    assert slate["reason"].endswith("no item has a feature `yeer`")
     slate = get(shop, RECOMMENDATIONS, category="shelves", filter="year > 1")
     assert "fits `category` and `filter`" in slate["reason"]
 
