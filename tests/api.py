@@ -48,6 +48,11 @@ class Api:
         runtime: ApiRuntime = self.app.state.runtime
         return runtime
 
+    def follow_models(self) -> None:
+        """Let the models that are active serve."""
+        # in a thread: the loop goes on, as what is made ahead for a model is made there
+        self.run(asyncio.to_thread(self.runtime.active.refresh))
+
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run something on the application's loop."""
         return self._runner.run(work)

@@ -125,7 +125,7 @@ def train(api: Api, redis_url: str, model: str) -> str:
         record = records.record(job)
         lease.release()
     assert record.status == "succeeded", record.error
-    api.runtime.active.refresh()
+    api.follow_models()
     return str(record.metrics["held_out"])
 
 

@@ -48,7 +48,7 @@ def activate(api: Api, redis_url: str) -> str:
     )
     with Redis.from_url(redis_url) as client:
         record = activated(Registry(client, api.settings.namespace), made=made, strategy="exmlds")
-    api.runtime.active.refresh()
+    api.follow_models()
     return record.version
 
 

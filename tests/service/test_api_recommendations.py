@@ -74,7 +74,7 @@ def activate(
     with Redis.from_url(redis_url) as client:
         registry = Registry(client, api.settings.namespace)
         record = activated(registry, made=snapshot, strategy=strategy)
-    api.runtime.active.refresh()
+    api.follow_models()
     return record.version
 
 
@@ -143,7 +143,7 @@ def test_a_new_user_is_drawn_to_the_typical_one_that_the_model_knows(
     made = of_objective("fbgd", model, settings={}, metrics={}, cuts=through)
     with Redis.from_url(redis_url) as client:
         activated(Registry(client, shop.settings.namespace), made=made)
-    shop.runtime.active.refresh()
+    shop.follow_models()
     token = shop.rate("fresh", "i4", 5)
     slate = get(shop, "/v1/users/fresh/recommendations", k=N, min_sequence=token, model="fbgd")
     score = model.item_factors @ model.vector(np.array([4], np.int32))
@@ -466,7 +466,7 @@ def test_a_cold_user_is_known_by_features(shop: Api, redis_url: str) -> None:
     snapshot = featured(N)
     with Redis.from_url(redis_url) as client:
         activated(Registry(client, shop.settings.namespace), made=snapshot, strategy="ocmf")
-    shop.runtime.active.refresh()
+    shop.follow_models()
     q = objective(N, 8).item_factors
 
     def best(item: int) -> list[str]:

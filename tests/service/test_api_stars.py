@@ -53,7 +53,7 @@ def activate(api: Api, redis_url: str, snapshot: Snapshot) -> str:
     with Redis.from_url(redis_url) as client:
         registry = Registry(client, api.settings.namespace)
         record = activated(registry, made=snapshot, strategy="ordinal")
-    api.runtime.active.refresh()
+    api.follow_models()
     return record.version
 
 

@@ -1,6 +1,5 @@
 """Kept heads of orders change no answer, whatever happens: a process that keeps everything beside one that keeps nothing."""
 
-import asyncio
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
@@ -64,8 +63,7 @@ class Two:
     def follow(self) -> None:
         """Let both know what the store knows."""
         for api in (self.keeping, self.plain):
-            # in a thread: the loop goes on, as what is made ahead for a model is made there
-            api.run(asyncio.to_thread(api.runtime.active.refresh))
+            api.follow_models()
             for polled in (api.runtime.popularity, api.runtime.online_items, api.runtime.mixing):
                 api.run(polled.refresh())
         feed = self.keeping.runtime.view._feed

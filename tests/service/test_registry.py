@@ -226,7 +226,9 @@ def test_a_pinned_version_serves_and_stays(registry: Registry) -> None:
         lambda: registry.pin(b, "me", ""),
         lambda: registry.roll_back("fbgd", who="me", why=""),
     ):
-        with pytest.raises(VersionConflict, match=f"version {a[:12]} of fbgd is pinned") as conflict:
+        with pytest.raises(
+            VersionConflict, match=f"version {a[:12]} of fbgd is pinned"
+        ) as conflict:
             refused()
         assert conflict.value.code == "model_pinned"
     registry.pin(a, "me", "again is fine")
