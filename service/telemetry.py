@@ -55,6 +55,9 @@ EVENTS = {
 """Every name that is logged, and what it means."""
 
 
+# verbs that are no role log, too: what they print is for programs to read
+structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
+
 SAID_AGAIN_S = 60.0
 """Between two lines about a store that stays away."""
 

@@ -2,6 +2,8 @@ import ast
 import io
 import json
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,13 @@ def test_an_event_is_one_line_of_json_with_role_and_time() -> None:
         "level": "info",
         "role": "learner-0",
     }
+
+
+def test_a_verb_that_is_no_role_prints_no_log_among_its_output() -> None:
+    code = "from service.telemetry import logger; logger().info('store_loading'); print('{}')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "{}\n"
+    assert "store_loading" in done.stderr
 
 
 def test_what_is_below_the_level_is_left_out() -> None:
