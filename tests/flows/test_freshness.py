@@ -40,6 +40,8 @@ def running(room: Path) -> Iterator[ServiceProcess]:
             made = of_objective("fbgd", objective(N, 8), settings={}, metrics={}, cuts=cuts)
             activated(Registry(store, "main"), made=made)
         wait_until(lambda: activations(whole) == PROCESSES)
+        # the online model is published some seconds after the first ratings; each connection finds some process
+        wait_until(lambda: all(slate(whole, "fan5")["strategy"] == "mixture" for _ in range(20)))
         yield whole
 
 

@@ -226,6 +226,8 @@ def test_the_follower_publishes_weights_and_the_online_snapshot(
         for event in some_ratings(200, items=N_ITEMS):
             feed.append([event])
             learner.drain()
+            # what waits with an old view is passed over, and here each event makes a new one
+            wait_until(lambda: not learner.handover._waiting)
         wait_until(lambda: client.exists(feed.keys.online_snapshot))
         wait_until(lambda: (record := read_mixture(client, feed.keys)) and record.judged > 10)
     finally:
