@@ -9,7 +9,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -187,8 +187,13 @@ class Filter:
     """A filter that was read."""
 
     expression: Expression
-    names: frozenset[str]
-    """The features that it looks at."""
+    compared: frozenset[tuple[str, type]]
+    """The features that it looks at, each with the types of the values that it compares them with."""
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The features that it looks at."""
+        return frozenset(name for name, _ in self.compared)
 
     def mask(self, columns: Columns) -> Mask:
         """Mark the items (n,) that pass; what ``columns`` lack counts as said of no item.
@@ -207,7 +212,7 @@ def parse(text: str) -> Filter:
     reader = _Reader(text)
     expression = reader.expression()
     reader.end()
-    return Filter(expression, frozenset(reader.names))
+    return Filter(expression, frozenset(reader.compared))
 
 
 # --- reading ------------------------------------------------------------------------------------------
@@ -232,7 +237,7 @@ class _Reader:
         self._source = text
         self._next = 0
         self._depth = self._terms = 0
-        self.names: set[str] = set()
+        self.compared: set[tuple[str, type]] = set()
         self._advance("a feature, `not` or `(`")
 
     def expression(self) -> Expression:
@@ -274,13 +279,14 @@ class _Reader:
         if self._terms > MAX_TERMS:
             self._fail(f"at most {MAX_TERMS} comparisons")
         name = self.text
-        self.names.add(name)
         self._advance("a comparison")
         op = self.text
         if self.kind not in {"word", "sign"} or op not in _OPERATORS:
             self._fail("one of = != < <= > >= in has")
         self._advance("a value")
-        return Term(name, op, self._list() if op == "in" else (self._value(op),))
+        values = self._list() if op == "in" else (self._value(op),)
+        self.compared.update((name, _kind(value)) for value in values)
+        return Term(name, op, values)
 
     def _list(self) -> tuple[Value, ...]:
         self._take("(", "`(` and values with commas between them")

@@ -22,6 +22,9 @@ LEAST_MASKS = 4
 ALWAYS, NEVER = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
 _EPOCH, _MS = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 
+_VALUES: dict[type, str] = {float: "numbers", str: "strings in quotes", bool: "true or false"}
+"""What values are called, by their type."""
+
 Judge = Callable[["Block"], tuple[Mask, int, int]]
 """Gives the mask of a block, since when and until when (not included) it holds."""
 
@@ -140,6 +143,22 @@ class Catalogued:
         """Mark which of the items 0 .. n - 1 are in a category."""
         return self._mask(("category", name), n, Term(CATEGORY, "=", (name,)).mask)
 
+    def unmet(self, text: str) -> list[str]:
+        """Say what a filter asks for that no item has: a feature, or values of a type.
+
+        Its features must have columns, as for ``filter``.
+        """
+        compared, held = read(text).compared, self._held(read(text).names)
+        nowhere = ", ".join(f"`{name}`" for name, own in held.items() if not own)
+        faults = [f"no item has a feature {nowhere}"] if nowhere else []
+        for name, own in held.items():
+            wrong = [kind for kind in _VALUES if (name, kind) in compared and kind not in own]
+            if own and wrong:
+                faults.append(
+                    f"`{name}` is compared with {_words(wrong)}, but its values are {_words(own)}"
+                )
+        return faults
+
     def categories(self, numbers: Iterable[int]) -> list[list[str]]:
         """Return the categories of each item."""
         return [self._categories(number) for number in numbers]
@@ -160,6 +179,17 @@ class Catalogued:
             key, self.blocks, n, 0, lambda block: (judge(block.columns), ALWAYS, NEVER)
         )
 
+    def _held(self, names: Iterable[str]) -> dict[str, list[type]]:
+        """Return the types of the values that items have of some features; categories are strings."""
+        held: dict[str, list[type]] = {CATEGORY: [str]}
+        for name in sorted({*names} - {CATEGORY}):
+            held[name] = [kind for kind in _VALUES if self._holds((name, kind))]
+        return held
+
+    def _holds(self, key: tuple[str, type]) -> bool:
+        columns = (block.columns.columns.get(key) for block in self.blocks)
+        return any(column is not None and column.owner.size for column in columns)
+
     def _categories(self, number: int) -> list[str]:
         at, place = divmod(number, BLOCK)
         column = (
@@ -178,6 +208,10 @@ def read(text: str) -> Filter:
         return parse(text)
     except FilterSyntax as error:
         raise InvalidFilter(str(error)) from None
+
+
+def _words(kinds: Iterable[type]) -> str:
+    return " and ".join(_VALUES[kind] for kind in kinds)
 
 
 def _facts(item: StoredItem) -> Facts:

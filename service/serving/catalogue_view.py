@@ -32,7 +32,7 @@ class CatalogueView:
         self.ready = False
         """Whether the items have been read; before, nothing is known to be hidden."""
         self._said: set[str] = set()
-        """Every feature that any document has had."""
+        """Every feature that any document has had: who names one that none has any more finds no values."""
         self._wanted: set[str] = {CATEGORY}
         self._lost = True
         """Whether all documents must be read anew."""
@@ -69,10 +69,6 @@ class CatalogueView:
         except TimeoutError:
             raise NotReady("the features that the filter names are being read: try again") from None
         return self.current
-
-    def unsaid(self, text: str) -> list[str]:
-        """Return the features that a filter names and no item has ever had."""
-        return sorted(read(text).names - self._said - {CATEGORY})
 
     # --- following --------------------------------------------------------------------------------
 

@@ -218,11 +218,8 @@ class Recommender:
     async def _answer(self, asked: Asked, made: "_Made", seen_through: str, newest: int) -> Answer:
         slate = made.slate
         if not slate.picks and not slate.skipped and asked.after is None:
-            slate = replace(slate, reason=and_(slate.reason, _empty(asked)))
-            unsaid = [] if asked.filter is None else self._view.unsaid(asked.filter)
-            if unsaid:
-                names = ", ".join(f"`{name}`" for name in unsaid)
-                slate = replace(slate, reason=and_(slate.reason, f"no item has a feature {names}"))
+            unmet = [] if asked.filter is None else self._view.current.unmet(asked.filter)
+            slate = replace(slate, reason=and_(slate.reason, _empty(asked), *unmet))
         await _others_go_on(len(slate.picks))
         return Answer(
             slate,

@@ -218,9 +218,9 @@ def inactive(strategy: Strategy | None) -> str:
     return f"no model of the strategy {strategy} is active: train one with POST /v1/retrain {body}"
 
 
-def and_(reason: str | None, another: str | None) -> str | None:
-    """Return both reasons, as far as there are any."""
-    return "; ".join(filter(None, (reason, another))) or None
+def and_(*reasons: str | None) -> str | None:
+    """Return all reasons, as far as there are any."""
+    return "; ".join(filter(None, reasons)) or None
 
 
 # --- who ranks ----------------------------------------------------------------------------------------

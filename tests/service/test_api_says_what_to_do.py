@@ -118,6 +118,57 @@ def test_a_filter_of_a_feature_that_nobody_has_leaves_nothing(shop: Api) -> None
     assert slate["reason"].endswith("no item has a feature `yeer`")
     slate = get(shop, RECOMMENDATIONS, category="shelves", filter="year > 1")
     assert "fits `category` and `filter`" in slate["reason"]
+    assert shop("DELETE", "/v1/items/i9").is_success
+    wait_until(lambda: not items(get(shop, "/v1/popular", filter="year = 2001")))
+    assert all("no item has a feature `year`" in one for one in reasons_of(shop, "year = 2001"))
+
+
+def reasons_of(api: Api, text: str) -> list[str]:
+    """Return why lists of all kinds are empty under a filter."""
+    candidates = {"candidates": ["i1", "i2"]}
+    answers = [
+        *[api("GET", path, params={"filter": text}) for path in (*PERSONAL[:2], *EVERYBODYS)],
+        api("POST", "/v1/recommendations", json={"filter": text}),
+        api("POST", "/v1/rank", json={"user": "ada", "filter": text} | candidates),
+    ]
+    assert [items(answer.json()) for answer in answers] == [[]] * len(answers)
+    return [answer.json()["reason"] for answer in answers]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("year = '1999'", "`year` is compared with strings in quotes, but its values are numbers"),
+        ("tags has 3", "`tags` is compared with numbers, but its values are strings in quotes"),
+        (
+            "tags in (3, true)",
+            "`tags` is compared with numbers and true or false, but its values are strings in quotes",
+        ),
+        ("new > 0", "`new` is compared with numbers, but its values are true or false"),
+        (
+            "plan = true",
+            "`plan` is compared with true or false, but its values are numbers and strings in quotes",
+        ),
+        (
+            "category = 3",
+            "`category` is compared with numbers, but its values are strings in quotes",
+        ),
+        (
+            "yeer = 1 and new = 2 and year = 1999",
+            "no item has a feature `yeer`; `new` is compared with numbers, but its values are true or false",
+        ),
+    ],
+)
+def test_a_filter_that_compares_values_of_another_type_says_which_there_are(
+    shop: Api, text: str, says: str
+) -> None:
+    old = {"year": 1999, "tags": ["slow", "long"], "new": False, "plan": "b"}
+    assert shop("PUT", "/v1/items/i8", json={"features": old, "categories": ["film"]}).is_success
+    assert shop("PUT", "/v1/items/i9", json={"features": {"plan": 1}}).is_success
+    wait_until(lambda: items(get(shop, "/v1/popular", filter="plan = 1")) == ["i9"])
+    assert all(reason.endswith(says) for reason in reasons_of(shop, text))
+    fitting = reasons_of(shop, "year > 3000 and tags has 'new' and plan in (7, 'c') or new = true")
+    assert not any("its values are" in reason for reason in fitting)
 
 
 def test_who_cannot_explain_says_so(shop: Api, redis_url: str) -> None:
