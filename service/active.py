@@ -7,7 +7,9 @@ loaded is a fault that operators see; the one before it goes on serving.
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,6 +53,18 @@ class ActiveSet:
     models: Mapping[str, ActiveModel] = field(default_factory=dict)
     faults: Mapping[str, Fault] = field(default_factory=dict)
 
+    @property
+    def versions(self) -> dict[str, str]:
+        """Return the version of each strategy's model."""
+        return {strategy: model.record.version for strategy, model in self.models.items()}
+
+
+class _Coming(NamedTuple):
+    """A model that takes over from another as soon as it is prepared."""
+
+    model: ActiveModel
+    prepared: Future[None]
+
 
 class ActiveModels:
     """Keeps ``current`` up to date while it is started; without that, as often as ``refresh`` is called."""
@@ -59,11 +73,13 @@ class ActiveModels:
         self,
         registry: Registry,
         files: SnapshotFiles,
-        prepare: Callable[[ActiveModel], None] = lambda _: None,
+        prepare: Callable[[ActiveModel], Future[None] | None] = lambda _: None,
     ) -> None:
         self._registry, self._files = registry, files
         self._prepare = prepare
-        """Called with a model that is about to take over from another, while that one still serves."""
+        """Called with a model that never served; the one before goes on until the future is done, if there is one."""
+        self._coming: dict[str, _Coming] = {}
+        """By version."""
         self._closing = threading.Event()
         # one at a time: a slower one would bring an older set back
         self._refreshing = threading.Lock()
@@ -84,6 +100,7 @@ class ActiveModels:
         self._closing.set()
         if self._thread.ident is not None:
             self._thread.join()
+        self._wait_for(set())
 
     def refresh(self) -> None:
         """Read the registry, load what is new, swap; StoreUnavailable if it does not answer."""
@@ -98,12 +115,10 @@ class ActiveModels:
             {strategy: fault for strategy, (_, fault) in loaded.items() if fault is not None},
         )
         if new != old:
-            for strategy, model in new.models.items():
-                if strategy in old.models and model is not old.models[strategy]:
-                    self._prepare(model)
             self.current = new
             self._retry_at = {v: at for v, at in self._retry_at.items() if v in versions.values()}
             self._tidy_at = 0.0
+        self._wait_for(set(versions.values()) - set(new.versions.values()))
         self.ready = True
         self._tell(old, new)
         if time.monotonic() >= self._tidy_at:
@@ -129,10 +144,28 @@ class ActiveModels:
         if known and time.monotonic() < self._retry_at.get(version, 0.0):
             return present, fault
         try:
-            return self._load(version), None
+            return self._next(version, present), None
         except (CoreError, ServiceError) as error:
             self._retry_at[version] = time.monotonic() + RETRY_S
             return present, Fault(version, str(error))
+
+    def _next(self, version: str, present: ActiveModel | None) -> ActiveModel:
+        """Return the model of a version, or the present one until that is prepared."""
+        coming = self._coming.get(version)
+        if coming is None:
+            model = self._load(version)
+            # who goes back to a model wants to be rid of the present one now
+            new = present is not None and not self._registry.has_served(version)
+            prepared = self._prepare(model) if new else None
+            if prepared is None:
+                return model
+            coming = self._coming[version] = _Coming(model, prepared)
+        return coming.model if present is None or coming.prepared.done() else present
+
+    def _wait_for(self, versions: set[str]) -> None:
+        """End what prepares other models: they serve by now, or will not."""
+        for version in self._coming.keys() - versions:
+            self._coming.pop(version).prepared.cancel()
 
     def _load(self, version: str) -> ActiveModel:
         record = self._registry.record(version)

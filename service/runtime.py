@@ -193,8 +193,6 @@ def _followed(
     active = ActiveModels(stored.registry, files, head_start.give)
     active.start()
     stack.push_async_callback(asyncio.to_thread, active.close)
-    # before that: a promotion that is being prepared must not hold up the end
-    stack.callback(head_start.close)
     view = CatalogueView(CatalogueFeed(clients.feeds, name))
     counts = CountsReader(clients.requests, name, partitions)
     mixing = Mixing(MixtureReader(clients.requests, name, partitions))

@@ -49,9 +49,17 @@ class Api:
         return runtime
 
     def follow_models(self) -> None:
-        """Let the models that are active serve."""
-        # in a thread: the loop goes on, as what is made ahead for a model is made there
-        self.run(asyncio.to_thread(self.runtime.active.refresh))
+        """Let the models that are active serve, prepared."""
+        self.run(self._follow_models())
+
+    async def _follow_models(self) -> None:
+        models = self.runtime.active
+        async with asyncio.timeout(60):
+            await asyncio.to_thread(models.refresh)
+            # what is made ahead for a model is made on this loop
+            while models._coming:
+                await asyncio.sleep(0.01)
+                await asyncio.to_thread(models.refresh)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run something on the application's loop."""

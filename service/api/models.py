@@ -56,7 +56,8 @@ async def get_models(
     """The newest first, with their metrics, what the gate said, and which serve.
 
     `served` is what the process that answers has loaded: a promotion reaches every process within a
-    second, or up to ten later where many users' lists are prepared first.
+    second, or up to ten later where it never served and many users' lists are prepared first. A roll-back
+    never waits.
     """
     registry = runtime.registry
     of = f"models {strategy}"

@@ -4,7 +4,7 @@ Otherwise everybody's first request after a promotion would make that at once, a
 """
 
 import asyncio
-import threading
+from concurrent.futures import Future
 
 from service.active import ActiveModel
 from service.serving.lineup import ranker_of
@@ -20,28 +20,23 @@ AT_ONCE, PAUSE_S = 2, 0.001
 
 
 class HeadStart:
-    """Gives models that, beside the requests, while the model before still answers."""
+    """Makes that beside the requests, while the model before still answers."""
 
     def __init__(self, users: Users, loop: asyncio.AbstractEventLoop) -> None:
         self._users, self._loop = users, loop
-        self._closing = threading.Event()
 
-    def give(self, model: ActiveModel) -> None:
-        """Wait, in another thread, until the heads of a model are made; it serves without them where that fails."""
+    def give(self, model: ActiveModel) -> Future[None] | None:
+        """Begin, from another thread, and return what is done when the model should serve; None: at once."""
         ranker = ranker_of(model)
-        if not isinstance(ranker, FoldIn) or self._closing.is_set():
-            return
-        made = asyncio.run_coroutine_threadsafe(self._make(ranker), self._loop)
+        if not isinstance(ranker, FoldIn):
+            return None
+        return asyncio.run_coroutine_threadsafe(self._given(ranker), self._loop)
+
+    async def _given(self, ranker: FoldIn) -> None:
         try:
-            made.result(2 * MOST_S)
-        except TimeoutError:
-            made.cancel()
+            await self._make(ranker)
         except Exception:  # noqa: BLE001 - whatever it is, the model must serve
             logger().error("head_start_failed", exc_info=True)
-
-    def close(self) -> None:
-        """Make no more: whoever waits goes on at once."""
-        self._closing.set()
 
     async def _make(self, ranker: FoldIn) -> None:
         until = self._loop.time() + MOST_S
@@ -49,12 +44,10 @@ class HeadStart:
         # as for requests: a thread that does small work holds up the loop at each turn, large work the loop itself
         beside = ranker.effort > INLINE
         had = [(user, known) for user, known in self._users.lately() if strategy in known.heads]
-        # a model that is rolled back to may find its own
-        new = [one for one in had if one[1].heads[strategy].edition != version]
-        for place, (user, known) in enumerate(new):
+        for place, (user, known) in enumerate(had):
             if place % AT_ONCE == 0:
                 await asyncio.sleep(PAUSE_S)
-            if self._closing.is_set() or self._loop.time() > until:
+            if self._loop.time() > until:
                 return
             if self._users.holds(user, known):
                 asker = Asker(known.preferences)

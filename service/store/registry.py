@@ -265,6 +265,11 @@ class Registry:
             answer: Any = self._client.xrevrange(self._keys.model_changes, newest, count=limit)
         return [_change(name, fields) for name, fields in answer]
 
+    def has_served(self, version: str) -> bool:
+        """Return whether another version has replaced this one, as far as changes are remembered."""
+        changes = self.changes(KEPT_CHANGES)
+        return any(change.before == version != change.version for change in changes)
+
     def prune(self, keep: int, max_age_ms: int) -> list[str]:
         """Remove what is not among the newest ``keep`` of its strategy, or is older; return the versions.
 

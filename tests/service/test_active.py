@@ -1,6 +1,7 @@
 """Following the registry: what serves is swapped whole, and never lost to a model that cannot be loaded."""
 
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from structlog.testing import capture_logs
 
 from core.snapshot import Snapshot, objective_of
 from service import active
-from service.active import ActiveModels
+from service.active import ActiveModel, ActiveModels
 from service.errors import StoreUnavailable
 from service.store.connection import connect
 from service.store.registry import Registry
@@ -32,7 +33,7 @@ def models(registry: Registry, tmp_path: Path) -> Iterator[ActiveModels]:
 
 
 def serving(models: ActiveModels) -> dict[str, str]:
-    return {strategy: one.record.version for strategy, one in models.current.models.items()}
+    return models.current.versions
 
 
 def damage(registry: Registry, client: redis.Redis, version: str) -> bytes:
@@ -83,6 +84,124 @@ def test_a_promotion_swaps_one_frozen_object(models: ActiveModels, registry: Reg
     models.refresh()
     assert models.current.models["ocmf"] is ocmf
     assert models.current.models["fbgd"] is not fbgd
+
+
+class Preparing:
+    """Prepares models until it is told that they are ready."""
+
+    def __init__(self) -> None:
+        self.begun: list[tuple[str, Future[None]]] = []
+
+    def __call__(self, model: ActiveModel) -> Future[None] | None:
+        if model.record.strategy == "exmlds":
+            return None
+        self.begun.append((model.record.version, Future()))
+        return self.begun[-1][1]
+
+
+@pytest.fixture
+def preparing() -> Preparing:
+    return Preparing()
+
+
+@pytest.fixture
+def prepared(registry: Registry, tmp_path: Path, preparing: Preparing) -> Iterator[ActiveModels]:
+    models = ActiveModels(registry, SnapshotFiles(tmp_path / "snapshots"), preparing)
+    yield models
+    models.close()
+
+
+def test_a_new_model_takes_over_once_it_is_prepared(
+    prepared: ActiveModels, preparing: Preparing, registry: Registry
+) -> None:
+    first = activated(registry, seed=1)
+    prepared.refresh()
+    assert serving(prepared) == {"fbgd": first.version}, "there is nobody to wait with"
+    second = activated(registry, seed=2)
+    for _ in range(2):
+        prepared.refresh()
+        assert serving(prepared) == {"fbgd": first.version}
+    [(version, ready)] = preparing.begun
+    assert version == second.version
+    ready.set_result(None)
+    prepared.refresh()
+    assert serving(prepared) == {"fbgd": second.version}
+
+
+def test_what_served_before_takes_over_at_once(
+    prepared: ActiveModels, preparing: Preparing, registry: Registry
+) -> None:
+    first, second = activated(registry, seed=1), activated(registry, seed=2)
+    registry.pin(second.version, "me", "it is good")
+    registry.unpin(second.version, "me", "it is not")
+    prepared.refresh()
+    assert registry.roll_back("fbgd", who="me", why="") == first.version
+    prepared.refresh()
+    assert serving(prepared) == {"fbgd": first.version}, "in whichever process it served"
+    registry.set_active("fbgd", second.version, expected=first.version, who="me", why="")
+    prepared.refresh()
+    assert serving(prepared) == {"fbgd": second.version}
+    assert preparing.begun == []
+
+
+def test_a_model_that_is_promoted_and_pinned_is_prepared_all_the_same(
+    prepared: ActiveModels, preparing: Preparing, registry: Registry
+) -> None:
+    activated(registry, seed=1)
+    prepared.refresh()
+    second = activated(registry, seed=2)
+    registry.pin(second.version, "me", "it is good")
+    prepared.refresh()
+    assert [version for version, _ in preparing.begun] == [second.version]
+
+
+def test_a_roll_back_ends_what_prepares_the_model_it_goes_back_from(
+    prepared: ActiveModels, preparing: Preparing, registry: Registry
+) -> None:
+    first = activated(registry, seed=1)
+    prepared.refresh()
+    activated(registry, seed=2)
+    prepared.refresh()
+    before = prepared.current
+    registry.roll_back("fbgd", who="me", why="")
+    prepared.refresh()
+    assert prepared.current is before
+    assert serving(prepared) == {"fbgd": first.version}
+    assert [ready.cancelled() for _, ready in preparing.begun] == [True]
+
+
+def test_a_model_that_is_being_prepared_holds_up_no_other_strategy(
+    prepared: ActiveModels, preparing: Preparing, registry: Registry
+) -> None:
+    ranking, old = activated(registry, seed=1), activated(registry, seed=2, strategy="ocmf")
+    activated(registry, seed=3, strategy="ocmf")
+    prepared.refresh()
+    activated(registry, seed=4)
+    registry.roll_back("ocmf", who="me", why="")
+    prepared.refresh()
+    assert serving(prepared) == {"fbgd": ranking.version, "ocmf": old.version}
+    [(_, ready)] = preparing.begun
+    assert not ready.done()
+
+
+def test_a_model_without_anything_to_prepare_takes_over_at_once(
+    prepared: ActiveModels, registry: Registry
+) -> None:
+    for seed in (1, 2):
+        new = activated(registry, seed=seed, strategy="exmlds")
+        prepared.refresh()
+        assert serving(prepared) == {"exmlds": new.version}
+
+
+def test_the_end_waits_for_nothing_that_is_being_prepared(
+    prepared: ActiveModels, preparing: Preparing, registry: Registry
+) -> None:
+    activated(registry, seed=1)
+    prepared.refresh()
+    activated(registry, seed=2)
+    prepared.refresh()
+    prepared.close()
+    assert [ready.cancelled() for _, ready in preparing.begun] == [True]
 
 
 def test_a_damaged_model_is_a_fault_and_the_old_one_goes_on(

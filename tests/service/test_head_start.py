@@ -2,8 +2,8 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any, cast
 
 import numpy as np
@@ -19,6 +19,7 @@ from service.serving.recommender import INLINE, NOBODY
 from service.serving.users import Known, Users
 from service.store.registry import ModelRecord
 from tests.models import snapshot
+from tests.server import wait_until
 
 MODEL = ActiveModel(
     ModelRecord.of(snapshot(), "fbgd", created_ms=1, job="job-1", decision={}), snapshot()
@@ -33,8 +34,8 @@ def head(version: str) -> Head:
 class Kept:
     """Users as `Users` keeps them."""
 
-    def __init__(self, n: int, edition: str = "before") -> None:
-        heads: dict[Strategy, Head] = {"fbgd": head(edition)}
+    def __init__(self, n: int) -> None:
+        heads: dict[Strategy, Head] = {"fbgd": head("before")}
         self.known = [Known(NOBODY.preferences, 0, 0, heads=heads) for _ in range(n)]
 
     def lately(self) -> list[tuple[str, Known]]:
@@ -51,14 +52,14 @@ class Kept:
         return sum("fbgd" in known.coming for known in self.known)
 
 
-def given(users: Kept, meanwhile: Callable[[HeadStart], None] = lambda _: None) -> None:
+def given(users: Kept, meanwhile: Callable[[Future[None]], None] = Future.result) -> None:
     """Give the model its head start in a loop."""
 
     async def run() -> None:
         start = HeadStart(cast("Users", users), asyncio.get_running_loop())
-        giving = asyncio.create_task(asyncio.to_thread(start.give, MODEL))
-        await asyncio.to_thread(meanwhile, start)
-        await giving
+        giving = start.give(MODEL)
+        assert giving is not None
+        await asyncio.to_thread(meanwhile, giving)
 
     asyncio.run(run())
 
@@ -81,16 +82,23 @@ def test_what_takes_long_is_made_beside_the_loop(
     assert (threading.main_thread() in threads) == (inline == INLINE)
 
 
-def test_who_closes_waits_for_no_heads(monkeypatch: pytest.MonkeyPatch) -> None:
-    def slow(*_: Any) -> Head:
-        threading.Event().wait(0.01)
-        return head(VERSION)
+def test_nothing_more_is_made_for_a_model_that_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    users = Kept(1_000)
 
-    monkeypatch.setattr(head_start, "head_of", slow)
-    users = Kept(100_000)
-    began = time.monotonic()
-    given(users, HeadStart.close)
-    assert time.monotonic() - began < head_start.MOST_S / 2
+    def given_up(giving: Future[None]) -> None:
+        wait_until(lambda: users.ready > 0)
+        giving.cancel()
+
+    given(users, given_up)
+    assert users.ready < len(users.known)
+
+
+def test_a_model_takes_over_after_ten_seconds_at_the_latest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(head_start, "MOST_S", 0.0)
+    users = Kept(1_000)
+    given(users)
     assert users.ready < len(users.known)
 
 
@@ -104,9 +112,3 @@ def test_a_model_whose_heads_cannot_be_made_takes_over_all_the_same(
     with capture_logs() as logs:
         given(Kept(1))
     assert [log["event"] for log in logs] == ["head_start_failed"]
-
-
-def test_a_model_that_is_rolled_back_to_makes_nothing_twice() -> None:
-    users = Kept(3, VERSION)
-    given(users)
-    assert users.ready == 0

@@ -1,5 +1,7 @@
 """Kept heads of orders change no answer, whatever happens: a process that keeps everything beside one that keeps nothing."""
 
+import asyncio
+import threading
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
@@ -11,6 +13,7 @@ from msgspec.json import encode
 from redis import Redis
 
 from core.snapshot import of_objective
+from service.serving import head_start
 from service.serving.rankers import HEAD
 from service.settings import Settings
 from service.store.registry import Registry
@@ -233,6 +236,37 @@ def test_a_model_finds_where_its_orders_begin_when_it_takes_over(two: Two) -> No
     two.agree()
     assert ada.heads["fbgd"] is made
     assert "fbgd" not in ada.coming
+
+
+def test_a_roll_back_waits_for_nothing_that_is_made_ahead(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two.agree()
+    released = threading.Event()
+    monkeypatch.setattr(head_start, "INLINE", 0)
+    monkeypatch.setattr(head_start, "head_of", lambda *_: released.wait(60))
+    models = two.keeping.runtime.active
+
+    def served() -> tuple[str, bool]:
+        """Return what answers after one look at the registry, and whether another one is being prepared."""
+        two.keeping.run(asyncio.to_thread(models.refresh))
+        slate = two.keeping("GET", PATH, params={"model": "fbgd"}).json()
+        return slate["model_version"], bool(models._coming)
+
+    first, _ = served()
+    try:
+        two.activate("fbgd", 2)
+        assert served() == (first, True)
+        two.roll_back()
+        assert served() == (first, False)
+    finally:
+        released.set()
+    monkeypatch.undo()
+    two.activate("fbgd", 3)
+    two.follow()
+    assert served()[0] != first
+    two.roll_back()
+    assert served() == (first, False)
 
 
 def test_what_is_made_ahead_goes_with_the_history_it_was_made_of(two: Two) -> None:

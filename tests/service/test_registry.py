@@ -217,6 +217,18 @@ def test_rolling_back_goes_back_step_by_step(registry: Registry) -> None:
     assert registry.active() == {"fbgd": a}
 
 
+def test_a_version_has_served_once_another_replaced_it(registry: Registry) -> None:
+    first = activated(registry, seed=1)
+    registry.pin(first.version, "me", "")
+    registry.unpin(first.version, "me", "")
+    assert not registry.has_served(first.version)
+    second = activated(registry, seed=2)
+    assert registry.has_served(first.version)
+    assert not registry.has_served(second.version)
+    registry.roll_back("fbgd", who="me", why="")
+    assert registry.has_served(second.version)
+
+
 def test_a_pinned_version_serves_and_stays(registry: Registry) -> None:
     a, b = activated(registry, seed=1).version, activated(registry, seed=2).version
     registry.pin(a, "me", "")
