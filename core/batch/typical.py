@@ -5,7 +5,7 @@ never seen. Where everybody likes much the same, the mean row of the users says 
 does; where tastes lie far apart it says nothing. So new users of the training data decide.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from core import ranking_metrics
 from core.batch.ranker import rank
 from core.batch.row_objective import RowObjective
+from core.batch.search import Budget
 from core.interactions import Interactions
 from core.types import F32
 
@@ -26,6 +27,8 @@ MOST_USERS = 5_000
 HELD_OUT, JUDGES, JUDGED_SCORES = 0.1, 1_000, 1e8
 """Share of the users that decide, at most so many, and fewer where they score many items."""
 FEWEST_JUDGES = 10
+SHARE = 0.1
+"""Of a search's budget: about what the one fit takes."""
 
 
 def drawn(row: RowObjective, pairs: Interactions, draw: float) -> RowObjective:
@@ -34,6 +37,11 @@ def drawn(row: RowObjective, pairs: Interactions, draw: float) -> RowObjective:
     ``draw`` counts in mean eigenvalues of S: that means the same whatever the settings of the fit.
     """
     return row if draw == 0.0 else _towards(_typical(row, pairs), row, draw)
+
+
+def without_draw(budget: Budget, given: Container[str]) -> Budget:
+    """Return what is left of a search's budget for all other settings, where ``draw`` is not among the given ones."""
+    return budget if "draw" in given else replace(budget, seconds=(1.0 - SHARE) * budget.seconds)
 
 
 def choose_draw(

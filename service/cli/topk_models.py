@@ -18,7 +18,7 @@ from core.batch.ocmf import Ocmf, OcmfConfig
 from core.batch.ocmf_ways import FittedWay, Known, Use, Way, choose, fit_way
 from core.batch.popularity import Popular
 from core.batch.search import Budget
-from core.batch.typical import choose_draw
+from core.batch.typical import choose_draw, without_draw
 from core.errors import ConfigError
 from core.interactions import Interactions, from_pairs
 from core.types import F32, I64
@@ -37,9 +37,6 @@ Model = Literal[
 
 MOST_FACTORS = 8_192
 """More need too much memory."""
-DRAW_SHARE = 0.1
-"""Of the budget for the choice of ``draw``: about what its one fit takes."""
-
 OnProgress = Callable[[str, float], None]
 Bools = NDArray[np.bool_]
 Vectors = Callable[[I64, Interactions], F32]
@@ -126,7 +123,7 @@ def _fit_fbgd(world: World, request: Request, on_progress: OnProgress) -> Fitted
     config = fbgd_search.search(
         world.pairs,
         replace(FbgdConfig(seed=request.seed), **given),
-        _without_draw(request, given),
+        without_draw(Budget(perf_counter, request.budget_s), given),
         fixed=frozenset(given),
         on_trial=lambda share: on_progress("searching", share),
     )
@@ -188,7 +185,7 @@ def _fit_ocmf(world: World, request: Request, on_progress: OnProgress) -> Fitted
     way, tried = choose(
         pairs,
         replace(_OCMF[request.model], seed=request.seed, **given),
-        _without_draw(request, given),
+        without_draw(Budget(perf_counter, request.budget_s), given),
         known,
         use=use,
         fixed=frozenset(given) | own,
@@ -210,12 +207,6 @@ def _fit_ocmf(world: World, request: Request, on_progress: OnProgress) -> Fitted
         _knows(pairs, known, found),
         [_said(one.way, known, of_a_choice=True) | {"ndcg@20": one.score} for one in tried],
     )
-
-
-def _without_draw(request: Request, given: dict[str, Any]) -> Budget:
-    """Return what is left for all other settings."""
-    share = 1.0 if "draw" in given else 1.0 - DRAW_SHARE
-    return Budget(perf_counter, share * request.budget_s)
 
 
 def _use(text: str | None, world: World) -> Use | None:

@@ -15,7 +15,7 @@ from core.batch.ocmf import Ocmf, OcmfConfig
 from core.batch.ocmf_users import StructuredUsers
 from core.batch.ocmf_ways import Known, Way, fit_way
 from core.batch.search import Budget
-from core.batch.typical import choose_draw
+from core.batch.typical import choose_draw, without_draw
 from core.errors import ConfigError
 from core.interactions import Interactions
 from core.snapshot import About, Snapshot, of_users
@@ -134,9 +134,13 @@ class FbgdRecipe(FoldedIn):
         budget: Budget,
         on_share: OnShare,
     ) -> FbgdConfig:
-        fixed, pairs, usable = frozenset(given), material.pairs, _usable(material.pairs, budget)
+        pairs, usable = material.pairs, _usable(material.pairs, budget)
         config = fbgd_search.search(
-            pairs, self.config(given), usable, fixed=fixed, on_trial=on_share
+            pairs,
+            self.config(given),
+            without_draw(usable, given),
+            fixed=frozenset(given),
+            on_trial=on_share,
         )
         if "draw" in given or usable.seconds <= 0.0:
             return config
@@ -186,7 +190,7 @@ class OcmfRecipe(FoldedIn):
         config = ocmf_search.search(
             pairs,
             self.config(given),
-            usable,
+            without_draw(usable, given),
             # serving knows a user's links by nothing but the item factors: a graph only if it is asked for
             similar=_similar(material.described) if "graph" in given else None,
             fixed=frozenset(given) | self.fixed,

@@ -9,7 +9,8 @@ from core.batch.fbgd import Fbgd, FbgdConfig
 from core.batch.ocmf import Ocmf, OcmfConfig
 from core.batch.ocmf_users import StructuredUsers, users_of
 from core.batch.row_objective import FAMILIAR, diagonalised
-from core.batch.typical import DRAWS, choose_draw, drawn
+from core.batch.search import Budget
+from core.batch.typical import DRAWS, choose_draw, drawn, without_draw
 from core.errors import ConfigError
 from core.interactions import from_pairs
 from core.snapshot import objective_of, of_objective, of_users
@@ -134,6 +135,12 @@ def test_the_users_who_choose_have_not_taught():
     choose_draw(pairs, fit)
     [part] = fitted
     assert np.count_nonzero(part.user_counts == 0) == pytest.approx(40, abs=1)
+
+
+def test_a_search_leaves_time_to_choose_the_draw_unless_it_is_given():
+    budget = Budget(lambda: 0.0, 20.0)
+    assert without_draw(budget, {"factors"}).seconds == pytest.approx(18.0)
+    assert without_draw(budget, {"factors", "draw"}) is budget
 
 
 def test_a_snapshot_keeps_the_typical_user_and_one_of_before_has_none():
