@@ -195,7 +195,7 @@ def _followed(
     stack.push_async_callback(asyncio.to_thread, active.close)
     view = CatalogueView(CatalogueFeed(clients.feeds, name))
     counts = CountsReader(clients.requests, name, partitions)
-    mixing = Mixing(MixtureReader(clients.requests, name, partitions))
+    mixing = Mixing(MixtureReader(clients.requests, name, partitions), active)
     experts = online_config(settings, namespace)
     items = OnlineSnapshotFollower(clients.blocking, namespace, experts, data_dir / "online")
     return Followed(

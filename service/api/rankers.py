@@ -73,10 +73,12 @@ class Rankers(Answer):
 async def get_rankers(runtime: Runtime) -> Rankers:
     """Weights and prequential metrics of each ranker in the mixture.
 
-    A sample of the arriving positives is ranked by every ranker with what was known just before.
+    A sample of the arriving positives is ranked by every ranker with what was known just before. A partition
+    whose learner is away does not count for models that were promoted since.
     """
     records = await runtime.mixing.reader.records()
-    rankers, mixture = joined(records)
+    counting = runtime.mixing.counting(records)
+    rankers, mixture = joined(counting)
     known = [one for one in records if one is not None]
     judged = sum(one.judged for one in known)
     seen = {p: 0 if one is None else one.watermark for p, one in enumerate(records)}
@@ -86,7 +88,7 @@ async def get_rankers(runtime: Runtime) -> Rankers:
             for name, one in sorted(rankers.items(), key=lambda pair: (-pair[1].weight, pair[0]))
         ],
         mixture=None if mixture is None else _ranker("mixture", mixture),
-        by_length=[_history_length(least, one) for least, one in joined_lengths(records).items()],
+        by_length=[_history_length(least, one) for least, one in joined_lengths(counting).items()],
         judged=judged,
         passed_over=sum(one.passed_over for one in known),
         reason=None if judged else UNJUDGED,

@@ -42,9 +42,9 @@ class Standings:
         that stands for; later the others keep what they have learned, and the new one stands to the heaviest as expected.
         Histories of each length begin again at the weights of all.
         """
-        old, weight, by_length = self.record.rankers, self.weights.shared, self.record.by_length
+        weight, by_length = self.weights.shared, self.record.by_length
         versions = {name: model.version for name, model in trained.items()} | dict(others)
-        if {name: ranker.version for name, ranker in old.items()} == versions:
+        if self.record.versions == versions:
             return
         if not versions.keys() <= weight.keys():
             weight, by_length = _begun(self._tried(trained), trained, others), {}

@@ -2,7 +2,7 @@
 but a while of the weights that the gate expects.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 import msgspec
@@ -48,6 +48,11 @@ class MixtureRecord(msgspec.Struct, frozen=True):
     """By the least number of preferences, as far as such histories were judged."""
 
     @property
+    def versions(self) -> dict[str, str]:
+        """Return the version of each ranker."""
+        return {name: ranker.version for name, ranker in self.rankers.items()}
+
+    @property
     def weights(self) -> Weights:
         """Return what each ranker weighs."""
         return Weights(
@@ -89,33 +94,42 @@ class MixtureReader:
         ]
 
 
+def knowing(
+    records: Sequence[MixtureRecord | None], versions: Mapping[str, str]
+) -> list[MixtureRecord]:
+    """Return the records that say something of these versions by strategy, all where none does.
+
+    What a follower that is gone has left says nothing of the models that were promoted since.
+    """
+    found = [record for record in records if record is not None]
+    return [record for record in found if versions.items() <= record.versions.items()] or found
+
+
 def joined(
-    records: Sequence[MixtureRecord | None],
+    records: Sequence[MixtureRecord],
 ) -> tuple[dict[str, RankerRecord], RankerRecord | None]:
     """Return the rankers of all partitions, and their mixture: means by what each partition has judged."""
-    found = [record for record in records if record is not None]
-    names = dict.fromkeys(name for record in found for name in record.rankers)
-    weight = _weights([_shared(record) for record in found])
+    names = dict.fromkeys(name for record in records for name in record.rankers)
+    weight = _weights([_shared(record) for record in records])
     rankers = {
-        name: _mean([r.rankers[name] for r in found if name in r.rankers], weight[name])
+        name: _mean([r.rankers[name] for r in records if name in r.rankers], weight[name])
         for name in names
     }
-    mixed = [record.mixture for record in found if record.mixture is not None]
+    mixed = [record.mixture for record in records if record.mixture is not None]
     return rankers, _mean(mixed, 1.0) if mixed else None
 
 
-def weights(records: Sequence[MixtureRecord | None]) -> Weights:
+def weights(records: Sequence[MixtureRecord]) -> Weights:
     """Return the weight of each ranker, none before there is any; those of a length sum to 1."""
-    found = [record for record in records if record is not None]
     by_length = {least: one.weights for least, one in joined_lengths(records).items()}
-    return Weights(_weights([_shared(record) for record in found]), by_length)
+    return Weights(_weights([_shared(record) for record in records]), by_length)
 
 
-def joined_lengths(records: Sequence[MixtureRecord | None]) -> dict[int, LengthRecord]:
+def joined_lengths(records: Sequence[MixtureRecord]) -> dict[int, LengthRecord]:
     """Return the weights of each length that was judged, means by what each partition has judged of it."""
     parts: dict[int, list[LengthRecord]] = {}
     for record in records:
-        for least, one in ({} if record is None else record.by_length).items():
+        for least, one in record.by_length.items():
             parts.setdefault(least, []).append(one)
     return {
         least: LengthRecord(sum(one.judged for one in parts[least]), _weights(parts[least]))

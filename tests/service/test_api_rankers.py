@@ -1,7 +1,11 @@
 import pytest
 
+from service.settings import Settings
 from service.store.keys import PartitionKeys
 from service.store.mixture import LengthRecord, MixtureRecord, RankerRecord, write_mixture
+from service.store.registry import Registry
+from tests.api import Api
+from tests.models import activated
 from tests.server import wait_until
 
 
@@ -59,6 +63,41 @@ def test_rankers_come_by_weight_with_what_they_foresaw(api, client):
     ]
     assert body["reason"] is None
     assert (body["judged"], body["passed_over"], body["seen_through"]) == (10, 3, "0:77")
+
+
+def test_the_follower_of_a_partition_that_is_gone_has_no_say_in_what_serves_now(
+    client, redis_url, namespace, tmp_path
+):
+    settings = Settings(namespace=namespace, data_dir=tmp_path, partitions=2)
+    registry = Registry(client, namespace)
+    versions = [activated(registry, seed=seed).version for seed in (1, 2)]
+    before, now = (
+        MixtureRecord(
+            watermark,
+            judged,
+            0,
+            {
+                "fbgd": ranker(own, judged, 0.3, version),
+                "popular": ranker(1 - own, 50, 0.1, "popular"),
+            },
+            by_length={0: LengthRecord(judged, {"fbgd": own, "popular": 1 - own})},
+        )
+        for watermark, judged, own, version in (
+            (5, 900, 0.1, versions[0]),
+            (7, 2, 0.8, versions[1]),
+        )
+    )
+    for partition, record in enumerate((now, before)):
+        write_mixture(client, PartitionKeys(namespace, partition), record)
+    with Api(settings, redis_url) as api:
+        api.follow_models()
+        api.run(api.runtime.mixing.refresh())
+        assert api.runtime.mixing.current == now.weights
+        body = api("GET", "/v1/rankers").json()
+    fbgd = body["rankers"][0]
+    assert (fbgd["weight"], fbgd["model_version"], fbgd["judged"]) == (0.8, versions[1], 2)
+    assert [one["judged"] for one in body["by_length"]] == [2]
+    assert (body["judged"], body["seen_through"]) == (902, "0:7,1:5")
 
 
 def test_who_was_not_judged_has_no_figures(api, client):

@@ -25,6 +25,7 @@ from service.store.mixture import (
     MixtureRecord,
     RankerRecord,
     joined,
+    knowing,
     read_mixture,
     weights,
 )
@@ -278,11 +279,36 @@ def test_weights_count_by_what_each_partition_has_judged():
         return MixtureRecord(judged, judged, 0, rankers)
 
     first, second = record(30, fbgd=0.8, popular=0.2), record(10, popular=1.0)
-    assert weights([first, None, second]).shared == pytest.approx({"fbgd": 0.6, "popular": 0.4})
+    assert weights([first, second]).shared == pytest.approx({"fbgd": 0.6, "popular": 0.4})
     assert joined([first, second])[0]["fbgd"].weight == pytest.approx(0.6)
-    unjudged = weights([None, record(0, fbgd=0.5, popular=0.5)])
+    unjudged = weights([record(0, fbgd=0.5, popular=0.5)])
     assert unjudged.shared == {"fbgd": 0.5, "popular": 0.5}
-    assert weights([None]) == Weights()
+    assert weights([]) == Weights()
+
+
+def test_what_a_follower_left_that_is_gone_does_not_count_for_models_promoted_since():
+    here, gone = Standings(None), Standings(None)
+    for standings in (here, gone):
+        followed(standings, fbgd=0.01)
+        for n in range(1_200):
+            judged(standings, n % 30, fbgd=5, popular=20, trending=30, online=60)
+    followed(here, fbgd=0.01, ocmf=0.02)
+    records, versions = [here.record, None, gone.record], {"fbgd": "fbgd", "ocmf": "ocmf"}
+    for _ in range(2):
+        found = weights(knowing(records, versions))
+        assert found == here.weights
+        assert found.of(2)["ocmf"] > found.of(2)["fbgd"]
+        judged(here, 2, ocmf=2, fbgd=5, popular=20, trending=30, online=60)
+        records[0] = here.record
+    # whoever comes back begins as expected, too, and counts by what it has judged
+    followed(gone, fbgd=0.01, ocmf=0.02)
+    assert knowing([here.record, gone.record], versions) == [here.record, gone.record]
+
+
+def test_every_follower_counts_where_none_knows_what_serves():
+    records = [standing(5, fbgd=0.5, popular=0.5).record, None]
+    assert knowing(records, {"fbgd": "newer"}) == records[:1]
+    assert knowing([None, None], {"fbgd": "newer"}) == []
 
 
 def test_weights_of_a_length_count_by_what_each_partition_has_judged_of_it():
@@ -294,7 +320,7 @@ def test_weights_of_a_length_count_by_what_each_partition_has_judged_of_it():
         rankers = {name: RankerRecord(0.5, name, 0, 0.1, 0.2) for name in ("fbgd", "popular")}
         return MixtureRecord(9, 100, 0, rankers, by_length=by_length)
 
-    found = weights([record(**{"0": (30, 0.8), "5": (7, 0.1)}), None, record(**{"0": (10, 0.0)})])
+    found = weights([record(**{"0": (30, 0.8), "5": (7, 0.1)}), record(**{"0": (10, 0.0)})])
     assert found.of(2) == pytest.approx({"fbgd": 0.6, "popular": 0.4})
     assert found.of(6) == pytest.approx({"fbgd": 0.1, "popular": 0.9})
     assert found.of(20) == {"fbgd": 0.5, "popular": 0.5}
