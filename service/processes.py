@@ -12,6 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
+LEAVINGS = 19
+"""The niceness of processes that take what others leave."""
+
 
 def end_process(process: subprocess.Popen[bytes], patience_s: float = 20.0) -> int:
     """SIGTERM, then SIGKILL for one that does not listen; returns the exit code."""
@@ -66,7 +69,7 @@ def _wait_for_end(fd: int) -> None:
 
 
 def yield_to_others(niceness: int) -> None:
-    """Use what others leave of the processors, from a process that was forked by the leader of a session; 0 is no yielding.
+    """Let others go first, from a process that was forked by the leader of a session: 0 is not at all, LEAVINGS always.
 
     Linux may share processors out between sessions before it looks at their processes: then our class is not seen,
     the session itself must be nice, and what wakes up in another waits for the end of our turn unless turns as long
@@ -83,7 +86,8 @@ def yield_to_others(niceness: int) -> None:
         _take_long_turns(niceness)
         # containers and sandboxes may know one class only
         with contextlib.suppress(OSError):
-            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+            if niceness >= LEAVINGS:
+                os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 class _Scheduling(ctypes.Structure):

@@ -140,7 +140,7 @@ class Settings(BaseSettings):
     trainer_threads: Annotated[int, Field(ge=1, le=1024)] | None = None
     """Threads of a training; by default all processors but one."""
     trainer_nice: Annotated[int, Field(ge=0, le=19)] = 19
-    """How much a training yields to the other processes of the machine; 0 is not at all, more is what they leave."""
+    """How much a training yields to the other processes of the machine: 0 not at all, 10 to a tenth of a share, 19 to what they leave."""
     retrain_budget_s: Annotated[float, Field(ge=0)] = 15
     """Wall seconds that the search of a model's settings may take, unless the job says otherwise."""
     retrain_cron: str | None = None

@@ -49,6 +49,7 @@ EVENTS = {
     "training_failed": "a training could not be done, the reason says why; what served goes on serving",
     "training_given_up": "a training was cancelled",
     "training_scheduled": "the schedule ordered a training",
+    "training_starved": "a training gets hardly any processor, others keep all busy; lower `trainer_nice` gives it more",
     "training_started": "a process begins with a training",
     "warm_up_failed": "the kernels could not be compiled; predictions wait, `/readyz` stays false",
 }

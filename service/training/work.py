@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,8 @@ STAGES = {
 """Progress at the beginning and the end of each stage."""
 REPORT_S = 0.2
 """Between two reports of progress."""
+STARVED_AFTER_S, STARVED = 60.0, 0.1
+"""Told is a training that after so long has had less than this share of one processor."""
 
 
 class NothingToLearn(ServiceError):
@@ -61,6 +63,7 @@ class Reporter:
     def __init__(self, records: JobRecords, record: JobRecord) -> None:
         self._records, self._job, self._worker = records, record.id, record.worker
         self._bounds, self._reported_at = (0.0, 0.0), 0.0
+        self._began, self._is_told = perf_counter(), False
         self.seconds: dict[str, float] = {}
 
     @contextmanager
@@ -69,6 +72,7 @@ class Reporter:
         self._bounds = STAGES[name]
         self._records.report(self._job, self._worker, stage=name, progress=self._bounds[0], **more)
         started = perf_counter()
+        self._tell_if_starved()
         yield
         self.seconds[name] = round(perf_counter() - started, 3)
 
@@ -77,9 +81,19 @@ class Reporter:
         if perf_counter() - self._reported_at < REPORT_S:
             return
         self._reported_at = perf_counter()
+        self._tell_if_starved()
         low, high = self._bounds
         progress = round(low + (high - low) * share, 4)
         self._records.report(self._job, self._worker, progress=progress)
+
+    def _tell_if_starved(self) -> None:
+        """Say once that others leave hardly any processor: such a training may take hours."""
+        passed, used = perf_counter() - self._began, process_time()
+        if self._is_told or passed < STARVED_AFTER_S or used >= STARVED * passed:
+            return
+        self._is_told = True
+        seconds, had = round(passed, 1), round(used, 1)
+        logger().warning("training_starved", job=self._job, seconds=seconds, processor_seconds=had)
 
     def succeed(self, **results: Any) -> None:
         """Report the end."""
@@ -325,6 +339,7 @@ class Training:
             "pairs": len(data.whole),
             **_encoded(data.described),
             "seconds": self._reporter.seconds,
+            "processor_seconds": round(process_time(), 3),
             "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
         }
 

@@ -64,7 +64,8 @@ class Shop:
 def shop(
     room: Path, redis_url: str, namespace: str, told: list[Record], **settings: Any
 ) -> Iterator[Shop]:
-    chosen = Settings(namespace=namespace, redis_url=redis_url, **settings)
+    # what other tests leave of the processors may be nothing
+    chosen = Settings(namespace=namespace, redis_url=redis_url, trainer_nice=0, **settings)
     with connect(redis_url, role="test") as client:
         store_histories(client, chosen, told)
         trainer = Role(room, "trainer", chosen, "trainer")

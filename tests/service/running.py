@@ -10,8 +10,12 @@ from service.settings import Settings
 
 
 def service(directory: Path, **settings: Any) -> ServiceProcess:
-    """Return a service that starts when it is entered; ``settings`` are Settings' fields."""
-    return ServiceProcess(Settings(port=0, data_dir=directory / "data", **settings))
+    """Return a service that starts when it is entered; ``settings`` are Settings' fields.
+
+    Its trainer takes its share of the processors as all do: what other tests leave may be nothing.
+    """
+    usual = {"port": 0, "data_dir": directory / "data", "trainer_nice": 0}
+    return ServiceProcess(Settings(**usual | settings))
 
 
 def started(running: ServiceProcess) -> dict[str, list[int]]:
