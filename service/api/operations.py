@@ -17,7 +17,7 @@ from service.ids import sequence_token
 from service.ingest import now_ms
 from service.runtime import ApiRuntime
 from service.store.namespace import scale_text
-from service.store.progress import answers, partition_progress
+from service.store.progress import partition_progress, unlearned
 
 router = APIRouter(route_class=Route, tags=["operations"])
 
@@ -35,8 +35,10 @@ class Ready(Answer):
     namespace: str
     durable: bool
     """Whether an acknowledged event survives a power cut."""
+    learning: bool
+    """Whether every partition has a learner; without one feedback is kept, and answers go on as they were."""
     warning: str | None
-    """Why not."""
+    """Why not, and what to do."""
 
 
 class KindMeaning(Answer):
@@ -112,15 +114,18 @@ async def get_ready(request: Request, runtime: Runtime) -> Ready | Response:
     """Ready once the store answers, the namespace is open, its rows fit, catalogue and registry are read and the
     kernels are compiled.
 
-    503 names what is `missing`. `durable` false: the store may lose acknowledged events in a crash.
+    503 names what is `missing`. `durable` false: the store may lose acknowledged events in a crash. `learning`
+    false: a learner is away; the process serves all the same, so it stays ready.
     """
+    namespace = runtime.namespace
+    idle: list[int] = []
     missing = [] if runtime.serving.warm and runtime.recommender.warm else ["kernels"]
     if not runtime.view.ready:
         missing.append("catalogue")
     if not runtime.active.ready:
         missing.append("registry")
     try:
-        await answers(runtime.redis)
+        idle = await unlearned(runtime.redis, namespace.name, namespace.partitions)
         if not await runtime.profiles.fits():
             missing.append(
                 "rows of these experts (start with the learner's settings, or run `hedgerow rebuild`)"
@@ -131,11 +136,13 @@ async def get_ready(request: Request, runtime: Runtime) -> Ready | Response:
         detail = f"not ready yet, missing: {', '.join(missing)}"
         request_id = request.scope["request_id"]
         return problem(request_id, 503, "not_ready", detail, retry_after=1, missing=missing)
+    warnings = runtime.server.warning, _unlearned(idle)
     return Ready(
         status="ready",
-        namespace=runtime.namespace.name,
+        namespace=namespace.name,
         durable=runtime.server.durable,
-        warning=runtime.server.warning,
+        learning=not idle,
+        warning="; ".join(one for one in warnings if one) or None,
     )
 
 
@@ -187,6 +194,18 @@ async def _partition(runtime: ApiRuntime, partition: int) -> PartitionStats:
         trimmed_records=state.trimmed_records,
         memory=await runtime.profiles.memory_by_family(partition),
     )
+
+
+def _unlearned(partitions: list[int]) -> str | None:
+    """Say what it means that nobody learns these partitions.
+
+    >>> _unlearned([0, 2])
+    'nobody learns partition 0, 2: new feedback waits until `hedgerow serve` or `hedgerow learner` runs'
+    """
+    if not partitions:
+        return None
+    named = ", ".join(map(str, partitions))
+    return f"nobody learns partition {named}: new feedback waits until `hedgerow serve` or `hedgerow learner` runs"
 
 
 def _rating(scale: Scale) -> RatingMeaning:

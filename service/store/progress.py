@@ -4,6 +4,7 @@ import redis.asyncio
 
 from service.store.connection import store_errors
 from service.store.inspection import PartitionReport, ask_partition
+from service.store.keys import PartitionKeys
 
 
 async def partition_progress(
@@ -16,7 +17,10 @@ async def partition_progress(
         return PartitionReport.of(partition, await pipe.execute())
 
 
-async def answers(client: redis.asyncio.Redis) -> None:
-    """Return if the store answers; StoreUnavailable if it does not."""
+async def unlearned(client: redis.asyncio.Redis, namespace: str, partitions: int) -> list[int]:
+    """Return the partitions that nobody learns; StoreUnavailable if the store does not answer."""
     with store_errors():
-        await client.ping()
+        pipe = client.pipeline(transaction=False)
+        for partition in range(partitions):
+            pipe.get(PartitionKeys(namespace, partition).lease)
+        return [p for p, leader in enumerate(await pipe.execute()) if leader is None]

@@ -8,8 +8,10 @@ from service.api.auth import ROLES
 from service.app import create_app
 from service.runtime import no_runtime
 from service.settings import KINDS, Settings
-from tests.api import Api
-from tests.server import PrivateServer
+from service.store.connection import connect
+from service.store.keys import PartitionKeys
+from tests.api import Api, learning
+from tests.server import PrivateServer, wait_until
 
 OPENAPI = Path(__file__).parents[2] / "openapi" / "openapi.json"
 
@@ -68,6 +70,23 @@ def test_ready_says_what_the_store_promises(
     assert ready["warning"]
     with Api(Settings(namespace=namespace), private_server.url) as durable:
         assert durable.ready()["durable"] is True
+
+
+def test_ready_says_who_learns_nothing(
+    private_server: PrivateServer, namespace: str, tmp_path: Path
+) -> None:
+    settings = Settings(namespace=namespace, data_dir=tmp_path, partitions=2)
+    with Api(settings, private_server.url) as api:
+        api.ready()
+        with learning(settings, private_server.url):
+            wait_until(lambda: api.ready()["learning"])
+            assert api.ready()["warning"] is None
+        ready = api.ready()
+        assert (ready["status"], ready["learning"]) == ("ready", False)
+        assert ready["warning"].startswith("nobody learns partition 0, 1: ")
+        with connect(private_server.url, role="test") as client:
+            client.set(PartitionKeys(namespace, 1).lease, "somewhere:1:2")
+        assert api.ready()["warning"].startswith("nobody learns partition 0: ")
 
 
 def test_not_ready_until_the_kernels_are_compiled(api: Api) -> None:
