@@ -61,6 +61,17 @@ def test_every_source_file_that_a_page_names_exists(page: Path) -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
+def test_every_package_and_lone_module_is_on_the_map() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    [plan] = re.findall(r"^## Where things are\n\n```\n(.*?)```", page, re.MULTILINE | re.DOTALL)
+    there = {
+        path.parent.name + "/" if path.name == "__init__.py" else path.name
+        for top in ("core", "service")
+        for path in [*(ROOT / top).glob("*.py"), *(ROOT / top).glob("*/__init__.py")]
+    }
+    assert there - set(re.findall(r"\w+(?:\.py|/)", plan)) == set()
+
+
 def test_every_error_code_is_documented() -> None:
     page = (ROOT / "docs" / "api.md").read_text()
     assert [name for name in CODES if f"`{name}`" not in page] == []
