@@ -108,7 +108,7 @@ async def post_recommendations(request: Request) -> Response:
     },
 )
 async def post_rank(request: Request) -> Response:
-    """The candidates in the order in which this user should see them; hidden and expired ones are left out.
+    """The candidates in the order in which this user should see them; hidden, expired and unknown ones are left out.
 
     Those that the model does not know come last, the popular ones first.
     """
@@ -181,7 +181,7 @@ def _wanted(ranking: Ranking) -> Wanted:
 
 async def _history(request: Request, body: RecommendationBody) -> HistoryAnswer | None:
     """Return a posted history as records; what nobody has ever named says nothing."""
-    if body.history is None:
+    if not body.history:
         return None
     rules: Rules = request.scope["app"].state.intake.rules
     events = [Feedback("nobody", one.item, one.rating, one.kind) for one in body.history]

@@ -62,6 +62,11 @@ class Pool(Struct, frozen=True, eq=False):
         excluded = self.excluded[self.excluded < self.allowed.size]
         return int(np.count_nonzero(self.allowed) - np.count_nonzero(self.allowed[excluded]))
 
+    @property
+    def fitting(self) -> int:
+        """Return how many there would be if none were excluded."""
+        return Pool(self.allowed, NOTHING, self.candidates).size
+
     def without(self, items: I32) -> "Pool":
         """Return the pool without some more items."""
         return Pool(self.allowed, np.union1d(self.excluded, items), self.candidates)

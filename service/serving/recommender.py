@@ -38,7 +38,9 @@ LONG = 1_000
 """Items of a request between whose steps others go on."""
 
 UNKNOWN = "no active model knows anything of this user yet: send feedback on items that it knows"
-NO_ITEMS = "there is no item that may be shown"
+NO_ITEMS = (
+    "there is no item that may be shown: add items (POST /v1/items) or feedback (POST /v1/ratings)"
+)
 NOBODY = Known(slates.NOBODY.preferences, 0, 0)
 """Somebody of whom nothing is known."""
 
@@ -66,6 +68,8 @@ class Asked(Struct, frozen=True):
     """What is known of the asker; None: what is stored of the user."""
     exclude: Sequence[str] = ()
     candidates: Sequence[str] | None = None
+    item: str | None = None
+    """Whose like are asked for: left out itself."""
     exclude_seen: bool = True
     category: str | None = None
     filter: str | None = None
@@ -153,7 +157,7 @@ class Recommender:
         )
         if asked.user is not None and self._users.keeps and (asker.made or asker.made_heads):
             self._users.remember(asked.user, known, asker.made, asker.made_heads)
-        return await self._answer(asked, made, seen_through, known.newest)
+        return await self._answer(asked, made, seen_through, known)
 
     async def similar(self, item: str, asked: Asked) -> Answer:
         """Answer with the items like one; NotFound if nobody has ever named it."""
@@ -165,11 +169,11 @@ class Recommender:
         if document.deleted:
             raise NotFound("there is no such item any more: it was deleted")
         lineup = self._lineup(asked)
-        asked = replace(asked, exclude=[*asked.exclude, item])
+        asked = replace(asked, item=item)
         made = await self._made(
             asked, NOBODY, lineup, lambda pool: similar(lineup, number, pool, asked.wanted)
         )
-        return await self._answer(asked, made, self._seen_through(asked, NOBODY), 0)
+        return await self._answer(asked, made, self._seen_through(asked, NOBODY), NOBODY)
 
     async def similar_users(self, user: str, k: int, model: Strategy | None) -> LikeUsers:
         """Return the users most like one; a user of whom no model knows anything has none."""
@@ -209,17 +213,16 @@ class Recommender:
                 await _others_go_on(len(asked.candidates))
             made = await asyncio.to_thread(make, pool) if beside else make(pool)
             if made.more or asked.candidates is not None:
-                return _Made(made, time_ms, removed)
+                return _Made(made, pool, time_ms, removed)
             # items that no ranker has heard of may be left
             n_items, before = max(n_items, await self._numbers.count()), n_items
             if n_items == before:
-                return _Made(made, time_ms, removed)
+                return _Made(made, pool, time_ms, removed)
 
-    async def _answer(self, asked: Asked, made: "_Made", seen_through: str, newest: int) -> Answer:
+    async def _answer(self, asked: Asked, made: "_Made", seen_through: str, known: Known) -> Answer:
         slate = made.slate
-        if not slate.picks and not slate.skipped and asked.after is None:
-            unmet = [] if asked.filter is None else self._view.current.unmet(asked.filter)
-            slate = replace(slate, reason=and_(slate.reason, _empty(asked), *unmet))
+        if not slate.picks and asked.after is None:
+            slate = replace(slate, reason=and_(slate.reason, self._empty(asked, made, known)))
         await _others_go_on(len(slate.picks))
         return Answer(
             slate,
@@ -227,7 +230,7 @@ class Recommender:
             seen_through,
             made.time_ms,
             made.removed,
-            _place(slate, newest, asked.after) if slate.more else None,
+            _place(slate, known.newest, asked.after) if slate.more else None,
             None if slate.because is None else await self._named(slate.because),
         )
 
@@ -277,12 +280,32 @@ class Recommender:
         if await self._features(asked):
             body = f'{{"model": "{slates.MODELS["exmlds"]}"}}'
             return f"no active model reads these features: train one with POST /v1/retrain {body}"
+        if asked.user is None:
+            return "nothing is known of whoever asks: give a `user`, a `history` or `features`"
         return "nothing is known of this user yet: send feedback (POST /v1/ratings) or features (PUT /v1/users/{user})"
+
+    def _empty(self, asked: Asked, made: "_Made", known: Known) -> str | None:
+        """Return what left nothing of a list."""
+        slate, pool = made.slate, made.pool
+        if slate.skipped:
+            return f"`offset` skips all of this list: it ends after {len(slate.skipped)}"
+        if pool.candidates is not None and not pool.candidates.size:
+            return "none of `candidates` is known here: GET /v1/items lists those that are"
+        by = {"category": asked.category, "filter": asked.filter, "candidates": asked.candidates}
+        given = " and ".join(f"`{name}`" for name, value in by.items() if value is not None)
+        fits = f" and fits {given}" if given else ""
+        if pool.size:
+            return f"{slate.origin.strategy} knows no item that may be shown{fits}"
+        if pool.fitting:
+            return f"every item that may be shown{fits} is left out: {_left_out(asked, known)}"
+        unmet = [] if asked.filter is None else self._view.current.unmet(asked.filter)
+        return and_(f"no item that may be shown fits {given}" if given else NO_ITEMS, *unmet)
 
     async def _pool(self, asked: Asked, known: Known, n_items: int) -> tuple[Pool, int, int]:
         left_out = [known.preferences.seen] if asked.exclude_seen else []
-        if asked.exclude:
-            left_out.append(await self._found(asked.exclude))
+        exclude = asked.exclude if asked.item is None else [*asked.exclude, asked.item]
+        if exclude:
+            left_out.append(await self._found(exclude))
         if asked.after is not None:
             left_out.append(np.array(asked.after.shown, np.int32))
         excluded = left_out[0] if len(left_out) == 1 else reduce(np.union1d, left_out, NOTHING)
@@ -324,19 +347,19 @@ async def _others_go_on(n: int) -> None:
         await asyncio.sleep(0)
 
 
-def _empty(asked: Asked) -> str:
-    """Return what may be why nothing is left."""
-    by = {"category": asked.category, "filter": asked.filter, "candidates": asked.candidates}
-    given = " and ".join(f"`{name}`" for name, value in by.items() if value is not None)
-    if given:
-        return f"no item that may be shown fits {given}"
-    seen = asked.exclude_seen and (asked.user is not None or asked.history is not None)
-    left = "nothing that may be shown is left that this user has not seen" if seen else NO_ITEMS
-    return f"{left}: add items (POST /v1/items) or feedback (POST /v1/ratings)"
+def _left_out(asked: Asked, known: Known) -> str:
+    """Return what excludes items of a request."""
+    ways = {
+        "seen before (`exclude_seen`)": asked.exclude_seen and known.preferences.seen.size,
+        "named in `exclude`": asked.exclude,
+        "the item itself": asked.item,
+    }
+    return " or ".join(way for way, used in ways.items() if used)
 
 
 class _Made(NamedTuple):
     slate: Slate
+    pool: Pool
     time_ms: int
     removed: int
 

@@ -283,6 +283,8 @@ def test_who_is_unknown_is_told_what_would_help(shop: Api, redis_url: str) -> No
     for body, says in (
         ({"features": {"age": 31}}, reads),
         ({"history": [{"item": "misspelt", "rating": 5}]}, "no item of `history` is known here"),
+        ({"history": []}, "give a `user`, a `history` or `features`"),
+        ({}, "give a `user`, a `history` or `features`"),
     ):
         assert says in shop("POST", "/v1/recommendations", json=body).json()["reason"]
 
@@ -302,10 +304,11 @@ def test_an_empty_world_says_why_there_is_nothing(api: Api) -> None:
     slate = get(api, RECOMMENDATIONS)
     assert (items(slate), slate["next_cursor"]) == ([], None)
     assert "train one" in slate["reason"]
-    for path in EVERYBODYS:
+    for path in (RECOMMENDATIONS, *EVERYBODYS):
         assert "there is no item that may be shown: add items" in get(api, path)["reason"]
     ranked = api("POST", "/v1/rank", json={"user": "ada", "candidates": ["never"]})
     assert (ranked.status_code, ranked.json()["items"]) == (200, [])
+    assert "none of `candidates` is known here" in ranked.json()["reason"]
     problem = check_problem(api("GET", "/v1/items/never/similar"), 404, "not_found")
     assert "nothing was ever said of it" in problem["detail"]
 
@@ -314,10 +317,38 @@ def test_who_has_seen_everything_is_told_so(learned_api: Api) -> None:
     sequence = learned_api.rate("ada", "a", 5)
     slate = get(learned_api, RECOMMENDATIONS, min_sequence=sequence)
     assert items(slate) == []
-    assert "nothing that may be shown is left that this user has not seen" in slate["reason"]
+    assert (
+        "every item that may be shown is left out: seen before (`exclude_seen`)" in slate["reason"]
+    )
     beyond = get(learned_api, RECOMMENDATIONS, exclude_seen="false", offset=5)
     assert items(beyond) == []
-    assert "shown" not in (beyond["reason"] or "")
+    assert "`offset` skips all of this list: it ends after 1" in beyond["reason"]
+
+
+def test_where_all_that_fits_is_left_out_the_reason_says_by_what(shop: Api, redis_url: str) -> None:
+    for n in SEEN:
+        assert shop("PUT", f"/v1/items/i{n}", json={"categories": ["film"]}).is_success
+    wait_until(lambda: len(items(get(shop, "/v1/popular", category="film"))) == len(SEEN))
+    film = {"filter": "category = 'film'"}
+    fits = "every item that may be shown and fits `filter` is left out: "
+    named = {"exclude": ",".join(f"i{n}" for n in SEEN)}
+    for path, more, says in (
+        (RECOMMENDATIONS, {}, "seen before (`exclude_seen`)"),
+        (RECOMMENDATIONS, named, "seen before (`exclude_seen`) or named in `exclude`"),
+        ("/v1/popular", named, "named in `exclude`"),
+        ("/v1/items/i3/similar", named, "named in `exclude` or the item itself"),
+    ):
+        slate = get(shop, path, **film, **more)
+        assert items(slate) == []
+        assert slate["reason"].endswith(fits + says)
+    ranked = {"user": "ada", "candidates": ["i3"], "exclude": ["i3"]}
+    reason = shop("POST", "/v1/rank", json=ranked).json()["reason"]
+    assert reason.endswith("fits `candidates` is left out: named in `exclude`")
+    activate(shop, redis_url)
+    assert shop("PUT", "/v1/items/later", json={"categories": ["new"]}).is_success
+    wait_until(lambda: items(get(shop, "/v1/popular", category="new")) == ["later"])
+    slate = get(shop, "/v1/items/i1/similar", category="new")
+    assert slate["reason"] == "fbgd knows no item that may be shown and fits `category`"
 
 
 def test_a_cursor_that_cannot_go_on_says_how_to(shop: Api, redis_url: str) -> None:
