@@ -32,8 +32,8 @@ from service.api.slate_requests import (
     refuse,
     shape_of,
 )
-from service.errors import InvalidEvent
-from service.ids import path_id
+from service.errors import InvalidEvent, InvalidId
+from service.ids import id_fault, is_id, path_id
 from service.serving.recommender import Asked
 from service.serving.slates import Wanted
 from service.store.codec import records
@@ -138,7 +138,8 @@ async def _post(request: Request, name: str, schema: type[RecommendationBody]) -
     media_type(request, "application/json")
     body = read_json(await read_body(request.receive), schema)
     if body.user is not None:
-        checked_ids("user", (body.user,))
+        if not is_id(body.user):
+            raise InvalidId(id_fault("user", body.user))
         if body.history is not None:
             refuse("body", "history", "give `user` or `history`, not both")
     of = list_name(name, body.user, shape_of(body))

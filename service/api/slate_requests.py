@@ -230,9 +230,9 @@ def field_names(text: str) -> list[str]:
 
 def checked_ids(field: str, ids: Sequence[str]) -> Sequence[str]:
     """Return the ids; InvalidId for one that is none."""
-    for one in ids:
+    for place, one in enumerate(ids):
         if not is_id(one):
-            raise InvalidId(id_fault(field, one))
+            raise InvalidId(id_fault(f"{field}[{place}]", one))
     return ids
 
 

@@ -151,6 +151,8 @@ class Catalogued:
         compared, held = read(text).compared, self._held(read(text).names)
         nowhere = ", ".join(f"`{name}`" for name, own in held.items() if not own)
         faults = [f"no item has a feature {nowhere}"] if nowhere else []
+        if not held.get("categories", True):
+            faults.append(f"an item's categories are `{CATEGORY}`")
         for name, own in held.items():
             wrong = [kind for kind in _VALUES if (name, kind) in compared and kind not in own]
             if own and wrong:

@@ -154,6 +154,10 @@ def reasons_of(api: Api, text: str) -> list[str]:
             "`category` is compared with numbers, but its values are strings in quotes",
         ),
         (
+            "categories has 'film'",
+            "no item has a feature `categories`; an item's categories are `category`",
+        ),
+        (
             "yeer = 1 and new = 2 and year = 1999",
             "no item has a feature `yeer`; `new` is compared with numbers, but its values are true or false",
         ),
@@ -203,6 +207,18 @@ def test_nothing_is_like_an_item_that_was_deleted(shop: Api, redis_url: str) -> 
         check_problem(answer, 404, "not_found")
     assert shop("PUT", "/v1/items/i1", json={}).is_success
     assert shop("GET", "/v1/items/i1/similar").is_success
+
+
+def test_an_id_of_a_list_that_is_none_is_told_by_its_place(api: Api) -> None:
+    for body, says in (
+        ({"candidates": ["a", ""]}, "`candidates[1]` is empty: an id has 1 to 256 characters"),
+        ({"candidates": ["a"], "exclude": ["b" * 257]}, "`exclude[0]` has 257 characters"),
+        ({"candidates": ["a"], "user": ""}, "`user` is empty"),
+    ):
+        problem = check_problem(api("POST", "/v1/rank", json=body), 422, "invalid_id")
+        assert problem["detail"].startswith(says)
+    problem = check_problem(api("GET", "/v1/popular", params={"exclude": "a,"}), 422, "invalid_id")
+    assert problem["detail"].startswith("`exclude[1]` is empty")
 
 
 def test_features_of_the_moment_are_those_of_documents(api: Api) -> None:
