@@ -288,7 +288,7 @@ class Recommender:
         """Return what left nothing of a list."""
         slate, pool = made.slate, made.pool
         if slate.skipped:
-            return f"`offset` skips all of this list: it ends after {len(slate.skipped)}"
+            return f"`offset` skips all of this answer (items: {len(slate.skipped)})"
         if pool.candidates is not None and not pool.candidates.size:
             return "none of `candidates` is known here: GET /v1/items lists those that are"
         by = {"category": asked.category, "filter": asked.filter, "candidates": asked.candidates}

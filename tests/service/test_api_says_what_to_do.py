@@ -338,7 +338,7 @@ def test_who_has_seen_everything_is_told_so(learned_api: Api) -> None:
     )
     beyond = get(learned_api, RECOMMENDATIONS, exclude_seen="false", offset=5)
     assert items(beyond) == []
-    assert "`offset` skips all of this list: it ends after 1" in beyond["reason"]
+    assert "`offset` skips all of this answer (items: 1)" in beyond["reason"]
 
 
 def test_where_all_that_fits_is_left_out_the_reason_says_by_what(shop: Api, redis_url: str) -> None:
@@ -357,6 +357,8 @@ def test_where_all_that_fits_is_left_out_the_reason_says_by_what(shop: Api, redi
         slate = get(shop, path, **film, **more)
         assert items(slate) == []
         assert slate["reason"].endswith(fits + says)
+    shares = get(shop, "/v1/users/nobody/recommendations", **film, max_per_category=1, offset=5)
+    assert shares["reason"].endswith("`offset` skips all of this answer (items: 1)")
     ranked = {"user": "ada", "candidates": ["i3"], "exclude": ["i3"]}
     reason = shop("POST", "/v1/rank", json=ranked).json()["reason"]
     assert reason.endswith("fits `candidates` is left out: named in `exclude`")
