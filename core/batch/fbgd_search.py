@@ -1,4 +1,4 @@
-"""The settings of fBGD for a data set: what is searched, and how a trial is judged."""
+"""The settings of fBGD for a data set: what is searched, and where a search begins; ``fbgd_race`` judges."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,66 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from core import ranking_metrics
-from core.batch.fbgd import Fbgd, FbgdConfig
-from core.batch.ranker import rank
+from core.batch.fbgd import FbgdConfig
+from core.batch.fbgd_race import Race, Split, glancing, judged_as_given, splits_of
 from core.batch.search import Axis, Budget, Outcome, Search
 from core.batch.weighting import mean_count
 from core.errors import DataError
-from core.interactions import Interactions, split_within_users
-from core.types import F64, I64
+from core.interactions import Interactions
 
-HELD_OUT = 0.2
-"""By the split that judges alone; half as much by each of several: more pairs carry more factors, as in the end."""
-TILT = 0.3
-"""For every other user, items that many have taken are likelier to be held out, by their count to this power.
-
-What users will do is no random part of what they have done. Settings that are good for both kinds of hold-out also hold
-where the future leans to what is frequent, and are no worse where it does not.
-"""
-DEPTH = 20
-"""A trial's score is ndcg at this depth."""
-JUDGES, JUDGED_SCORES, MOST_SPLITS = 6000, 1e8, 4
-"""Users that judge a trial, fewer where they score many items; with fewer users, several splits judge."""
-MOST_EPOCHS, PATIENCE = 40, 3
-SLACK = 0.0005
-"""The fewest epochs within this share of the best are taken."""
-HOPELESS = 0.75
-"""After three epochs a trial below this share of the best is given up."""
-BEHIND = 0.02
-"""A trial that is behind the best by this share on the first split sees no other; on n splits by this / sqrt(n)."""
 MOST_TRIALS = 150
-SPREAD = 0.15
+SPREAD = 0.2
 """Deviation of the first settings from the rough ones, of the whole axis."""
 FEWEST, LARGEST = 16, 512
-
-
-class _Split:
-    """One validation split with the users that judge."""
-
-    def __init__(
-        self, pairs: Interactions, rng: np.random.Generator, held_out: float = HELD_OUT
-    ) -> None:
-        tilt = np.where(rng.random(pairs.n_users) < 0.5, TILT, 0.0)
-        self.fit, held = split_within_users(pairs, held_out, rng, tilt)
-        users = np.flatnonzero(held.user_counts)
-        judges: I64 = np.sort(rng.permutation(users)[: _judges(pairs)])
-        self.seen, self.held = self.fit.rows(judges), held.rows(judges)
-        self._share = len(self.fit) / len(pairs)
-
-    def adapted(self, config: FbgdConfig) -> FbgdConfig:
-        """Return the settings for this part that mean what ``config`` means for all pairs.
-
-        Where fewer pairs are observed, unlabelled ones must weigh less by the same share for the expected loss to
-        have the same minimiser: what is held out looks like what was not taken.
-        """
-        return replace(config, alpha0=config.alpha0 * self._share)
-
-    def score(self, model: Fbgd) -> float:
-        """Return the mean ndcg of the judges, folded in from what was fitted."""
-        ids, _ = rank(model.user_vectors(self.seen), model.item_factors, self.seen, DEPTH)
-        found = ranking_metrics.hits(ids, self.held)
-        return float(ranking_metrics.ndcg(found, DEPTH).mean())
 
 
 def search(
@@ -87,11 +38,11 @@ def search(
         return start
     rng = np.random.default_rng([base.seed, 1])
     splits = _splits(pairs, rng)
-    race = _Race(splits)
+    race = Race(splits)
 
     def objective(settings: dict[str, Any], best: float) -> Outcome:
         config = _with(start, settings)
-        return _judge_as_given(splits, config) if exact else race.judge(config)
+        return judged_as_given(splits, config) if exact else race.judge(config)
 
     if not axes:
         return _with(start, objective({}, 0.0).found)
@@ -101,6 +52,7 @@ def search(
         lambda settings: _work(pairs, int(settings.get("factors", start.factors))),
         rng,
         lambda settings: _larger(settings, _most_factors(pairs)),
+        _smaller,
     )
     best = looking.run(_first(axes, start, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
     return _with(start, best.settings | best.outcome.found)
@@ -154,18 +106,13 @@ def _unit_reg(pairs: Interactions) -> float:
     return float(np.sqrt(mean_count(pairs.user_counts) * mean_count(pairs.item_counts)))
 
 
-def _judges(pairs: Interactions) -> int:
-    return int(np.clip(JUDGED_SCORES / max(pairs.n_items, 1), 500, JUDGES))
-
-
-def _splits(pairs: Interactions, rng: np.random.Generator) -> list[_Split]:
+def _splits(pairs: Interactions, rng: np.random.Generator) -> list[Split]:
     if int((pairs.user_counts > 1).sum()) < 10:
         raise DataError(
             "fewer than 10 users have two pairs: too little to choose settings on; "
             "give more data, or settings of your own (--set) and no search (--budget-s 0)"
         )
-    n = int(np.clip(np.ceil(_judges(pairs) / max(pairs.n_users, 1)), 1, MOST_SPLITS))
-    return [_Split(pairs, rng, HELD_OUT if n == 1 else HELD_OUT / 2) for _ in range(n)]
+    return splits_of(pairs, rng)
 
 
 def _first(axes: list[Axis], start: FbgdConfig, rng: np.random.Generator) -> list[dict[str, Any]]:
@@ -193,77 +140,15 @@ def _larger(settings: dict[str, Any], most: int) -> dict[str, Any] | None:
     return {**settings, "factors": min(2 * int(factors), most)}
 
 
-class _Race:
-    """Scores settings at their best number of epochs, beside the best settings so far on the same splits."""
-
-    def __init__(self, splits: list[_Split]) -> None:
-        self._splits = splits
-        self._best = [0.0] * len(splits)
-        """Of the best settings, the score on the first split, the first two, ..."""
-
-    def judge(self, config: FbgdConfig) -> Outcome:
-        """Go through the splits until the settings fall behind; the first decides how many epochs are looked at."""
-        config = replace(config, epochs=MOST_EPOCHS)
-        curves = [_curve(self._splits[0], config, self._give_up)]
-        config = replace(config, epochs=len(curves[0]))
-        scores = [max(curves[0])]
-        for split in self._splits[1:]:
-            n = len(scores)
-            if scores[-1] < (1.0 - BEHIND / np.sqrt(n)) * self._best[n - 1]:
-                break
-            curves.append(_curve(split, config, lambda curve: False))
-            scores.append(float(np.mean(curves, axis=0).max()))
-        mean: F64 = np.mean(curves, axis=0)
-        epochs = 1 + int(np.argmax(mean >= (1.0 - SLACK) * mean.max()))
-        return Outcome(self._on_all(scores), {"epochs": epochs})
-
-    def _give_up(self, curve: list[float]) -> bool:
-        return _stale(curve) or _hopeless(curve, self._best[0])
-
-    def _on_all(self, scores: list[float]) -> float:
-        """Return the score on all splits: those not seen are as much easier as they were for the best settings."""
-        if len(scores) < len(self._splits):
-            return scores[-1] / self._best[len(scores) - 1] * self._best[-1]
-        if scores[-1] > self._best[-1]:
-            self._best = scores
-        return scores[-1]
-
-
-def _judge_as_given(splits: list[_Split], config: FbgdConfig) -> Outcome:
-    """Score the settings after exactly their epochs."""
-    scores = [split.score(Fbgd(split.adapted(config)).fit(split.fit)) for split in splits]
-    return Outcome(float(np.mean(scores)), {})
-
-
-def _curve(
-    split: _Split, config: FbgdConfig, give_up: Callable[[list[float]], bool]
-) -> list[float]:
-    """Return the score after each epoch, until ``give_up``; the first epoch of several only counts as 0."""
-    curve: list[float] = []
-
-    def on_epoch(model: Fbgd, epoch: int) -> bool:
-        curve.append(split.score(model) if epoch > 1 or config.epochs == 1 else 0.0)
-        return give_up(curve)
-
-    Fbgd(split.adapted(config)).fit(split.fit, on_epoch=on_epoch)
-    return curve
-
-
-def _hopeless(curve: list[float], best: float) -> bool:
-    return len(curve) >= 3 and max(curve) < HOPELESS * best
-
-
-def _stale(curve: list[float]) -> bool:
-    """Tell whether the last epochs were no better than those before by more than SLACK."""
-    if len(curve) <= PATIENCE:
-        return False
-    return max(curve[-PATIENCE:]) < (1.0 + SLACK) * max(curve[:-PATIENCE])
+def _smaller(settings: dict[str, Any]) -> dict[str, Any] | None:
+    factors = int(settings.get("factors", 0)) // 16 * 8
+    return {**settings, "factors": factors} if factors >= FEWEST else None
 
 
 def _work(pairs: Interactions, factors: int) -> float:
     """Return the operations of an epoch and its judgement."""
     rows = pairs.n_users + pairs.n_items
-    judged = min(_judges(pairs), pairs.n_users) * pairs.n_items
+    judged = min(glancing(pairs), pairs.n_users) * pairs.n_items
     return (
         float(factors) * (30.0 * len(pairs) + 4.0 * judged)
         + 8.0 * rows * factors**2

@@ -15,8 +15,8 @@ from core.batch.surrogate import Surrogate, expected_gain
 from core.errors import ConfigError
 from core.types import F64
 
-FLOOR = 0.7
-"""Scores below this share of the best are as good as it: only the neighbourhood of the best matters."""
+NEAR_BEST = 0.05
+"""Scores further below the best than this share differ less and less: only the neighbourhood of the best matters."""
 CANDIDATES, NEIGHBOURS, NEAR = 400, 40, (0.04, 0.15)
 AROUND = 0.06
 """Size of the neighbourhood that a choice is judged by."""
@@ -28,6 +28,8 @@ SLOW = 0.8
 """Share of the trials that are faster, for their size, than what must end in time."""
 LEAP = 4
 """Every so many trials the best settings are tried at the next size."""
+DEAR, LIKE = 0.02, 0.08
+"""A trial that costs this share of the budget goes where a smaller one, as far away on no axis, has been before."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ class Trial:
 
 Objective = Callable[[dict[str, Any], float], Outcome]
 """Settings and the best score so far (to give up early) -> outcome."""
+Sized = Callable[[dict[str, Any]], dict[str, Any] | None]
 
 
 class Search:
@@ -106,18 +109,20 @@ class Search:
         objective: Objective,
         work: Callable[[dict[str, Any]], float],
         rng: np.random.Generator,
-        larger: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda settings: None,
+        larger: Sized = lambda settings: None,
+        smaller: Sized = lambda settings: None,
     ) -> None:
         """``work`` tells what a trial costs in any unit: measured trials turn it into seconds.
 
-        ``larger`` returns settings of the next size, which usually score more, None where there are none.
+        ``larger`` returns settings of the next size, which usually score more, None where there are none; ``smaller``
+        such as cost much less and tell nearly as much.
         """
         if not axes:
             raise ConfigError("nothing is left to search: leave at least one setting open")
         self.axes = tuple(axes)
         self.trials: list[Trial] = []
         self._objective, self._work, self._rng = objective, work, rng
-        self._larger = larger
+        self._larger, self._smaller = larger, smaller
         self._surrogate = Surrogate(rng)
 
     def run(
@@ -162,7 +167,18 @@ class Search:
         mean, spread = self._believed().predict(self._points([settings[at] for at in affordable]))
         gain = expected_gain(mean, spread, float(self._scores().max()))
         chosen = affordable[int(np.argmax(gain / costs[affordable] ** PRICE))]
-        return settings[int(chosen)]
+        best = settings[int(chosen)]
+        return (costs[chosen] > DEAR * seconds and self._scout(best)) or best
+
+    def _scout(self, settings: dict[str, Any]) -> dict[str, Any] | None:
+        """Return smaller settings to try first, None where trials of at least their size have been near."""
+        smaller = self._smaller(settings)
+        if smaller is None:
+            return None
+        there, least = self._points([settings, smaller])
+        been = np.array([trial.point for trial in self.trials])
+        alike = np.abs(been - there) <= np.where(there == least, LIKE, there - least + 1e-9)
+        return None if alike.all(axis=1).any() else smaller
 
     def _leap(self, left: float, seconds: float) -> dict[str, Any] | None:
         """Return the best settings so far at the next size, if that is due, affordable and new."""
@@ -189,11 +205,11 @@ class Search:
         return self._surrogate.fit(points, self._scores())
 
     def _scores(self) -> F64:
-        """Return the logarithm of each score over the best, not below that of FLOOR."""
+        """Return how far each score is below the best, 0 for that: -n log(1 + log(best / score) / n)."""
         scores = np.array([trial.outcome.score for trial in self.trials])
-        top = max(float(scores.max()), 1e-300)
-        logarithm: F64 = np.log(np.maximum(scores / top, FLOOR))
-        return logarithm
+        behind = np.log(max(float(scores.max()), 1e-300) / np.maximum(scores, 1e-300))
+        below: F64 = -NEAR_BEST * np.log1p(behind / NEAR_BEST)
+        return below
 
     def _candidates(self) -> list[dict[str, Any]]:
         """Return settings from everywhere and from around the best so far."""

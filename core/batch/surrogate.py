@@ -1,6 +1,6 @@
 """What a search believes about settings it has not tried: a Gaussian process over the unit cube.
 
-Small and plain: Matern 5/2 with a length for each axis; lengths and noise are the most likely of random draws.
+Small and plain: Matern 5/2 with a length for each axis; lengths and noise are random draws, weighed by their likelihood.
 """
 
 from dataclasses import dataclass
@@ -12,10 +12,12 @@ from scipy.special import ndtr
 
 from core.types import F64
 
-SHORTEST, LONGEST = 0.15, 4.0
+SHORTEST, LONGEST = 0.25, 4.0
 LEAST_NOISE, MOST_NOISE = 1e-4, 0.1
 """Of a variance of 1."""
-DRAWS = 24
+DRAWS = 32
+LEAST_SHARE = 0.02
+"""A shape that is less likely than the likeliest by this factor says nothing."""
 
 
 @dataclass(frozen=True)
@@ -26,21 +28,45 @@ class Shape:
     noise: float
 
 
+@dataclass(frozen=True)
+class _Fit:
+    """What a shape makes of the scores, and how likely it makes them."""
+
+    shape: Shape
+    likelihood: float
+    """Its logarithm."""
+    root: F64
+    """Cholesky factor of the covariance."""
+    weights: F64
+
+    def predict(self, points: F64, known: F64) -> tuple[F64, F64]:
+        """Return mean and variance at points, of values of mean 0 and variance 1."""
+        cross = _matern(points, known, self.shape.lengths)
+        half = linalg.solve_triangular(self.root, cross.T, lower=True)
+        return cross @ self.weights, np.maximum(1.0 - np.square(half).sum(0), 1e-12)
+
+
 class Surrogate:
-    """Fit on points (n, axes) in the unit cube and their scores (n,), then ask for others."""
+    """Fit on points (n, axes) in the unit cube and their scores (n,), then ask for others.
+
+    After few trials many shapes are likely, and one alone would be too sure of itself: all speak, each as far as it is likely.
+    """
 
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
-        self._shape: Shape | None = None
+        self._fits: list[_Fit] = []
+        self._shares: F64 = np.empty(0)
 
     def fit(self, points: F64, scores: F64) -> Self:
-        """Choose the shape, keeping the last one as a candidate."""
+        """Weigh shapes by the scores; the likeliest stays a candidate of the next fit."""
         self._points = points
         self._middle, self._unit = float(scores.mean()), float(scores.std()) or 1.0
         values = (scores - self._middle) / self._unit
-        fits = [_solve(points, values, shape) for shape in self._candidates(points.shape[1])]
-        likelihoods = [fit[0] for fit in fits]
-        _, self._shape, self._root, self._weights = fits[int(np.argmax(likelihoods))]
+        fits = [_solved(points, values, shape) for shape in self._candidates(points.shape[1])]
+        fits.sort(key=lambda fit: -fit.likelihood)
+        shares = np.exp([fit.likelihood - fits[0].likelihood for fit in fits])
+        n = int(np.count_nonzero(shares > LEAST_SHARE))
+        self._fits, self._shares = fits[:n], shares[:n] / shares[:n].sum()
         return self
 
     def _candidates(self, axes: int) -> list[Shape]:
@@ -48,30 +74,32 @@ class Surrogate:
         lengths = SHORTEST * np.exp(ratio * self._rng.random((DRAWS, axes)))
         noise = LEAST_NOISE * (MOST_NOISE / LEAST_NOISE) ** self._rng.random(DRAWS)
         drawn = [Shape(one, float(two)) for one, two in zip(lengths, noise, strict=True)]
-        if self._shape is None:
+        if not self._fits:
             return drawn
+        likeliest = self._fits[0].shape
         near = np.exp(0.3 * self._rng.standard_normal((DRAWS // 2, axes)))
-        return [self._shape, *drawn] + [
-            Shape(np.clip(self._shape.lengths * turn, SHORTEST, LONGEST), self._shape.noise)
+        return [likeliest, *drawn] + [
+            Shape(np.clip(likeliest.lengths * turn, SHORTEST, LONGEST), likeliest.noise)
             for turn in near
         ]
 
     def predict(self, points: F64) -> tuple[F64, F64]:
-        """Return mean and standard deviation of the score without noise, each (n,)."""
-        if self._shape is None:
+        """Return mean and standard deviation of the score without noise, each (n,), over all likely shapes."""
+        if not self._fits:
             raise RuntimeError("fit first")
-        cross = _matern(points, self._points, self._shape.lengths)
-        mean = cross @ self._weights
-        half = linalg.solve_triangular(self._root, cross.T, lower=True)
-        spread = np.sqrt(np.maximum(1.0 - np.square(half).sum(0), 1e-12))
+        found = [fit.predict(points, self._points) for fit in self._fits]
+        means, variances = np.array([one[0] for one in found]), np.array([one[1] for one in found])
+        mean = self._shares @ means
+        spread = np.sqrt(self._shares @ (variances + np.square(means - mean)))
         return self._middle + self._unit * mean, self._unit * spread
 
     @property
     def noise(self) -> float:
         """Return the standard deviation of a score that is only luck."""
-        if self._shape is None:
+        if not self._fits:
             raise RuntimeError("fit first")
-        return self._unit * float(np.sqrt(self._shape.noise))
+        variance = self._shares @ np.array([fit.shape.noise for fit in self._fits])
+        return self._unit * float(np.sqrt(variance))
 
 
 def expected_gain(mean: F64, spread: F64, best: float) -> F64:
@@ -93,11 +121,10 @@ def _matern(a: F64, b: F64, lengths: F64) -> F64:
     return likeness
 
 
-def _solve(points: F64, values: F64, shape: Shape) -> tuple[float, Shape, F64, F64]:
-    """Return (log likelihood, shape, Cholesky factor, weights)."""
+def _solved(points: F64, values: F64, shape: Shape) -> _Fit:
     covariance = _matern(points, points, shape.lengths)
     covariance[np.diag_indices_from(covariance)] += shape.noise + 1e-8
     root: F64 = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
     weights: F64 = linalg.cho_solve((root, True), values)
     likelihood = -0.5 * float(values @ weights) - float(np.log(np.diag(root)).sum())
-    return likelihood, shape, root, weights
+    return _Fit(shape, likelihood, root, weights)

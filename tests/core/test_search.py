@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.batch import fbgd_search
+from core.batch import fbgd_race, fbgd_search
 from core.batch.fbgd import Fbgd, FbgdConfig
+from core.batch.fbgd_race import Jury, Race, Split
 from core.batch.search import Axis, Budget, Outcome, Search
 from core.batch.surrogate import Surrogate
 from core.errors import ConfigError, DataError
@@ -130,14 +131,14 @@ def test_fbgd_settings_come_out_of_training_data():
 
 def test_a_part_of_the_pairs_is_fitted_with_as_much_less_weight_of_the_others():
     pairs = ranking.tribes(users=60, items=40)
-    split = fbgd_search._Split(pairs, np.random.default_rng(0))
+    split = Split(pairs, np.random.default_rng(0))
     config = FbgdConfig(alpha0=100.0)
     assert split.adapted(config).alpha0 == pytest.approx(100.0 * len(split.fit) / len(pairs))
     assert split.adapted(config).reg == config.reg
 
 
 def test_several_splits_hold_out_half_as_much_each():
-    for users, n, held_out in ((120, fbgd_search.MOST_SPLITS, 0.1), (6_500, 1, 0.2)):
+    for users, n, held_out in ((120, fbgd_race.MOST_SPLITS, 0.1), (6_500, 1, 0.2)):
         pairs = ranking.tribes(users=users, items=60)
         splits = fbgd_search._splits(pairs, np.random.default_rng(0))
         assert len(splits) == n
@@ -145,28 +146,62 @@ def test_several_splits_hold_out_half_as_much_each():
         assert left == pytest.approx(1.0 - held_out, abs=0.02)
 
 
-class Counting(fbgd_search._Split):
-    """A split that counts how often it was asked."""
-
-    asked = 0
-
-    def score(self, model):
-        self.asked += 1
-        return super().score(model)
+GOOD = FbgdConfig(factors=8, alpha0=60.0, reg=1.0)
 
 
-def test_settings_that_fall_behind_see_no_other_split():
+@pytest.fixture
+def asked(monkeypatch):
+    """Return the juries that were asked, in their order."""
+    juries, score = [], Jury.score
+
+    def counted(self, fitted):
+        juries.append(self)
+        return score(self, fitted)
+
+    monkeypatch.setattr(Jury, "score", counted)
+    return juries
+
+
+def test_settings_that_fall_behind_see_no_other_split(asked):
     pairs, rng = ranking.tribes(), np.random.default_rng(0)
-    splits = [Counting(pairs, rng) for _ in range(3)]
-    race = fbgd_search._Race(splits)
-    good = FbgdConfig(factors=8, alpha0=60.0, reg=1.0)
-    best = race.judge(good)
-    asked = [split.asked for split in splits]
-    assert min(asked) > 0
-    behind = race.judge(replace(good, reg=30.0))
+    splits = [Split(pairs, rng, alone=False) for _ in range(3)]
+    race = Race(splits)
+    best = race.judge(GOOD)
+    assert {id(jury) for jury in asked} == {id(split.few) for split in splits}
+    asked.clear()
+    behind = race.judge(replace(GOOD, reg=30.0))
     assert behind.score < 0.95 * best.score
-    assert splits[0].asked > asked[0]
-    assert [split.asked for split in splits[1:]] == asked[1:]
+    assert {id(jury) for jury in asked} == {id(splits[0].few)}
+
+
+def test_few_judge_each_epoch_and_all_once_what_keeps_up(asked, monkeypatch):
+    monkeypatch.setattr(fbgd_race, "GLANCED_SCORES", 0.0)
+    monkeypatch.setattr(fbgd_race, "FEWEST_JUDGES", 40)
+    split = Split(ranking.tribes(), np.random.default_rng(0))
+    few, others = split.few, split.others
+    assert few.size == 40 < others.size
+    race = Race([split])
+    best = race.judge(GOOD)
+    assert asked[-1] is others
+    assert {id(jury) for jury in asked[:-1]} == {id(few)}
+    # the score is that of everybody, after the epochs that were taken
+    config = split.adapted(replace(GOOD, epochs=best.found["epochs"]))
+    fitted = Fbgd(config).fit(split.fit).fitted
+    n, more = few.size, others.size
+    by_all = (n * few.score(fitted) + more * others.score(fitted)) / (n + more)
+    assert best.score == pytest.approx(by_all, rel=1e-5)
+    asked.clear()
+    assert race.judge(replace(GOOD, reg=30.0)).score < 0.95 * best.score
+    assert {id(jury) for jury in asked} == {id(few)}
+
+
+def test_a_fit_ends_when_it_cannot_keep_up_any_more(asked):
+    race = Race([Split(ranking.tribes(), np.random.default_rng(0))])
+    race.judge(GOOD)
+    asked.clear()
+    # of few users there are no others, and the first epoch is not judged
+    race.judge(replace(GOOD, reg=30.0))
+    assert len(asked) == 2
 
 
 def test_what_is_fixed_stays():
@@ -196,7 +231,7 @@ def test_ten_users_with_two_pairs_are_enough():
         pairs = from_pairs(np.repeat(np.arange(10), 2), items.ravel())
         splits = fbgd_search._splits(pairs, np.random.default_rng(seed))
         model = Fbgd(FbgdConfig(factors=2, epochs=1)).fit(pairs)
-        assert all(np.isfinite(split.score(model)) for split in splits)
+        assert all(np.isfinite(split.few.score(model.fitted)) for split in splits)
 
 
 def test_too_little_data_says_what_to_do():
