@@ -141,7 +141,7 @@ def item_figures(shop: Shop) -> Iterator[Figure]:
 
 
 def figures(budget: float) -> Iterator[Figure]:
-    environment = {"HEDGEROW_RETRAIN_AFTER_EVENTS": ""}
+    environment = {"HEDGEROW_RETRAIN_AFTER_EVENTS": "0"}
     with (
         service.hedgerow(environment) as server,
         ServiceClient(f"http://{server.host}:{server.port}") as client,

@@ -42,7 +42,7 @@ Slate = dict[str, Any]
 @contextlib.contextmanager
 def trained(environment: dict[str, str] | None = None) -> Iterator[service.Server]:
     """Run the service with ML-1M and the default model; nothing but an order trains again."""
-    settings = {"HEDGEROW_RETRAIN_AFTER_EVENTS": ""} | (environment or {})
+    settings = {"HEDGEROW_RETRAIN_AFTER_EVENTS": "0"} | (environment or {})
     with service.hedgerow(settings) as server:
         with ServiceClient(f"http://{server.host}:{server.port}") as client:
             client.wait_until_learned(send(client, data.FILES["ML-1M"]).sequence)

@@ -24,7 +24,7 @@ MOST_S = 30.0
 
 def trainings(model: str, rounds: int) -> list[dict[str, Any]]:
     """Return the ended jobs, each with its ``elapsed`` seconds."""
-    environment = {"HEDGEROW_RETRAIN_AFTER_EVENTS": ""}
+    environment = {"HEDGEROW_RETRAIN_AFTER_EVENTS": "0"}
     jobs = []
     with (
         service.hedgerow(environment) as server,

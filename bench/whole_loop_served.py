@@ -218,7 +218,7 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=200.0, help="ratings a second")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
-    settings = {"HEDGEROW_RETRAIN_AFTER_EVENTS": ""}
+    settings = {"HEDGEROW_RETRAIN_AFTER_EVENTS": "0"}
     with (
         service.hedgerow(settings) as server,
         ServiceClient(f"http://{server.host}:{server.port}") as client,

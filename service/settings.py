@@ -145,12 +145,12 @@ class Settings(BaseSettings):
     """Wall seconds that the search of a model's settings may take, unless the job says otherwise."""
     retrain_cron: str | None = None
     """Retrain at these moments, in UTC: ``0 4 * * *`` is every day at four. PUT /v1/retrain/schedule goes before."""
-    retrain_after_events: Annotated[int, Field(ge=1)] | None = 100_000
-    """Retrain after so many new events."""
+    retrain_after_events: Annotated[int, Field(ge=0)] | None = None
+    """Retrain after so many new events; 0: never for new events. By default when the histories have grown by enough (docs/retraining.md)."""
     retrain_on_drift: Annotated[float, Field(gt=1)] | None = None
     """Retrain when the recent online error is so many times the usual one, such as 1.1."""
     retrain_pause_s: Annotated[float, Field(ge=0)] = 600
-    """By itself the trainer starts no job sooner after the last one, or after its own start."""
+    """By itself the trainer starts no job sooner after the last one, or after its own start; doubled while its jobs come to nothing."""
     keep_models: Annotated[int, Field(ge=1)] = 5
     """Versions of each strategy that are kept; what serves, served before or is pinned stays in any case."""
     keep_models_days: Annotated[float, Field(gt=0)] = 30

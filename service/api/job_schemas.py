@@ -64,7 +64,7 @@ class ScheduleBody(Request):
     cron: Annotated[str, Field(max_length=200)] | None = None
     """Five fields, in UTC: `0 4 * * *` is every day at four."""
     after_events: Annotated[int, Field(ge=1, le=2**48)] | None = None
-    """So many new events since the last training began."""
+    """So many new events since the last training that ended well began."""
     drift: Annotated[float, Field(gt=1, le=1_000, allow_inf_nan=False)] | None = None
     """The recent online error is so many times the usual one: 1.1 is ten percent more. One drift starts one job."""
     model: Model = "fbgd"
@@ -78,6 +78,7 @@ class CurrentSchedule(Answer):
 
     cron: str | None
     after_events: int | None
+    """As things are: while the settings decide, it usually grows with the histories."""
     drift: float | None
     model: str
     parameters: dict[str, Any]
@@ -90,12 +91,15 @@ class CurrentSchedule(Answer):
     who: str | None
     changed: str | None
     last_began: str | None
-    """When the last training began."""
+    """When the last training of this model began that ended well, whoever ordered it."""
     not_before: str | None
     """The trainer starts nothing by itself before: the pause after the last training and after its own start
-    (HEDGEROW_RETRAIN_PAUSE_S). null: no trainer has ever run."""
+    (HEDGEROW_RETRAIN_PAUSE_S), doubled for each order of the schedule that came to nothing again. null: no trainer
+    has ever run."""
     events_at_last: int
     """Events that were learned by then."""
+    new_events: int
+    """Events that were learned since."""
     drift_now: float
     """The recent online error over the usual one, or over that since the last training began if it is higher."""
 
@@ -116,7 +120,7 @@ def shown_schedule(schedules: Schedules) -> CurrentSchedule:
     schedule, last = schedules.current(), schedules.last()
     return CurrentSchedule(
         cron=schedule.cron,
-        after_events=schedule.after_events,
+        after_events=schedules.after_events(schedule, last),
         drift=schedule.drift,
         model=schedule.model,
         parameters=schedule.parameters,
@@ -129,6 +133,7 @@ def shown_schedule(schedules: Schedules) -> CurrentSchedule:
         last_began=_moment(last.at_ms or None),
         not_before=_moment(schedules.not_before_ms(last) or None),
         events_at_last=last.events,
+        new_events=schedules.new_events(last),
         drift_now=schedules.drift(),
     )
 

@@ -16,7 +16,7 @@ from service.api.job_schemas import Job, Retrain, shown_job
 from service.api.routing import Caller, Route, Runtime
 from service.api.schemas import Page
 from service.errors import NotFound, StoreUnavailable
-from service.store.job_records import JobRecord
+from service.store.job_records import ORDERED, JobRecord
 from service.training.recipes import checked
 
 router = APIRouter(route_class=Route, tags=["training"])
@@ -63,7 +63,7 @@ async def post_retrain(
         order.parameters,
         budget_s=budget_s,
         who=caller,
-        why="order",
+        why=ORDERED,
         promote_unjudged=order.promote_unjudged,
     )
     response.headers["location"] = f"/v1/jobs/{record.id}"

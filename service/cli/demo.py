@@ -82,7 +82,10 @@ def demo(
     console = Console()
     world = file_world(ratings) if ratings is not None else sample_world(seed)
     with _directory(data_dir) as directory:
-        settings = load_settings(port=port, data_dir=directory, scale=world.scale)
+        # it orders its trainings itself
+        settings = load_settings(
+            port=port, data_dir=directory, scale=world.scale, retrain_after_events=0
+        )
         console.print("Starting the service ...")
         with ServiceProcess(settings) as service, service.client() as client:
             service.wait_until_ready(client)

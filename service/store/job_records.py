@@ -29,6 +29,8 @@ UNFINISHED: tuple[Status, ...] = ("queued", "running")
 PROMOTING = "promoting"
 """The last stage: it cannot be cancelled, the model that it makes active can be rolled back."""
 
+ORDERED = "order"
+"""Why there is a job that somebody asked for; the others the schedule did."""
 KEPT, KEPT_S = 500, 30 * 86_400
 MOST_WAITING = 20
 

@@ -76,7 +76,7 @@ class NamespaceKeys:
 
     @property
     def last_retrain(self) -> str:
-        """hash (store/schedule.py): what the schedule counts from. at_ms=1794999600000 trainer_ms=1794... watermark.0=1000209."""
+        """hash (store/schedule.py): what the schedule counts from. at_ms=1794999600000 tries=0 watermark.0=1000209 ..."""
         return self._key("last-retrain")
 
     @property

@@ -23,6 +23,15 @@ from service.store.state import read_state
 
 DRIFT_POINTS, FEWEST_POINTS = 100, 10
 """Points of the experts' history that say what is usual; with fewer nothing is drift."""
+FIRST, FIRST_OF_FEW, ENOUGH_USERS = 5_000, 10_000, 200
+"""Events before the first training by growth: of enough users for the gate to judge by, and of fewer.
+
+A model of fewer events ranks no better than popularity, and nobody can tell where few users judge.
+"""
+GROWTH, LEAST, MOST = 0.2, 2_000, 100_000
+"""Events before each later one: a share of those at the last training, within bounds."""
+MOST_DOUBLINGS = 7
+"""Of the pause, when one attempt after the other comes to nothing: from ten minutes to about a day."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,8 @@ class Schedule:
     """Five fields, in UTC: ``0 4 * * *`` is every day at four."""
     after_events: int | None = None
     """So many new events since the last training."""
+    by_growth: bool = False
+    """After as many new events as the histories have to grow by (``Schedules.after_events``)."""
     drift: float | None = None
     """The recent online error is this many times the one in the long run."""
     model: str = "fbgd"
@@ -51,13 +62,20 @@ class Schedule:
 
 @dataclass(frozen=True)
 class LastRetrain:
-    """What the conditions count from."""
+    """What the conditions count from: the last training of the schedule's model that ended well."""
 
     at_ms: int = 0
+    """When it began."""
+    watermarks: Sequence[int] = ()
+    """What each partition had learned then."""
     trainer_ms: int = 0
     """When the trainer came that takes the jobs."""
-    watermarks: Sequence[int] = ()
-    """Of each partition then."""
+    first_ms: int = 0
+    """When the first trainer came."""
+    tried_ms: int = 0
+    """When the schedule last ordered a training."""
+    tries: int = 0
+    """How many of its orders have come to nothing since."""
 
     @property
     def events(self) -> int:
@@ -69,7 +87,8 @@ def default_schedule(settings: Settings) -> Schedule:
     """Return the schedule that holds while nobody has set one."""
     return Schedule(
         cron=settings.retrain_cron,
-        after_events=settings.retrain_after_events,
+        after_events=settings.retrain_after_events or None,
+        by_growth=settings.retrain_after_events is None,
         drift=settings.retrain_on_drift,
         of_settings=True,
     )
@@ -117,6 +136,8 @@ class Schedules:
                     new = replace(schedule, version=version + 1, who=who, changed_ms=now_ms())
                     pipe.multi()
                     pipe.set(self._keys.schedule, msgspec.json.encode(asdict(new)))
+                    # what came to nothing may come to something now
+                    pipe.hset(self._keys.last_retrain, "tries", 0)
                     pipe.execute()
                     return new
                 except redis_errors.WatchError:
@@ -128,30 +149,58 @@ class Schedules:
 
     def trainer_came(self) -> None:
         """Note that a trainer begins its service: it starts nothing by itself at once."""
+        now = now_ms()
         with store_errors():
-            self._client.hset(self._keys.last_retrain, "trainer_ms", now_ms())
+            self._client.hset(self._keys.last_retrain, "trainer_ms", now)
+            self._client.hsetnx(self._keys.last_retrain, "first_ms", now)
 
-    def began(self) -> None:
-        """Note that a training begins: the conditions count from here."""
-        now: dict[Any, Any] = {"at_ms": now_ms()}
-        for partition, watermark in enumerate(self._watermarks()):
+    def ordered(self) -> None:
+        """Note that the schedule orders a training: the next one waits, the longer the more come to nothing."""
+        with store_errors(), self._client.pipeline(transaction=True) as pipe:
+            pipe.hset(self._keys.last_retrain, "tried_ms", now_ms())
+            pipe.hincrby(self._keys.last_retrain, "tries", 1)
+            pipe.execute()
+
+    def trained(self, model: str, began_ms: int, watermarks: Sequence[int]) -> bool:
+        """Note that a training has ended well; of the schedule's model (True), the conditions count from its beginning."""
+        if model != self.current().model:
+            return False
+        now: dict[Any, Any] = {"at_ms": began_ms, "tries": 0}
+        for partition, watermark in enumerate(watermarks):
             now[f"watermark.{partition}"] = watermark
         with store_errors():
             self._client.hset(self._keys.last_retrain, mapping=now)
+        return True
 
     def last(self) -> LastRetrain:
-        """Return when the last training began and the trainer came; zero if there was none."""
+        """Return what the conditions count from; zero where there was nothing."""
         with store_errors():
             stored = cast("Mapping[bytes, bytes]", self._client.hgetall(self._keys.last_retrain))
-        names = [f"watermark.{p}".encode() for p in range(len(self._partitions))]
-        watermarks = [int(stored.get(name, 0)) for name in names]
-        at_ms, trainer_ms = (int(stored.get(name, 0)) for name in (b"at_ms", b"trainer_ms"))
-        return LastRetrain(at_ms, trainer_ms, watermarks)
+        found = {name.decode(): int(value) for name, value in stored.items()}
+        moments = ("at_ms", "trainer_ms", "first_ms", "tried_ms", "tries")
+        return LastRetrain(
+            watermarks=[found.get(f"watermark.{p}", 0) for p in range(len(self._partitions))],
+            **{name: found.get(name, 0) for name in moments},
+        )
 
     def not_before_ms(self, last: LastRetrain) -> int:
         """Return the end of the pause; zero where nothing was trained and no trainer ever came."""
-        since = max(last.at_ms, last.trainer_ms)
-        return since + self._pause_ms if since else 0
+        doublings = min(max(last.tries - 1, 0), MOST_DOUBLINGS)
+        pauses = [(max(last.at_ms, last.trainer_ms), 1), (last.tried_ms, 2**doublings)]
+        return max(since + times * self._pause_ms if since else 0 for since, times in pauses)
+
+    def after_events(self, schedule: Schedule, last: LastRetrain) -> int | None:
+        """Return how many new events start a training; None: they start none."""
+        if not schedule.by_growth:
+            return schedule.after_events
+        if last.events:
+            return min(max(int(GROWTH * last.events), LEAST), MOST)
+        return FIRST if self._users() >= ENOUGH_USERS else FIRST_OF_FEW
+
+    def new_events(self, last: LastRetrain) -> int:
+        """Return how many events were learned since the last training began."""
+        learned = sum(read_state(self._client, keys).watermark for keys in self._partitions)
+        return learned - last.events
 
     def due(self) -> str | None:
         """Return which condition holds, None if none does or the pause still lasts."""
@@ -160,10 +209,11 @@ class Schedules:
             return None
         if schedule.cron is not None and _cron_is_due(schedule.cron, schedule, last, now):
             return "cron"
-        if schedule.after_events is None and schedule.drift is None:
+        after_events = self.after_events(schedule, last)
+        if after_events is None and schedule.drift is None:
             return None
-        new = sum(self._watermarks()) - last.events
-        if schedule.after_events is not None and new >= schedule.after_events:
+        new = self.new_events(last)
+        if after_events is not None and new >= after_events:
             return "events"
         if schedule.drift is not None and new and self.drift() >= schedule.drift:
             return "drift"
@@ -178,8 +228,9 @@ class Schedules:
         found = zip(self._partitions, since, strict=True)
         return max((_drift(self._points(keys), one) for keys, one in found), default=1.0)
 
-    def _watermarks(self) -> list[int]:
-        return [read_state(self._client, keys).watermark for keys in self._partitions]
+    def _users(self) -> int:
+        with store_errors():
+            return sum(int(self._client.zcard(keys.users)) for keys in self._partitions)
 
     def _points(self, keys: PartitionKeys) -> list[tuple[int, float]]:
         """Return the experts' recent points, the newest first."""
@@ -207,7 +258,7 @@ def _cron_is_due(cron: str, schedule: Schedule, last: LastRetrain, now: int) -> 
 
     Before the first training it waits for its next moment, like one that was just set.
     """
-    return moment_before(cron, now) > max(last.at_ms or last.trainer_ms, schedule.changed_ms)
+    return moment_before(cron, now) > max(last.at_ms or last.first_ms, schedule.changed_ms)
 
 
 def _drift(points: Sequence[tuple[int, float]], since: int) -> float:

@@ -74,7 +74,6 @@ class Trainer:
         """Take a job that still waits."""
         if not self._jobs.records.claim(job, self._lease.token):
             return False
-        self._schedules.began()
         logger().info("training_started", job=job)
         return True
 
@@ -129,4 +128,5 @@ class Trainer:
             why=why,
             promote_unjudged=schedule.promote_unjudged,
         )
+        self._schedules.ordered()
         logger().info("training_scheduled", job=record.id, why=why)

@@ -28,6 +28,7 @@ from service.store.history_reader import HistoryReader
 from service.store.job_records import PROMOTING, JobGone, JobRecord, JobRecords, now_ms
 from service.store.namespace import Namespace, open_namespace
 from service.store.registry import LEAD, SHOWN, ModelRecord, Registry
+from service.store.schedule import Schedules
 from service.telemetry import logger
 from service.training import dataset as datasets
 from service.training.cuts import Reading
@@ -160,6 +161,7 @@ class Training:
         with stage(PROMOTING):
             decision = self._promote(published, decision)
         removed = self._prune()
+        self._note_for_the_schedule(data)
         self._reporter.succeed(
             version=published.version,
             decision=decision,
@@ -325,6 +327,12 @@ class Training:
         except VersionConflict as error:
             return {**decision, "outcome": "refused", "reason": str(error)}
         return decision
+
+    def _note_for_the_schedule(self, data: Dataset) -> None:
+        """Have the schedule count from here."""
+        began_ms = self._record.started_ms or now_ms()
+        schedules = Schedules(self._client, self._settings)
+        schedules.trained(self._record.model, began_ms, data.sequences)
 
     def _prune(self) -> list[str]:
         max_age_ms = int(self._settings.keep_models_days * 86_400_000)

@@ -360,6 +360,48 @@ def test_new_events_start_a_training(room, redis_url, namespace):
         assert Schedules(here.client, here.settings).last().events == 30 * 25
 
 
+def test_the_first_training_comes_by_itself(room, redis_url, namespace):
+    settings = {"retrain_pause_s": 0, "retrain_budget_s": 0.5}
+    with shop(room, redis_url, namespace, world(), **settings) as here:
+        wait_until(lambda: "fbgd" in here.serving, 60)
+        wait_until(lambda: here.jobs.records.records()[0].has_ended)
+        # and no second one until there is more to learn
+        [job] = here.jobs.records.records()
+        assert (job.who, job.why, job.decision["outcome"]) == ("schedule", "events", "promoted")
+        assert job.metrics["judges"] >= 200
+
+
+def test_what_comes_to_nothing_or_was_another_model_leaves_the_schedule(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world(), retrain_after_events=0) as here:
+        plan = Schedules(here.client, here.settings)
+        job = here.ordered(budget_s=60.0)
+        wait_until(lambda: here.jobs.records.record(job.id).stage == "searching")
+        here.jobs.cancel(job.id, "ada")
+        before = plan.last()
+        other = here.trained(model="ocmf-sq-wsq", factors=8, rounds=2)
+        assert other.status == "succeeded", other.error
+        assert plan.last() == before
+        assert (before.events, before.at_ms) == (0, 0)
+        here.trained(**QUICK)
+        assert plan.last().events == 300 * 25
+
+
+def test_what_a_restart_ended_the_schedule_orders_again(room, redis_url, namespace):
+    settings = {"retrain_pause_s": 0, "retrain_after_events": 0}
+    with shop(room, redis_url, namespace, world(), **settings) as here:
+        records = here.jobs.records
+        schedule = Schedule(after_events=100, budget_s=60.0)
+        Schedules(here.client, here.settings).replace(schedule, "a test")
+        wait_until(lambda: any(record.stage == "searching" for record in records.records()))
+        [first] = records.records()
+        here.trainer.stop()
+        assert "the trainer was stopped" in str(records.record(first.id).error)
+        here.trainer.start()
+        wait_until(lambda: len(records.records()) == 2, 60)
+        again = records.records()[0]
+        assert (again.who, again.why) == ("schedule", "events")
+
+
 def test_old_versions_go(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world(users=30), keep_models=1) as here:
         first = here.trained(**QUICK)

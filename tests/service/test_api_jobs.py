@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from service.settings import Settings
+from service.store.job_records import now_ms
 from service.store.keys import NamespaceKeys
+from service.store.schedule import FIRST_OF_FEW
 from service.training.recipes import RECIPES
 from tests.api import Api
 from tests.service.test_api_errors import check_problem
@@ -132,7 +134,7 @@ def test_the_events_of_a_job_end_with_it(api: Api) -> None:
 
 
 def test_the_schedule_begins_with_the_settings_defaults(redis_url: str, namespace: str) -> None:
-    settings = Settings(namespace=namespace, retrain_cron="0 4 * * *", retrain_after_events=None)
+    settings = Settings(namespace=namespace, retrain_cron="0 4 * * *", retrain_after_events=0)
     with Api(settings, redis_url) as api:
         schedule = api("GET", "/v1/retrain/schedule").json()
     assert (schedule["cron"], schedule["after_events"], schedule["drift"]) == (
@@ -141,7 +143,11 @@ def test_the_schedule_begins_with_the_settings_defaults(redis_url: str, namespac
         None,
     )
     assert (schedule["version"], schedule["who"], schedule["changed"]) == (0, None, None)
-    assert (schedule["last_began"], schedule["events_at_last"]) == (None, 0)
+    assert (schedule["last_began"], schedule["events_at_last"], schedule["new_events"]) == (
+        None,
+        0,
+        0,
+    )
     assert (schedule["of_settings"], schedule["not_before"]) == (True, None)
 
 
@@ -155,13 +161,13 @@ def test_the_schedule_is_replaced_as_a_whole_by_version(api: Api) -> None:
     assert (second["version"], second["cron"], second["parameters"]) == (2, None, {})
     assert api("GET", "/v1/retrain/schedule").json() == second
     usual = api("DELETE", "/v1/retrain/schedule").json()
-    assert (usual["version"], usual["after_events"]) == (3, api.settings.retrain_after_events)
+    assert (usual["version"], usual["after_events"]) == (3, FIRST_OF_FEW)
     assert (second["of_settings"], usual["of_settings"]) == (False, True)
     assert api("GET", "/v1/retrain/schedule").json() == usual
 
 
 def test_the_schedule_says_when_the_pause_ends(api: Api) -> None:
-    api.runtime.schedules.began()
+    api.runtime.schedules.trained("fbgd", now_ms(), [0])
     schedule = api("GET", "/v1/retrain/schedule").json()
     began, ends = (datetime.fromisoformat(schedule[n]) for n in ("last_began", "not_before"))
     assert (ends - began).total_seconds() == api.settings.retrain_pause_s

@@ -39,6 +39,17 @@ def errors(client, namespace, losses):
         learned(client, namespace, 1000 * at)
 
 
+def began_now(plan, model="fbgd"):
+    """Note a training of what is learned by now that ended well."""
+    last = plan.last()
+    learned = [plan.new_events(last) + last.events, 0]
+    return plan.trained(model, now_ms(), learned)
+
+
+def users(client, namespace, n):
+    client.zadd(PartitionKeys(namespace, 1).users, {f"u{at}": 0 for at in range(n)})
+
+
 def changed_before(client, namespace, schedule, ago_ms):
     """Put a schedule as if it had been changed some time ago."""
     stored = vars(schedule) | {"version": 1, "changed_ms": now_ms() - ago_ms}
@@ -58,9 +69,92 @@ def test_new_events_of_all_partitions_count(plan, client, namespace):
     assert plan.due() is None
     learned(client, namespace, 100, 50)
     assert plan.due() == "events"
-    plan.began()
-    assert plan.last().events == 150
+    assert began_now(plan)
+    assert (plan.last().events, plan.new_events(plan.last())) == (150, 0)
     assert plan.due() is None
+
+
+def test_the_first_training_comes_when_the_histories_can_be_judged(plan, client, namespace):
+    learned(client, namespace, schedules.FIRST, 0)
+    users(client, namespace, schedules.ENOUGH_USERS - 1)
+    assert plan.due() is None
+    users(client, namespace, schedules.ENOUGH_USERS)
+    assert plan.due() == "events"
+
+
+def test_a_small_community_waits_for_more_events(plan, client, namespace):
+    users(client, namespace, schedules.ENOUGH_USERS // 2)
+    learned(client, namespace, schedules.FIRST_OF_FEW - 1, 0)
+    assert plan.due() is None
+    learned(client, namespace, schedules.FIRST_OF_FEW - 1, 1)
+    assert plan.due() == "events"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(2_000, 2_000), (50_000, 10_000), (10_000_000, 100_000)]
+)
+def test_later_trainings_come_with_growth(plan, client, namespace, before, after):
+    learned(client, namespace, before, 0)
+    began_now(plan)
+    assert plan.after_events(plan.current(), plan.last()) == after
+    learned(client, namespace, before + after - 1, 0)
+    assert plan.due() is None
+    learned(client, namespace, before + after, 0)
+    assert plan.due() == "events"
+
+
+def test_growth_is_no_condition_where_somebody_set_one_or_none(client, namespace):
+    never = Schedules(client, Settings(namespace=namespace, retrain_after_events=0))
+    usual = Schedules(client, Settings(namespace=namespace))
+    found = [plan.after_events(plan.current(), plan.last()) for plan in (never, usual)]
+    assert found == [None, schedules.FIRST_OF_FEW]
+    usual.replace(Schedule(cron="0 4 * * *"), "ada")
+    assert usual.after_events(usual.current(), usual.last()) is None
+    usual.reset("ada")
+    assert usual.after_events(usual.current(), usual.last()) == schedules.FIRST_OF_FEW
+
+
+def test_an_order_that_comes_to_nothing_moves_nothing_but_the_pause(client, namespace):
+    plan = Schedules(client, Settings(namespace=namespace, retrain_after_events=100))
+    learned(client, namespace, 100)
+    pauses = []
+    for _ in range(3):
+        plan.ordered()
+        last = plan.last()
+        assert (last.at_ms, last.events) == (0, 0)
+        pauses.append((plan.not_before_ms(last) - last.tried_ms) // 1_000)
+    assert pauses == [600, 1_200, 2_400]
+    client.hset(NamespaceKeys(namespace).last_retrain, "tried_ms", now_ms() - HOUR_MS)
+    assert plan.due() == "events"
+    plan.ordered()
+    plan.replace(Schedule(after_events=50), "ada")
+    last = plan.last()
+    assert plan.not_before_ms(last) - last.tried_ms == 600_000
+
+
+def test_a_night_that_came_to_nothing_is_made_up_for(plan, client, namespace):
+    changed_before(client, namespace, Schedule(cron="0 * * * *"), ago_ms=3 * HOUR_MS)
+    last_began(client, namespace, ago_ms=2 * HOUR_MS)
+    plan.ordered()
+    assert plan.due() == "cron"
+    began_now(plan)
+    assert plan.due() is None
+
+
+def test_the_very_first_night_is_made_up_for_after_a_restart(client, namespace):
+    chosen = Settings(namespace=namespace, retrain_cron="0 * * * *", retrain_pause_s=0)
+    plan = Schedules(client, chosen)
+    plan.trainer_came()
+    client.hset(NamespaceKeys(namespace).last_retrain, "first_ms", now_ms() - 2 * HOUR_MS)
+    plan.ordered()
+    plan.trainer_came()
+    assert plan.due() == "cron"
+
+
+def test_a_training_of_another_model_does_not_count(plan, client, namespace):
+    learned(client, namespace, 500)
+    assert not began_now(plan, model="exmlds")
+    assert plan.last().events == 0
 
 
 def test_nothing_is_due_within_the_pause(client, namespace):
@@ -76,7 +170,7 @@ def test_nothing_is_due_within_the_pause(client, namespace):
     assert plan.not_before_ms(last) == last.trainer_ms + HOUR_MS // 2 > now_ms()
     client.hset(NamespaceKeys(namespace).last_retrain, "trainer_ms", now_ms() - HOUR_MS)
     assert plan.due() == "events"
-    plan.began()
+    began_now(plan)
     learned(client, namespace, 50)
     assert plan.due() is None
 
@@ -87,7 +181,7 @@ def test_cron_is_due_once_after_each_of_its_moments(plan, client, namespace):
     assert plan.due() == "cron"
     last_began(client, namespace, ago_ms=2 * HOUR_MS)
     assert plan.due() == "cron"
-    plan.began()
+    began_now(plan)
     assert plan.due() is None
 
 
@@ -119,7 +213,7 @@ def test_one_drift_starts_one_training(plan, client, namespace):
     plan.replace(Schedule(drift=1.1), "ada")
     errors(client, namespace, [0.2] * 40 + [0.3])
     assert plan.due() == "drift"
-    plan.began()
+    began_now(plan)
     found = []
     for error in (0.3, 0.31, 0.29, 0.3, 0.32) * 8:
         errors(client, namespace, [error])
@@ -131,7 +225,7 @@ def test_one_drift_starts_one_training(plan, client, namespace):
 def test_the_next_drift_starts_the_next_training(plan, client, namespace, between):
     plan.replace(Schedule(drift=1.1), "ada")
     errors(client, namespace, [0.2] * 40 + [0.3])
-    plan.began()
+    began_now(plan)
     errors(client, namespace, [0.3] * 5 + between)
     assert plan.due() is None
     errors(client, namespace, [0.3 if between else 0.4])
@@ -147,7 +241,7 @@ def test_a_young_history_of_errors_is_no_drift(plan, client, namespace):
 def test_the_schedule_is_what_the_settings_say_until_somebody_sets_it(client, namespace):
     chosen = Settings(namespace=namespace, retrain_cron="5 4 * * *", retrain_on_drift=1.2)
     plan = Schedules(client, chosen)
-    assert plan.current() == Schedule("5 4 * * *", 100_000, 1.2, of_settings=True)
+    assert plan.current() == Schedule("5 4 * * *", None, True, 1.2, of_settings=True)
     new = plan.replace(Schedule(model="ocmf-sq-wsq", parameters={"factors": 8}), "ada")
     assert plan.current() == new
     assert (new.version, new.who, new.of_settings) == (1, "ada", False)
