@@ -9,7 +9,7 @@ compare-and-set, last.
 import resource
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from time import perf_counter, process_time
 from typing import Any
@@ -20,12 +20,12 @@ from core.batch.search import Budget
 from core.errors import CoreError, SnapshotFormat
 from core.gate import FEWEST_USERS, Decision, decide
 from core.snapshot import Snapshot, mapped
-from service.errors import ServiceError, VersionConflict
+from service.errors import Backlogged, ServiceError, VersionConflict
 from service.kinds import kind_table
 from service.settings import Settings
 from service.store.connection import Client
 from service.store.history_reader import HistoryReader
-from service.store.job_records import PROMOTING, JobGone, JobRecord, JobRecords, now_ms
+from service.store.job_records import ORDERED, PROMOTING, JobGone, JobRecord, JobRecords, now_ms
 from service.store.namespace import Namespace, open_namespace
 from service.store.registry import LEAD, SHOWN, ModelRecord, Registry
 from service.store.schedule import Schedules
@@ -34,7 +34,7 @@ from service.training import dataset as datasets
 from service.training.cuts import Reading
 from service.training.dataset import Dataset, Described
 from service.training.judge import Verdict, judged_popular
-from service.training.recipes import Recipe, checked
+from service.training.recipes import RECIPES, Recipe, checked
 
 STAGES = {
     "reading": (0.0, 0.1),
@@ -161,12 +161,14 @@ class Training:
         with stage(PROMOTING):
             decision = self._promote(published, decision)
         removed = self._prune()
-        self._note_for_the_schedule(data)
+        leads = self._note_for_the_schedule(data)
         self._reporter.succeed(
             version=published.version,
             decision=decision,
             metrics={**metrics, **self._costs(data)},
         )
+        if leads:
+            self._order_others()
         logger().info(
             "training_ended",
             job=self._record.id,
@@ -328,11 +330,30 @@ class Training:
             return {**decision, "outcome": "refused", "reason": str(error)}
         return decision
 
-    def _note_for_the_schedule(self, data: Dataset) -> None:
-        """Have the schedule count from here."""
+    def _note_for_the_schedule(self, data: Dataset) -> bool:
+        """Have the schedule count from here; true where others are to follow this training."""
         began_ms = self._record.started_ms or now_ms()
         schedules = Schedules(self._client, self._settings)
-        schedules.trained(self._record.model, began_ms, data.sequences)
+        counts = schedules.trained(self._record.model, began_ms, data.sequences)
+        return counts and self._record.why != ORDERED
+
+    def _order_others(self) -> None:
+        """Have what else serves trained anew, too; the trainer finds the records."""
+        records, own = JobRecords(self._client, self._namespace.name), self._record
+        for strategy, version in self._registry.active().items():
+            model = self._registry.record(version).model
+            if strategy == self._recipe.strategy or model not in RECIPES:
+                continue
+            # so many wait that this one is left out
+            with suppress(Backlogged):
+                records.create(
+                    model,
+                    {},
+                    budget_s=own.budget_s,
+                    who=own.who,
+                    why=own.why,
+                    promote_unjudged=own.promote_unjudged,
+                )
 
     def _prune(self) -> list[str]:
         max_age_ms = int(self._settings.keep_models_days * 86_400_000)

@@ -402,6 +402,23 @@ def test_what_a_restart_ended_the_schedule_orders_again(room, redis_url, namespa
         assert (again.who, again.why) == ("schedule", "events")
 
 
+def test_the_schedule_trains_every_strategy_that_serves(room, redis_url, namespace):
+    settings = {"retrain_pause_s": 0, "retrain_after_events": 0}
+    with shop(room, redis_url, namespace, world(users=220), **settings) as here:
+        first = here.trained(model="ocmf-sq-wsq", factors=8, rounds=2)
+        assert here.serving == {"ocmf": first.version}
+        schedule = Schedule(after_events=100, parameters=QUICK, budget_s=0.5)
+        Schedules(here.client, here.settings).replace(schedule, "a test")
+        records = here.jobs.records
+        wait_until(lambda: len(records.records()) == 3, 60)
+        [other, own, _] = (here.ended(record) for record in records.records())
+        assert [(one.model, one.status) for one in (own, other)] == [
+            ("fbgd", "succeeded"),
+            ("ocmf-sq-wsq", "succeeded"),
+        ]
+        assert (other.who, other.why, other.parameters) == ("schedule", "events", {})
+
+
 def test_old_versions_go(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world(users=30), keep_models=1) as here:
         first = here.trained(**QUICK)
