@@ -1,9 +1,11 @@
 """Merging an anonymous user into a known one: events in the log, in an order that loses nothing.
 
 In one partition it is a single event. Across two, the source's events are first sent to the target's partition,
-under ids that make sending them again harmless; then the source's partition is told how far they were sent.
+under ids that make sending them again harmless, but for ratings of items that the target rated later; then the source's
+partition is told how far they were sent.
 """
 
+from collections.abc import Collection
 from typing import Annotated
 
 import numpy as np
@@ -19,18 +21,23 @@ from service.errors import Conflict, NotReady
 from service.ids import sequence_token
 from service.ingest import Row, now_ms
 from service.runtime import ApiRuntime
-from service.store.codec import HAS_DIGEST, MERGE_USER, MOVE_USER, Entry, encode, sequences
-from service.store.histories import Records
+from service.store.codec import (
+    HAS_DIGEST,
+    MERGE_USER,
+    MOVE_USER,
+    RATING,
+    Entry,
+    encode,
+    sequences,
+)
+from service.store.histories import Records, rated_by_both
 from service.store.namespace import partition_of
 from service.store.progress import partition_progress
 
 router = APIRouter(route_class=Route, tags=["users"])
 
 
-UNKNOWN = (
-    "nothing was known of the source, at most events that were still on their way: "
-    "it was merged before, or its id is another one"
-)
+UNKNOWN = "nothing was known of the source: it was merged before, or its id is another one"
 
 
 class Merge(Request):
@@ -75,12 +82,16 @@ async def merge_users(runtime: Runtime, user: UserId, body: Input, response: Res
     partitions = runtime.namespace.partitions
     ours, theirs = partition_of(user, partitions), partition_of(body.source, partitions)
     time_ms = now_ms()
+    # what was acknowledged before the merge belongs to it
+    is_learned = await _all_learned(runtime, {ours, theirs})
     [document] = await runtime.catalogue.users([body.source])
     is_known = document.body is not None or await runtime.profiles.known(body.source)
     if ours == theirs:
         merged = encode(_entry((body.source, user), 1, MERGE_USER, time_ms))
         [place] = await settled([runtime.appender.submit_entry(ours, merged, 1)])
         sequences_of = {ours: place}
+    elif not is_learned:
+        raise NotReady("not everything of the two users is learned yet: send the merge again")
     else:
         sequences_of = await _move(runtime, body.source, theirs, user, ours)
     await runtime.catalogue.change_user(body.source, lambda _: None)
@@ -92,7 +103,7 @@ async def merge_users(runtime: Runtime, user: UserId, body: Input, response: Res
         sequence=sequence_token(sequences_of),
         learned=done,
         timestamp=rfc3339(time_ms),
-        reason=None if is_known else UNKNOWN,
+        reason=None if is_known or not is_learned else UNKNOWN,
     )
 
 
@@ -100,22 +111,25 @@ async def _move(
     runtime: ApiRuntime, source: str, theirs: int, user: str, ours: int
 ) -> dict[int, int]:
     """Send the source's events to the user's partition, then tell the source's; {partition: sequence}."""
-    await _all_learned(runtime, theirs)
-    history = await runtime.profiles.history(source)
+    history, own = [await runtime.profiles.history(one) for one in (source, user)]
     if not history.size:
         return {ours: runtime.changes.watermark(ours)}
-    [place] = await settled([runtime.appender.submit(ours, _rows(history, source, user))])
     through = int(sequences(history)[-1])
+    stay, _ = rated_by_both(own, history)
+    copied = history[(history["kind"] != RATING) | ~np.isin(history["item"], stay["item"])]
+    rows = _rows(copied, source, user)
+    places = await settled([runtime.appender.submit(ours, rows)] if rows else [])
     moved = encode(_entry((source,), 0, MOVE_USER, through))
     [end] = await settled([runtime.appender.submit_entry(theirs, moved, 1)])
-    return {ours: place, theirs: end}
+    return {ours: places[0] if places else runtime.changes.watermark(ours), theirs: end}
 
 
-async def _all_learned(runtime: ApiRuntime, partition: int) -> None:
-    """Wait until everything acknowledged before now is in the histories."""
-    progress = await partition_progress(runtime.redis, runtime.namespace.name, partition)
-    if not await learned(runtime, {partition: progress.appended}, runtime.settings.wait_timeout_ms):
-        raise NotReady("not everything of the source is learned yet: send the merge again")
+async def _all_learned(runtime: ApiRuntime, partitions: Collection[int]) -> bool:
+    """Wait until everything acknowledged before now is in the histories; false if that takes long."""
+    name = runtime.namespace.name
+    found = [await partition_progress(runtime.redis, name, one) for one in partitions]
+    appended = {one.partition: one.appended for one in found}
+    return await learned(runtime, appended, runtime.settings.wait_timeout_ms)
 
 
 def _rows(history: Records, source: str, user: str) -> list[Row]:

@@ -1,6 +1,7 @@
 """Merges: what was recorded of one user becomes another's, in its place in the order.
 
-Nothing is learned twice: the merged history has every event once, in the order it was learned. Of two online rows
+Nothing is learned twice: the merged history has every event once, in the order it was learned, but no rating that would
+overrule a later one of the other user by that order alone. Of two online rows
 the one with more ratings stays, the other ends; a solution over the history comes with the next ratings.
 """
 
@@ -13,7 +14,7 @@ from service.learning.counters import ItemCounters
 from service.learning.rows import UserRows
 from service.settings import Settings
 from service.store.codec import read_history, sequences
-from service.store.histories import compact, live, merged
+from service.store.histories import compact, live, merged, overruled, rated_by_both
 from service.store.profile_writer import Commit, ProfileWriter, Rewritten
 from service.store.row_store import RowStore
 
@@ -38,7 +39,11 @@ class Merges:
         if source == target:
             return []
         stored = [self._store.history(user) for user in (source, target)]
-        history = merged([read_history(records) for records, _ in stored])
+        theirs, own = (read_history(records) for records, _ in stored)
+        history = merged([theirs, own])
+        stay = np.concatenate(rated_by_both(*(live(one, self._deleted) for one in (own, theirs))))
+        late = overruled(history, stay)
+        history, gone_late = history[~late], history[late]
         seen = np.union1d(*(np.frombuffer(trimmed, dtype="<u4") for _, trimmed in stored))
         if len(history) > self._settings.history_limit:
             history, gone = compact(history, self._settings.kinds, self._settings.history_limit)
@@ -49,6 +54,8 @@ class Merges:
             commit.rewritten = [Rewritten(target, history.tobytes(), seen.astype("<u4").tobytes())]
             commit.new_users = [target]
         commit.touched_users = [source, target]
+        # last: what changes the memory must not be done twice when the store stops answering
+        commit.counts = self._counters.take_away(live(gone_late, self._deleted))
         return [source, target]
 
     def move(self, user: str, through: int, commit: Commit) -> Sequence[str]:

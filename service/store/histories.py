@@ -61,6 +61,38 @@ def merged(histories: Sequence[Records]) -> Records:
     return records
 
 
+def rated_by_both(target: Records, source: Records) -> tuple[Records, Records]:
+    """Return of each item that two users have rated the rating that stays when they are one: target's, source's.
+
+    Of the last rating of each the later one by the events' own time, of one moment the target's: the sequences of two
+    partitions say nothing of what came first.
+    """
+    ours, theirs = _last_ratings(target), _last_ratings(source)
+    _, a, b = np.intersect1d(ours["item"], theirs["item"], assume_unique=True, return_indices=True)
+    ours, theirs = ours[a], theirs[b]
+    newer = theirs["time_ms"] > ours["time_ms"]
+    return ours[~newer], theirs[newer]
+
+
+def overruled(history: Records, stay: Records) -> NDArray[np.bool_]:
+    """Mark the ratings that would count instead of those that ``stay``: of the same items, with later sequences."""
+    stay = stay[np.argsort(stay["item"])]
+    if not stay.size:
+        return np.zeros(len(history), dtype=bool)
+    at = np.minimum(np.searchsorted(stay["item"], history["item"]), stay.size - 1)
+    same = (stay["item"][at] == history["item"]) & (history["kind"] == RATING)
+    marked: NDArray[np.bool_] = same & (sequences(history) > sequences(stay)[at])
+    return marked
+
+
+def _last_ratings(history: Records) -> Records:
+    """Return the last rating of each item, by item."""
+    ratings = history[history["kind"] == RATING][::-1]
+    _, first = np.unique(ratings["item"], return_index=True)
+    last: Records = ratings[first]
+    return last
+
+
 def compact(history: Records, kinds: Mapping[str, Kind], limit: int) -> tuple[Records, Numbers]:
     """Shorten a history of more than ``limit`` records by an eighth of it at least.
 

@@ -1,6 +1,9 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
+from service.api.deletions import rfc3339
 from service.api.merges import _entry, _rows
 from service.learning.learner import Learner
 from service.learning.rebuild import rebuild
@@ -166,6 +169,55 @@ def test_a_merge_across_partitions_moves_everything_once(two_partitions, client,
     assert two_partitions("GET", f"/v1/users/{source}").status_code == 404
     rows = [read_counts(client, Feed(client, namespace, p).keys.counts(0)) for p in (0, 1)]
     assert [float(part[:, 0].sum()) for part in rows] == [6.0, 0.0]
+
+
+DAY_MS = 86_400_000
+
+
+@pytest.mark.parametrize("own_days", [-100, 0, 100])
+def test_of_two_ratings_the_later_counts_wherever_the_two_users_live(two_partitions, own_days):
+    """By the events' own time, whichever came first and whichever was known first."""
+    users = [f"v{n}" for n in range(12)]
+    pairs = list(pairwise(users))[::2]
+    homes = {tuple(partition_of(user, 2) for user in pair) for pair in pairs}
+    assert len(homes) > 2
+    for first in (True, False):
+        for source, target in pairs:
+            told = [(f"{source}-{first}", 1, 0), (f"{target}-{first}", 5, own_days)]
+            for user, rating, days in told if first else reversed(told):
+                when = rfc3339(NOW_MS + days * DAY_MS)
+                two_partitions.rate(user, "181", rating, timestamp=when)
+            two_partitions.rate(f"{source}-{first}", "182", 4)
+            body = {"source": f"{source}-{first}"}
+            answer = two_partitions("POST", f"/v1/users/{target}-{first}/merge", json=body)
+            assert (answer.status_code, answer.json()["reason"]) == (200, None), answer.text
+            assert latest(two_partitions, f"{target}-{first}", "181") == (5 if own_days >= 0 else 1)
+            assert latest(two_partitions, f"{target}-{first}", "182") == 4
+
+
+def latest(api, user, item):
+    rows = api("GET", f"/v1/users/{user}/ratings").json()["items"]
+    # the newest first
+    return next(row["rating"] for row in rows if row["item"] == item)
+
+
+def test_a_rating_that_would_overrule_a_later_one_is_not_counted(learner_of, feed, client):
+    learner = learner_of()
+    feed.append([Event("anon", "a", 5, time_ms=NOW_MS), Event("ann", "a", 4, time_ms=NOW_MS - 1)])
+    feed.append([Event("ann", "b", 4)])
+    merge(feed, "anon", "ann")
+    learner.drain()
+    assert feed.history("ann") == [(1, "a", 5.0), (3, "b", 4.0)]
+    assert read_counts(client, feed.keys.counts(0))[:2, 0].tolist() == [1.0, 1.0]
+
+
+def test_a_merge_that_comes_at_once_knows_what_is_on_its_way(learned_api):
+    for n in range(8):
+        rows = [{"user": f"visitor{n}", "item": f"i{at}", "rating": 5} for at in range(50)]
+        assert learned_api("POST", "/v1/ratings", json=rows).status_code == 202
+        body = {"source": f"visitor{n}"}
+        answer = learned_api("POST", f"/v1/users/known{n}/merge", json=body).json()
+        assert (answer["learned"], answer["reason"]) == (True, None)
 
 
 def test_a_merge_that_broke_off_between_two_partitions_is_sent_again(two_partitions):
