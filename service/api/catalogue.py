@@ -80,7 +80,7 @@ async def get_item(runtime: Runtime, item: ItemId, response: Response) -> Item:
     number = await _number(runtime, item)
     [document] = await runtime.catalogue.items([number])
     if document.deleted:
-        raise _unknown_item(item)
+        raise _deleted_item()
     return _item(item, document, response)
 
 
@@ -113,7 +113,7 @@ async def patch_item(
     number = await _number(runtime, item)
     [current] = await runtime.catalogue.items([number])
     if current.deleted:
-        raise _unknown_item(item)
+        raise _deleted_item()
     document = await runtime.catalogue.change_item(
         number, lambda old: _patched(ItemBody, old, patch), _version(if_match)
     )
@@ -136,12 +136,14 @@ async def delete_item(runtime: Runtime, item: ItemId, response: Response) -> Rec
 async def _number(runtime: ApiRuntime, item: str) -> int:
     [number] = await runtime.numbers.lookup([item])
     if number is None:
-        raise _unknown_item(item)
+        raise NotFound("there is no such item: PUT it, or send feedback for it")
     return number
 
 
-def _unknown_item(item: str) -> NotFound:
-    return NotFound("there is no such item: PUT it, or send feedback for it")
+def _deleted_item() -> NotFound:
+    return NotFound(
+        "there is no such item any more: it was deleted; PUT it to have it again, feedback alone does not bring it back"
+    )
 
 
 # --- users --------------------------------------------------------------------------------------------

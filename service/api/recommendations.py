@@ -153,7 +153,7 @@ async def _post(request: Request, name: str, schema: type[RecommendationBody]) -
         exclude_seen=body.exclude_seen,
         category=body.category,
         filter=body.filter,
-        after=place(of, body),
+        after=place(of, body, "body"),
     )
     return await _answer(request, asked, of, body, body.fields)
 

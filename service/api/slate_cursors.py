@@ -58,12 +58,12 @@ def read_cursor(of: bytes, given: str) -> Place:
     return Place(packed.strategy, packed.versions, packed.cut, shown)
 
 
-def place(of: bytes, request: Shape) -> Place | None:
-    """Return where the page before this one ended, if there was one."""
+def place(of: bytes, request: Shape, where: str = "query") -> Place | None:
+    """Return where the page before this one ended, if there was one; ``where`` the request says it: query or body."""
     if request.cursor is None:
         return None
     if request.offset:
-        refuse("query", "offset", "a cursor knows its place: leave `offset` out")
+        refuse(where, "offset", "a cursor knows its place: leave `offset` out")
     return read_cursor(of, request.cursor)
 
 

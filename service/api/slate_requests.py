@@ -255,8 +255,9 @@ def refuse(where: str, field: str, detail: str) -> NoReturn:
 def _refuse(where: str, error: msgspec.ValidationError, wanted: type[Struct]) -> NoReturn:
     field, words = of_msgspec(error, wanted)
     if where == "query":
-        # whatever stands there is a string
+        # whatever stands there is a string, and 1 is read as true
         words = words.removesuffix(", not a string")
+        words = words.replace("true or false", "true or false (1 or 0)")
     fault = {"type": "value_error", "loc": (where, field) if field else (where,), "msg": words}
     raise RequestValidationError([fault])
 

@@ -235,6 +235,20 @@ def test_a_deleted_user_leaves_no_key(learned_api: Api) -> None:
     assert learned_api("GET", "/v1/users").json()["items"] == []
 
 
+def test_a_deleted_item_says_what_brings_it_back(learned_api: Api) -> None:
+    learned_api("PUT", "/v1/items/x", json=ITEM)
+    learned_api("DELETE", "/v1/items/x")
+    learned_api("POST", "/v1/ratings?wait=learned", json={"user": "ada", "item": "x", "rating": 3})
+    for method in ("GET", "PATCH"):
+        problem = learned_api(method, "/v1/items/x", **({"json": {}} if method == "PATCH" else {}))
+        assert problem.status_code == 404
+        assert "feedback alone does not bring it back" in problem.json()["detail"]
+    never = learned_api("GET", "/v1/items/never").json()["detail"]
+    assert "PUT it, or send feedback for it" in never
+    learned_api("POST", "/v1/ratings?wait=learned", json={"user": "ada", "item": "y", "rating": 3})
+    assert learned_api("GET", "/v1/items/y").status_code == 200
+
+
 def test_a_deleted_item_can_be_written_anew(learned_api: Api) -> None:
     learned_api("PUT", "/v1/items/x", json=ITEM)
     learned_api("DELETE", "/v1/items/x")

@@ -49,7 +49,16 @@ def test_a_body_that_ends_too_early_says_what_is_missing(api: Api, path: str, te
 def test_a_parameter_that_is_no_truth_is_told_so(api: Api) -> None:
     answer = api("GET", RECOMMENDATIONS, params={"exclude_seen": "no"})
     problem = check_problem(answer, 422, "invalid_request")
-    assert problem["detail"] == "query.exclude_seen: must be true or false"
+    assert problem["detail"] == "query.exclude_seen: must be true or false (1 or 0)"
+    for truth in ("true", "1", "false", "0"):
+        assert api("GET", RECOMMENDATIONS, params={"explain": truth}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/v1/recommendations", "/v1/rank"])
+def test_a_fault_of_a_body_is_told_where_the_body_has_it(api: Api, path: str) -> None:
+    body = {"candidates": ["a"], "cursor": "abc", "offset": 3}
+    problem = check_problem(api("POST", path, json=body), 422, "invalid_request")
+    assert [fault["field"] for fault in problem["errors"]] == ["body.offset"]
 
 
 @pytest.mark.parametrize(("path", "most"), [("/v1/recommendations", 1000), ("/v1/rank", 10_000)])
