@@ -81,6 +81,18 @@ class ContextRanker(Ranker):
         self.losses = descend(model, contexts, rows, self.config.descent, on_epoch=hear).losses
         return self
 
+    @property
+    def likeness(self) -> F32:
+        """Return the items' own factors, with those of their features: no constants and no biases."""
+        model, parameters = self._fitted
+        return model.likeness(parameters)
+
+    @property
+    def _fitted(self) -> tuple[DotModel[Any], Parameters]:
+        if self._model is None or self._parameters is None:
+            raise NotFitted("the model has not been fitted: call fit first")
+        return self._model, self._parameters
+
     def user_vectors(self, user_items: Any) -> F32:
         """Return the vectors of the users 0 .. n - 1 of the fit, each with the newest item of its row."""
         pairs = self._known(user_items)
@@ -88,12 +100,11 @@ class ContextRanker(Ranker):
 
     def asked_vectors(self, users: I64, rows: Interactions) -> F32:
         """Return the vectors of these users of the fit; ``rows`` are their pairs."""
-        if self._model is None or self._parameters is None:
-            raise NotFitted("the model has not been fitted: call fit first")
+        model, parameters = self._fitted
         if users.max(initial=-1) >= self._n_users:
             raise ShapeError(f"the model knows {self._n_users} users: fit it with the others too")
         contexts = self._asked(users, newest(rows) if self._timed else None, rows.n_items)
-        return self._model.left(self._parameters, contexts)
+        return model.left(parameters, contexts)
 
     def _made(self, pairs: Interactions, item_features: Any) -> DotModel[Any]:
         kind, g, n_users, n_items = (

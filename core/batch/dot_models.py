@@ -35,6 +35,10 @@ class DotModel(ABC, Generic[Contexts]):
     def right(self, parameters: Parameters) -> F32:
         """Return Q (targets, g)."""
 
+    def likeness(self, parameters: Parameters) -> F32:
+        """Return what targets are compared by, (targets, f): Q without constants and biases."""
+        return self.right(parameters)
+
     @abstractmethod
     def left_gradient(self, parameters: Parameters, contexts: Contexts, by_left: F32) -> Parameters:
         """Return the gradient by the parameters of P, given the one by P."""
@@ -110,8 +114,11 @@ class SvdFeature(DotModel[Any]):
 
     def right(self, parameters: Parameters) -> F32:
         bias = self.target_features @ parameters["target_bias"]
-        factors = self.target_features @ parameters["target_factors"]
-        return _columns(factors, np.ones_like(bias), bias)
+        return _columns(self.likeness(parameters), np.ones_like(bias), bias)
+
+    def likeness(self, parameters: Parameters) -> F32:
+        factors: F32 = self.target_features @ parameters["target_factors"]
+        return factors
 
     def left_gradient(self, parameters: Parameters, contexts: Any, by_left: F32) -> Parameters:
         f = self.factors
@@ -181,6 +188,9 @@ class PairwiseTensor(_Tensor):
 
     def right(self, parameters: Parameters) -> F32:
         return _columns(parameters["targets"], np.ones(self.n_targets, np.float32))
+
+    def likeness(self, parameters: Parameters) -> F32:
+        return parameters["targets"]
 
     def left_gradient(self, parameters: Parameters, contexts: I64, by_left: F32) -> Parameters:
         a, b = self._factors(parameters, contexts)

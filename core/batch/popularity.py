@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 
 from core.batch.ranker import Ranker
+from core.errors import ConfigError
 from core.interactions import as_interactions
 from core.types import F32
 
@@ -22,3 +23,8 @@ class Popular(Ranker):
     def user_vectors(self, user_items: Any) -> F32:
         """Return 1 for everybody."""
         return np.ones((self._known(user_items).n_users, 1), np.float32)
+
+    @property
+    def likeness(self) -> F32:
+        """Refuse: what is alike is nothing that counting tells."""
+        raise ConfigError("popularity knows of no item what it is like: ask a model such as Fbgd")

@@ -14,6 +14,9 @@ from core.interactions import Interactions, as_interactions
 from core.kernels import topk
 from core.types import F32, I32, I64
 
+ROUNDING = 1e-6
+"""A vector that is shorter than this share of the longest one has no direction."""
+
 
 class Ranker(ABC):
     """Fit on users x items, then recommend; results are (ids, scores) arrays, best first."""
@@ -53,9 +56,7 @@ class Ranker(ABC):
         Row u of ``user_items`` are the pairs of user u: the vectors come from them, and so do the exclusions.
         """
         pairs = self._known(user_items)
-        asked = np.atleast_1d(np.asarray(user, np.int64))
-        if asked.min(initial=0) < 0 or asked.max(initial=-1) >= pairs.n_users:
-            raise ConfigError(f"user numbers must be in 0 .. {pairs.n_users - 1}")
+        asked = _numbers("user", user, pairs.n_users)
         rows = pairs.rows(asked)
         left_out = rows if exclude_seen else rows.keep(np.zeros(len(rows), np.bool_))
         if exclude is not None:
@@ -63,15 +64,23 @@ class Ranker(ABC):
         ids, scores = rank(self.asked_vectors(asked, rows), self.item_factors, left_out, n)
         return (ids[0], scores[0]) if np.ndim(user) == 0 else (ids, scores)
 
-    def similar_items(self, item: int, n: int = 10) -> tuple[I32, F32]:
-        """Return the items of the nearest direction (cosine), the item itself first."""
-        if not 0 <= item < self.item_factors.shape[0]:
-            raise ConfigError(f"item numbers must be in 0 .. {self.item_factors.shape[0] - 1}")
-        length = np.linalg.norm(self.item_factors, axis=1, keepdims=True)
-        unit = np.ascontiguousarray(self.item_factors / np.maximum(length, 1e-12), np.float32)
-        ids, scores = np.empty(n, np.int32), np.empty(n, np.float32)
-        topk.top_k(unit[item], unit, np.empty(0, np.int32), ids, scores)
-        return ids, scores
+    @property
+    def likeness(self) -> F32:
+        """Return the vectors that items are compared by, (items, f): no constants and no biases."""
+        return self.item_factors
+
+    def similar_items(self, item: int | I64, n: int = 10) -> tuple[I32, F32]:
+        """Return the items of the nearest direction (cosine), the item itself first: (n,), of several (items, n).
+
+        -1 and -inf where items run out. An item that nothing was learned of is like no other.
+        """
+        unit = _unit(self.likeness)
+        asked = _numbers("item", item, unit.shape[0])
+        itself = Interactions(unit.shape[0], np.arange(asked.size + 1), asked.astype(np.int32))
+        ids, scores = rank(unit[asked], unit, itself, n)
+        ids = np.column_stack([itself.item_ix, ids[:, :-1]])
+        scores = np.column_stack([np.ones(asked.size, np.float32), scores[:, :-1]])
+        return (ids[0], scores[0]) if np.ndim(item) == 0 else (ids, scores)
 
     def _known(self, user_items: Any) -> Interactions:
         pairs = as_interactions(user_items)
@@ -92,6 +101,23 @@ def rank(users: F32, item_factors: F32, excluded: Interactions, n: int) -> tuple
         np.ascontiguousarray(users), item_factors, excluded.ptr, excluded.item_ix, ids, scores
     )
     return ids, scores
+
+
+def _numbers(name: str, given: int | I64, n: int) -> I64:
+    """Return the numbers (asked,) of whom or what is asked for."""
+    asked = np.atleast_1d(np.asarray(given, np.int64))
+    if asked.min(initial=0) < 0 or asked.max(initial=-1) >= n:
+        raise ConfigError(f"{name} numbers must be in 0 .. {n - 1}")
+    return asked
+
+
+def _unit(vectors: F32) -> F32:
+    """Return vectors of length 1; NaN, which never enters a list, for those that are nothing but rounding."""
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    known = length > ROUNDING * length.max(initial=0.0)
+    unit = np.full(vectors.shape, np.nan, np.float32)
+    np.divide(vectors, length, out=unit, where=known)
+    return unit
 
 
 def _with_each(pairs: Interactions, items: I64) -> Interactions:

@@ -6,7 +6,7 @@ Better means a higher score, at equal scores the lower item number. A NaN score 
 import numpy as np
 from numba import prange
 
-from core.kernels.jit import helper, kernel, parallel_kernel
+from core.kernels.jit import helper, parallel_kernel
 from core.types import F32, I32, I64
 
 BLOCK, TILE = 128, 2048
@@ -72,21 +72,6 @@ def _order(item: I32, score: F32) -> None:
         _sift(score, item, size)
 
 
-@kernel
-def top_k(user: F32, item_factors: F32, excluded: I32, item: I32, score: F32) -> None:
-    """Write one user's best items, best first, into ``item`` and ``score``.
-
-    Equation   argmax_k of q_y . p over all y not excluded
-    Symbols    user p (g,) · item_factors q (n, g) C-order · excluded (e,) rising · item, score (k,); -1, -inf where items run out
-    Cost       O(n g + n log k); allocates n scores
-    Reference  tests/core/reference_batch.py::top_k
-    """
-    item[:] = -1
-    score[:] = -np.inf
-    _offer(np.dot(item_factors, user), 0, excluded, 0, item, score)
-    _order(item, score)
-
-
 @helper
 def _rank_block(
     users: F32, item_factors: F32, ptr: I64, excluded: I32, item: I32, score: F32
@@ -107,11 +92,12 @@ def _rank_block(
 def top_k_all(
     users: F32, item_factors: F32, ptr: I64, excluded: I32, item: I32, score: F32
 ) -> None:
-    """Write the best items of n users: ``top_k`` for each row.
+    """Write each user's best items, best first, into ``item`` and ``score``.
 
-    Equation   as ``top_k``
-    Symbols    users (n, g) · excluded of user u: excluded[ptr[u]:ptr[u + 1]], rising · item, score (n, k)
-    Cost       O(n items g); allocates 1 MB of scores in each thread
+    Equation   argmax_k of q_y . p over all y not excluded, for each row p
+    Symbols    users p (n, g) · item_factors q (items, g) C-order · excluded of user u: excluded[ptr[u]:ptr[u + 1]],
+               rising · item, score (n, k), k at least 1; -1, -inf where items run out
+    Cost       O(n (items g + items log k)); allocates 1 MB of scores in each thread
     Reference  tests/core/reference_batch.py::top_k_all
     """
     n = users.shape[0]
