@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy import sparse
 
-from core.batch.descent import DescentConfig, descend
+from core.batch.descent import Descended, DescentConfig, descend
 from core.batch.dot_models import (
     CpTensor,
     DotModel,
@@ -58,6 +58,7 @@ class ContextRanker(Ranker):
         self.losses: list[float] = []
         self._model: DotModel[Any] | None = None
         self._parameters: Parameters | None = None
+        self._descended: Descended | None = None
         self._n_users, self._timed = 0, False
 
     def fit(
@@ -65,9 +66,14 @@ class ContextRanker(Ranker):
         user_items: Any,
         *,
         item_features: Any = None,
+        previous: "ContextRanker | None" = None,
         on_epoch: OnEpoch = lambda model, epoch: False,
     ) -> Self:
-        """Learn; ``item_features`` (items, d) are for SVDFeature."""
+        """Learn; ``item_features`` (items, d) are for SVDFeature.
+
+        ``previous`` is continued: a fitted model of this kind whose users, items and features are the first of these.
+        """
+        before = None if previous is None else self._continued(previous)
         pairs = as_interactions(user_items)
         self._timed, self._n_users = pairs.time is not None, pairs.n_users
         model = self._model = self._made(pairs, item_features)
@@ -78,8 +84,20 @@ class ContextRanker(Ranker):
             self._item_factors = np.ascontiguousarray(model.right(parameters))
             return on_epoch(self, epoch)
 
-        self.losses = descend(model, contexts, rows, self.config.descent, on_epoch=hear).losses
+        self._descended = descend(
+            model, contexts, rows, self.config.descent, previous=before, on_epoch=hear
+        )
+        self.losses = self._descended.losses
         return self
+
+    def _continued(self, previous: "ContextRanker") -> Descended:
+        if previous.config.kind != self.config.kind:
+            raise ConfigError(
+                f"the previous model is {previous.config.kind}: continue it as that, or fit {self.config.kind} anew"
+            )
+        if previous._descended is None:
+            raise NotFitted("the previous model has not been fitted: call its fit first")
+        return previous._descended
 
     @property
     def likeness(self) -> F32:
@@ -118,14 +136,14 @@ class ContextRanker(Ranker):
         if kind == "mf":
             return MatrixFactorisation(n_users, n_items, g)
         if kind == "svdfeature":
-            width = n_users + (n_items + 1 if self._timed else 0)
-            return SvdFeature(width, _with_features(n_items, item_features), g)
+            widths = (n_users, 1 + n_items) if self._timed else (n_users,)
+            return SvdFeature(widths, _with_features(n_items, item_features), g)
         if not self._timed:
             raise ConfigError(
                 f"{kind} knows the user and the item before: give the pairs times, or use svdfeature"
             )
         tensor = PairwiseTensor if kind == "pitf" else CpTensor
-        return tensor(n_users, n_items + 1, n_items, g)
+        return tensor(n_users, 1 + n_items, n_items, g)
 
     def _contexts(self, pairs: Interactions) -> tuple[Any, Interactions]:
         """Return the contexts of the fit and their pairs, one row for each."""
@@ -141,37 +159,37 @@ class ContextRanker(Ranker):
         return self._asked(pairs.user_ix.astype(np.int64), before(pairs), pairs.n_items), each
 
     def _asked(self, users: I64, last: I64 | None, n_items: int) -> Any:
-        """Return the contexts of users and the items they had last."""
+        """Return the contexts of users and the items they had last; no item comes first, so that items may follow."""
         if self.config.kind == "mf":
             return users
         if last is None:
             return _ones(users[:, None], self._n_users)
         if self.config.kind != "svdfeature":
-            return np.column_stack([users, last])
-        columns = np.column_stack([users, self._n_users + last])
-        return _ones(columns, self._n_users + n_items + 1)
+            return np.column_stack([users, 1 + last])
+        columns = np.column_stack([users, self._n_users + 1 + last])
+        return _ones(columns, self._n_users + 1 + n_items)
 
 
 def before(pairs: Interactions) -> I64:
-    """Return the item that the user had before each pair, ``n_items`` before the first; equal times go by item.
+    """Return the item that the user had before each pair, -1 before the first; equal times go by item.
 
     >>> from core.interactions import from_pairs
     >>> before(from_pairs(np.array([0, 0, 0]), np.array([0, 1, 2]), time=np.array([5, 9, 7])))
-    array([3, 2, 0])
+    array([-1,  2,  0])
     """
     order, counts = _in_time(pairs), pairs.user_counts
     items = pairs.item_ix[order].astype(np.int64)
-    shifted = np.concatenate([[pairs.n_items], items[:-1]]) if items.size else items
-    shifted[pairs.ptr[:-1][counts > 0]] = pairs.n_items
+    shifted = np.concatenate([[-1], items[:-1]]) if items.size else items
+    shifted[pairs.ptr[:-1][counts > 0]] = -1
     found = np.empty(len(pairs), np.int64)
     found[order] = shifted
     return found
 
 
 def newest(pairs: Interactions) -> I64:
-    """Return the newest item of each row, ``n_items`` where there is none."""
+    """Return the newest item of each row, -1 where there is none."""
     counts = pairs.user_counts
-    found = np.full(pairs.n_users, pairs.n_items, np.int64)
+    found = np.full(pairs.n_users, -1, np.int64)
     found[counts > 0] = pairs.item_ix[_in_time(pairs)[pairs.ptr[1:][counts > 0] - 1]]
     return found
 
@@ -182,15 +200,15 @@ def _in_time(pairs: Interactions) -> I64:
     return np.lexsort((pairs.item_ix, pairs.time, pairs.user_ix))
 
 
-def _with_features(n_items: int, features: Any) -> Any:
+def _with_features(n_items: int, features: Any) -> list[Any]:
     """Return each item as itself, and what it is like beside it."""
     own = sparse.eye_array(n_items, dtype=np.float32, format="csr")
     if features is None:
-        return own
+        return [own]
     known = checked_features(features)
     if known.shape[0] != n_items:
         raise ShapeError(f"features of {known.shape[0]} items for {n_items} items")
-    return sparse.csr_array(sparse.hstack([own, known]))
+    return [own, known]
 
 
 def _ones(columns: I64, width: int) -> Any:

@@ -4,12 +4,12 @@ Every epoch changes all parameters of the contexts, then all of the targets, by 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
-from core.batch.dot_models import DotModel, Parameters, grown
+from core.batch.dot_models import Blocks, DotModel, Parameters, grown
 from core.batch.gram import gram
 from core.batch.row_objective import ONE, PARTS
 from core.batch.weighting import constant_loss, mean_count, negative_weights, scaled_reg
@@ -62,6 +62,8 @@ class Descended:
     losses: list[float]
     squares: Parameters
     """Adagrad's sums of squared slopes: a descent that continues goes on with short steps."""
+    blocks: Blocks = field(default_factory=dict)
+    """The model's: what its rows stand for."""
 
 
 class _Steps:
@@ -136,7 +138,8 @@ def descend(
 ) -> Descended:
     """Fit the model; rows of ``pairs`` are the contexts.
 
-    ``previous`` is continued; it may have had fewer users, items or features: new ones have the highest numbers.
+    ``previous`` is continued; it may have had fewer users, items or features: new ones have the highest numbers of
+    their block (see ``SvdFeature``).
     ``on_epoch`` hears the parameters after each epoch, counted from 1; True ends the fit.
     """
     if len(pairs) == 0:
@@ -146,8 +149,8 @@ def descend(
     parameters = _started(model, config)
     squares = {name: np.zeros_like(values) for name, values in parameters.items()}
     if previous is not None:
-        parameters = grown(parameters, previous.parameters)
-        squares = grown(squares, previous.squares)
+        parameters = grown(parameters, previous.parameters, model.blocks, previous.blocks)
+        squares = grown(squares, previous.squares, model.blocks, previous.blocks)
     columns = pairs.by_item()
     negative = negative_weights(columns.user_counts, config.alpha0, config.rho)
     left = _Side(pairs, negative, config, of_items=False)
@@ -169,7 +172,7 @@ def descend(
             )
         if on_epoch(parameters, epoch):
             break
-    return Descended(parameters, losses, squares)
+    return Descended(parameters, losses, squares, model.blocks)
 
 
 def _started(model: DotModel[Any], config: DescentConfig) -> Parameters:

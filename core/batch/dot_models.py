@@ -5,6 +5,7 @@ parameters (chain rule). ``core.batch.descent`` does the rest. Parameters are na
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -15,6 +16,8 @@ from core.interactions import Interactions
 from core.types import F32, I64
 
 Parameters = dict[str, F32]
+Blocks = Mapping[str, tuple[int, ...]]
+"""Rows of each block of a parameter: blocks grow each by itself. A parameter that is not named is one block."""
 Contexts = TypeVar("Contexts")
 
 
@@ -22,6 +25,11 @@ class DotModel(ABC, Generic[Contexts]):
     """Contexts are whatever the model makes left vectors from; targets are numbered 0 .. n_targets - 1."""
 
     n_targets: int
+
+    @property
+    def blocks(self) -> Blocks:
+        """Return the parameters that have several blocks."""
+        return {}
 
     @abstractmethod
     def start(self, rng: np.random.Generator, deviation: float) -> Parameters:
@@ -87,12 +95,31 @@ class SvdFeature(DotModel[Any]):
     """score = w0 + z_x.w_x + z_y.w_y + (z_x V_x) . (z_y V_y); contexts are a sparse matrix (n, features).
 
     As a dot product: P = [Z_x V_x | w0 + Z_x w_x | 1], Q = [Z_y V_y | 1 | Z_y w_y]   [fBGD, eq. 11]
+
+    Columns of several kinds that may become more (users, items before; items, their genres) are given as blocks:
+    ``n_context_features`` the width of each, ``target_features`` a matrix for each. A later fit finds them again.
     """
 
-    def __init__(self, n_context_features: int, target_features: Any, factors: int) -> None:
-        self.n_context_features, self.factors = n_context_features, factors
-        self.target_features = checked_features(target_features)
+    def __init__(
+        self, n_context_features: int | Sequence[int], target_features: Any, factors: int
+    ) -> None:
+        self._context_blocks = tuple(int(n) for n in np.atleast_1d(n_context_features))
+        given = target_features if isinstance(target_features, list | tuple) else [target_features]
+        matrices = [checked_features(one) for one in given]
+        self._target_blocks = tuple(int(one.shape[1]) for one in matrices)
+        self.n_context_features, self.factors = sum(self._context_blocks), factors
+        self.target_features: Any = sparse.csr_array(sparse.hstack(matrices))
         self.n_targets = int(self.target_features.shape[0])
+
+    @property
+    def blocks(self) -> Blocks:
+        contexts, targets = self._context_blocks, self._target_blocks
+        return {
+            "context_factors": contexts,
+            "context_bias": contexts,
+            "target_factors": targets,
+            "target_bias": targets,
+        }
 
     def start(self, rng: np.random.Generator, deviation: float) -> Parameters:
         n_target_features = int(self.target_features.shape[1])
@@ -237,23 +264,30 @@ def _normal(rng: np.random.Generator, deviation: float, rows: int, columns: int)
     return drawn
 
 
-def grown(parameters: Parameters, previous: Parameters) -> Parameters:
-    """Return ``parameters`` with the values of a smaller, earlier model in their first rows.
+def grown(
+    parameters: Parameters, previous: Parameters, blocks: Blocks, previous_blocks: Blocks
+) -> Parameters:
+    """Return ``parameters`` with the values of a smaller, earlier model in the first rows of each block.
 
-    Numbers must not have changed: new users, items and features come after the old ones.
+    Numbers must not have changed: new users, items and features come after the old ones of their block.
     """
     if parameters.keys() != previous.keys():
         raise ShapeError("the previous parameters are those of another kind of model")
+    taken = {}
     for name, old in previous.items():
-        new = parameters[name]
-        if old.shape[1:] != new.shape[1:] or old.shape[0] > new.shape[0]:
+        new = parameters[name].copy()
+        now, then = blocks.get(name, new.shape[:1]), previous_blocks.get(name, old.shape[:1])
+        fewer = len(now) == len(then) and all(n >= m for n, m in zip(now, then, strict=True))
+        if old.shape[1:] != new.shape[1:] or not fewer:
             raise ShapeError(
-                f"{name} was {old.shape}, is {new.shape}: keep factors and numbers, add new rows last"
+                f"{name} was {old.shape} in blocks of {then} rows, is {new.shape} in {now}: "
+                "keep factors, blocks and numbers, add new rows last in their block"
             )
-    return {
-        name: np.concatenate([old, parameters[name][old.shape[0] :]])
-        for name, old in previous.items()
-    }
+        starts = np.cumsum((0, *now)), np.cumsum((0, *then))
+        for at, before, n in zip(*starts, then, strict=False):
+            new[at : at + n] = old[before : before + n]
+        taken[name] = new
+    return taken
 
 
 def _counted(rows: I64, pairs: I64, n: int) -> I64:

@@ -36,9 +36,9 @@ def test_the_item_before_is_the_newest_one_at_each_moment():
         n_users=4,
         time=np.array([9, 5, 7, 4, 4]),
     )
-    # equal times go by item; 4 says that there is none
-    assert before(pairs).tolist() == [3, 4, 2, 4, 0]
-    assert newest(pairs).tolist() == [1, 4, 3, 4]
+    # equal times go by item; -1 says that there is none
+    assert before(pairs).tolist() == [3, -1, 2, -1, 0]
+    assert newest(pairs).tolist() == [1, -1, 3, -1]
 
 
 @pytest.mark.parametrize("kind", ["svdfeature", "pitf", "cp"])
