@@ -21,7 +21,7 @@ from core.batch.dot_models import (
     SvdFeature,
     checked_features,
 )
-from core.batch.ranker import Ranker
+from core.batch.ranker import Bools, Ranker, liked_counts
 from core.errors import ConfigError, DataError, NotFitted, ShapeError
 from core.interactions import Interactions, as_interactions
 from core.types import F32, I64
@@ -60,6 +60,7 @@ class ContextRanker(Ranker):
         self._parameters: Parameters | None = None
         self._descended: Descended | None = None
         self._n_users, self._timed = 0, False
+        self._cold = np.zeros(0, np.bool_)
 
     def fit(
         self,
@@ -75,7 +76,8 @@ class ContextRanker(Ranker):
         """
         before = None if previous is None else self._continued(previous)
         pairs = as_interactions(user_items)
-        self._timed, self._n_users = pairs.time is not None, pairs.n_users
+        self._timed = pairs.time is not None and self.config.kind != "mf"
+        self._n_users = pairs.n_users
         model = self._model = self._made(pairs, item_features)
         contexts, rows = self._contexts(pairs)
 
@@ -88,6 +90,7 @@ class ContextRanker(Ranker):
             model, contexts, rows, self.config.descent, previous=before, on_epoch=hear
         )
         self.losses = self._descended.losses
+        self._popular, self._cold = liked_counts(pairs), pairs.user_counts == 0
         return self
 
     def _continued(self, previous: "ContextRanker") -> Descended:
@@ -124,6 +127,12 @@ class ContextRanker(Ranker):
         contexts = self._asked(users, newest(rows) if self._timed else None, rows.n_items)
         return model.left(parameters, contexts)
 
+    def unknown(self, users: I64, rows: Interactions) -> Bools:
+        """Tell who had no pairs in the fit, where the score is nothing without the user."""
+        if self.config.kind in ("mf", "cp"):
+            return self._cold[users]
+        return np.zeros(users.size, np.bool_)
+
     def _made(self, pairs: Interactions, item_features: Any) -> DotModel[Any]:
         kind, g, n_users, n_items = (
             self.config.kind,
@@ -147,7 +156,7 @@ class ContextRanker(Ranker):
 
     def _contexts(self, pairs: Interactions) -> tuple[Any, Interactions]:
         """Return the contexts of the fit and their pairs, one row for each."""
-        if self.config.kind == "mf" or not self._timed:
+        if not self._timed:
             return self._asked(np.arange(pairs.n_users), None, pairs.n_items), pairs
         each = Interactions(
             pairs.n_items,

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from core.batch.gram import gram
-from core.batch.ranker import Ranker
+from core.batch.ranker import Bools, Ranker, liked_counts
 from core.batch.row_objective import ONE, PARTS, RowObjective
 from core.batch.typical import drawn
 from core.batch.weighting import constant_loss, mean_count, negative_weights, scaled_reg
@@ -103,6 +103,7 @@ class Fbgd(Ranker):
                 if on_epoch(self, epoch):
                     break
         self._hold(drawn(sides.exported(), pairs, self.config.draw))
+        self._popular = liked_counts(pairs)
         return self
 
     def _hold(self, objective: RowObjective) -> None:
@@ -111,6 +112,10 @@ class Fbgd(Ranker):
     def user_vectors(self, user_items: Any) -> F32:
         """Return the exact minimiser of each user's row, whatever was fitted."""
         return self.fitted.vectors(self._known(user_items))
+
+    def unknown(self, users: I64, rows: Interactions) -> Bools:
+        """Tell who has no pairs, where nothing draws them to the typical user either."""
+        return super().unknown(users, rows) & (self.config.draw == 0.0)
 
     @property
     def fitted(self) -> RowObjective:

@@ -16,7 +16,7 @@ from core.batch.features import Features, checked
 from core.batch.graph import laplacian, similarity
 from core.batch.losses import LogisticLoss, Loss, MixedLoss, SquareLoss
 from core.batch.ocmf_start import Negatives, start_items, with_negatives
-from core.batch.ranker import Ranker
+from core.batch.ranker import Ranker, liked_counts
 from core.batch.row_objective import RowObjective, diagonalised
 from core.batch.side import CHUNKS, FeatureMatrix, Pairs, Side
 from core.batch.subproblem import Subproblem
@@ -129,6 +129,7 @@ class Ocmf(Ranker):
         if len(pairs) == 0:
             raise DataError("there are no pairs to learn from: give at least one")
         fit = self._fit = _Fit(self.config, pairs, features, graph)
+        self._popular = liked_counts(pairs)
         self.losses = []
         for number in range(1, self.config.rounds + 1):
             if number > 1:

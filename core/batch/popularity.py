@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from core.batch.ranker import Ranker
+from core.batch.ranker import Ranker, liked_counts
 from core.errors import ConfigError
 from core.interactions import as_interactions
 from core.types import F32
@@ -15,9 +15,7 @@ class Popular(Ranker):
 
     def fit(self, user_items: Any) -> Self:
         """Count."""
-        pairs = as_interactions(user_items)
-        liked = pairs if pairs.target is None else pairs.keep(pairs.target > 0)
-        self._item_factors = liked.item_counts.astype(np.float32)[:, None]
+        self._item_factors = self._popular = liked_counts(as_interactions(user_items))
         return self
 
     def user_vectors(self, user_items: Any) -> F32:

@@ -8,12 +8,17 @@ from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
 from core.errors import ConfigError, NotFitted, ShapeError
-from core.interactions import Interactions, as_interactions
+from core.interactions import Interactions, as_interactions, from_pairs
 from core.kernels import topk
 from core.types import F32, I32, I64
 
+Bools = NDArray[np.bool_]
+MOST = 1 << 31
+"""Users and items are numbered below it."""
 ROUNDING = 1e-6
 """A vector that is shorter than this share of the longest one has no direction."""
 
@@ -22,6 +27,8 @@ class Ranker(ABC):
     """Fit on users x items, then recommend; results are (ids, scores) arrays, best first."""
 
     _item_factors: F32 | None = None
+    _popular: F32 | None = None
+    """What most users have, see ``liked_counts``."""
 
     @property
     def item_factors(self) -> F32:
@@ -42,53 +49,78 @@ class Ranker(ABC):
         """Return the vectors of users whose pairs are ``rows``; most models know nobody by number."""
         return self.user_vectors(rows)
 
+    def unknown(self, users: I64, rows: Interactions) -> Bools:
+        """Tell of which of these users nothing is known: their vectors say nothing."""
+        without: Bools = rows.user_counts == 0
+        return without
+
     def recommend(
         self,
-        user: int | I64,
+        userid: int | I64,
         user_items: Any,
-        n: int = 10,
-        *,
-        exclude_seen: bool = True,
-        exclude: I32 | I64 | None = None,
+        N: int = 10,
+        filter_already_liked_items: bool = True,
+        filter_items: I32 | I64 | None = None,
     ) -> tuple[I32, F32]:
-        """Return the best items of one user (n,) or several (users, n); -1 and -inf where items run out.
+        """Return the best items of one user (N,) or several (users, N); -1 and -inf where items run out.
 
-        Row u of ``user_items`` are the pairs of user u: the vectors come from them, and so do the exclusions.
+        The names are those of ``implicit``. ``user_items`` has one row of pairs for each user who is asked for, in
+        their order, or the rows of all users: the vectors come from them, and so do the items that are left out.
+        Users of whom nothing is known get what most users have; their scores count these.
         """
-        pairs = self._known(user_items)
-        asked = _numbers("user", user, pairs.n_users)
-        rows = pairs.rows(asked)
-        left_out = rows if exclude_seen else rows.keep(np.zeros(len(rows), np.bool_))
-        if exclude is not None:
-            left_out = _with_each(left_out, np.asarray(exclude, np.int64))
-        ids, scores = rank(self.asked_vectors(asked, rows), self.item_factors, left_out, n)
-        return (ids[0], scores[0]) if np.ndim(user) == 0 else (ids, scores)
+        asked, rows = self._asked_rows(userid, user_items)
+        left_out = rows if filter_already_liked_items else rows.keep(np.zeros(len(rows), np.bool_))
+        if filter_items is not None:
+            left_out = _with_each(left_out, np.asarray(filter_items, np.int64))
+        ids, scores = rank(self.asked_vectors(asked, rows), self.item_factors, left_out, N)
+        cold = np.flatnonzero(self.unknown(asked, rows))
+        if cold.size and self._popular is not None:
+            alike = np.ones((cold.size, 1), np.float32)
+            ids[cold], scores[cold] = rank(alike, self._popular, left_out.rows(cold), N)
+        return (ids[0], scores[0]) if np.ndim(userid) == 0 else (ids, scores)
 
     @property
     def likeness(self) -> F32:
         """Return the vectors that items are compared by, (items, f): no constants and no biases."""
         return self.item_factors
 
-    def similar_items(self, item: int | I64, n: int = 10) -> tuple[I32, F32]:
-        """Return the items of the nearest direction (cosine), the item itself first: (n,), of several (items, n).
+    def similar_items(self, itemid: int | I64, N: int = 10) -> tuple[I32, F32]:
+        """Return the items of the nearest direction (cosine), the item itself first: (N,), of several (items, N).
 
         -1 and -inf where items run out. An item that nothing was learned of is like no other.
         """
         unit = _unit(self.likeness)
-        asked = _numbers("item", item, unit.shape[0])
+        asked = _numbers("item", itemid, unit.shape[0])
         itself = Interactions(unit.shape[0], np.arange(asked.size + 1), asked.astype(np.int32))
-        ids, scores = rank(unit[asked], unit, itself, n)
+        ids, scores = rank(unit[asked], unit, itself, N)
         ids = np.column_stack([itself.item_ix, ids[:, :-1]])
         scores = np.column_stack([np.ones(asked.size, np.float32), scores[:, :-1]])
-        return (ids[0], scores[0]) if np.ndim(item) == 0 else (ids, scores)
+        return (ids[0], scores[0]) if np.ndim(itemid) == 0 else (ids, scores)
 
     def _known(self, user_items: Any) -> Interactions:
-        pairs = as_interactions(user_items)
+        # its type says less than it can do
+        given: Any = user_items if sparse.issparse(user_items) else None
+        one_row = given is not None and given.ndim == 1
+        pairs = as_interactions(given.reshape((1, -1)) if one_row else user_items)
         if pairs.n_items != self.item_factors.shape[0]:
             raise ShapeError(
                 f"the model knows {self.item_factors.shape[0]} items, the pairs {pairs.n_items}"
             )
         return pairs
+
+    def _asked_rows(self, userid: int | I64, user_items: Any) -> tuple[I64, Interactions]:
+        """Return the numbers of the users who are asked for, and the pairs of each."""
+        pairs = self._known(user_items)
+        n = pairs.n_users
+        asked = _numbers("user", userid)
+        if asked.size != n:
+            return _numbers("user", asked, n), pairs.rows(asked)
+        if asked.max(initial=-1) < n and (asked != np.arange(n)).any():
+            raise ShapeError(
+                f"{n} rows for {n} users in another order: are the rows theirs or those of users 0 .. {n - 1}? "
+                "ask in rising order"
+            )
+        return asked, pairs
 
 
 def rank(users: F32, item_factors: F32, excluded: Interactions, n: int) -> tuple[I32, F32]:
@@ -103,7 +135,13 @@ def rank(users: F32, item_factors: F32, excluded: Interactions, n: int) -> tuple
     return ids, scores
 
 
-def _numbers(name: str, given: int | I64, n: int) -> I64:
+def liked_counts(pairs: Interactions) -> F32:
+    """Return how many users have each item with a target above 0, (items, 1)."""
+    liked = pairs if pairs.target is None else pairs.keep(pairs.target > 0)
+    return liked.item_counts.astype(np.float32)[:, None]
+
+
+def _numbers(name: str, given: int | I64, n: int = MOST) -> I64:
     """Return the numbers (asked,) of whom or what is asked for."""
     asked = np.atleast_1d(np.asarray(given, np.int64))
     if asked.min(initial=0) < 0 or asked.max(initial=-1) >= n:
@@ -122,10 +160,7 @@ def _unit(vectors: F32) -> F32:
 
 def _with_each(pairs: Interactions, items: I64) -> Interactions:
     """Add the same items to every row."""
-    extra = np.unique(items)
-    rows = [
-        np.union1d(pairs.item_ix[a:b], extra)
-        for a, b in zip(pairs.ptr, pairs.ptr[1:], strict=False)
-    ]
-    ptr = np.concatenate([[0], np.cumsum([row.size for row in rows])]).astype(np.int64)
-    return Interactions(pairs.n_items, ptr, np.concatenate(rows).astype(np.int32))
+    n, extra = pairs.n_users, np.unique(items)
+    users = np.concatenate([pairs.user_ix, np.repeat(np.arange(n), extra.size)])
+    both = np.concatenate([pairs.item_ix, np.tile(extra, n)])
+    return from_pairs(users, both, n_users=n, n_items=pairs.n_items)

@@ -30,7 +30,8 @@ def models():
     return {name: make().fit(pairs) for name, make in MODELS.items()}
 
 
-@pytest.mark.parametrize("name", MODELS)
+# what CP finds alike where the item before says nothing is luck
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "cp"])
 def test_alike_items_are_those_that_the_same_people_like(models, name):
     items = np.arange(TRIBES * 20)
     ids, scores = models[name].similar_items(items, 11)

@@ -67,8 +67,8 @@ def test_popular_recommends_what_most_users_have_and_the_user_lacks():
     ids, scores = model.recommend(0, pairs, 4)
     assert ids.tolist() == [2, 3, -1, -1]
     assert scores[:2].tolist() == [1.0, 0.0]
-    assert model.recommend(0, pairs, 2, exclude_seen=False)[0].tolist() == [1, 0]
-    several = model.recommend(np.array([0, 2]), pairs, 2, exclude=np.array([2]))[0]
+    assert model.recommend(0, pairs, 2, filter_already_liked_items=False)[0].tolist() == [1, 0]
+    several = model.recommend(np.array([0, 2]), pairs, 2, filter_items=np.array([2]))[0]
     assert several.tolist() == [[3, -1], [0, 3]]
 
 
@@ -80,6 +80,6 @@ def test_what_cannot_be_ranked_says_why():
     with pytest.raises(ConfigError, match="at least one item"):
         model.recommend(0, pairs, 0)
     with pytest.raises(ConfigError, match="user numbers"):
-        model.recommend(1, pairs)
+        model.recommend(-1, pairs)
     with pytest.raises(ShapeError, match="the model knows 1 items"):
         model.recommend(0, from_pairs(np.array([0]), np.array([1])))

@@ -1,0 +1,117 @@
+"""What every ranking model is asked, as users of ``implicit`` write it."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from core.batch.context_ranker import KINDS, ContextConfig, ContextRanker
+from core.batch.descent import DescentConfig
+from core.batch.fbgd import Fbgd, FbgdConfig
+from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.popularity import Popular
+from core.errors import ConfigError, DataError, ShapeError
+from tests.core import ranking
+
+DESCENT = DescentConfig(epochs=20, alpha0=20.0)
+FBGD = FbgdConfig(factors=8, alpha0=60.0, reg=1.0)
+MODELS = {
+    "popular": Popular,
+    "fbgd": lambda: Fbgd(FBGD),
+    "ocmf": lambda: Ocmf(OcmfConfig(factors=8, loss="square")),
+    "ocmf-below": lambda: Ocmf(OcmfConfig(factors=8, target=-0.5)),
+    **{kind: lambda kind=kind: ContextRanker(ContextConfig(kind, 8, DESCENT)) for kind in KINDS},
+}
+COLD = 7
+
+
+def pairs_with_somebody_cold():
+    pairs = ranking.tribes(60, 40)
+    return pairs.keep(pairs.user_ix != COLD)
+
+
+@pytest.fixture(scope="module")
+def models():
+    pairs = pairs_with_somebody_cold()
+    return {name: make().fit(pairs) for name, make in MODELS.items()}
+
+
+@pytest.fixture
+def user_items():
+    pairs = pairs_with_somebody_cold()
+    return sparse.csr_matrix((np.ones(len(pairs)), pairs.item_ix, pairs.ptr), (60, 40))
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in MODELS if name not in ("svdfeature", "pitf", "cp")]
+)
+def test_a_users_own_row_is_as_good_as_all_rows(models, user_items, name):
+    model = models[name]
+    ids, scores = model.recommend(np.arange(60), user_items, N=5)
+    for user in (0, 5, 59):
+        for row in (user_items[user], sparse.csr_array(user_items)[user]):
+            one = model.recommend(user, row, N=5)
+            np.testing.assert_array_equal(one[0], ids[user])
+            np.testing.assert_allclose(one[1], scores[user], rtol=1e-5)
+    some = np.array([59, 3, 5])
+    np.testing.assert_array_equal(model.recommend(some, user_items[some], 5)[0], ids[some])
+    np.testing.assert_array_equal(model.recommend(some, user_items, 5)[0], ids[some])
+
+
+@pytest.mark.parametrize("kind", ["svdfeature", "pitf", "cp"])
+def test_a_context_models_own_row_is_as_good_as_all_rows(models, kind):
+    pairs, some = pairs_with_somebody_cold(), np.array([59, 3, 5])
+    ids, _ = models[kind].recommend(np.arange(60), pairs, N=5)
+    np.testing.assert_array_equal(models[kind].recommend(some, pairs.rows(some), 5)[0], ids[some])
+
+
+def test_items_are_left_out_by_the_names_that_implicit_has(models, user_items):
+    model, liked = models["fbgd"], user_items[3].indices
+    every, _ = model.recommend(3, user_items[3], N=40, filter_already_liked_items=False)
+    assert sorted(every) == list(range(40))
+    ids, scores = model.recommend(3, user_items[3], N=40, filter_items=[0, 1, 1])
+    left = 40 - np.union1d(liked, [0, 1]).size
+    assert not {0, 1, *liked.tolist()} & set(ids.tolist())
+    assert ids[left:].tolist() == [-1] * (40 - left)
+    assert (scores[left:] == -np.inf).all()
+
+
+def test_nobody_gets_no_lists(models, user_items):
+    for rows in (user_items, user_items[[]]):
+        ids, scores = models["fbgd"].recommend([], rows, N=4, filter_items=[1])
+        assert ids.shape == scores.shape == (0, 4)
+
+
+@pytest.mark.parametrize("name", ["fbgd", "ocmf", "ocmf-below", "mf", "cp"])
+def test_somebody_of_whom_nothing_is_known_gets_what_most_users_have(models, name):
+    pairs = pairs_with_somebody_cold()
+    popular = models["popular"].recommend(COLD, pairs, 6, filter_items=[1])
+    for user in (COLD, np.array([4, COLD])):
+        found = models[name].recommend(user, pairs, 6, filter_items=[1])
+        np.testing.assert_array_equal(np.atleast_2d(found[0])[-1], popular[0])
+        np.testing.assert_array_equal(np.atleast_2d(found[1])[-1], popular[1])
+    # who has pairs is ranked by them
+    assert models[name].recommend(4, pairs, 6)[1][0] < 2.0
+
+
+def test_a_draw_to_the_typical_user_says_something_of_everybody():
+    pairs = pairs_with_somebody_cold()
+    model = Fbgd(FbgdConfig(factors=8, alpha0=60.0, reg=1.0, draw=1.0)).fit(pairs)
+    _, scores = model.recommend(COLD, pairs, 6)
+    assert (scores < 1.0).all()
+    assert (np.diff(scores) < 0.0).all()
+
+
+def test_rows_that_may_be_anybodys_are_refused(models, user_items):
+    model = models["fbgd"]
+    with pytest.raises(ShapeError, match="3 rows for 3 users in another order"):
+        model.recommend([2, 0, 1], user_items[[2, 0, 1]])
+    with pytest.raises(ConfigError, match=r"user numbers must be in 0 \.\. 1"):
+        model.recommend([2, 0, 1], user_items[:2])
+    with pytest.raises(DataError, match="item numbers"):
+        model.recommend(2, user_items, filter_items=[40])
+    with pytest.raises(ShapeError, match="scipy"):
+        model.recommend(2, np.ones((1, 40)))
+    with pytest.raises(ConfigError, match="at least one item"):
+        model.recommend(2, user_items, N=0)
+    with pytest.raises(ShapeError, match="knows 60 users"):
+        models["mf"].recommend(60, user_items[3])
