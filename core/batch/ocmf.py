@@ -16,7 +16,7 @@ from core.batch.features import Features, checked
 from core.batch.graph import laplacian, similarity
 from core.batch.losses import LogisticLoss, Loss, MixedLoss, SquareLoss
 from core.batch.ocmf_start import Negatives, start_items, with_negatives
-from core.batch.ranker import Ranker, liked_counts
+from core.batch.ranker import Bools, Ranker, left_out, liked_counts
 from core.batch.row_objective import RowObjective, diagonalised
 from core.batch.side import CHUNKS, FeatureMatrix, Pairs, Side
 from core.batch.subproblem import Subproblem
@@ -26,7 +26,7 @@ from core.batch.weighting import mean_count, scaled_reg
 from core.errors import ConfigError, DataError, Diverged, NotFitted, ShapeError
 from core.interactions import Interactions, as_interactions, chunks
 from core.kernels import ocmf as kernels
-from core.types import F32, U8
+from core.types import F32, I32, I64, U8
 
 ROUND_STEPS, ROUND_CG_STEPS, ROUND_TOLERANCE = 5, 20, 1e-2
 """How far a side is solved before the other one moves."""
@@ -211,8 +211,80 @@ class Ocmf(Ranker):
         """
         pairs = self._known(user_items)
         if self._fitted.side.features is not None:
-            raise ConfigError("this model knows users by their features: call vectors_of")
+            raise ConfigError(
+                "this model knows users by their features: call vectors_of, or recommend with features"
+            )
         return self._fitted.fold_in(pairs, links)
+
+    def recommend(
+        self,
+        userid: int | I64,
+        user_items: Any,
+        N: int = 10,
+        filter_already_liked_items: bool = True,
+        filter_items: I32 | I64 | None = None,
+        *,
+        features: Features | None = None,
+        links: Any = None,
+    ) -> tuple[I32, F32]:
+        """Return the best items of users, as every ranker does, by all that the fit knew of them.
+
+        Of others ``features`` (users, d) or ``links`` (users, users of the fit) say it, one row for each user asked.
+        """
+        asked, rows = self._asked_rows(userid, user_items)
+        vectors = self.asked_vectors(asked, rows, features=features, links=links)
+        unknown = self.unknown(asked, rows, links=links)
+        without = left_out(rows, filter_already_liked_items, filter_items)
+        ids, scores = self._ranked(vectors, unknown, without, N)
+        return (ids[0], scores[0]) if np.ndim(userid) == 0 else (ids, scores)
+
+    def asked_vectors(
+        self,
+        users: I64,
+        rows: Interactions,
+        *,
+        features: Features | None = None,
+        links: Any = None,
+    ) -> F32:
+        """Return the vectors of users by their features or else by their pairs and links, those of the fit unless given."""
+        side = self._fitted.side
+        if side.features is not None and links is not None:
+            raise ConfigError("users of this model are made of their features: leave links out")
+        if features is not None:
+            vectors = self.vectors_of(features)
+            if vectors.shape[0] != users.size:
+                raise ShapeError(f"features of {vectors.shape[0]} users for {users.size} users")
+            return vectors
+        if side.features is not None:
+            return self.trained_users[self._of_fit(users, "features")]
+        return self._fitted.fold_in(rows, self._links(users, links))
+
+    def unknown(self, users: I64, rows: Interactions, *, links: Any = None) -> Bools:
+        """Tell who has neither pairs nor features nor a friend with pairs."""
+        fit = self._fitted
+        if fit.side.features is not None:
+            return np.zeros(users.size, np.bool_)
+        alone, near = super().unknown(users, rows), self._links(users, links)
+        return alone if not self.link else alone & (near @ fit.heard == 0.0)
+
+    def _links(self, users: I64, links: Any) -> Any:
+        """Return the links of users, (users, users of the fit), those of the fit unless given; None without a graph."""
+        similar = self._fitted.similar
+        if similar is not None:
+            return similar[self._of_fit(users, "links")] if links is None else sp.csr_array(links)
+        if links is not None:
+            raise ConfigError(
+                "the model was fitted without a graph: fit it with one, or leave links out"
+            )
+        return None
+
+    def _of_fit(self, users: I64, wanted: str) -> I64:
+        n = self.trained_users.shape[0]
+        if users.max(initial=-1) >= n:
+            raise ShapeError(
+                f"the fit had users 0 .. {n - 1}: give the {wanted} of others ({wanted}=)"
+            )
+        return users
 
 
 class _Fit:
@@ -229,7 +301,8 @@ class _Fit:
         known = None if features is None else feature_matrix(features)
         if known is not None and known.n_rows != pairs.n_users:
             raise ShapeError(f"features of {known.n_rows} users for {pairs.n_users} users")
-        similar = None if graph is None else similarity(graph, pairs.n_users)
+        self.similar = None if graph is None else similarity(graph, pairs.n_users)
+        self.heard = (pairs.user_counts > 0).astype(np.float32)
         self.mean_counts = mean_count(pairs.user_counts), mean_count(pairs.item_counts)
         reg_item = config.reg if config.reg_item is None else config.reg_item
         self.item_reg = scaled_reg(pairs.item_counts, reg_item, config.nu, self.mean_counts[1])
@@ -243,7 +316,7 @@ class _Fit:
             np.ones(pairs.n_users, np.float32),
             self._reg(pairs.user_counts) if known is None else self._flat(known.n_features),
             known,
-            None if similar is None else laplacian(similar),
+            None if self.similar is None else laplacian(self.similar),
             strength,
         )
         self.loss = self._loss(self.listed)

@@ -69,15 +69,21 @@ class Ranker(ABC):
         Users of whom nothing is known get what most users have; their scores count these.
         """
         asked, rows = self._asked_rows(userid, user_items)
-        left_out = rows if filter_already_liked_items else rows.keep(np.zeros(len(rows), np.bool_))
-        if filter_items is not None:
-            left_out = _with_each(left_out, np.asarray(filter_items, np.int64))
-        ids, scores = rank(self.asked_vectors(asked, rows), self.item_factors, left_out, N)
-        cold = np.flatnonzero(self.unknown(asked, rows))
+        vectors, unknown = self.asked_vectors(asked, rows), self.unknown(asked, rows)
+        without = left_out(rows, filter_already_liked_items, filter_items)
+        ids, scores = self._ranked(vectors, unknown, without, N)
+        return (ids[0], scores[0]) if np.ndim(userid) == 0 else (ids, scores)
+
+    def _ranked(
+        self, vectors: F32, unknown: Bools, without: Interactions, n: int
+    ) -> tuple[I32, F32]:
+        """Return the lists of users with these vectors, of the ``unknown`` ones what most users have."""
+        ids, scores = rank(vectors, self.item_factors, without, n)
+        cold = np.flatnonzero(unknown)
         if cold.size and self._popular is not None:
             alike = np.ones((cold.size, 1), np.float32)
-            ids[cold], scores[cold] = rank(alike, self._popular, left_out.rows(cold), N)
-        return (ids[0], scores[0]) if np.ndim(userid) == 0 else (ids, scores)
+            ids[cold], scores[cold] = rank(alike, self._popular, without.rows(cold), n)
+        return ids, scores
 
     @property
     def likeness(self) -> F32:
@@ -158,9 +164,12 @@ def _unit(vectors: F32) -> F32:
     return unit
 
 
-def _with_each(pairs: Interactions, items: I64) -> Interactions:
-    """Add the same items to every row."""
-    n, extra = pairs.n_users, np.unique(items)
-    users = np.concatenate([pairs.user_ix, np.repeat(np.arange(n), extra.size)])
-    both = np.concatenate([pairs.item_ix, np.tile(extra, n)])
-    return from_pairs(users, both, n_users=n, n_items=pairs.n_items)
+def left_out(rows: Interactions, seen: bool, items: Any) -> Interactions:
+    """Return what is not listed: the pairs of each row if they are ``seen``, and the same items in all rows."""
+    out = rows if seen else rows.keep(np.zeros(len(rows), np.bool_))
+    if items is None:
+        return out
+    n, extra = out.n_users, np.unique(np.asarray(items, np.int64))
+    users = np.concatenate([out.user_ix, np.repeat(np.arange(n), extra.size)])
+    both = np.concatenate([out.item_ix, np.tile(extra, n)])
+    return from_pairs(users, both, n_users=n, n_items=out.n_items)
