@@ -89,6 +89,10 @@ def _show(report: Report) -> None:
         table.add_row(f"{cold['n_users']} cold", *_figures(cold, names))
         table.add_row("popular", *_figures(cold["popular"], names))
     out.print(table)
+    if "repeated_pairs" in report:
+        out.print(
+            f"{report['repeated_pairs']} pairs of the test file are in the training file: left out"
+        )
     if (said := _settings(report["parameters"])) != "":
         out.print(said)
     for one in report.get("validation", []):

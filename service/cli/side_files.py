@@ -46,6 +46,11 @@ def read_links(path: Path, numbers: dict[str, int]) -> I64:
     """Return the links (n, 2) among ``numbers``: columns user and one more, such as friend."""
     links = []
     for row in table_rows(path, "user"):
+        if len(row) != 2:
+            raise BadSideFile(
+                f"{path}, line 1: {','.join(row)}: a link has the column user and one more, such as friend: "
+                "leave the others out, every link counts alike"
+            )
         ends = numbers.get(row["user"]), numbers.get(next(v for k, v in row.items() if k != "user"))
         if None not in ends:
             links.append(ends)

@@ -13,6 +13,7 @@ import numpy as np
 from core import ranking_metrics
 from core.batch.popularity import Popular
 from core.batch.ranker import rank
+from core.errors import DataError
 from core.interactions import Interactions, from_pairs
 from core.types import I32, I64
 from service.cli.side_files import read_features, read_links
@@ -39,6 +40,8 @@ class Pairs:
     """Numbers by id."""
     items: dict[str, int]
     """The same, of the items of training."""
+    repeated: int = 0
+    """Pairs of the test file that are left out, since training has them."""
 
 
 def evaluate_topk(
@@ -61,6 +64,7 @@ def evaluate_topk(
     return {
         "model": request.model,
         "n_users": int(users.size),
+        **({"repeated_pairs": pairs.repeated} if pairs.repeated else {}),
         **ranking_metrics.means(found, request.ks),
         "search_seconds": fitted.search_seconds,
         "fit_seconds": fitted.fit_seconds,
@@ -96,30 +100,40 @@ def _world(pairs: Pairs, side: SideFiles) -> World:
 
 
 def joined(train: Ratings, test: Ratings) -> Pairs:
-    """Number users and items of both files; every row is a positive, once for each pair."""
+    """Number users and items of both files; every row is a positive, once for each pair.
+
+    Test pairs that training has are left out: what a user has is never listed.
+    """
     users = {user: ix for ix, user in enumerate(train.user_ids)}
     items = {item: ix for ix, item in enumerate(train.item_ids)}
     user_ix = [users.setdefault(user, len(users)) for user in test.user_ids]
     known = dict(items)
     item_ix = [items.setdefault(item, len(items)) for item in test.item_ids]
     n_users = len(users)
-    return Pairs(
-        from_pairs(
-            train.user_ix,
-            train.item_ix,
-            n_users=n_users,
-            n_items=len(train.item_ids),
-            time=train.timestamp_ms,
-        ),
-        from_pairs(
-            np.array(user_ix, np.int64)[test.user_ix],
-            np.array(item_ix, np.int64)[test.item_ix],
-            n_users=n_users,
-            n_items=len(items),
-        ),
-        users,
-        known,
+    known_part = from_pairs(
+        train.user_ix,
+        train.item_ix,
+        n_users=n_users,
+        n_items=len(train.item_ids),
+        time=train.timestamp_ms,
     )
+    held = from_pairs(
+        np.array(user_ix, np.int64)[test.user_ix],
+        np.array(item_ix, np.int64)[test.item_ix],
+        n_users=n_users,
+        n_items=len(items),
+    )
+    repeated = np.isin(_keys(held, len(items)), _keys(known_part, len(items)))
+    if repeated.all():
+        raise DataError(
+            "every pair of the test file is in the training file: hold out pairs that training lacks"
+        )
+    return Pairs(known_part, held.keep(~repeated), users, known, int(repeated.sum()))
+
+
+def _keys(pairs: Interactions, n_items: int) -> I64:
+    keys: I64 = pairs.user_ix.astype(np.int64) * n_items + pairs.item_ix
+    return keys
 
 
 def ranked_for(fitted: Fitted, train: Interactions, users: I64, k: int) -> I32:

@@ -81,6 +81,25 @@ def test_cold_users_get_the_popular_items_and_unknown_items_are_misses(tmp_path)
     assert found["recall@1"] == 0.5
 
 
+def test_test_pairs_that_training_has_are_left_out_and_told(tmp_path):
+    train, test, half = tmp_path / "train.csv", tmp_path / "test.csv", tmp_path / "half.csv"
+    train.write_text("user,item\na,x\nb,x\nb,y\n")
+    test.write_text("user,item\na,y\nb,z\n")
+    half.write_text("user,item\na,y\nb,z\na,x\nb,x\n")
+    found = report(train, half, "--model", "popular", "--k", "1")
+    assert found.pop("repeated_pairs") == 2
+    clean = report(train, test, "--model", "popular", "--k", "1")
+    assert "repeated_pairs" not in clean
+    assert (
+        (found["n_users"], found["recall@1"]) == (clean["n_users"], clean["recall@1"]) == (2, 0.5)
+    )
+    printed = run(train, half, "--model", "popular").stdout
+    assert "2 pairs of the test file are in the training file" in " ".join(printed.split())
+    refused = run(train, train, "--model", "popular")
+    assert refused.exit_code == 2
+    assert "hold out pairs that training lacks" in " ".join(refused.output.split())
+
+
 def test_too_few_users_are_told_how_to_go_without_a_search(tmp_path):
     train, test = tmp_path / "train.csv", tmp_path / "test.csv"
     train.write_text("user,item\na,x\na,y\nb,x\nb,y\n")
@@ -276,6 +295,11 @@ def test_without_features_users_without_pairs_get_what_is_popular_and_the_table_
         ("user,tribe\nx,a\n", ["--model", "ocmf-sq-sq", "--users"], "no row is about a known user"),
         ("who,tribe\nu1,a\n", ["--model", "ocmf-sq-sq", "--users"], "must name user"),
         ("user,friend\nx,y\n", ["--model", "ocmf-sq-sq", "--graph"], "check the ids"),
+        (
+            "weight,user,friend\n2,u1,u2\n",
+            ["--model", "ocmf-sq-sq", "--graph"],
+            "weight,user,friend: a link has the column user and one more",
+        ),
     ],
 )
 def test_a_file_of_no_use_is_refused(files, tmp_path, text, options, says):
