@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import numba
 import numpy as np
 import pytest
 from scipy import sparse
 
+from core.batch.context_ranker import KINDS, ContextConfig, ContextRanker
 from core.batch.descent import DescentConfig, _regs, _Side, descend
 from core.batch.dot_models import (
     CpTensor,
@@ -119,6 +121,18 @@ def test_the_previous_item_helps_where_it_decides():
     asked = np.array([[0, 3], [5, 18]])
     scores = model.left(found.parameters, asked) @ model.right(found.parameters).T
     assert scores.argmax(1).tolist() == [10, 5]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_neither_threads_nor_repetition_change_a_bit(kind):
+    pairs = ranking.tribes()
+    config = ContextConfig(kind, 8, DescentConfig(epochs=4, rho=0.3, nu=0.5, negative_target=BELOW))
+    bits, most = set(), numba.get_num_threads()
+    for threads in (most, 1, most):
+        numba.set_num_threads(threads)
+        model = ContextRanker(config).fit(pairs)
+        bits.add(model.item_factors.tobytes() + model.user_vectors(pairs).tobytes())
+    assert len(bits) == 1
 
 
 def test_a_descent_can_be_continued_and_stopped():
