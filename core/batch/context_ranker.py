@@ -49,6 +49,24 @@ OnEpoch = Callable[["ContextRanker", int], bool]
 """Hears the model after each epoch, counted from 1; True ends the fit."""
 
 
+@dataclass(frozen=True, eq=False)
+class Found:
+    """All that a fit has found: what recommends, what a later fit continues, what a snapshot stores."""
+
+    parameters: Parameters
+    squares: Parameters
+    """See ``Descended``."""
+    popular: F32
+    """What most users have, (items, 1)."""
+    cold: Bools
+    """(users,): who had no pairs."""
+    timed: bool
+    """The item before is part of the context."""
+    item_features: Any
+    """(items, d) CSR; None: there are none."""
+    epochs: int
+
+
 class ContextRanker(Ranker):
     """A dot-product model of contexts; ``losses`` holds the loss before each half epoch."""
 
@@ -58,9 +76,25 @@ class ContextRanker(Ranker):
         self.losses: list[float] = []
         self._model: DotModel[Any] | None = None
         self._parameters: Parameters | None = None
-        self._descended: Descended | None = None
-        self._n_users, self._timed = 0, False
-        self._cold = np.zeros(0, np.bool_)
+        self._found: Found | None = None
+        self._timed, self._cold = False, np.zeros(0, np.bool_)
+
+    @classmethod
+    def of(cls, config: ContextConfig, found: Found) -> Self:
+        """Return the model that found this."""
+        model = cls(config)
+        model._timed, model._cold, model._popular = found.timed, found.cold, found.popular
+        made = model._model = model._made(found.popular.shape[0], found.item_features)
+        model._parameters, model._found, model.epochs = found.parameters, found, found.epochs
+        model._item_factors = np.ascontiguousarray(made.right(found.parameters))
+        return model
+
+    @property
+    def found(self) -> Found:
+        """Return all that the fit has found."""
+        if self._found is None:
+            raise NotFitted("the model has not been fitted: call fit first")
+        return self._found
 
     def fit(
         self,
@@ -76,9 +110,10 @@ class ContextRanker(Ranker):
         """
         before = None if previous is None else self._continued(previous)
         pairs = as_interactions(user_items)
+        features = None if item_features is None else checked_features(item_features)
         self._timed = pairs.time is not None and self.config.kind != "mf"
-        self._n_users = pairs.n_users
-        model = self._model = self._made(pairs, item_features)
+        self._popular, self._cold = liked_counts(pairs), pairs.user_counts == 0
+        model = self._model = self._made(pairs.n_items, features)
         contexts, rows = self._contexts(pairs)
 
         def hear(parameters: Parameters, epoch: int) -> bool:
@@ -86,11 +121,9 @@ class ContextRanker(Ranker):
             self._item_factors = np.ascontiguousarray(model.right(parameters))
             return on_epoch(self, epoch)
 
-        self._descended = descend(
-            model, contexts, rows, self.config.descent, previous=before, on_epoch=hear
-        )
-        self.losses = self._descended.losses
-        self._popular, self._cold = liked_counts(pairs), pairs.user_counts == 0
+        end = descend(model, contexts, rows, self.config.descent, previous=before, on_epoch=hear)
+        self.losses, learned = end.losses, (end.parameters, end.squares)
+        self._found = Found(*learned, self._popular, self._cold, self._timed, features, self.epochs)
         return self
 
     def _continued(self, previous: "ContextRanker") -> Descended:
@@ -98,9 +131,8 @@ class ContextRanker(Ranker):
             raise ConfigError(
                 f"the previous model is {previous.config.kind}: continue it as that, or fit {self.config.kind} anew"
             )
-        if previous._descended is None:
-            raise NotFitted("the previous model has not been fitted: call its fit first")
-        return previous._descended
+        found, (model, _) = previous.found, previous._fitted
+        return Descended(found.parameters, [], found.squares, model.blocks)
 
     @property
     def likeness(self) -> F32:
@@ -122,8 +154,8 @@ class ContextRanker(Ranker):
     def asked_vectors(self, users: I64, rows: Interactions) -> F32:
         """Return the vectors of these users of the fit; ``rows`` are their pairs."""
         model, parameters = self._fitted
-        if users.max(initial=-1) >= self._n_users:
-            raise ShapeError(f"the model knows {self._n_users} users: fit it with the others too")
+        if users.max(initial=-1) >= self._cold.size:
+            raise ShapeError(f"the model knows {self._cold.size} users: fit it with the others too")
         contexts = self._asked(users, newest(rows) if self._timed else None, rows.n_items)
         return model.left(parameters, contexts)
 
@@ -133,13 +165,8 @@ class ContextRanker(Ranker):
             return self._cold[users]
         return np.zeros(users.size, np.bool_)
 
-    def _made(self, pairs: Interactions, item_features: Any) -> DotModel[Any]:
-        kind, g, n_users, n_items = (
-            self.config.kind,
-            self.config.factors,
-            pairs.n_users,
-            pairs.n_items,
-        )
+    def _made(self, n_items: int, item_features: Any) -> DotModel[Any]:
+        kind, g, n_users = self.config.kind, self.config.factors, self._cold.size
         if item_features is not None and kind != "svdfeature":
             raise ConfigError(f"{kind} takes no features of items: use svdfeature")
         if kind == "mf":
@@ -172,11 +199,11 @@ class ContextRanker(Ranker):
         if self.config.kind == "mf":
             return users
         if last is None:
-            return _ones(users[:, None], self._n_users)
+            return _ones(users[:, None], self._cold.size)
         if self.config.kind != "svdfeature":
             return np.column_stack([users, 1 + last])
-        columns = np.column_stack([users, self._n_users + 1 + last])
-        return _ones(columns, self._n_users + 1 + n_items)
+        columns = np.column_stack([users, self._cold.size + 1 + last])
+        return _ones(columns, self._cold.size + 1 + n_items)
 
 
 def before(pairs: Interactions) -> I64:
@@ -214,10 +241,9 @@ def _with_features(n_items: int, features: Any) -> list[Any]:
     own = sparse.eye_array(n_items, dtype=np.float32, format="csr")
     if features is None:
         return [own]
-    known = checked_features(features)
-    if known.shape[0] != n_items:
-        raise ShapeError(f"features of {known.shape[0]} items for {n_items} items")
-    return [own, known]
+    if features.shape[0] != n_items:
+        raise ShapeError(f"features of {features.shape[0]} items for {n_items} items")
+    return [own, features]
 
 
 def _ones(columns: I64, width: int) -> Any:

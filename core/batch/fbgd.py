@@ -92,7 +92,7 @@ class Fbgd(Ranker):
         """Learn; ``previous`` is a model of the same factors whose items are the first of these."""
         pairs = _checked(as_interactions(user_items))
         sides = _Sides(self.config, pairs, previous)
-        self.losses = sides.losses
+        self.losses, self._popular = sides.losses, liked_counts(pairs)
         for epoch in range(1, self.config.epochs + 1):
             sides.epoch()
             self.epochs = epoch
@@ -103,7 +103,6 @@ class Fbgd(Ranker):
                 if on_epoch(self, epoch):
                     break
         self._hold(drawn(sides.exported(), pairs, self.config.draw))
-        self._popular = liked_counts(pairs)
         return self
 
     def _hold(self, objective: RowObjective) -> None:

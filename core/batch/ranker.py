@@ -5,7 +5,7 @@ has not seen is answered like any other.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ ROUNDING = 1e-6
 
 
 class Ranker(ABC):
-    """Fit on users x items, then recommend; results are (ids, scores) arrays, best first."""
+    """Made by a fit on users x items, recommends; results are (ids, scores) arrays, best first."""
 
     _item_factors: F32 | None = None
     _popular: F32 | None = None
@@ -36,10 +36,6 @@ class Ranker(ABC):
         if self._item_factors is None:
             raise NotFitted("the model has not been fitted: call fit first")
         return self._item_factors
-
-    @abstractmethod
-    def fit(self, user_items: Any) -> Self:
-        """Learn from the pairs; returns the model itself."""
 
     @abstractmethod
     def user_vectors(self, user_items: Any) -> F32:
@@ -77,9 +73,10 @@ class Ranker(ABC):
     def _ranked(
         self, vectors: F32, unknown: Bools, without: Interactions, n: int
     ) -> tuple[I32, F32]:
-        """Return the lists of users with these vectors, of the ``unknown`` ones what most users have."""
+        """Return the lists of users with these vectors; the ``unknown`` ones get what most users have, if that is known."""
         ids, scores = rank(vectors, self.item_factors, without, n)
         cold = np.flatnonzero(unknown)
+        ids[cold], scores[cold] = -1, -np.inf
         if cold.size and self._popular is not None:
             alike = np.ones((cold.size, 1), np.float32)
             ids[cold], scores[cold] = rank(alike, self._popular, without.rows(cold), n)

@@ -88,7 +88,7 @@ def test_a_model_that_cannot_be_continued_says_why():
     first = fitted("pitf", STILL, pairs)
     with pytest.raises(ConfigError, match="the previous model is pitf"):
         fitted("cp", STILL, pairs, previous=first)
-    with pytest.raises(NotFitted, match="call its fit first"):
+    with pytest.raises(NotFitted, match="call fit first"):
         fitted("pitf", STILL, pairs, previous=ContextRanker(ContextConfig("pitf", 8)))
     with pytest.raises(ShapeError, match="add new rows last"):
         fitted("pitf", STILL, earlier(pairs), previous=first)

@@ -1,0 +1,24 @@
+"""Recommending by a trained model that is restored: all that is left of it is what folds users in."""
+
+from typing import Any
+
+from core.batch.ranker import Bools, Ranker
+from core.batch.row_objective import RowObjective
+from core.interactions import Interactions
+from core.types import F32, I64
+
+
+class FoldedIn(Ranker):
+    """The ranker of a row objective, such as a snapshot's; somebody of whom nothing is known gets an empty list."""
+
+    def __init__(self, row: RowObjective) -> None:
+        self.row = row
+        self._item_factors = row.item_factors
+
+    def user_vectors(self, user_items: Any) -> F32:
+        """Return the exact minimiser of each user's row."""
+        return self.row.vectors(self._known(user_items))
+
+    def unknown(self, users: I64, rows: Interactions) -> Bools:
+        """Tell who has no pairs, where nothing draws them to the typical user either."""
+        return super().unknown(users, rows) & (self.row.draw == 0.0)

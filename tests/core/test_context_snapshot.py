@@ -1,0 +1,93 @@
+"""A model of contexts as bytes and back: it recommends and is continued as if it had never been away."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from core.batch.context_ranker import KINDS, ContextConfig, ContextRanker
+from core.batch.descent import DescentConfig
+from core.batch.fbgd import Fbgd, FbgdConfig
+from core.batch.folded import FoldedIn
+from core.context_snapshot import contexts_of, of_contexts
+from core.errors import NotFitted, SnapshotFormat
+from core.snapshot import Snapshot, array_bytes, objective_of, of_objective, restored
+from tests.core import ranking
+
+ABOUT = {"settings": {"factors": 4}, "metrics": {"ndcg@10": 0.25}, "cuts": {"trained": "7"}}
+DESCENT = DescentConfig(epochs=5, alpha0=9.0, nu=0.5)
+CASES = [*((kind, False) for kind in KINDS), ("svdfeature", True)]
+
+
+def features(described):
+    return sparse.csr_array(np.eye(4, dtype=np.float32)[np.arange(60) % 4]) if described else None
+
+
+def fitted(kind, described, *, previous=None):
+    pairs = ranking.tribes()
+    pairs = pairs.keep(pairs.user_ix != 3)
+    model = ContextRanker(ContextConfig(kind, 4, DESCENT))
+    return model.fit(pairs, item_features=features(described), previous=previous), pairs
+
+
+def travelled(snapshot):
+    """Return the snapshot as another process gets it."""
+    manifest = json.loads(json.dumps(snapshot.manifest))
+    again = restored(manifest, {name: array_bytes(a) for name, a in snapshot.arrays.items()})
+    assert again.version == snapshot.version
+    return again
+
+
+@pytest.mark.parametrize(("kind", "described"), CASES)
+def test_a_round_trip_gives_identical_bits(kind, described):
+    model, pairs = fitted(kind, described)
+    again = contexts_of(travelled(of_contexts(kind, model, **ABOUT)))
+    assert again.config == model.config
+    assert again.epochs == model.epochs
+    users = np.arange(120)
+    for ask in (
+        lambda one: (one.user_vectors(pairs), one.item_factors),
+        lambda one: one.recommend(users, pairs, 7),
+        lambda one: one.similar_items(np.arange(60), 7),
+    ):
+        assert [a.tobytes() for a in ask(again)] == [a.tobytes() for a in ask(model)]
+
+
+@pytest.mark.parametrize(("kind", "described"), CASES)
+def test_a_restored_model_is_continued_bit_for_bit(kind, described):
+    model, _ = fitted(kind, described)
+    again = contexts_of(travelled(of_contexts(kind, model, **ABOUT)))
+    kept, other = (fitted(kind, described, previous=one)[0] for one in (model, again))
+    assert kept.item_factors.tobytes() == other.item_factors.tobytes()
+    assert kept.losses == other.losses
+    assert kept.losses[0] < model.losses[0]
+
+
+def test_what_folds_users_in_recommends_without_the_model_that_made_it():
+    pairs = ranking.tribes()
+    pairs = pairs.keep(pairs.user_ix != 3)
+    model = Fbgd(FbgdConfig(factors=8, alpha0=60.0, reg=1.0)).fit(pairs)
+    again = FoldedIn(objective_of(travelled(of_objective("fbgd", model.fitted, **ABOUT))))
+    some = np.array([4, 9, 100])
+    for mine, its in zip(
+        again.recommend(some, pairs, 5), model.recommend(some, pairs, 5), strict=True
+    ):
+        np.testing.assert_array_equal(mine, its)
+    np.testing.assert_array_equal(again.similar_items(5)[0], model.similar_items(5)[0])
+    # whom nothing is known of gets no list of items that happen to have low numbers
+    ids, scores = again.recommend(3, pairs, 5)
+    assert ids.tolist() == [-1] * 5
+    assert (scores == -np.inf).all()
+
+
+def test_what_is_no_model_of_contexts_is_refused():
+    with pytest.raises(NotFitted, match="call fit first"):
+        of_contexts("mf", ContextRanker(ContextConfig("mf")), **ABOUT)
+    with pytest.raises(SnapshotFormat, match="not of a model of contexts"):
+        contexts_of(Snapshot("popular", {"a": np.ones(1)}))
+    whole = of_contexts("svdfeature", fitted("svdfeature", True)[0], **ABOUT)
+    for lost in ("features.data", "parameters.target_bias", "cold"):
+        arrays = {name: array for name, array in whole.arrays.items() if name != lost}
+        with pytest.raises(SnapshotFormat, match=lost.removeprefix("parameters.")):
+            contexts_of(Snapshot("svdfeature", arrays, whole.parameters))
