@@ -13,7 +13,7 @@ from core import ranking_metrics
 from core.batch.context_ranker import ContextConfig, ContextRanker
 from core.batch.ranker import rank
 from core.batch.search import Axis, Budget, Outcome, Search
-from core.batch.weighting import mean_count
+from core.batch.weighting import mean_count, mean_weight, unit_reg
 from core.errors import DataError
 from core.interactions import Interactions, leave_last_out, split_within_users
 from core.types import I64
@@ -68,18 +68,18 @@ def rough(pairs: Interactions, base: ContextConfig) -> dict[str, Any]:
     """Return where a search begins."""
     return {
         "factors": 32,
-        "alpha0": 12.0 * _mean_positives(pairs, base),
-        "reg": 0.003 * _unit_reg(pairs),
+        "alpha0": 12.0 * _unit_alpha0(pairs, base),
+        "reg": 0.003 * unit_reg(pairs),
         "nu": 0.5,
         "epochs": 40,
     }
 
 
 def axes_for(pairs: Interactions, base: ContextConfig) -> list[Axis]:
-    """Return what is searched, in units that the size and density of the data suggest."""
-    positives, reg = _mean_positives(pairs, base), _unit_reg(pairs)
+    """Return what is searched, in units that the size, density and weights of the data suggest."""
+    alpha0, reg = _unit_alpha0(pairs, base), unit_reg(pairs)
     return [
-        Axis("alpha0", positives, 150.0 * positives, log=True),
+        Axis("alpha0", alpha0, 150.0 * alpha0, log=True),
         Axis("reg", 0.0001 * reg, 0.1 * reg, log=True),
         Axis("nu", 0.0, 1.0),
         Axis("rho", 0.0, 0.6),
@@ -87,14 +87,10 @@ def axes_for(pairs: Interactions, base: ContextConfig) -> list[Axis]:
     ]
 
 
-def _mean_positives(pairs: Interactions, base: ContextConfig) -> float:
-    """Return how many pairs a context has: one where the item before is part of it."""
+def _unit_alpha0(pairs: Interactions, base: ContextConfig) -> float:
+    """Return what the pairs of a context weigh together; it has one where the item before is part of it."""
     alone = base.kind == "mf" or pairs.time is None
-    return mean_count(pairs.user_counts) if alone else 1.0
-
-
-def _unit_reg(pairs: Interactions) -> float:
-    return float(np.sqrt(mean_count(pairs.user_counts) * mean_count(pairs.item_counts)))
+    return mean_weight(pairs) * (mean_count(pairs.user_counts) if alone else 1.0)
 
 
 def _first(

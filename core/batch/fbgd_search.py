@@ -9,7 +9,7 @@ import numpy as np
 from core.batch.fbgd import FbgdConfig
 from core.batch.fbgd_race import Race, Split, glancing, judged_as_given, splits_of
 from core.batch.search import Axis, Budget, Outcome, Search
-from core.batch.weighting import mean_count
+from core.batch.weighting import mean_count, mean_weight, unit_reg
 from core.errors import DataError
 from core.interactions import Interactions
 
@@ -62,8 +62,8 @@ def rough(pairs: Interactions) -> dict[str, Any]:
     """Return where a search begins."""
     return {
         "factors": min(64, _most_factors(pairs)),
-        "alpha0": 12.0 * mean_count(pairs.user_counts),
-        "reg": 0.07 * _unit_reg(pairs),
+        "alpha0": 12.0 * _unit_alpha0(pairs),
+        "reg": 0.07 * unit_reg(pairs),
         "nu_user": 0.5,
         "nu_item": 0.5,
         "rho": 0.0,
@@ -72,14 +72,14 @@ def rough(pairs: Interactions) -> dict[str, Any]:
 
 
 def axes_for(pairs: Interactions, fixed: frozenset[str] = frozenset()) -> list[Axis]:
-    """Return what is searched, in units that the size and density of the data suggest.
+    """Return what is searched, in units that the size, density and weights of the data suggest.
 
     Both sides share one ``nu``: apart they fit the validation part better and the test part worse (Gowalla).
     ``rho`` stays as it is, 0 unless stated: on eleven data sets the best trials had it near 0.
     """
-    per_user, reg, most = mean_count(pairs.user_counts), _unit_reg(pairs), _most_factors(pairs)
+    alpha0, reg, most = _unit_alpha0(pairs), unit_reg(pairs), _most_factors(pairs)
     axes = [
-        Axis("alpha0", 1.0 * per_user, 150.0 * per_user, log=True),
+        Axis("alpha0", 1.0 * alpha0, 150.0 * alpha0, log=True),
         Axis("reg", 0.007 * reg, 0.7 * reg, log=True),
     ]
     if most > FEWEST:
@@ -101,9 +101,9 @@ def _most_factors(pairs: Interactions) -> int:
     return min(LARGEST, max(FEWEST, min(pairs.n_users, pairs.n_items) // 16 * 8))
 
 
-def _unit_reg(pairs: Interactions) -> float:
-    """Return the size of the singular values of a random matrix with these counts."""
-    return float(np.sqrt(mean_count(pairs.user_counts) * mean_count(pairs.item_counts)))
+def _unit_alpha0(pairs: Interactions) -> float:
+    """Return what the pairs of a user weigh together."""
+    return mean_weight(pairs) * mean_count(pairs.user_counts)
 
 
 def _splits(pairs: Interactions, rng: np.random.Generator) -> list[Split]:

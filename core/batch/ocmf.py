@@ -22,7 +22,7 @@ from core.batch.side import CHUNKS, FeatureMatrix, Pairs, Side
 from core.batch.subproblem import Subproblem
 from core.batch.trust_region import trust_region_newton
 from core.batch.typical import drawn
-from core.batch.weighting import mean_count, scaled_reg
+from core.batch.weighting import mean_count, mean_weight, scaled_reg
 from core.errors import ConfigError, DataError, Diverged, NotFitted, ShapeError
 from core.interactions import Interactions, as_interactions, chunks
 from core.kernels import ocmf as kernels
@@ -52,7 +52,7 @@ class OcmfConfig:
     """What a positive pair costs."""
     factors: int = 64
     weight: float = 0.1
-    """Of an unlabelled pair beside a positive one."""
+    """Of an unlabelled pair beside a positive one: 1 is what positives weigh in the mean."""
     target: float = 0.0
     """The score that unlabelled pairs are pulled to; the paper knows 0 and -1."""
     reg: float = 1.0
@@ -306,10 +306,11 @@ class _Fit:
         self.mean_counts = mean_count(pairs.user_counts), mean_count(pairs.item_counts)
         reg_item = config.reg if config.reg_item is None else config.reg_item
         self.item_reg = scaled_reg(pairs.item_counts, reg_item, config.nu, self.mean_counts[1])
-        self.listed = with_negatives(pairs, config.negatives, config.weight, seed=config.seed)
+        weight = config.weight * mean_weight(pairs)
+        self.listed = with_negatives(pairs, config.negatives, weight, seed=config.seed)
         self.columns = self.listed.by_item()
         self.pairs = Pairs(self.listed)
-        all_pairs = config.weight if config.negatives == "all" else 0.0
+        all_pairs = weight if config.negatives == "all" else 0.0
         self.item_weight = np.full(pairs.n_items, all_pairs, np.float32)
         strength = config.graph * config.reg
         self.side = Side(

@@ -16,7 +16,7 @@ from core.batch.ocmf import Ocmf, OcmfConfig
 from core.batch.ocmf_users import users_of
 from core.batch.ranker import rank
 from core.batch.search import LARGEST_TRIAL, Axis, Budget, Outcome, Search
-from core.batch.weighting import mean_count
+from core.batch.weighting import unit_reg
 from core.errors import DataError
 from core.interactions import Interactions, split_within_users
 from core.types import F32, F64, I64
@@ -120,7 +120,7 @@ def rough(pairs: Interactions, base: OcmfConfig) -> dict[str, Any]:
     return {
         "factors": min(64, _most_factors(pairs)),
         "weight": base.weight if base.loss == "square" else 0.03,
-        "reg": 0.05 * _unit_reg(pairs),
+        "reg": 0.05 * unit_reg(pairs),
         "nu": 0.5,
         "rounds": 6,
         "graph": 0.0,
@@ -128,8 +128,8 @@ def rough(pairs: Interactions, base: OcmfConfig) -> dict[str, Any]:
 
 
 def axes_for(pairs: Interactions, similar: sp.csr_array | None) -> list[Axis]:
-    """Return what is searched, in units that the size and density of the data suggest."""
-    reg = _unit_reg(pairs)
+    """Return what is searched, in units that the size, density and weights of the data suggest."""
+    reg = unit_reg(pairs)
     return [
         Axis("weight", 0.001, 1.0, log=True),
         Axis("reg", 0.003 * reg, 0.7 * reg, log=True),
@@ -141,11 +141,6 @@ def axes_for(pairs: Interactions, similar: sp.csr_array | None) -> list[Axis]:
 
 def _most_factors(pairs: Interactions) -> int:
     return min(LARGEST, max(16, min(pairs.n_users, pairs.n_items) // 16 * 8))
-
-
-def _unit_reg(pairs: Interactions) -> float:
-    """Return the size of the singular values of a random matrix with these counts."""
-    return float(np.sqrt(mean_count(pairs.user_counts) * mean_count(pairs.item_counts)))
 
 
 def _judges(pairs: Interactions) -> int:

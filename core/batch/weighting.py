@@ -1,4 +1,4 @@
-"""Weights of the unlabelled pairs and how regularisation grows with a row's number of pairs."""
+"""Weights of the unlabelled pairs, how regularisation grows with a row's number of pairs, and the units of both."""
 
 import numpy as np
 
@@ -37,6 +37,24 @@ def mean_count(counts: I64) -> float:
     """Return the mean number of pairs of rows that have any; 1 if none has."""
     used = counts[counts > 0]
     return float(used.mean()) if used.size else 1.0
+
+
+def mean_weight(pairs: Interactions) -> float:
+    """Return the mean weight of the positives; of all pairs where there is no positive.
+
+    All weights times c is the same problem with ``alpha0`` and ``reg`` times c: this is the unit of both.
+    """
+    if pairs.weight is None or not len(pairs):
+        return 1.0
+    positive = None if pairs.target is None else pairs.target > 0
+    some = positive is not None and bool(positive.any())
+    return float((pairs.weight[positive] if some else pairs.weight).mean(dtype=np.float64))
+
+
+def unit_reg(pairs: Interactions) -> float:
+    """Return the size of the singular values of a random matrix with these counts and this mean weight."""
+    counts = mean_count(pairs.user_counts) * mean_count(pairs.item_counts)
+    return mean_weight(pairs) * float(np.sqrt(counts))
 
 
 def constant_loss(pairs: Interactions, negative: F32, below: float) -> float:

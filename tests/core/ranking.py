@@ -1,5 +1,7 @@
 """Small worlds for the tests of the ranking models."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from core.interactions import from_pairs
@@ -25,3 +27,8 @@ def tribes(users=120, items=60, tribes=4, seed=0):
     chance = np.where(own, 0.45, 0.03) * popular[None, :]
     u, i = np.nonzero(rng.random((users, items)) < chance)
     return from_pairs(u, i, n_users=users, n_items=items, time=rng.integers(0, 10**6, u.size))
+
+
+def weighing(pairs, weight):
+    """Return the same pairs, each of this weight."""
+    return replace(pairs, weight=np.full(len(pairs), weight, np.float32))

@@ -91,6 +91,22 @@ def test_settings_are_found_within_the_budget(kind):
     assert untested == context_search.with_settings(start, context_search.rough(pairs, start))
 
 
+@pytest.mark.parametrize("weight", [0.2, 10.0])
+@pytest.mark.parametrize("kind", ["mf", "svdfeature"])
+def test_pairs_that_all_weigh_the_same_find_the_same_settings(kind, weight):
+    pairs, start = ranking.tribes(users=60, items=40), ContextConfig(kind, 8, FEW)
+    for seconds in (0.0, 6.0):
+        plain, scaled = (
+            context_search.search(one, start, Budget(ticking(), seconds))
+            for one in (pairs, ranking.weighing(pairs, weight))
+        )
+        for name in ("alpha0", "reg"):
+            wanted = weight * getattr(plain.descent, name)
+            assert getattr(scaled.descent, name) == pytest.approx(wanted, rel=1e-3)
+        same = {"alpha0": plain.descent.alpha0, "reg": plain.descent.reg}
+        assert context_search.with_settings(scaled, same) == plain
+
+
 def test_large_data_are_searched_on_some_users(monkeypatch):
     pairs = walks(n_users=60)
     monkeypatch.setattr(context_search, "MOST_PAIRS", 300)

@@ -11,6 +11,7 @@ from core.batch.fbgd import Fbgd, FbgdConfig
 from core.batch.fbgd_race import Jury, Race, Split
 from core.batch.search import Axis, Budget, Outcome, Search
 from core.batch.surrogate import Surrogate
+from core.batch.weighting import mean_weight
 from core.errors import ConfigError, DataError
 from core.interactions import from_pairs
 from tests.core import ranking
@@ -232,6 +233,29 @@ def test_ten_users_with_two_pairs_are_enough():
         splits = fbgd_search._splits(pairs, np.random.default_rng(seed))
         model = Fbgd(FbgdConfig(factors=2, epochs=1)).fit(pairs)
         assert all(np.isfinite(split.few.score(model.fitted)) for split in splits)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 12.0])
+@pytest.mark.parametrize("weight", [0.2, 10.0])
+def test_pairs_that_all_weigh_the_same_find_the_same_settings(weight, seconds):
+    """All weights times c, alpha0 times c and reg times c is the same problem."""
+    pairs = ranking.tribes(users=60, items=40)
+    plain, scaled = (
+        fbgd_search.search(one, FbgdConfig(), Budget(ticking(), seconds))
+        for one in (pairs, ranking.weighing(pairs, weight))
+    )
+    assert scaled.alpha0 == pytest.approx(weight * plain.alpha0, rel=1e-3)
+    assert scaled.reg == pytest.approx(weight * plain.reg, rel=1e-3)
+    assert replace(scaled, alpha0=plain.alpha0, reg=plain.reg) == plain
+
+
+def test_the_unit_of_weights_is_the_mean_of_the_positives():
+    users, items = np.array([0, 0, 1]), np.array([0, 1, 0])
+    weight = np.array([2.0, 4.0, 30.0])
+    assert mean_weight(from_pairs(users, items)) == 1.0
+    assert mean_weight(from_pairs(users, items, weight=weight)) == 12.0
+    assert mean_weight(from_pairs(users, items, weight=weight, target=[1.0, 1.0, 0.0])) == 3.0
+    assert mean_weight(from_pairs(users, items, weight=weight, target=[-1.0, 0.0, 0.0])) == 12.0
 
 
 def test_too_little_data_says_what_to_do():

@@ -120,6 +120,17 @@ def test_where_all_like_the_same_new_users_are_drawn_and_where_tribes_do_they_ar
     assert draw >= 4.0 if shared else draw <= 2.0
 
 
+@pytest.mark.parametrize("weight", [0.2, 10.0])
+def test_what_all_pairs_weigh_does_not_change_the_draw(weight):
+    pairs = taste(shared=True)
+
+    def chosen(c, pairs):
+        config = FbgdConfig(factors=8, alpha0=c * 60.0, reg=c, epochs=4)
+        return choose_draw(pairs, lambda part: Fbgd(config).fit(part).fitted)
+
+    assert chosen(weight, ranking.weighing(pairs, weight)) == chosen(1.0, pairs) >= 4.0
+
+
 def test_hardly_any_users_choose_nothing():
     pairs = ranking.tiny()
     assert choose_draw(pairs, lambda part: Fbgd(FbgdConfig(factors=2)).fit(part).fitted) == 0.0

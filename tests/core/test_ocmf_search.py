@@ -1,0 +1,48 @@
+"""The search of settings of a one-class model: what it begins with and what it may find."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core.batch import ocmf_search
+from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.search import Budget
+from tests.core import ranking
+
+
+def ticking(step=1.0):
+    return itertools.count(0.0, step / 2.0).__next__
+
+
+@pytest.mark.parametrize("seconds", [0.0, 30.0])
+@pytest.mark.parametrize("weight", [0.2, 10.0])
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_pairs_that_all_weigh_the_same_find_the_same_settings(loss, weight, seconds):
+    pairs, start = ranking.tribes(users=60, items=40), OcmfConfig(loss=loss)
+    plain, scaled = (
+        ocmf_search.search(one, start, Budget(ticking(), seconds))
+        for one in (pairs, ranking.weighing(pairs, weight))
+    )
+    assert scaled.reg == pytest.approx(weight * plain.reg, rel=1e-3)
+    assert replace(scaled, reg=plain.reg) == plain
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"loss": "square", "weight": 1.0},
+        {"loss": "logistic"},
+        {"negatives": "sampled"},
+        {"negatives": "listed", "negative_loss": "logistic"},
+    ],
+)
+def test_an_unlabelled_pair_is_weighed_beside_a_positive_whatever_that_weighs(settings):
+    pairs, config = ranking.tribes(users=60, items=40), OcmfConfig(factors=4, **settings)
+    plain = Ocmf(config).fit(pairs)
+    scaled = Ocmf(replace(config, reg=10.0)).fit(ranking.weighing(pairs, 10.0))
+    for one in (plain, scaled):
+        assert np.abs(one.item_factors).max() > 0.01
+    np.testing.assert_allclose(scaled.item_factors, plain.item_factors, atol=1e-3)
+    np.testing.assert_allclose(scaled.losses, 10.0 * np.array(plain.losses), rtol=1e-4)
