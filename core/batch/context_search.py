@@ -25,6 +25,8 @@ MOST_EPOCHS, EVERY, PATIENCE = 80, 5, 2
 """A trial is judged every so many epochs, and ends when ``PATIENCE`` of these brought nothing."""
 FEWEST_USERS = 10
 MOST_TRIALS = 60
+ROUGH_ALPHA0, ROUGH_RATE = 12.0, 0.5
+"""In their units."""
 FEWEST, LARGEST = 8, 64
 
 
@@ -68,29 +70,53 @@ def rough(pairs: Interactions, base: ContextConfig) -> dict[str, Any]:
     """Return where a search begins."""
     return {
         "factors": 32,
-        "alpha0": 12.0 * _unit_alpha0(pairs, base),
+        "alpha0": ROUGH_ALPHA0 * _unit_alpha0(pairs, base),
         "reg": 0.003 * unit_reg(pairs),
         "nu": 0.5,
         "epochs": 40,
+        **({"learning_rate": ROUGH_RATE * _unit_rate(pairs, base)} if _is_plain(base) else {}),
     }
 
 
 def axes_for(pairs: Interactions, base: ContextConfig) -> list[Axis]:
     """Return what is searched, in units that the size, density and weights of the data suggest."""
     alpha0, reg = _unit_alpha0(pairs, base), unit_reg(pairs)
+    rate = _unit_rate(pairs, base)
     return [
         Axis("alpha0", alpha0, 150.0 * alpha0, log=True),
         Axis("reg", 0.0001 * reg, 0.1 * reg, log=True),
         Axis("nu", 0.0, 1.0),
         Axis("rho", 0.0, 0.6),
         Axis("factors", FEWEST, LARGEST, log=True, multiple=8),
+        *([Axis("learning_rate", 0.01 * rate, 4.0 * rate, log=True)] if _is_plain(base) else []),
     ]
 
 
 def _unit_alpha0(pairs: Interactions, base: ContextConfig) -> float:
     """Return what the pairs of a context weigh together; it has one where the item before is part of it."""
-    alone = base.kind == "mf" or pairs.time is None
+    alone = _is_of_users(pairs, base)
     return mean_weight(pairs) * (mean_count(pairs.user_counts) if alone else 1.0)
+
+
+def _unit_rate(pairs: Interactions, base: ContextConfig) -> float:
+    """Return about the longest plain step that does not overshoot: the slope of what most pairs share is the steepest."""
+    if base.kind == "svdfeature":
+        # the constant shares in every pair, unlabelled ones too
+        contexts = pairs.n_users if _is_of_users(pairs, base) else len(pairs)
+        return 1.0 / (ROUGH_ALPHA0 * _unit_alpha0(pairs, base) * max(contexts, 1))
+    most = [max(int(counts.max(initial=1)), 1) for counts in (pairs.user_counts, pairs.item_counts)]
+    # each parameter of a pairwise tensor has a part in two products
+    steepness = 4.0 if base.kind == "pitf" else 1.0
+    return 1.0 / (steepness * mean_weight(pairs) * float(np.sqrt(np.prod(most))))
+
+
+def _is_plain(base: ContextConfig) -> bool:
+    return base.descent.optimiser == "plain"
+
+
+def _is_of_users(pairs: Interactions, base: ContextConfig) -> bool:
+    """Tell whether a context is a user, not one of the user's pairs."""
+    return base.kind == "mf" or pairs.time is None
 
 
 def _first(
@@ -125,7 +151,7 @@ class _Judge:
                 "give more data, or settings of your own (--set) and no search (--budget-s 0)"
             )
         self._seen, self._held = self._fit.rows(self._users), held.rows(self._users)
-        self._item_features, self._exact = item_features, exact
+        self._pairs, self._item_features, self._exact = pairs, item_features, exact
 
     def __call__(self, config: ContextConfig) -> Outcome:
         curve: dict[int, float] = {}
@@ -136,10 +162,17 @@ class _Judge:
                 curve[epoch] = self._score(model)
             return not self._exact and _stale([*curve.values()])
 
-        model = ContextRanker(with_settings(config, {"epochs": last}))
+        model = ContextRanker(with_settings(self._adapted(config), {"epochs": last}))
         model.fit(self._fit, item_features=self._item_features, on_epoch=on_epoch)
         best = max(curve, key=lambda epoch: curve[epoch])
         return Outcome(curve[best], {} if self._exact else {"epochs": best})
+
+    def _adapted(self, config: ContextConfig) -> ContextConfig:
+        """Return the settings for the part that is fitted: plain steps may be longer there."""
+        if not _is_plain(config):
+            return config
+        share = _unit_rate(self._fit, config) / _unit_rate(self._pairs, config)
+        return with_settings(config, {"learning_rate": share * config.descent.learning_rate})
 
     def _score(self, model: ContextRanker) -> float:
         vectors = model.asked_vectors(self._users, self._seen)

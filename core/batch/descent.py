@@ -127,6 +127,7 @@ class _Side:
         return out, float(loss.sum())
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def descend(
     model: DotModel[Any],
     contexts: Any,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from core.batch.surrogate import Surrogate, expected_gain
-from core.errors import ConfigError
+from core.errors import ConfigError, Diverged
 from core.types import F64
 
 NEAR_BEST = 0.05
@@ -96,7 +96,7 @@ class Trial:
 
 
 Objective = Callable[[dict[str, Any], float], Outcome]
-"""Settings and the best score so far (to give up early) -> outcome."""
+"""Settings and the best score so far (to give up early) -> outcome; what raises Diverged scores 0."""
 Sized = Callable[[dict[str, Any]], dict[str, Any] | None]
 
 
@@ -123,6 +123,7 @@ class Search:
         self.trials: list[Trial] = []
         self._objective, self._work, self._rng = objective, work, rng
         self._larger, self._smaller = larger, smaller
+        self._diverged: list[Diverged] = []
         self._surrogate = Surrogate(rng)
 
     def run(
@@ -133,7 +134,10 @@ class Search:
         most: int,
         on_trial: Callable[[float], None] = lambda share: None,
     ) -> Trial:
-        """Try ``first`` and then up to ``most`` settings in all; return the best by what was learned."""
+        """Try ``first`` and then up to ``most`` settings in all; return the best by what was learned.
+
+        Where every trial diverged, so does the search.
+        """
         started = budget.now()
         while len(self.trials) < most:
             left = budget.seconds - (budget.now() - started)
@@ -142,12 +146,18 @@ class Search:
                 break
             self._try(settings or dict(first[0]), budget.now)
             on_trial(min(max(1.0 - left / budget.seconds, len(self.trials) / most), 1.0))
+        if len(self._diverged) == len(self.trials):
+            raise self._diverged[-1]
         return self.best()
 
     def _try(self, settings: dict[str, Any], now: Callable[[], float]) -> None:
         best = max((trial.outcome.score for trial in self.trials), default=0.0)
         begun = now()
-        outcome = self._objective(settings, best)
+        try:
+            outcome = self._objective(settings, best)
+        except Diverged as error:
+            self._diverged.append(error)
+            outcome = Outcome(0.0, {})
         seconds = now() - begun
         self.trials.append(Trial(self._points([settings])[0], settings, outcome, seconds))
 

@@ -107,6 +107,18 @@ def test_pairs_that_all_weigh_the_same_find_the_same_settings(kind, weight):
         assert context_search.with_settings(scaled, same) == plain
 
 
+@pytest.mark.parametrize("seconds", [0.0, 40.0])
+@pytest.mark.parametrize("weight", [1.0, 10.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_plain_steps_are_as_long_as_the_data_bear(kind, weight, seconds):
+    pairs = ranking.weighing(ranking.tribes(), weight)
+    start = ContextConfig(kind, 8, DescentConfig(optimiser="plain"))
+    found = context_search.search(pairs, start, Budget(ticking(), seconds))
+    assert found.descent.learning_rate != start.descent.learning_rate
+    losses = ContextRanker(found).fit(pairs).losses
+    assert losses[-1] < losses[0]
+
+
 def test_large_data_are_searched_on_some_users(monkeypatch):
     pairs = walks(n_users=60)
     monkeypatch.setattr(context_search, "MOST_PAIRS", 300)

@@ -12,7 +12,7 @@ from core.batch.fbgd_race import Jury, Race, Split
 from core.batch.search import Axis, Budget, Outcome, Search
 from core.batch.surrogate import Surrogate
 from core.batch.weighting import mean_weight
-from core.errors import ConfigError, DataError
+from core.errors import ConfigError, DataError, Diverged
 from core.interactions import from_pairs
 from tests.core import ranking
 
@@ -89,6 +89,22 @@ def test_the_first_trials_keep_to_the_budget_too():
     search = Search(AXES, slow, lambda settings: 1.0, np.random.default_rng(0))
     search.run([{"rate": 1.0, "share": 0.5}] * 9, Budget(lambda: now[0], 20.0), most=100)
     assert now[0] == 18.0
+
+
+def test_trials_that_diverge_score_nothing_and_end_a_search_only_if_all_do():
+    def steep(settings, best):
+        if settings["rate"] > 0.2:
+            raise Diverged(f"a rate of {settings['rate']}")
+        return hill(settings, best)
+
+    search = Search(AXES, steep, lambda settings: 1.0, np.random.default_rng(0))
+    best = search.run([{"rate": 5.0, "share": 0.9}], Budget(ticking(), 1e4), most=40)
+    assert search.trials[0].outcome == Outcome(0.0, {})
+    assert best.outcome.score > 0.9
+    with pytest.raises(Diverged, match=r"a rate of 5\.0"):
+        Search(AXES, steep, lambda settings: 1.0, np.random.default_rng(0)).run(
+            [{"rate": 5.0, "share": 0.9}], Budget(ticking(), 1e4), most=1
+        )
 
 
 def test_the_same_seed_finds_the_same():
