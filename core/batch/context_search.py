@@ -45,10 +45,13 @@ def search(
     """
     start = with_settings(base, {k: v for k, v in rough(pairs, base).items() if k not in fixed})
     axes = [axis for axis in axes_for(pairs, base) if axis.name not in fixed]
-    if budget.seconds <= 0.0 or not axes:
+    exact = "epochs" in fixed
+    if budget.seconds <= 0.0 or (not axes and exact):
         return start
     rng = np.random.default_rng([base.descent.seed, 5])
-    judge = _Judge(pairs, item_features, rng, exact="epochs" in fixed)
+    judge = _Judge(pairs, item_features, rng, exact=exact)
+    if not axes:
+        return with_settings(start, judge(start).found)
     looking = Search(
         axes,
         lambda settings, best: judge(with_settings(start, settings)),

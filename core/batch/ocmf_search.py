@@ -105,11 +105,14 @@ def search(
     usual = rough(pairs, base) | ({} if similar is None else {"graph": ROUGH_GRAPH})
     start = replace(base, **{k: v for k, v in usual.items() if k not in fixed})
     axes = [axis for axis in axes_for(pairs, similar) if axis.name not in fixed]
-    if budget.seconds <= 0.0 or not axes:
+    exact = "rounds" in fixed
+    if budget.seconds <= 0.0 or (not axes and exact):
         return start
     rng = np.random.default_rng([base.seed, 4])
     splits = [_Trials(split, similar, features) for split in splits_of(pairs, rng)]
-    judge = _Judge(splits, start, budget, exact="rounds" in fixed)
+    judge = _Judge(splits, start, budget, exact=exact)
+    if not axes:
+        return replace(start, **judge({}, 0.0).found)
     looking = Search(axes, judge, lambda settings: _work(pairs, start, settings), rng)
     best = looking.run(_first(axes, start, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
     return replace(start, **best.settings, **best.outcome.found)

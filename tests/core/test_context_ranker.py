@@ -119,6 +119,21 @@ def test_plain_steps_are_as_long_as_the_data_bear(kind, weight, seconds):
     assert losses[-1] < losses[0]
 
 
+def test_where_all_else_is_stated_the_epochs_are_still_found():
+    pairs = walks()
+    start = ContextConfig("svdfeature", 8, DescentConfig(alpha0=5.0))
+    stated = {"factors", "alpha0", "reg", "nu", "rho"}
+
+    def found(*more, seconds=4.0):
+        fixed = frozenset(stated | {*more})
+        return context_search.search(pairs, start, Budget(ticking(), seconds), fixed=fixed)
+
+    epochs = found().descent.epochs
+    assert epochs not in {start.descent.epochs, context_search.rough(pairs, start)["epochs"]}
+    assert found() == context_search.with_settings(start, {"epochs": epochs})
+    assert found("epochs") == found(seconds=0.0) == start
+
+
 def test_large_data_are_searched_on_some_users(monkeypatch):
     pairs = walks(n_users=60)
     monkeypatch.setattr(context_search, "MOST_PAIRS", 300)

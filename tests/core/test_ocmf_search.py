@@ -46,3 +46,17 @@ def test_an_unlabelled_pair_is_weighed_beside_a_positive_whatever_that_weighs(se
         assert np.abs(one.item_factors).max() > 0.01
     np.testing.assert_allclose(scaled.item_factors, plain.item_factors, atol=1e-3)
     np.testing.assert_allclose(scaled.losses, 10.0 * np.array(plain.losses), rtol=1e-4)
+
+
+def test_where_all_else_is_stated_the_rounds_are_still_found():
+    pairs, start = ranking.tribes(), OcmfConfig(factors=8, reg=3.0, rounds=11)
+    stated = {"factors", "weight", "reg", "nu"}
+
+    def found(*more, seconds=30.0):
+        fixed = frozenset(stated | {*more})
+        return ocmf_search.search(pairs, start, Budget(ticking(), seconds), fixed=fixed)
+
+    rounds = found().rounds
+    assert rounds not in {start.rounds, ocmf_search.rough(pairs, start)["rounds"]}
+    assert found() == replace(start, rounds=rounds)
+    assert found("rounds") == start
