@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy import sparse
 
+from core.batch.bounds import check_bounds
 from core.batch.descent import Descended, DescentConfig, descend
 from core.batch.dot_models import (
     CpTensor,
@@ -41,8 +42,7 @@ class ContextConfig:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ConfigError(f"kind must be one of {', '.join(KINDS)}, not {self.kind!r}")
-        if self.factors < 1:
-            raise ConfigError(f"factors must be at least 1, not {self.factors}")
+        check_bounds(self, counts=("factors",))
 
 
 OnEpoch = Callable[["ContextRanker", int], bool]

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from core.batch.bounds import check_bounds
 from core.batch.dot_models import Blocks, DotModel, Parameters, grown
 from core.batch.gram import gram
 from core.batch.row_objective import ONE, PARTS
@@ -41,17 +42,14 @@ class DescentConfig:
     def __post_init__(self) -> None:
         if self.optimiser not in {"adagrad", "plain"}:
             raise ConfigError(f"optimiser must be adagrad or plain, not {self.optimiser!r}")
-        if self.epochs < 1:
-            raise ConfigError(f"epochs must be at least 1, not {self.epochs}")
-        for name in ("learning_rate", "epsilon", "alpha0", "start"):
-            if not 0.0 < getattr(self, name) < np.inf:
-                raise ConfigError(f"{name} must be above 0 and finite, not {getattr(self, name)}")
-        if not 0.0 <= self.reg < np.inf:
-            raise ConfigError(f"reg must be at least 0 and finite, not {self.reg}")
-        if not 0.0 <= self.nu <= 1.0:
-            raise ConfigError(f"nu must be between 0 and 1, not {self.nu}")
-        if self.seed < 0:
-            raise ConfigError(f"seed must be 0 or more, not {self.seed}")
+        check_bounds(
+            self,
+            counts=("epochs",),
+            above_0=("learning_rate", "epsilon", "alpha0", "start"),
+            from_0=("reg",),
+            shares=("rho", "nu"),
+            finite=("negative_target",),
+        )
 
 
 @dataclass(frozen=True)

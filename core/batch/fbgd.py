@@ -10,12 +10,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from core.batch.gram import gram
+from core.batch.bounds import check_bounds
+from core.batch.gram import gram, spectrum
 from core.batch.ranker import Bools, Ranker, liked_counts
 from core.batch.row_objective import ONE, PARTS, RowObjective
 from core.batch.typical import drawn
 from core.batch.weighting import constant_loss, mean_count, negative_weights, scaled_reg
-from core.errors import ConfigError, DataError, Diverged, NotFitted
+from core.errors import ConfigError, DataError, NotFitted
 from core.interactions import Interactions, as_interactions, chunks
 from core.kernels import fbgd
 from core.types import F32, F64, I64
@@ -52,21 +53,14 @@ class FbgdConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("factors", "epochs", "steps"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("alpha0", "reg", "start"):
-            if not 0.0 < getattr(self, name) < np.inf:
-                raise ConfigError(f"{name} must be above 0 and finite, not {getattr(self, name)}")
-        for name in ("rho", "nu_user", "nu_item"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise ConfigError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
-        if not 0.0 <= self.draw < np.inf:
-            raise ConfigError(f"draw must be 0 or more and finite, not {self.draw}")
-        if self.seed < 0:
-            raise ConfigError(f"seed must be 0 or more, not {self.seed}")
-        if not np.isfinite(self.negative_target):
-            raise ConfigError(f"negative_target must be finite, not {self.negative_target}")
+        check_bounds(
+            self,
+            counts=("factors", "epochs", "steps"),
+            above_0=("alpha0", "reg", "start"),
+            from_0=("draw",),
+            shares=("rho", "nu_user", "nu_item"),
+            finite=("negative_target",),
+        )
 
 
 OnEpoch = Callable[["Fbgd", int], bool]
@@ -82,6 +76,7 @@ class Fbgd(Ranker):
         self.losses: list[float] = []
         self.epochs = 0
 
+    @np.errstate(over="ignore", invalid="ignore")
     def fit(
         self,
         user_items: Any,
@@ -209,8 +204,6 @@ class _Sides:
         penalty = _penalty(self.user_reg, self.users)
         self._solve(self.columns, self.item_cut, self.item_reg, penalty, of_items=True)
         self._face_users()
-        if not np.isfinite(self.gram).all():
-            raise Diverged("the factors left the finite numbers: raise reg or lower alpha0")
 
     def _solve(
         self, pairs: Interactions, cut: I64, reg: F32, penalty: float, *, of_items: bool
@@ -254,8 +247,8 @@ class _Sides:
 
 def _spectrum(gram: F64) -> tuple[F32, F32]:
     """Return eigenvalues (g,) and eigenvectors (g, g)."""
-    values, basis = np.linalg.eigh(gram)
-    return np.maximum(values, 0.0).astype(np.float32), np.ascontiguousarray(basis, np.float32)
+    values, basis = spectrum(gram)
+    return values.astype(np.float32), np.ascontiguousarray(basis, np.float32)
 
 
 def _penalty(reg: F32, rows: F32) -> float:

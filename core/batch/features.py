@@ -18,6 +18,9 @@ Features = sp.csr_array | NDArray[np.floating[Any]]
 CONSTANT = 0.3
 """Beside rows of length 1: its weights are regularised about ten times as much."""
 
+LARGEST = 1e12
+"""Of any feature: sums of squares stay within float32."""
+
 MOST_DENSE = 1 << 28
 """Elements of sparse features that non-linear ones may turn into a dense matrix: 1 GB."""
 
@@ -34,6 +37,8 @@ def checked(features: Any) -> Features:
         raise ShapeError("features must be a matrix: one row for each user")
     if not np.isfinite(values).all():
         raise DataError("a feature is NaN or infinite: mend or remove it")
+    if np.abs(values).max(initial=0.0) > LARGEST:
+        raise DataError(f"a feature is beyond {LARGEST:g} in size: divide it by a constant")
     ready: Features = known
     return ready
 

@@ -1,7 +1,11 @@
-"""The shared Gram matrix: what all unlabelled pairs of a row add up to."""
+"""The shared Gram matrix: what all unlabelled pairs of a row add up to, and the basis in which it is diagonal."""
+
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from core.errors import Diverged
 from core.kernels import fbgd
 from core.types import F32, F64, I64
 
@@ -17,3 +21,18 @@ def gram(factors: F32, weight: F32, cut: I64) -> F64:
     fbgd.gram_parts(cut, factors, weight, parts)
     whole: F64 = parts.sum(0, dtype=np.float64)
     return whole
+
+
+def spectrum(gram: F32 | F64) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return eigenvalues (g,), none below 0, and eigenvectors (g, g); Diverged where float32 does not hold them.
+
+    >>> spectrum(np.diag([1.0, 4.0]))[0]
+    array([1., 4.])
+    """
+    # of NaN nothing is true
+    if not float(np.abs(gram).sum(dtype=np.float64)) < float(np.finfo(np.float32).max):
+        raise Diverged(
+            "the factors left the finite numbers: raise reg, or keep settings, weights, targets and features near 1"
+        )
+    values, basis = np.linalg.eigh(gram)
+    return np.maximum(values, 0.0), basis

@@ -12,7 +12,9 @@ from typing import Any, Literal, Self
 import numpy as np
 import scipy.sparse as sp
 
+from core.batch.bounds import check_bounds
 from core.batch.features import Features, checked
+from core.batch.gram import spectrum
 from core.batch.graph import laplacian, similarity
 from core.batch.losses import LogisticLoss, Loss, MixedLoss, SquareLoss
 from core.batch.ocmf_start import Negatives, start_items, with_negatives
@@ -73,25 +75,18 @@ class OcmfConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("factors", "rounds"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("weight", "reg"):
-            if not 0.0 < getattr(self, name) < np.inf:
-                raise ConfigError(f"{name} must be above 0 and finite, not {getattr(self, name)}")
-        for name in ("graph", "nu", "draw"):
-            if not 0.0 <= getattr(self, name) < np.inf:
-                raise ConfigError(f"{name} must be 0 or more and finite: {getattr(self, name)}")
-        if self.reg_item is not None and not 0.0 < self.reg_item < np.inf:
-            raise ConfigError(f"reg_item must be above 0 and finite, not {self.reg_item}")
-        if self.seed < 0:
-            raise ConfigError(f"seed must be 0 or more, not {self.seed}")
+        check_bounds(
+            self,
+            counts=("factors", "rounds"),
+            above_0=("weight", "reg") if self.reg_item is None else ("weight", "reg", "reg_item"),
+            from_0=("graph", "draw"),
+            shares=("nu",),
+            finite=("target",),
+        )
         if self.weight > 1.0:
             raise ConfigError(
                 f"weight must not exceed 1, not {self.weight}: a positive pair weighs 1"
             )
-        if not np.isfinite(self.target):
-            raise ConfigError(f"target must be finite, not {self.target}")
         for name, known in _CHOICES.items():
             if getattr(self, name) not in known:
                 raise ConfigError(f"{name} must be one of {', '.join(known)}")
@@ -116,6 +111,7 @@ class Ocmf(Ranker):
         self._parameters: F32 | None = None
         self._fit: _Fit | None = None
 
+    @np.errstate(over="ignore", invalid="ignore")
     def fit(
         self,
         user_items: Any,
@@ -420,7 +416,7 @@ class _Fit:
         """Solve rows that share nothing, in the basis where the partners' Gram matrix is diagonal."""
         partner_weight, own_weight = weights
         target = self.config.target
-        gram, basis = np.linalg.eigh((partner_weight[:, None] * partners).T @ partners)
+        gram, basis = spectrum((partner_weight[:, None] * partners).T @ partners)
         every = (2.0 * target) * own_weight[:, None] * (partner_weight @ partners)
         rows = np.ascontiguousarray(start @ basis)
         kernels.newton_rows(
@@ -434,7 +430,7 @@ class _Fit:
             self._kind,
             target,
             self._below,
-            np.maximum(gram, 0.0),
+            gram,
             np.ascontiguousarray((every if pull is None else every + pull) @ basis),
             reg,
             np.ascontiguousarray(partners @ basis),

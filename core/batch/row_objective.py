@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from core.batch.gram import spectrum
 from core.batch.weighting import scaled_reg
 from core.errors import Diverged
 from core.interactions import Interactions, chunks
@@ -147,8 +148,7 @@ class RowObjective:
 def diagonal_basis(item_factors: F32 | F64, negative: F32) -> tuple[F64, F64]:
     """Return eigenvalues (g,) and eigenvectors (g, g) of Q'diag(a)Q."""
     q = item_factors.astype(np.float64)
-    values, basis = np.linalg.eigh((q * negative[:, None]).T @ q)
-    return np.maximum(values, 0.0), basis
+    return spectrum((q * negative[:, None]).T @ q)
 
 
 def diagonalised(

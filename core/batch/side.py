@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from core.batch.gram import spectrum
 from core.interactions import Interactions, chunks
 from core.kernels import ocmf as kernels
 from core.types import I64
@@ -83,8 +84,7 @@ class FeatureMatrix:
         """Return eigenvalues and eigenvectors of X' diag(p) X; None for too many features."""
         if self.n_features > MOST_CONDITIONED:
             return None
-        values, vectors = np.linalg.eigh(self.whole_gram)
-        return np.maximum(values, 0.0), vectors
+        return spectrum(self.whole_gram)
 
 
 @dataclass(frozen=True, eq=False)

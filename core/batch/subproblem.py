@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.batch.gram import spectrum
 from core.batch.losses import Loss
 from core.batch.side import Pairs, Side
 
@@ -74,10 +75,10 @@ class _Conditioner:
         listed = np.bincount(problem.pairs.partner, bend, minlength=partner_weight.size)
         even = partner_weight + 0.5 * listed / max(_sum(side.weight), 1.0)
         gram = (even[:, None] * partners).T @ partners
-        inner, self._right = np.linalg.eigh(gram.astype(partners.dtype))
+        inner, self._right = spectrum(gram.astype(partners.dtype))
         self._spectrum = side.spectrum
         if self._spectrum is not None:
-            outer = self._spectrum[0][:, None] * np.maximum(inner, 0.0)
+            outer = self._spectrum[0][:, None] * inner
             self._scale = 0.5 / (outer + side.penalty[:, None])
 
     def __call__(self, residual: Floats) -> Floats:

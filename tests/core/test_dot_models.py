@@ -223,8 +223,15 @@ def test_bad_input_is_refused_or_has_a_result():
         {"nu": 2.0},
         {"optimiser": "adam"},
         {"epochs": 0},
+        {"epochs": 2.5},
+        {"rho": -1.0},
+        {"rho": 50.0},
+        {"rho": np.nan},
+        {"negative_target": np.nan},
+        {"negative_target": np.inf},
     ):
-        with pytest.raises(ConfigError):
+        (name,) = bad
+        with pytest.raises(ConfigError, match=f"{name} must be"):
             DescentConfig(**bad)
     nothing = sparse.csr_array((9, 6), dtype=np.float32)
     found = descend(model, nothing, ranking.tiny(), DescentConfig(epochs=2))

@@ -8,11 +8,12 @@ import pytest
 
 from core import ranking_metrics
 from core.batch.fbgd import Fbgd, FbgdConfig, _Sides
+from core.batch.gram import spectrum
 from core.batch.popularity import Popular
 from core.batch.ranker import rank
 from core.batch.row_objective import ONE
 from core.batch.weighting import negative_weights, scaled_reg
-from core.errors import ConfigError, DataError, NotFitted
+from core.errors import ConfigError, DataError, Diverged, NotFitted
 from core.interactions import chunks, from_pairs, split_within_users
 from core.kernels import fbgd
 from tests.core import ranking
@@ -294,12 +295,29 @@ def test_what_cannot_be_fitted_says_why():
         {"rho": 1.5},
         {"nu_user": -0.1},
         {"negative_target": float("inf")},
+        {"factors": 4.5},
+        {"epochs": 2.5},
+        {"steps": "2"},
+        {"reg": "much"},
+        {"seed": 0.5},
     ],
 )
 def test_a_setting_outside_its_bounds_is_refused(settings):
     (name,) = settings
     with pytest.raises(ConfigError, match=name):
         FbgdConfig(**settings)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 3e38])
+def test_a_gram_matrix_that_float32_does_not_hold_has_no_spectrum(value):
+    with pytest.raises(Diverged, match="raise reg"):
+        spectrum(np.diag([1.0, value, 1e38]))
+
+
+@pytest.mark.parametrize("settings", [{"start": 1e20}, {"negative_target": 1e20}])
+def test_settings_that_leave_the_finite_numbers_say_so(settings):
+    with pytest.raises(Diverged, match="keep settings, weights, targets and features near 1"):
+        Fbgd(FbgdConfig(factors=4, **settings)).fit(ranking.tiny())
 
 
 def test_a_few_factors_begin_where_two_items_of_everybody_cannot_cancel() -> None:

@@ -267,6 +267,11 @@ BAD = {
         DataError,
         "mend or remove",
     ),
+    "huge feature": (
+        lambda: Ocmf(SQ_SQ).fit(world(), features=np.full((40, 2), 1e25)),
+        DataError,
+        "divide it by a constant",
+    ),
     "flat features": (
         lambda: Ocmf(SQ_SQ).fit(world(), features=np.ones(40)),
         ShapeError,
@@ -347,6 +352,9 @@ def test_bad_input_is_an_error_that_says_what_to_do(name):
         {"reg_item": -1.0},
         {"graph": -0.1},
         {"nu": float("inf")},
+        {"nu": 1.5},
+        {"factors": 4.5},
+        {"rounds": 2.5},
         {"target": float("nan")},
         {"negative_loss": "logistic"},
         {"negative_loss": "logistic", "negatives": "listed", "loss": "square"},

@@ -1,0 +1,42 @@
+"""Bounds of settings: one way of checking them, and of saying what is wrong."""
+
+from collections.abc import Callable, Iterable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from core.errors import ConfigError
+
+
+def check_bounds(
+    config: Any,
+    *,
+    counts: Iterable[str] = (),
+    above_0: Iterable[str] = (),
+    from_0: Iterable[str] = (),
+    shares: Iterable[str] = (),
+    finite: Iterable[str] = (),
+) -> None:
+    """Raise ConfigError for a setting of ``config`` that is none: of ``counts`` whole numbers from 1, of ``shares`` 0 to 1.
+
+    A ``seed`` is a whole number from 0.
+    """
+    seed = ("seed",) if hasattr(config, "seed") else ()
+    wanted: tuple[tuple[Iterable[str], Callable[[Any], bool], str], ...] = (
+        ((*counts, *seed), lambda value: isinstance(value, Integral), "a whole number"),
+        (counts, lambda value: value >= 1, "at least 1"),
+        (seed, lambda value: value >= 0, "0 or more"),
+        (above_0, lambda value: _is_number(value) and value > 0.0, "above 0 and finite"),
+        (from_0, lambda value: _is_number(value) and value >= 0.0, "0 or more and finite"),
+        (shares, lambda value: _is_number(value) and 0.0 <= value <= 1.0, "between 0 and 1"),
+        (finite, _is_number, "finite"),
+    )
+    for names, holds, bounds in wanted:
+        for name in names:
+            if not holds(value := getattr(config, name)):
+                raise ConfigError(f"{name} must be {bounds}, not {value!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and bool(np.isfinite(value))
