@@ -125,9 +125,9 @@ def from_pairs(
         n_items,
         ptr.astype(np.int64),
         items[kept].astype(np.int32),
-        _values("weight", weight, kept, lowest=0.0),
-        _values("target", target, kept, lowest=-np.inf),
-        None if time is None else np.asarray(time, np.int64)[kept],
+        _values("weight", weight, key.size, kept),
+        _values("target", target, key.size, kept),
+        _moments(time, key.size, kept),
     )
 
 
@@ -138,15 +138,48 @@ def _bound(name: str, ix: I64, given: int | None) -> int:
     return highest + 1 if given is None else given
 
 
-def _values(name: str, values: Any, kept: I64, lowest: float) -> F32 | None:
+def _values(name: str, values: Any, n: int, kept: I64) -> F32 | None:
     if values is None:
         return None
-    wanted = np.asarray(values, np.float32)[kept]
-    if not np.isfinite(wanted).all():
-        raise DataError(f"a {name} is NaN or infinite: mend or remove the pair")
-    if not (wanted > lowest).all():
-        raise DataError(f"a {name} is not above {lowest:g}: remove the pair or give it target 0")
+    given = np.asarray(values, np.float32)
+    _check_size(name, given, n)
+    wanted = given[kept]
+    _check_values(name, wanted)
     return None if (wanted == 1.0).all() else wanted
+
+
+def _moments(time: Any, n: int, kept: I64) -> I64 | None:
+    if time is None:
+        return None
+    given = np.asarray(time)
+    _check_size("time", given, n)
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        raise DataError("a time is NaN or infinite: mend or remove the pair, or give no times")
+    return given.astype(np.int64)[kept]
+
+
+def _check_size(name: str, values: "np.typing.NDArray[Any]", n: int) -> None:
+    if values.shape != (n,):
+        raise ShapeError(f"one {name} for each pair: got {values.shape} for {n} pairs")
+
+
+def _check_values(name: str, values: F32) -> None:
+    if not np.isfinite(values).all():
+        raise DataError(f"a {name} is NaN or infinite: mend or remove the pair")
+    if name == "weight" and not (values > 0.0).all():
+        raise DataError("a weight is not above 0: remove the pair or give it target 0")
+
+
+def check_pairs(pairs: Interactions) -> None:
+    """Raise what is wrong with pairs, however they were made: a fit assumes that nothing is."""
+    if len(pairs) == 0:
+        raise DataError("there are no pairs to learn from: give at least one")
+    if pairs.item_ix.min() < 0 or pairs.item_ix.max() >= pairs.n_items:
+        raise DataError(f"item numbers must be in 0 .. {pairs.n_items} - 1")
+    for name, values in (("weight", pairs.weight), ("target", pairs.target)):
+        if values is not None:
+            _check_size(name, values, len(pairs))
+            _check_values(name, values)
 
 
 def as_interactions(user_items: Any) -> Interactions:
@@ -218,6 +251,8 @@ def split_within_users(
 
 def leave_last_out(pairs: Interactions, n: int = 1) -> tuple[Interactions, Interactions]:
     """Hold out each user's ``n`` newest pairs, if one remains; equal times keep the item order."""
+    if n < 1:
+        raise ConfigError(f"at least one pair of each user must be held out, not {n}")
     counts = pairs.user_counts
     order = np.lexsort((_times(pairs), pairs.user_ix))
     rank = np.empty(len(pairs), np.int64)
@@ -229,6 +264,8 @@ def leave_last_out(pairs: Interactions, n: int = 1) -> tuple[Interactions, Inter
 def time_split(pairs: Interactions, fraction: float) -> tuple[Interactions, Interactions]:
     """Hold out the newest ``fraction`` of all pairs; pairs of one moment stay together."""
     _check_fraction(fraction)
+    if len(pairs) == 0:
+        raise DataError("there are no pairs to split: give at least one")
     times = _times(pairs)
     cut = np.sort(times)[max(len(pairs) - 1 - round(len(pairs) * fraction), 0)]
     return _cut(pairs, times > cut)

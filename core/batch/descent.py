@@ -14,8 +14,8 @@ from core.batch.dot_models import Blocks, DotModel, Parameters, grown
 from core.batch.gram import gram
 from core.batch.row_objective import ONE, PARTS
 from core.batch.weighting import constant_loss, mean_count, negative_weights, scaled_reg
-from core.errors import ConfigError, DataError, Diverged, ShapeError
-from core.interactions import Interactions, chunks
+from core.errors import ConfigError, Diverged, ShapeError
+from core.interactions import Interactions, check_pairs, chunks
 from core.kernels import fbgd
 from core.types import F32, I64
 
@@ -141,8 +141,7 @@ def descend(
     their block (see ``SvdFeature``).
     ``on_epoch`` hears the parameters after each epoch, counted from 1; True ends the fit.
     """
-    if len(pairs) == 0:
-        raise DataError("there are no pairs to learn from: give at least one")
+    check_pairs(pairs)
     if pairs.n_items != model.n_targets:
         raise ShapeError(f"the model has {model.n_targets} targets, the pairs {pairs.n_items}")
     parameters = _started(model, config)

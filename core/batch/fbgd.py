@@ -16,8 +16,8 @@ from core.batch.ranker import Bools, Ranker, liked_counts
 from core.batch.row_objective import ONE, PARTS, RowObjective
 from core.batch.typical import drawn
 from core.batch.weighting import constant_loss, mean_count, negative_weights, scaled_reg
-from core.errors import ConfigError, DataError, NotFitted
-from core.interactions import Interactions, as_interactions, chunks
+from core.errors import ConfigError, NotFitted
+from core.interactions import Interactions, as_interactions, check_pairs, chunks
 from core.kernels import fbgd
 from core.types import F32, F64, I64
 
@@ -85,7 +85,8 @@ class Fbgd(Ranker):
         on_epoch: OnEpoch | None = None,
     ) -> Self:
         """Learn; ``previous`` is a model of the same factors whose items are the first of these."""
-        pairs = _checked(as_interactions(user_items))
+        pairs = as_interactions(user_items)
+        check_pairs(pairs)
         sides = _Sides(self.config, pairs, previous)
         self.losses, self._popular = sides.losses, liked_counts(pairs)
         for epoch in range(1, self.config.epochs + 1):
@@ -117,12 +118,6 @@ class Fbgd(Ranker):
         if self.objective is None:
             raise NotFitted("the model has not been fitted: call fit first")
         return self.objective
-
-
-def _checked(pairs: Interactions) -> Interactions:
-    if len(pairs) == 0:
-        raise DataError("there are no pairs to learn from: give at least one")
-    return pairs
 
 
 class _Sides:

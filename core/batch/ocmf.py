@@ -25,8 +25,8 @@ from core.batch.subproblem import Subproblem
 from core.batch.trust_region import trust_region_newton
 from core.batch.typical import drawn
 from core.batch.weighting import mean_count, mean_weight, scaled_reg
-from core.errors import ConfigError, DataError, Diverged, NotFitted, ShapeError
-from core.interactions import Interactions, as_interactions, chunks
+from core.errors import ConfigError, Diverged, NotFitted, ShapeError
+from core.interactions import Interactions, as_interactions, check_pairs, chunks
 from core.kernels import ocmf as kernels
 from core.types import F32, I32, I64, U8
 
@@ -122,8 +122,7 @@ class Ocmf(Ranker):
     ) -> Self:
         """Learn; ``features`` (users, d) describe the users, ``graph`` links them (see ``graph.similarity``)."""
         pairs = as_interactions(user_items)
-        if len(pairs) == 0:
-            raise DataError("there are no pairs to learn from: give at least one")
+        check_pairs(pairs)
         fit = self._fit = _Fit(self.config, pairs, features, graph)
         self._popular = liked_counts(pairs)
         self.losses = []

@@ -1,5 +1,7 @@
 """Odd worlds and wrong numbers, the same ones for every ranking model: a result, or an error that says what is wrong."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -85,6 +87,23 @@ def test_a_weight_that_is_no_number_is_refused(model, weight):
 def test_a_weight_of_a_list_of_pairs_must_be_above_0(weight):
     with pytest.raises(CoreError, match="weight"):
         from_pairs(np.array([0, 1]), np.array([0, 1]), weight=np.array([1.0, weight]))
+
+
+BROKEN = {
+    "weight is NaN": {"weight": np.array([1.0, np.nan], np.float32)},
+    "weight is not above 0": {"weight": np.array([1.0, -1.0], np.float32)},
+    "one weight for each pair": {"weight": np.ones(1, np.float32)},
+    "target is NaN": {"target": np.array([np.inf, 1.0], np.float32)},
+    "item numbers": {"item_ix": np.array([0, 7], np.int32)},
+}
+
+
+@pytest.mark.parametrize("says", BROKEN)
+@pytest.mark.parametrize("model", ["fbgd", "mf", "ocmf-sq-wsq", "ocmf-lr-wsq"])
+def test_pairs_made_by_hand_are_checked_by_the_fit(model, says):
+    pairs = replace(from_pairs(np.array([0, 1]), np.array([0, 1])), **BROKEN[says])
+    with pytest.raises(CoreError, match=says):
+        MODELS[model]().fit(pairs)
 
 
 @pytest.mark.parametrize("model", [name for name in MODELS if name != "popular"])

@@ -65,6 +65,7 @@ def whole(shape):
         ({"weight": np.array([-1.0])}, "not above 0"),
         ({"target": np.array([np.inf])}, "target is NaN or infinite"),
         ({"n_items": 1}, "item numbers"),
+        ({"time": np.array([np.nan])}, "time is NaN or infinite"),
     ],
 )
 def test_bad_values_are_refused(settings, says):
@@ -77,6 +78,18 @@ def test_other_shapes_are_refused():
         from_pairs(np.array([0, 1]), np.array([0]))
     with pytest.raises(ShapeError, match=r"scipy\.sparse"):
         as_interactions(np.eye(2))
+
+
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("name", ["weight", "target", "time"])
+def test_as_many_values_as_pairs_are_wanted(name, size):
+    with pytest.raises(ShapeError, match=f"one {name} for each pair"):
+        from_pairs(np.array([0, 1]), np.array([0, 1]), **{name: np.ones(size)})
+
+
+def test_a_sparse_matrix_adds_its_duplicates_up():
+    matrix = sparse.coo_array((np.array([2.0, 3.0]), ([0, 0], [1, 1])), shape=(1, 2))
+    assert as_interactions(matrix).weight.tolist() == [5.0]
 
 
 @pytest.mark.parametrize("name", ["random", "within users", "last", "time"])
@@ -117,6 +130,12 @@ def test_a_split_says_what_it_needs():
         interactions.random_split(ranking.tiny(), 1.0, np.random.default_rng(0))
     with pytest.raises(ConfigError, match="needs times"):
         interactions.time_split(ranking.tiny(), 0.2)
+    for n in (0, -1):
+        with pytest.raises(ConfigError, match="at least one pair of each user"):
+            interactions.leave_last_out(ranking.tribes(), n)
+    nothing = ranking.tribes().keep(np.zeros(len(ranking.tribes()), np.bool_))
+    with pytest.raises(DataError, match="no pairs to split"):
+        interactions.time_split(nothing, 0.2)
 
 
 def test_a_tilted_split_holds_out_more_of_what_many_have_taken_from_those_users_alone():
