@@ -1,6 +1,8 @@
 """The command lines of the page on ranking models do what it says, in the order in which it says it."""
 
+import json
 import re
+import runpy
 import shlex
 import subprocess
 from pathlib import Path
@@ -9,9 +11,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from core.interactions import from_pairs
 from service.cli.main import app
+from service.cli.topk_models import _NAMES
 
 PAGE = Path(__file__).parents[2] / "docs" / "batch-models.md"
+OCMF_PAGE = PAGE.with_name("batch-models-ocmf.md")
 USERS, ITEMS = 60, 40
 
 
@@ -80,3 +85,46 @@ def test_each_command_line_of_the_page_runs(
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
     assert "ndcg@10" in result.stdout
+
+
+@pytest.mark.parametrize("model", _NAMES)
+def test_every_setting_of_a_model_is_in_a_table_of_its_page(model: str) -> None:
+    page = OCMF_PAGE if model.startswith("ocmf") else PAGE
+    cells = re.findall(r"^\| (`.*?) \|", page.read_text(), re.MULTILINE)
+    named = set(re.findall(r"`(\w+)`", " ".join(cells)))
+    # how features are used has a table of its own
+    assert set(_NAMES[model]) - {"features"} <= named
+
+
+def test_the_pairs_of_the_page_are_made_and_split_as_it_says(tmp_path: Path) -> None:
+    python = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    (block,) = [one for one in python if "from_pairs" in one]
+    rng = np.random.default_rng(0)
+    given = {"users": rng.integers(0, 9, 80), "items": rng.integers(0, 30, 80)}
+    given |= {"weight": 1.0 + rng.random(80), "target": rng.integers(0, 2, 80)}
+    given |= {"time": np.arange(80)}
+    (tmp_path / "block.py").write_text(block)
+    found = runpy.run_path(str(tmp_path / "block.py"), given)
+    pairs, train, test = (found[name] for name in ("pairs", "train", "test"))
+    wanted = from_pairs(given["users"], given["items"], time=given["time"])
+    assert np.array_equal(pairs.time, wanted.time)
+    assert len(train) + len(test) == len(pairs)
+    assert train.time.max() < test.time.min()
+
+
+@pytest.mark.parametrize("model", ["fbgd", "svdfeature", "ocmf-lr-wsq"])
+def test_what_a_search_reported_makes_the_same_model_again(
+    folder: Path, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+
+    def evaluated(*more: str) -> dict[str, object]:
+        words = ["eval", "topk", "train.csv", "test.csv", "--model", model, "--json", *more]
+        told = json.loads(CliRunner().invoke(app, words).stdout)
+        return {name: said for name, said in told.items() if "seconds" not in name}
+
+    found = evaluated("--budget-s", "1")
+    parameters = found["parameters"]
+    assert isinstance(parameters, dict)
+    stated = [f"--set={k}={v}" for k, v in parameters.items() if v is not None]
+    assert evaluated("--budget-s", "0", *stated) == found
