@@ -28,7 +28,8 @@ from bench.data import FOLDER
 from bench.report import Figure, publish
 from core import ranking_metrics
 from core.batch.graph import similarity
-from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ocmf import Ocmf
+from core.batch.ocmf_fit import OcmfConfig
 from core.batch.ocmf_search import search
 from core.batch.ranker import rank
 from core.batch.search import Budget

@@ -21,7 +21,8 @@ from bench.report import Figure, publish
 from core import counters
 from core.batch import fbgd_search, ocmf_search
 from core.batch.fbgd import Fbgd, FbgdConfig
-from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ocmf import Ocmf
+from core.batch.ocmf_fit import OcmfConfig
 from core.batch.preferences import Preferences, preference_rows, preferences
 from core.batch.row_objective import RowObjective
 from core.batch.search import Budget

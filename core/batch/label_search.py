@@ -13,7 +13,8 @@ import numpy as np
 from core import ranking_metrics
 from core.batch.features import FeatureMap, Features, fit_features
 from core.batch.landmarks import first_places, landmark_axes, with_more
-from core.batch.ocmf import Ocmf, OcmfConfig, feature_matrix
+from core.batch.ocmf import Ocmf
+from core.batch.ocmf_fit import OcmfConfig, feature_matrix
 from core.batch.ranker import rank
 from core.batch.search import Axis, Budget, Outcome, Search, Trial
 from core.batch.side import FeatureMatrix

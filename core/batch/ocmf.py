@@ -1,100 +1,24 @@
-"""One-class structured matrix factorisation: a fit in turns, users with features and a graph if they have them.
+"""One-class structured matrix factorisation: users with features and a graph if they have them.
 
 Every unlabelled pair is a negative of small weight. ``SQ-SQ``, ``SQ-wSQ`` and ``LR-wSQ`` of the paper differ in the
-loss of the positives and in that weight. Rows that share nothing are solved one by one (``newton_rows``), a side
-with features or a graph by trust-region Newton on its whole objective.
+loss of the positives and in that weight. ``ocmf_fit.py`` has the settings and the fit.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from core.batch.bounds import check_bounds
 from core.batch.features import Features, checked
-from core.batch.gram import spectrum
-from core.batch.graph import laplacian, similarity
-from core.batch.losses import LogisticLoss, Loss, MixedLoss, SquareLoss
-from core.batch.ocmf_start import Negatives, start_items, with_negatives
+from core.batch.ocmf_fit import OcmfConfig, OcmfFit
 from core.batch.ranker import Bools, Ranker, left_out, liked_counts
 from core.batch.row_objective import RowObjective, diagonalised
-from core.batch.side import CHUNKS, FeatureMatrix, Pairs, Side
-from core.batch.subproblem import Subproblem
-from core.batch.trust_region import trust_region_newton
+from core.batch.side import FeatureMatrix
 from core.batch.typical import drawn
-from core.batch.weighting import mean_count, mean_weight, scaled_reg
-from core.errors import ConfigError, Diverged, NotFitted, ShapeError
-from core.interactions import Interactions, as_interactions, check_pairs, chunks
-from core.kernels import ocmf as kernels
-from core.types import F32, I32, I64, U8
-
-ROUND_STEPS, ROUND_CG_STEPS, ROUND_TOLERANCE = 5, 20, 1e-2
-"""How far a side is solved before the other one moves."""
-ROW_STEPS, ROW_CG_STEPS = 3, 6
-"""The same for rows that are solved one by one."""
-FINAL_STEPS, FINAL_CG_STEPS, FINAL_TOLERANCE = 50, 50, 1e-4
-"""How far a user's own row is solved when it is asked for."""
-
-ONE = np.ones(1, np.float32)
-
-_CHOICES = {
-    "loss": ("square", "logistic"),
-    "negatives": ("all", "sampled", "listed"),
-    "negative_loss": ("square", "logistic"),
-}
-
-
-@dataclass(frozen=True)
-class OcmfConfig:
-    """Settings of one fit."""
-
-    loss: Literal["square", "logistic"] = "logistic"
-    """What a positive pair costs."""
-    factors: int = 64
-    weight: float = 0.1
-    """Of an unlabelled pair beside a positive one: 1 is what positives weigh in the mean."""
-    target: float = 0.0
-    """The score that unlabelled pairs are pulled to; the paper knows 0 and -1."""
-    reg: float = 1.0
-    reg_item: float | None = None
-    """None: as ``reg``."""
-    nu: float = 0.0
-    """Regularisation of a row without features is reg (count / mean count)^nu."""
-    graph: float = 0.0
-    """How strongly linked users are pulled together, times ``reg``."""
-    rounds: int = 5
-    """Times that the users are solved; between two of them the items are."""
-    negatives: Negatives = "all"
-    """``sampled``: as many unlabelled pairs as positives, drawn at random; ``listed``: all, one by one."""
-    negative_loss: Literal["square", "logistic"] = "square"
-    """What a sampled or listed negative costs."""
-    draw: float = 0.0
-    """How strongly the exported objective draws short histories to the typical user (``typical.drawn``)."""
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_bounds(
-            self,
-            counts=("factors", "rounds"),
-            above_0=("weight", "reg") if self.reg_item is None else ("weight", "reg", "reg_item"),
-            from_0=("graph", "draw"),
-            shares=("nu",),
-            finite=("target",),
-        )
-        if self.weight > 1.0:
-            raise ConfigError(
-                f"weight must not exceed 1, not {self.weight}: a positive pair weighs 1"
-            )
-        for name, known in _CHOICES.items():
-            if getattr(self, name) not in known:
-                raise ConfigError(f"{name} must be one of {', '.join(known)}")
-        if self.negatives == "all" and self.negative_loss != "square":
-            raise ConfigError("all pairs at once need negative_loss square; list or sample them")
-        if self.loss == "square" and self.negative_loss != "square":
-            raise ConfigError("negative_loss logistic needs loss logistic")
-
+from core.errors import ConfigError, NotFitted, ShapeError
+from core.interactions import Interactions, as_interactions, check_pairs
+from core.types import F32, I32, I64
 
 OnRound = Callable[["Ocmf", int], bool]
 """Hears the model after each round, counted from 1; True ends the fit."""
@@ -109,7 +33,7 @@ class Ocmf(Ranker):
         self.rounds = 0
         self._users: F32 | None = None
         self._parameters: F32 | None = None
-        self._fit: _Fit | None = None
+        self._fit: OcmfFit | None = None
 
     @np.errstate(over="ignore", invalid="ignore")
     def fit(
@@ -123,7 +47,7 @@ class Ocmf(Ranker):
         """Learn; ``features`` (users, d) describe the users, ``graph`` links them (see ``graph.similarity``)."""
         pairs = as_interactions(user_items)
         check_pairs(pairs)
-        fit = self._fit = _Fit(self.config, pairs, features, graph)
+        fit = self._fit = OcmfFit(self.config, pairs, features, graph)
         self._popular = liked_counts(pairs)
         self.losses = []
         for number in range(1, self.config.rounds + 1):
@@ -182,7 +106,7 @@ class Ocmf(Ranker):
         return 0.0 if self._fitted.side.laplacian is None else self._fitted.side.graph
 
     @property
-    def _fitted(self) -> "_Fit":
+    def _fitted(self) -> OcmfFit:
         if self._fit is None:
             raise NotFitted("the model has not been fitted: call fit first")
         return self._fit
@@ -280,190 +204,3 @@ class Ocmf(Ranker):
                 f"the fit had users 0 .. {n - 1}: give the {wanted} of others ({wanted}=)"
             )
         return users
-
-
-class _Fit:
-    """Both sides of a fit and their factors."""
-
-    def __init__(
-        self,
-        config: OcmfConfig,
-        pairs: Interactions,
-        features: Features | FeatureMatrix | None,
-        graph: Any,
-    ) -> None:
-        self.config = config
-        known = None if features is None else feature_matrix(features)
-        if known is not None and known.n_rows != pairs.n_users:
-            raise ShapeError(f"features of {known.n_rows} users for {pairs.n_users} users")
-        self.similar = None if graph is None else similarity(graph, pairs.n_users)
-        self.heard = (pairs.user_counts > 0).astype(np.float32)
-        self.mean_counts = mean_count(pairs.user_counts), mean_count(pairs.item_counts)
-        reg_item = config.reg if config.reg_item is None else config.reg_item
-        self.item_reg = scaled_reg(pairs.item_counts, reg_item, config.nu, self.mean_counts[1])
-        weight = config.weight * mean_weight(pairs)
-        self.listed = with_negatives(pairs, config.negatives, weight, seed=config.seed)
-        self.columns = self.listed.by_item()
-        self.pairs = Pairs(self.listed)
-        all_pairs = weight if config.negatives == "all" else 0.0
-        self.item_weight = np.full(pairs.n_items, all_pairs, np.float32)
-        strength = config.graph * config.reg
-        self.side = Side(
-            np.ones(pairs.n_users, np.float32),
-            self._reg(pairs.user_counts) if known is None else self._flat(known.n_features),
-            known,
-            None if self.similar is None else laplacian(self.similar),
-            strength,
-        )
-        self.loss = self._loss(self.listed)
-        self.items = start_items(pairs, config.factors, seed=config.seed)
-        self.parameters = np.zeros((self.side.n_parameters, self.items.shape[1]), np.float32)
-        self.users = self.side.rows(self.parameters).astype(np.float32)
-
-    def _reg(self, counts: Any) -> F32:
-        return scaled_reg(counts, self.config.reg, self.config.nu, self.mean_counts[0])
-
-    def _flat(self, n: int) -> F32:
-        return np.full(n, self.config.reg, np.float32)
-
-    def _loss(self, listed: Interactions) -> Loss:
-        """Return the loss of the listed pairs for a side that is solved as a whole."""
-        positive: Loss = SquareLoss() if self.config.loss == "square" else LogisticLoss()
-        if listed.weight is None and listed.target is None:
-            return positive
-        negative: Loss = SquareLoss(self._below)
-        if self._kind == kernels.BOTH_LOGISTIC:
-            negative = LogisticLoss(sign=-1.0)
-        weight = np.ones(len(listed), np.float32) if listed.weight is None else listed.weight
-        return MixedLoss(_labelled(listed) > 0, positive, negative, weight)
-
-    def solve_users(self) -> float:
-        """Move the users near their minimum and return f there."""
-        problem = Subproblem(
-            self.pairs,
-            self.loss,
-            self.side,
-            partners=self.items,
-            partner_weight=self.item_weight,
-            target=self.config.target,
-        )
-        if self.side.features is None and self.side.laplacian is None:
-            self.parameters = self._rows(
-                self.listed,
-                self.items,
-                (self.item_weight, self.side.weight),
-                self.side.reg,
-                self.parameters,
-            )
-            value = problem.at(self.parameters).value
-        else:
-            found = trust_region_newton(
-                problem,
-                self.parameters,
-                steps=ROUND_STEPS,
-                cg_steps=ROUND_CG_STEPS,
-                tolerance=ROUND_TOLERANCE,
-            )
-            self.parameters, value = found.place.astype(np.float32), found.value
-        self.users = self.side.rows(self.parameters).astype(np.float32, copy=False)
-        value += float((self.item_reg[:, None] * np.square(self.items)).sum(dtype=np.float64))
-        if not np.isfinite(value):
-            raise Diverged("the factors are not finite: fit with more regularisation (reg)")
-        return value
-
-    def solve_items(self) -> None:
-        self.items = self._rows(
-            self.columns,
-            self.users,
-            (self.side.weight, self.item_weight),
-            self.item_reg,
-            self.items,
-        )
-
-    def fold_in(self, pairs: Interactions, links: Any) -> F32:
-        """Solve the rows of users who may be new, to the end."""
-        reg = self._reg(pairs.user_counts)
-        pull = np.zeros((1, self.items.shape[1]), np.float32)
-        if links is not None:
-            near = sp.csr_array(links, dtype=np.float32)
-            if near.shape != (pairs.n_users, self.users.shape[0]):
-                wanted = f"{pairs.n_users} x {self.users.shape[0]}"
-                raise ShapeError(f"links are {near.shape[0]} x {near.shape[1]}, not {wanted}")
-            reg = reg + self.side.graph * near.sum(axis=1)
-            pull = np.asarray(2.0 * self.side.graph * (near @ self.users), np.float32)
-        return self._rows(
-            pairs,
-            self.items,
-            (self.item_weight, np.ones(pairs.n_users, np.float32)),
-            reg,
-            np.zeros((pairs.n_users, self.items.shape[1]), np.float32),
-            pull=pull,
-            effort=(FINAL_STEPS, FINAL_CG_STEPS, FINAL_TOLERANCE),
-        )
-
-    def _rows(
-        self,
-        pairs: Interactions,
-        partners: F32,
-        weights: tuple[F32, F32],
-        reg: F32,
-        start: F32,
-        *,
-        pull: F32 | None = None,
-        effort: tuple[int, int, float] = (ROW_STEPS, ROW_CG_STEPS, ROUND_TOLERANCE),
-    ) -> F32:
-        """Solve rows that share nothing, in the basis where the partners' Gram matrix is diagonal."""
-        partner_weight, own_weight = weights
-        target = self.config.target
-        gram, basis = spectrum((partner_weight[:, None] * partners).T @ partners)
-        every = (2.0 * target) * own_weight[:, None] * (partner_weight @ partners)
-        rows = np.ascontiguousarray(start @ basis)
-        kernels.newton_rows(
-            chunks(pairs.ptr, CHUNKS),
-            pairs.ptr,
-            pairs.item_ix,
-            _labelled(pairs),
-            ONE if pairs.weight is None else pairs.weight,
-            partner_weight,
-            own_weight,
-            self._kind,
-            target,
-            self._below,
-            gram,
-            np.ascontiguousarray((every if pull is None else every + pull) @ basis),
-            reg,
-            np.ascontiguousarray(partners @ basis),
-            rows,
-            *effort,
-        )
-        return np.ascontiguousarray(rows @ basis.T)
-
-    @property
-    def _kind(self) -> int:
-        """Return the losses of positives and listed negatives; a dislike costs what a positive would, mirrored."""
-        mirrored = self.config.negatives == "all"
-        if self.config.loss == "square":
-            return kernels.SQUARE
-        if mirrored or self.config.negative_loss == "logistic":
-            return kernels.BOTH_LOGISTIC
-        return kernels.LOGISTIC
-
-    @property
-    def _below(self) -> float:
-        """Return what the score of a listed negative is pulled to by a square: 0 for a dislike."""
-        return 0.0 if self.config.negatives == "all" else self.config.target
-
-
-def feature_matrix(features: Features | FeatureMatrix) -> FeatureMatrix:
-    """Return checked features; what several fits share of them is worked out once."""
-    if isinstance(features, FeatureMatrix):
-        return features
-    known = checked(features)
-    return FeatureMatrix(known, np.ones(known.shape[0], np.float32))
-
-
-def _labelled(pairs: Interactions) -> U8:
-    """Return 1 for positives, 0 for listed negatives, (pairs,) or (1,) if all are positive."""
-    if pairs.target is None:
-        return np.ones(1, np.uint8)
-    return (pairs.target > 0).astype(np.uint8)

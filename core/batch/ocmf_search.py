@@ -12,7 +12,8 @@ import scipy.sparse as sp
 
 from core import ranking_metrics
 from core.batch.features import FeatureMap
-from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ocmf import Ocmf
+from core.batch.ocmf_fit import OcmfConfig
 from core.batch.ocmf_users import users_of
 from core.batch.ranker import rank
 from core.batch.search import LARGEST_TRIAL, Axis, Budget, Outcome, Search

@@ -14,7 +14,8 @@ import scipy.sparse as sp
 from core.batch import ocmf_search
 from core.batch.described import described_users
 from core.batch.features import FeatureMap
-from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ocmf import Ocmf
+from core.batch.ocmf_fit import OcmfConfig
 from core.batch.ocmf_users import StructuredUsers, users_of
 from core.batch.search import Budget
 from core.interactions import Interactions

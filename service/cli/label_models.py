@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from core.batch import label_search
 from core.batch.label_search import LabelConfig, LabelModel
-from core.batch.ocmf import OcmfConfig
+from core.batch.ocmf_fit import OcmfConfig
 from core.batch.search import Budget
 from core.errors import ConfigError
 from core.interactions import from_pairs

@@ -14,7 +14,8 @@ from core.batch.context_ranker import KINDS, ContextConfig, ContextRanker
 from core.batch.descent import DescentConfig
 from core.batch.fbgd import Fbgd, FbgdConfig
 from core.batch.graph import similarity
-from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ocmf import Ocmf
+from core.batch.ocmf_fit import OcmfConfig
 from core.batch.ocmf_ways import FittedWay, Known, Use, Way, choose, fit_way
 from core.batch.popularity import Popular
 from core.batch.search import Budget

@@ -9,7 +9,8 @@ from typing import get_args
 import numpy as np
 
 from core.batch.fbgd import Fbgd, FbgdConfig
-from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ocmf import Ocmf
+from core.batch.ocmf_fit import OcmfConfig
 from core.batch.ranker import rank
 from core.counters import Counters
 from core.interactions import Interactions, from_pairs

@@ -11,7 +11,8 @@ from typing import Any, Protocol, TypeVar
 from core.batch import fbgd_search, ocmf_search
 from core.batch.fbgd import Fbgd, FbgdConfig
 from core.batch.graph import similarity
-from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ocmf import Ocmf
+from core.batch.ocmf_fit import OcmfConfig
 from core.batch.ocmf_users import StructuredUsers
 from core.batch.ocmf_ways import Known, Way, fit_way
 from core.batch.search import Budget

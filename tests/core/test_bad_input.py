@@ -9,7 +9,8 @@ from scipy import sparse
 from core.batch.context_ranker import KINDS, ContextConfig, ContextRanker
 from core.batch.descent import DescentConfig
 from core.batch.fbgd import Fbgd, FbgdConfig
-from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ocmf import Ocmf
+from core.batch.ocmf_fit import OcmfConfig
 from core.batch.ocmf_ways import Known, Way, fit_way
 from core.batch.popularity import Popular
 from core.errors import ConfigError, CoreError, DataError

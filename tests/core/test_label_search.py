@@ -13,7 +13,7 @@ from core.batch.label_search import (
     search,
     set_value,
 )
-from core.batch.ocmf import OcmfConfig
+from core.batch.ocmf_fit import OcmfConfig
 from core.batch.search import Budget
 from core.errors import DataError, ShapeError
 from core.interactions import Interactions, from_pairs

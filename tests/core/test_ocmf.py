@@ -9,7 +9,8 @@ from scipy import sparse
 
 from core.batch import ocmf_start
 from core.batch.graph import laplacian, similarity
-from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ocmf import Ocmf
+from core.batch.ocmf_fit import OcmfConfig
 from core.errors import ConfigError, CoreError, DataError, NotFitted, ShapeError
 from core.interactions import as_interactions, from_pairs
 from core.snapshot import objective_of, of_objective

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from core.batch import ocmf_search
-from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ocmf import Ocmf
+from core.batch.ocmf_fit import OcmfConfig
 from core.batch.search import Budget
 from tests.core import ranking
 

@@ -9,7 +9,8 @@ from scipy import sparse
 
 from core.batch.features import fit_features
 from core.batch.graph import similarity
-from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ocmf import Ocmf
+from core.batch.ocmf_fit import OcmfConfig
 from core.batch.ocmf_users import users_of
 from core.errors import ConfigError, DataError, NotFitted, ShapeError, SnapshotFormat
 from core.interactions import from_pairs

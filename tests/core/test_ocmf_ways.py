@@ -10,7 +10,7 @@ from scipy import sparse
 from core import ranking_metrics
 from core.batch import ocmf_search
 from core.batch.graph import similarity
-from core.batch.ocmf import OcmfConfig
+from core.batch.ocmf_fit import OcmfConfig
 from core.batch.ocmf_ways import ALIKE, Known, Way, choose, fit_way, validated
 from core.batch.ranker import rank
 from core.batch.search import Budget

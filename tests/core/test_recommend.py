@@ -7,7 +7,8 @@ from scipy import sparse
 from core.batch.context_ranker import KINDS, ContextConfig, ContextRanker
 from core.batch.descent import DescentConfig
 from core.batch.fbgd import Fbgd, FbgdConfig
-from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ocmf import Ocmf
+from core.batch.ocmf_fit import OcmfConfig
 from core.batch.popularity import Popular
 from core.errors import ConfigError, DataError, ShapeError
 from tests.core import ranking

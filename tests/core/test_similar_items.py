@@ -6,7 +6,8 @@ import pytest
 from core.batch.context_ranker import ContextConfig, ContextRanker
 from core.batch.descent import DescentConfig
 from core.batch.fbgd import Fbgd, FbgdConfig
-from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ocmf import Ocmf
+from core.batch.ocmf_fit import OcmfConfig
 from core.batch.popularity import Popular
 from core.errors import ConfigError, NotFitted
 from core.interactions import from_pairs

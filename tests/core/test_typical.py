@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from core.batch.fbgd import Fbgd, FbgdConfig
-from core.batch.ocmf import Ocmf, OcmfConfig
+from core.batch.ocmf import Ocmf
+from core.batch.ocmf_fit import OcmfConfig
 from core.batch.ocmf_users import StructuredUsers, users_of
 from core.batch.row_objective import FAMILIAR, diagonalised
 from core.batch.search import Budget
