@@ -48,7 +48,7 @@ class Stored:
 class Verdict:
     """The rank of the item in each list, counted from 1; 0: not among the first ``DEPTH``.
 
-    A model that knows nothing of the user has no list.
+    Who knows nothing of the user has no list: a model, or the online model where the user has rated nothing.
     """
 
     ranks: dict[str, int]
@@ -89,7 +89,8 @@ class Judge:
             for name, model in models.items()
             if (own := model.ranked(known, stored.features)) is not None
         }
-        lists["online"] = self._online(sighting, known.seen)
+        if sighting.user_row[COUNT] > 0.0:
+            lists["online"] = self._online(sighting, known.seen)
         lists["popular"] = _unseen(self._popular, known.seen)
         lists["trending"] = _unseen(self._trending, known.seen)
         ranks = {name: rank(ids, sighting.item) for name, (ids, _) in lists.items()}

@@ -93,14 +93,12 @@ class Lineups:
         return found
 
     def _made(self, partition: int | None) -> Lineup:
-        active, _, online, followed, latest = self._made_of
+        active, _, online, weights, latest = self._made_of
         rankers: dict[str, Ranker] = {
             strategy: self._trained(model)
             for strategy, model in active.models.items()
             if model.snapshot.parameters.keys() & {"row", "space", "ordinal"}
         }
-        # of other models they say nothing yet
-        weights = followed if rankers.keys() & followed.shared.keys() else Weights()
         stars = rankers.get("ordinal")
         if isinstance(stars, Starred) and stars.version in latest:
             rankers["ordinal"] = stars.with_later(latest[stars.version])

@@ -3,7 +3,7 @@
 Nothing here waits or reads: ``recommender.py`` gathers what goes in. One slate uses one lineup throughout.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -25,6 +25,7 @@ from service.serving.rankers import (
     Online,
     Order,
     Pool,
+    Ranked,
     Ranker,
     Trained,
     blended,
@@ -51,6 +52,7 @@ UNEXPLAINED = (
     "and neither ranked by a history"
 )
 
+NOTHING_TO_MIX = "a single ranker knows this user, and nothing tells yet what others weigh beside it: there is nothing to mix"
 UNLEARNED = "nothing was learned of this item yet: the training after its first feedback does (POST /v1/retrain)"
 MODELS: Mapping[Strategy, str] = {
     "fbgd": "fbgd",
@@ -95,6 +97,15 @@ class Lineup:
     def describers(self) -> Sequence[Trained]:
         """Return the models that know people by their features."""
         return [ranker for ranker in self.trained if ranker.knows_features]
+
+    def weights_of(self, own: Collection[Ranker], n: int) -> Mapping[str, float]:
+        """Return what all rankers weigh beside those that know an asker with n preferences; nothing if nobody can tell.
+
+        Of a model the gate can, before it was judged; of the online model only what was judged.
+        """
+        trained = {ranker.strategy for ranker in own if isinstance(ranker, Trained)}
+        told = trained & self.weights.shared.keys() if trained else self.weights.by_length
+        return self.weights.of(n) if told else {}
 
     def origin(self, rankers: Sequence[Ranker]) -> "Origin":
         """Return what stands in each slate that these of its rankers make."""
@@ -243,13 +254,16 @@ def _rankers(
     elif "online" not in own and not asker.preferences.item_ix.size:
         # weights are learned from people with a history: of the others features say more than everybody's lists
         own, everybodys = trusted, {}
-    reason = _reason(lineup, asker, model, len(own))
-    if not own:
-        return [lineup.popular], reason
-    return ([*own.values()] if len(own) == 1 else [*own.values(), *everybodys.values()]), reason
+    weights = lineup.weights_of(own.values(), asker.preferences.item_ix.size)
+    if not weights and len(own) == 1:
+        everybodys = {}
+    rankers = [*own.values(), *everybodys.values()] if own else [lineup.popular]
+    return rankers, _reason(lineup, asker, model, len(own), alone=len(rankers) == 1)
 
 
-def _reason(lineup: Lineup, asker: Asker, model: Strategy | None, n_own: int) -> str | None:
+def _reason(
+    lineup: Lineup, asker: Asker, model: Strategy | None, n_own: int, *, alone: bool
+) -> str | None:
     if model == "online" and model not in lineup.models:
         return "the online model has learned no items yet: send ratings"
     if model not in {None, "mixture", *lineup.models}:
@@ -258,8 +272,7 @@ def _reason(lineup: Lineup, asker: Asker, model: Strategy | None, n_own: int) ->
         return inactive(None)
     if n_own == 0 or model in lineup.models:
         return asker.unknown
-    alone = model == "mixture" and n_own == 1
-    return "a single ranker knows this user: there is nothing to mix" if alone else None
+    return NOTHING_TO_MIX if model == "mixture" and alone else None
 
 
 def _unblended(rankers: Sequence[Ranker], lineup: Lineup, asker: Asker) -> str | None:
@@ -288,7 +301,8 @@ def _ranked(
     rankers: Sequence[Ranker], lineup: Lineup, asker: Asker, pool: Pool, blend: float, n: int
 ) -> list[Pick]:
     if len(rankers) > 1:
-        judged = lineup.weights.of(asker.preferences.item_ix.size)
+        own = [ranker for ranker in rankers if not isinstance(ranker, Order)]
+        judged = lineup.weights_of(own, asker.preferences.item_ix.size)
         return _mixed(rankers, judged, asker, pool, n)
     [ranker] = rankers
     if blend and _unblended(rankers, lineup, asker) is None:
@@ -311,7 +325,7 @@ def _mixed(
     heavy.sort(key=lambda ranker: -weights[ranker.strategy])
     if len(heavy) == 1:
         return _picks(*heavy[0].best(asker, pool, n), heavy[0].strategy)
-    lists = [ranker.best(asker, pool, max(n, DEPTH)) for ranker in heavy]
+    lists = [_list(ranker, asker, pool, max(n, DEPTH)) for ranker in heavy]
     item, score, loudest = mixed(lists, [weights[ranker.strategy] for ranker in heavy], n)
     listed = zip(item.tolist(), score.tolist(), loudest.tolist(), strict=True)
     picks = [Pick(number, value, heavy[at].strategy) for number, value, at in listed]
@@ -321,6 +335,13 @@ def _mixed(
         rest = rest[~np.isin(rest, item)][: n - len(picks)]
         picks += [Pick(number, 0.0, heavy[0].strategy) for number in rest.tolist()]
     return picks
+
+
+def _list(ranker: Ranker, asker: Asker, pool: Pool, n: int) -> Ranked:
+    """Return a list as it is judged: everybody's ends with what somebody has liked."""
+    item, score = ranker.best(asker, pool, n)
+    told = score > 0.0 if isinstance(ranker, Order) else slice(None)
+    return item[told], score[told]
 
 
 def _first(rankers: Sequence[Ranker]) -> Mapping[str, float]:

@@ -420,8 +420,28 @@ def test_the_online_model_ranks_by_what_it_predicts(online_shop: Api) -> None:
     assert len(ratings) == 7
     nobody = get(online_shop, "/v1/users/nobody/recommendations", model="online")
     assert nobody["strategy"] == "popular"
-    usual = get(online_shop, "/v1/users/fan7/recommendations")
-    assert (usual["strategy"], usual["reason"]) == ("online", None)
+
+
+def test_without_a_trained_model_the_learned_weights_mix_the_online_one_with_everybodys_lists(
+    online_shop: Api,
+) -> None:
+    path, runtime = "/v1/users/fan7/recommendations", online_shop.runtime
+    tokens: list[str] = []
+
+    def judged() -> bool:
+        for item in ("i2", "i4"):
+            tokens.append(online_shop.rate(f"new{len(tokens) // 2}", item, 5))
+        online_shop.run(runtime.mixing.refresh())
+        return bool(runtime.mixing.current.by_length)
+
+    wait_until(judged)
+    online_shop.run(runtime.popularity.refresh())
+    for model in ({}, {"model": "mixture"}):
+        slate = get(online_shop, path, k=20, min_sequence=tokens[-1], **model)
+        assert (slate["strategy"], slate["reason"], slate["models"]) == ("mixture", None, {})
+    page = get(online_shop, path, k=3)
+    rest = get(online_shop, path, k=20, cursor=page["next_cursor"])
+    assert sorted(items(page) + items(rest)) == sorted(items(get(online_shop, path, k=20)))
 
 
 def test_a_blend_of_one_is_the_order_of_the_online_model(online_shop: Api, redis_url: str) -> None:

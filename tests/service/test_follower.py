@@ -18,6 +18,7 @@ from tests.feed import Event, some_ratings
 from tests.server import wait_until
 
 N_ITEMS = 30
+LIKE = Settings().kinds["like"].code
 
 
 @pytest.fixture
@@ -140,6 +141,19 @@ def test_a_planted_leak_is_caught(learner, feed, client, eager, monkeypatch):
     monkeypatch.setattr(learner, "_learn_ratings", leaking)
     found = judged(learner, feed, client, eager, events)
     assert differing(found, expected(feed, client, eager, events)) != []
+
+
+def test_the_online_model_sleeps_for_users_who_have_rated_nothing(learner, feed, client, eager):
+    events = [Event("fan", "i1", 5), Event("fan", "i2", 4)]
+    events += [Event("ann", f"i{n}", 0, LIKE) for n in (1, 2)]
+    events += [Event("ann", "i3", 5), Event("ann", "i4", 5)]
+    ranks = judged(learner, feed, client, eager, events)
+    assert {sequence: "online" in of for sequence, of in ranks.items()} == {
+        2: True,
+        4: False,
+        5: False,
+        6: True,
+    }
 
 
 def test_a_view_from_after_the_event_is_refused(learner, feed, client, eager):

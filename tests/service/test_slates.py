@@ -10,6 +10,8 @@ from core.batch.preferences import Preferences
 from core.mixture import Weights, combine
 from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
+from core.online.tables import COUNT
+from core.types import F32
 from service.rec_ids import Strategy
 from service.serving.online_items import OnlineItems
 from service.serving.rankers import (
@@ -26,6 +28,7 @@ from service.serving.recommender import INLINE
 from service.serving.slates import (
     MODELS,
     NOBODY,
+    NOTHING_TO_MIX,
     UNEXPLAINED,
     UNLEARNED,
     Lineup,
@@ -48,15 +51,33 @@ def order(strategy: str, items: list[int]) -> Order:
     return Order(strategy, (np.array(items, np.int32), scores), {0: 9})  # type: ignore[arg-type]
 
 
-def lineup(*models: FoldIn, popular: list[int] = [], **more: object) -> Lineup:  # noqa: B006
+def lineup(*models: FoldIn | Online, popular: list[int] = [], **more: object) -> Lineup:  # noqa: B006
     found = {model.strategy: model for model in models}
     return Lineup(found, order("popular", popular), order("trending", popular[::-1]), **more)  # type: ignore[arg-type]
 
 
+def online(n_items: int, seed: int = 0) -> Online:
+    """An online model that has learned of all items but the last."""
+    model, rng = OnlineModel(OnlineConfig()), np.random.default_rng(seed)
+    rows = model.parameters(rng.normal(0.1, 0.1, (n_items, model.width)).astype(np.float32))
+    rows[:, COUNT] = np.arange(n_items) < n_items - 1
+    return Online(0, OnlineItems("of a test", 8, model, rows))
+
+
+def rated(items: list[int], seed: int = 1) -> Asker:
+    """Somebody with a history and a row of the online model."""
+    width = OnlineModel(OnlineConfig()).width
+    row = np.random.default_rng(seed).normal(0.1, 0.1, width).astype(np.float32)
+    return Asker(asker(items).preferences, row=row)
+
+
 def asker(items: list[int]) -> Asker:
     own = np.unique(np.array(items, np.int32))
-    ones = np.ones(own.size, np.float32)
-    return Asker(Preferences(own, ones, ones, own))
+    return Asker(Preferences(own, ones(own.size), ones(own.size), own))
+
+
+def ones(n: int) -> F32:
+    return np.ones(n, np.float32)
 
 
 def no_categories(numbers: object) -> list[list[str]]:
@@ -216,6 +237,52 @@ def test_a_mixture_goes_on_beyond_the_combined_part() -> None:
     assert sorted(whole) == list(range(400))
 
 
+JUDGED = {"fbgd": 0.2, "online": 0.3, "popular": 0.4, "trending": 0.1}
+
+
+def test_one_ranker_that_knows_the_user_is_mixed_with_what_everybody_likes() -> None:
+    popular, pool = [9, 4, 2, 17], everything(30)
+    weights = Weights(JUDGED, {0: JUDGED})
+    for ranker, me in ((online(30), rated([1])), (fold_in(30), asker([1]))):
+        models = lineup(ranker, popular=popular, weights=weights)
+        orders = [(np.array(one, np.int32), ones(4)) for one in (popular, popular[::-1])]
+        lists = [ranker.best(me, pool, 100), *orders]
+        expected = combine(lists, [JUDGED[ranker.strategy], 0.4, 0.1])[0].tolist()
+        for model in (None, "mixture"):
+            made = slate(models, me, pool, Wanted(30, model=model), no_categories)  # type: ignore[arg-type]
+            assert (made.origin.strategy, made.reason) == ("mixture", None)
+            assert [pick.item for pick in made.picks][: len(expected)] == expected
+            assert {"popular", ranker.strategy} <= {pick.strategy for pick in made.picks}
+
+
+def test_before_it_was_judged_the_online_model_ranks_alone() -> None:
+    me, pool = rated([1]), everything(30)
+    expected = online(30).best(me, pool, 30)[0].tolist()
+    for weights in (Weights(), Weights(JUDGED)):
+        models = lineup(online(30), popular=[9, 4, 2], weights=weights)
+        made = slate(models, me, pool, Wanted(29), no_categories)
+        assert (made.origin.strategy, made.reason) == ("online", None)
+        assert [pick.item for pick in made.picks] == expected
+        mixed = slate(models, me, pool, Wanted(29, model="mixture"), no_categories)
+        assert (mixed.origin.strategy, mixed.reason) == ("online", NOTHING_TO_MIX)
+        with_a_model = slate(
+            lineup(online(30), fold_in(5), popular=[9], weights=weights),
+            me if weights.shared else rated([7]),
+            pool,
+            Wanted(29),
+            no_categories,
+        )
+        assert (with_a_model.origin.strategy == "mixture") == bool(weights.shared)
+
+
+def test_what_nobody_has_liked_is_in_no_list_of_the_mixture() -> None:
+    weights = Weights(JUDGED, {0: JUDGED})
+    me, pool = rated([1]), everything(300)
+    made = picked(lineup(online(300), popular=[50], weights=weights), me, pool, Wanted(100))
+    own = online(300).best(me, pool, 100)[0].tolist()
+    assert [item for item in made if item != 50] == [item for item in own if item != 50][:99]
+
+
 def test_what_is_long_to_choose_or_to_explain_is_not_for_the_event_loop() -> None:
     usual = Wanted(10, diversity=0.5, most=2, explain=True)
     assert Wanted(1_000).effort(5_000) == 0
@@ -253,8 +320,9 @@ def test_a_list_goes_on_where_categories_have_their_share() -> None:
 
 def test_where_nothing_was_trained_the_online_model_is_no_reason_to_say_otherwise() -> None:
     model = OnlineModel(OnlineConfig())
-    online = Online(0, OnlineItems("of a test", 0, model, np.zeros((0, model.width), np.float32)))
-    found = lineup(online)  # type: ignore[arg-type]
+    found = lineup(
+        Online(0, OnlineItems("of a test", 0, model, np.zeros((0, model.width), np.float32)))
+    )
     for wanted, says in (
         (None, "no model is active yet"),
         ("mixture", "no model is active yet"),
