@@ -15,13 +15,13 @@ from msgspec.structs import replace
 from core import slate as choices
 from core.batch.preferences import Preferences
 from core.mixture import DEPTH, Weights, mixed
-from core.types import F32, F64, I32
+from core.types import F32, I32
 from service.ids import sequence_token
 from service.rec_ids import Strategy
+from service.serving.explanations import explained
 from service.serving.rankers import (
     NOTHING,
     Asker,
-    FoldIn,
     Online,
     Order,
     Pool,
@@ -38,19 +38,12 @@ SHALLOWEST, DEEPEST = 200, 2_000
 """Items that are ranked at least; at most, where categories that have their share leave places open."""
 USUAL_WIDTH = 64
 """Factors of a model, where a guess will do."""
-REASONS = 3
-"""Past items that explain a score."""
 LEAST_WEIGHT = 0.05
 """Of the heaviest ranker: a lighter one moves nothing that is seen and is left out."""
 
 _NONE: F32 = np.empty(0, np.float32)
 NOBODY = Asker(Preferences(NOTHING, _NONE, _NONE, NOTHING))
 """Somebody of whom nothing is known."""
-
-UNEXPLAINED = (
-    "nothing is explained: only fbgd and ocmf know which past items carry a score, "
-    "and neither ranked by a history"
-)
 
 NOTHING_TO_MIX = "a single ranker knows this user, and nothing tells yet what others weigh beside it: there is nothing to mix"
 UNLEARNED = "nothing was learned of this item yet: the training after its first feedback does (POST /v1/retrain)"
@@ -183,28 +176,36 @@ class Slate(Struct, frozen=True):
     """For each pick the past items that carry its score, if that was asked for."""
 
 
+class _Making(Struct, frozen=True):
+    """What a slate is made by."""
+
+    rankers: Sequence[Ranker]
+    """The heaviest first; more than one: their lists are combined."""
+    weights: Sequence[float]
+    blend: float
+    """Share of the online model in the scores of a single one."""
+
+
 def slate(
     lineup: Lineup, asker: Asker, pool: Pool, wanted: Wanted, categories: Categories
 ) -> Slate:
     """Return the best items of the pool for this asker."""
-    rankers, reason = _rankers(lineup, asker, wanted.model)
-    if wanted.blend:
-        reason = reason or _unblended(rankers, lineup, asker)
+    able, reason = _rankers(lineup, asker, wanted.model)
+    share = wanted.blend
+    if share and (unblended := _unblended(able, lineup, asker)):
+        reason, share = reason or unblended, 0.0
+    making = _making(lineup, able, asker, share)
     n = wanted.n_ranked
-    ranked = picks = _listed(rankers, lineup, asker, pool, wanted.blend, n)
+    ranked = picks = _listed(making, lineup, asker, pool, n)
     if wanted.varied:
-        picks = _varied(ranked, _vectors_of(rankers), wanted, categories)
+        picks = _varied(ranked, _vectors_of(able), wanted, categories)
         while len(picks) < wanted.n and len(ranked) == n < DEEPEST:
             n = min(DEEP * n, DEEPEST)
-            ranked = _listed(rankers, lineup, asker, pool, wanted.blend, n)
-            picks = _varied(ranked, _vectors_of(rankers), wanted, categories)
+            ranked = _listed(making, lineup, asker, pool, n)
+            picks = _varied(ranked, _vectors_of(able), wanted, categories)
     more = len(picks) >= wanted.n or len(picks) < len(ranked)
-    made = _slate(lineup.origin(rankers), picks, wanted, reason, more=more)
-    if wanted.explain:
-        because = _because(rankers, asker, made.picks)
-        unexplained = None if any(because) else UNEXPLAINED
-        return replace(made, because=because, reason=and_(made.reason, unexplained))
-    return made
+    made = _slate(lineup.origin(able), picks, wanted, reason, more=more)
+    return _explained(made, making.rankers, asker) if wanted.explain else made
 
 
 def similar(lineup: Lineup, item: int, pool: Pool, wanted: Wanted) -> Slate:
@@ -285,11 +286,22 @@ def _unblended(rankers: Sequence[Ranker], lineup: Lineup, asker: Asker) -> str |
     return None
 
 
-def _listed(
-    rankers: Sequence[Ranker], lineup: Lineup, asker: Asker, pool: Pool, blend: float, n: int
-) -> list[Pick]:
-    picks = _ranked(rankers, lineup, asker, pool, blend, n)
-    if len(picks) < n and not isinstance(rankers[0], Order):
+def _making(lineup: Lineup, able: Sequence[Ranker], asker: Asker, blend: float) -> _Making:
+    """Choose those that matter of the rankers that could take part."""
+    if len(able) == 1:
+        return _Making(able, [1.0], blend)
+    own = [ranker for ranker in able if not isinstance(ranker, Order)]
+    # whoever is new is as good as the mean
+    known = lineup.weights_of(own, asker.preferences.item_ix.size) or _first(able)
+    weights = [r.part(asker) * known.get(r.strategy, 1.0 / len(able)) for r in able]
+    order = sorted(range(len(able)), key=lambda at: -weights[at])
+    heavy = [at for at in order if weights[at] >= LEAST_WEIGHT * weights[order[0]]]
+    return _Making([able[at] for at in heavy], [weights[at] for at in heavy], blend)
+
+
+def _listed(making: _Making, lineup: Lineup, asker: Asker, pool: Pool, n: int) -> list[Pick]:
+    picks = _ranked(making, lineup, asker, pool, n)
+    if len(picks) < n:
         # what the models do not know yet comes after what they know
         known = np.unique(np.array([pick.item for pick in picks], np.int32))
         rest = lineup.popular.best(asker, pool.without(known), n - len(picks))
@@ -297,43 +309,29 @@ def _listed(
     return picks
 
 
-def _ranked(
-    rankers: Sequence[Ranker], lineup: Lineup, asker: Asker, pool: Pool, blend: float, n: int
-) -> list[Pick]:
-    if len(rankers) > 1:
-        own = [ranker for ranker in rankers if not isinstance(ranker, Order)]
-        judged = lineup.weights_of(own, asker.preferences.item_ix.size)
-        return _mixed(rankers, judged, asker, pool, n)
-    [ranker] = rankers
-    if blend and _unblended(rankers, lineup, asker) is None:
+def _ranked(making: _Making, lineup: Lineup, asker: Asker, pool: Pool, n: int) -> list[Pick]:
+    if len(making.rankers) > 1:
+        return _mixed(making, asker, pool, n)
+    [ranker] = making.rankers
+    if making.blend:
         online = lineup.models["online"]
-        scores = blended(ranker.scores(asker), online.scores(asker), blend)
+        scores = blended(ranker.scores(asker), online.scores(asker), making.blend)
         return _picks(*chosen(scores, pool, n), ranker.strategy)
     return _picks(*ranker.best(asker, pool, n), ranker.strategy)
 
 
-def _mixed(
-    rankers: Sequence[Ranker], judged: Mapping[str, float], asker: Asker, pool: Pool, n: int
-) -> list[Pick]:
-    """Combine the lists of the rankers that matter; each item names the one that speaks most for it."""
-    # whoever is new is as good as the mean
-    known = judged or _first(rankers)
-    weights: dict[str, float] = {
-        r.strategy: r.part(asker) * known.get(r.strategy, 1.0 / len(rankers)) for r in rankers
-    }
-    heavy = [r for r in rankers if weights[r.strategy] >= LEAST_WEIGHT * max(weights.values())]
-    heavy.sort(key=lambda ranker: -weights[ranker.strategy])
-    if len(heavy) == 1:
-        return _picks(*heavy[0].best(asker, pool, n), heavy[0].strategy)
-    lists = [_list(ranker, asker, pool, max(n, DEPTH)) for ranker in heavy]
-    item, score, loudest = mixed(lists, [weights[ranker.strategy] for ranker in heavy], n)
+def _mixed(making: _Making, asker: Asker, pool: Pool, n: int) -> list[Pick]:
+    """Combine the lists of several rankers; each item names the one that speaks most for it."""
+    names = [ranker.strategy for ranker in making.rankers]
+    lists = [_list(ranker, asker, pool, max(n, DEPTH)) for ranker in making.rankers]
+    item, score, loudest = mixed(lists, making.weights, n)
     listed = zip(item.tolist(), score.tolist(), loudest.tolist(), strict=True)
-    picks = [Pick(number, value, heavy[at].strategy) for number, value, at in listed]
+    picks = [Pick(number, value, names[at]) for number, value, at in listed]
     if len(picks) < n:
         # beyond the combined part the heaviest ranker goes on alone
         rest, _ = lists[0]
         rest = rest[~np.isin(rest, item)][: n - len(picks)]
-        picks += [Pick(number, 0.0, heavy[0].strategy) for number in rest.tolist()]
+        picks += [Pick(number, 0.0, names[0]) for number in rest.tolist()]
     return picks
 
 
@@ -416,28 +414,10 @@ def _vectors_of(rankers: Sequence[Ranker]) -> F32 | None:
     return next((r.places for r in rankers if isinstance(r, Trained)), None)
 
 
-def _because(
-    rankers: Sequence[Ranker], asker: Asker, picks: Sequence[Pick]
-) -> list[list[tuple[int, float]]]:
-    """Return of each pick the past items that carry most of its score in the model that ranked it."""
-    model = next((ranker for ranker in rankers if isinstance(ranker, FoldIn)), None)
-    if model is None or not model.knows(asker):
-        return [[] for _ in picks]
-    own = asker.preferences.within(model.n_items)
-    known = [pick.item for pick in picks if pick.item < model.n_items]
-    items = np.array(known, np.int32)
-    vector = model.vector(asker)
-    parts = choices.explain(model.users.row, vector, own.item_ix, own.weight, own.target, items)
-    found = {
-        item: _heaviest(own.item_ix, part)
-        for item, part in zip(known, parts.contribution, strict=True)
-    }
-    return [found.get(pick.item, []) for pick in picks]
-
-
-def _heaviest(items: I32, parts: F64) -> list[tuple[int, float]]:
-    best = np.argsort(-parts, kind="stable")[:REASONS]
-    return [(int(items[at]), float(parts[at])) for at in best if parts[at] > 0.0]
+def _explained(made: Slate, rankers: Sequence[Ranker], asker: Asker) -> Slate:
+    picked = [(pick.item, pick.strategy) for pick in made.picks]
+    because, unexplained = explained(rankers, asker, picked)
+    return replace(made, because=because, reason=and_(made.reason, unexplained))
 
 
 def _picks(item: I32, score: F32, strategy: Strategy) -> list[Pick]:

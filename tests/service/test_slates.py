@@ -1,5 +1,7 @@
 """Slates of random worlds: what scoring every item and sorting would give, with every way of leaving items out."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,6 +15,7 @@ from core.online.model import OnlineModel
 from core.online.tables import COUNT
 from core.types import F32
 from service.rec_ids import Strategy
+from service.serving.explanations import UNEXPLAINED
 from service.serving.online_items import OnlineItems
 from service.serving.rankers import (
     HEAD,
@@ -29,9 +32,9 @@ from service.serving.slates import (
     MODELS,
     NOBODY,
     NOTHING_TO_MIX,
-    UNEXPLAINED,
     UNLEARNED,
     Lineup,
+    Slate,
     Wanted,
     similar,
     slate,
@@ -367,6 +370,34 @@ def test_reasons_are_parts_of_the_score() -> None:
     assert cold.because == [[], [], []]
     assert made.reason is None
     assert UNEXPLAINED in str(cold.reason)
+
+
+def test_the_model_that_ranked_an_item_explains_it() -> None:
+    models, me, pool = (fold_in(30), fold_in(30, 1, "ocmf")), asker([1, 2]), everything(30)
+
+    def made(**weights: float) -> Slate:
+        found = lineup(*models, popular=[9, 8, 7], weights=Weights(weights | {"trending": 0.0}))
+        return slate(found, me, pool, Wanted(20, explain=True), no_categories)
+
+    alone: dict[str, dict[int, Sequence[tuple[int, float]]]] = {}
+    for model in models:
+        of_all = slate(lineup(model), me, pool, Wanted(30, explain=True), no_categories)
+        assert of_all.because is not None
+        items = [pick.item for pick in of_all.picks]
+        alone[model.strategy] = dict(zip(items, of_all.because, strict=True))
+    for weights, others in (
+        ({"fbgd": 0.01, "ocmf": 0.95, "popular": 0.0}, "ocmf"),
+        ({"fbgd": 0.5, "ocmf": 0.4, "popular": 0.0}, "fbgd"),
+        ({"fbgd": 0.1, "ocmf": 0.2, "popular": 0.7}, "ocmf"),
+    ):
+        mixed = made(**weights)
+        assert mixed.because is not None
+        for pick, reasons in zip(mixed.picks, mixed.because, strict=True):
+            expected = alone.get(pick.strategy, alone[others])[pick.item]
+            assert dict(reasons) == pytest.approx(dict(expected))
+    assert {pick.strategy for pick in mixed.picks} == {"fbgd", "ocmf", "popular"}
+    unheard = made(fbgd=0.01, ocmf=0.01, popular=0.9)
+    assert (unheard.because, unheard.reason) == ([[]] * 20, UNEXPLAINED)
 
 
 def test_similar_items_are_nearest_by_direction() -> None:
