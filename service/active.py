@@ -9,10 +9,12 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from core.batch.ocmf_users import StructuredUsers
 from core.errors import CoreError
 from core.labels.snapshot import items_of
 from core.ordinal.snapshot import stars_of
@@ -36,6 +38,11 @@ class ActiveModel:
 
     record: ModelRecord
     snapshot: Snapshot
+
+    @cached_property
+    def users(self) -> StructuredUsers:
+        """Return what makes users' vectors, of a model with fold-in."""
+        return users_of(self.snapshot)
 
 
 @dataclass(frozen=True)
@@ -176,7 +183,9 @@ class ActiveModels:
         elif "ordinal" in model.snapshot.parameters:
             stars_of(model.snapshot)
         elif "row" in model.snapshot.parameters:
-            users_of(model.snapshot).vector(np.empty(0, np.int32))
+            model.users.vector(np.empty(0, np.int32))
+            # to find what it has learned takes long in a large catalogue
+            model.users.row.knows(np.zeros(1, np.int32))
         return model
 
     @staticmethod

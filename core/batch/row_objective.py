@@ -4,6 +4,7 @@ A trained model exports it, a snapshot stores it, serving folds users in with it
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from core.batch.weighting import scaled_reg
 from core.errors import Diverged
 from core.interactions import Interactions, chunks
 from core.kernels import fbgd, fold_in
+from core.kernels.scan import Mask
 from core.types import F32, F64, I32, I64
 
 PARTS = 64
@@ -22,6 +24,9 @@ MOST_STEPS, TOLERANCE = 200, 1e-5
 
 FAMILIAR = 20
 """A history of so many pairs is not drawn to the typical user any more."""
+
+ROUNDING = 1e-6
+"""Of the longest row: a shorter one is 0 but for rounding."""
 
 ONE = np.ones(1, np.float32)
 
@@ -55,6 +60,23 @@ class RowObjective:
     """m (g,), the mean row of the users of the fit (``core.batch.typical``); None: nobody is drawn anywhere."""
     draw: float = 0.0
     """d = draw (1 - count / FAMILIAR)^2, and exactly 0 from FAMILIAR pairs on: then this is what was trained."""
+
+    @cached_property
+    def learned(self) -> Mask:
+        """Return of which items (items,) the training has learned anything."""
+        return learned(self.item_factors)
+
+    def knows(self, item_ix: I32) -> bool:
+        """Whether anything was learned of one of these items, rising numbers.
+
+        >>> q, one = np.array([[1.0], [1e-9]], np.float32), np.ones(2, np.float32)
+        >>> row = RowObjective(q, one[:1], one[:1], one, 0.0, 1.0, 0.0, 1.0)
+        >>> row.knows(np.array([0, 1], np.int32)), row.knows(np.array([1, 2], np.int32))
+        (True, False)
+        """
+        own = item_ix[: np.searchsorted(item_ix, self.learned.size)]
+        # most histories begin with one
+        return bool(own.size and (self.learned[own[0]] or self.learned[own].any()))
 
     def vector(
         self,
@@ -143,6 +165,13 @@ class RowObjective:
     def regs(self, counts: I64) -> F32:
         """Return lambda for users with these numbers of pairs."""
         return scaled_reg(counts, self.reg, self.nu, self.mean_count)
+
+
+def learned(rows: F32) -> Mask:
+    """Return of which rows (n, g) anything was learned: of the others all but rounding is 0."""
+    squared = np.einsum("ij,ij->i", rows, rows)
+    known: Mask = squared > ROUNDING**2 * squared.max(initial=0.0)
+    return known
 
 
 def diagonal_basis(item_factors: F32 | F64, negative: F32) -> tuple[F64, F64]:

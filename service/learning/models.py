@@ -13,7 +13,7 @@ from core.kernels.scan import Mask
 from core.mixture import DEPTH, List
 from core.ordinal.snapshot import stars_of
 from core.ordinal.stars import Stars
-from core.snapshot import encoders_of, users_of
+from core.snapshot import encoders_of
 from core.types import F32, I32
 from service.active import ActiveModel
 
@@ -52,7 +52,7 @@ class FoldedIn:
         factors = self._users.row.item_factors
         own = known.within(len(factors))
         described = self._described(features) if self.knows_features else None
-        if own.item_ix.size == 0 and described is None:
+        if described is None and not self._users.row.knows(own.item_ix):
             return None
         vector = self._users.vector(own.item_ix, own.weight, own.target, described=described)
         return _nearest(vector, factors, known.seen, _EVERY)
@@ -93,7 +93,7 @@ def model_of(active: ActiveModel, partition: int) -> Model:
     encoder, _ = encoders_of(snapshot)
     if record.strategy == "ordinal":
         return Starred(record.version, stars_of(snapshot), through, encoder)
-    users = users_of(snapshot)
+    users = active.users
     return FoldedIn(record.version, users, through, None if users.weights is None else encoder)
 
 

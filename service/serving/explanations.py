@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from core import slate as choices
+from core.batch.row_objective import ROUNDING
 from core.types import F64, I32
 from service.rec_ids import Strategy
 from service.serving.rankers import Asker, FoldIn, Ranker
@@ -46,10 +47,11 @@ def _by(model: FoldIn, asker: Asker, items: Sequence[int]) -> dict[int, Because]
     known = [item for item in items if item < model.n_items]
     asked, vector = np.array(known, np.int32), model.vector(asker)
     parts = choices.explain(model.users.row, vector, own.item_ix, own.weight, own.target, asked)
+    largest = max(np.abs(part).max(initial=0.0) for part in (parts.contribution, parts.constant))
     found = zip(known, parts.contribution, strict=True)
-    return {item: _heaviest(own.item_ix, part) for item, part in found}
+    return {item: _heaviest(own.item_ix, part, ROUNDING * largest) for item, part in found}
 
 
-def _heaviest(items: I32, parts: F64) -> Because:
+def _heaviest(items: I32, parts: F64, rounding: float) -> Because:
     best = np.argsort(-parts, kind="stable")[:MOST]
-    return [(int(items[at]), float(parts[at])) for at in best if parts[at] > 0.0]
+    return [(int(items[at]), float(parts[at])) for at in best if parts[at] > rounding]

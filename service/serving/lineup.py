@@ -10,7 +10,7 @@ from core.features import FeatureEncoder
 from core.labels.snapshot import items_of
 from core.mixture import Weights
 from core.ordinal.snapshot import stars_of
-from core.snapshot import encoders_of, users_of
+from core.snapshot import encoders_of
 from core.types import F32
 from service.active import ActiveModel, ActiveModels, ActiveSet
 from service.errors import ServiceError
@@ -129,7 +129,7 @@ def ranker_of(model: ActiveModel) -> Trained:
         return Starred(record.version, stars_of(snapshot), through, *encoders_of(snapshot))
     encoder = FeatureEncoder.of_json(snapshot.parameters.get("encoder", ()))
     strategy = cast("Strategy", record.strategy)
-    return FoldIn(strategy, record.version, users_of(snapshot), through, encoder)
+    return FoldIn(strategy, record.version, model.users, through, encoder)
 
 
 def _orders(orders: Orders) -> tuple[Order, Order]:

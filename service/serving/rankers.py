@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from core.batch.ocmf_users import StructuredUsers
 from core.batch.preferences import Preferences
+from core.batch.row_objective import learned
 from core.features import FeatureEncoder
 from core.kernels import scan
 from core.kernels.scan import Mask
@@ -32,8 +33,6 @@ Ranked = tuple[I32, F32]
 
 HEAD = 128
 """Items at the head of a ranker's order for a user that are worth keeping: a mixture reads 100."""
-ROUNDING = 1e-6
-"""Of the longest place: a shorter one is 0 but for rounding."""
 _EVERY: Mask = np.empty(0, np.bool_)
 
 
@@ -180,8 +179,7 @@ class Trained(ABC):
         """Return 1 / length of each place (n,), 0 where nothing was learned: all but rounding is 0 there."""
         lengths = np.sqrt(np.einsum("ij,ij->i", self.places, self.places))
         inverse: F32 = np.zeros_like(lengths)
-        learned = lengths > ROUNDING * lengths.max(initial=0.0)
-        np.divide(1.0, lengths, out=inverse, where=learned)
+        np.divide(1.0, lengths, out=inverse, where=learned(self.places))
         return inverse
 
     def has(self, item: int) -> bool:
@@ -213,8 +211,7 @@ class FoldIn(Trained):
         self.item_factors = users.row.item_factors
 
     def knows(self, asker: Asker) -> bool:
-        own = asker.preferences.item_ix
-        known = own.size > 0 and int(own[0]) < self.n_items
+        known = self.users.row.knows(asker.preferences.item_ix)
         return known or self.version in asker.described
 
     def describe(self, features: Mapping[str, Any]) -> F32 | None:

@@ -244,6 +244,19 @@ def test_a_model_with_features_is_judged_with_those_of_the_user():
     assert alone.knows_features is False
 
 
+def test_a_model_is_not_judged_for_users_of_whose_items_it_has_learned_nothing():
+    row = objective(n_items=12, factors=4)
+    row.item_factors[7] = 1e-12
+    model = FoldedIn("v", StructuredUsers(row), 0)
+
+    def listed(*items):
+        own = np.array(items, np.int32)
+        ones = np.ones(own.size, np.float32)
+        return model.ranked(Preferences(own, ones, ones, own), {}) is not None
+
+    assert [listed(7), listed(20), listed(3, 7), listed(7, 9, 20)] == [False, False, True, True]
+
+
 def test_items_without_features_are_in_no_list_of_stars(stars):
     seen = np.array([2], np.int32)
     blank = stars.item_vectors.copy()

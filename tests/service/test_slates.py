@@ -194,6 +194,17 @@ def test_a_user_of_items_beyond_the_model_is_cold_to_it() -> None:
     assert made.origin.strategy == "popular"
 
 
+def test_a_user_of_items_that_nothing_was_learned_of_is_cold_to_the_model() -> None:
+    model = fold_in(30)
+    model.item_factors[7] = 1e-12
+    pool = everything(30)
+    made = slate(lineup(model), asker([7]), pool, Wanted(3, model="fbgd"), no_categories)
+    assert (made.origin.strategy, made.reason) == ("popular", NOBODY.unknown)
+    made = slate(lineup(model), asker([3, 7]), pool, Wanted(30, explain=True), no_categories)
+    assert made.origin.strategy == "fbgd"
+    assert {item for reasons in made.because or () for item, _ in reasons} == {3}
+
+
 def test_a_mixture_combines_the_lists_of_the_rankers_that_matter() -> None:
     a, b = fold_in(30), fold_in(30, 1, "ocmf")
     me, pool = asker([1]), Pool(np.ones(30, np.bool_), np.array([1], np.int32))
