@@ -17,7 +17,7 @@ from core.types import F32, F64
 from service.errors import NotFound
 from service.serving.label_ranker import Labelled
 from service.serving.lineup import Lineups
-from service.serving.slates import inactive
+from service.serving.reasons import inactive
 from service.serving.users import Users
 from service.store.catalogue import Catalogue
 from service.store.numbers import ItemNumbers

@@ -16,6 +16,7 @@ UNEXPLAINED = (
     "nothing is explained: only fbgd and ocmf know which past items carry a score, "
     "and neither ranked by a history"
 )
+UNSPOKEN = "nothing is explained: no past item speaks for these"
 
 Because = list[tuple[int, float]]
 """Past items and their parts of a score, the heaviest first."""
@@ -38,7 +39,7 @@ def explained(
         own = [item for (item, _), one in zip(picked, telling, strict=True) if one == strategy]
         found |= _by(model, asker, own)
     because = [found.get(item, []) for item, _ in picked]
-    return because, None if any(because) else UNEXPLAINED
+    return because, None if any(because) or not picked else UNSPOKEN
 
 
 def _by(model: FoldIn, asker: Asker, items: Sequence[int]) -> dict[int, Because]:

@@ -21,8 +21,9 @@ from service.serving import slates
 from service.serving.catalogue_view import CatalogueView
 from service.serving.lineup import Lineups
 from service.serving.neighbours import Neighbours
-from service.serving.rankers import NOTHING, Asker, FoldIn, Pool
-from service.serving.slates import Lineup, Slate, Wanted, and_, similar, slate
+from service.serving.rankers import NOTHING, Asker, FoldIn, Pool, Ranker
+from service.serving.reasons import NO_ITEMS, UNKNOWN, and_, inactive, unknown
+from service.serving.slates import Lineup, Slate, Wanted, similar, slate
 from service.serving.users import HistoryReading, Known, Users
 from service.serving.warm_up import rank_once
 from service.store.catalogue import Catalogue
@@ -37,10 +38,6 @@ INLINE = 1 << 22
 LONG = 1_000
 """Items of a request between whose steps others go on."""
 
-UNKNOWN = "no active model knows anything of this user yet: send feedback on items that it knows"
-NO_ITEMS = (
-    "there is no item that may be shown: add items (POST /v1/items) or feedback (POST /v1/ratings)"
-)
 NOBODY = Known(slates.NOBODY.preferences, 0, 0)
 """Somebody of whom nothing is known."""
 
@@ -149,8 +146,10 @@ class Recommender:
         asker = Asker(known.preferences, known.vectors, heads, known.coming, row=now.row)
         if lineup.describers:
             asker = replace(asker, described=await self._described(asked, asker, lineup))
-        if lineup.trained and not any(one.knows(asker) for one in lineup.models.values()):
-            asker = replace(asker, unknown=await self._unknown(asked, known))
+        named = None if wanted.model is None else lineup.models.get(wanted.model)
+        able = [*lineup.models.values()] if named is None else [named]
+        if lineup.trained and not any(one.knows(asker) for one in able):
+            asker = replace(asker, unknown=await self._unknown(asked, known, named))
         categories = self._view.current.categories
         made = await self._made(
             asked, now, lineup, lambda pool: slate(lineup, asker, pool, wanted, categories)
@@ -189,7 +188,7 @@ class Recommender:
         for one in models:
             if one.knows(asker):
                 return LikeUsers(one, await self._neighbours.nearest(one, user, asker, k), seen)
-        return LikeUsers(None, [], seen, UNKNOWN if models else slates.inactive(model))
+        return LikeUsers(None, [], seen, UNKNOWN if models else inactive(model))
 
     async def close(self) -> None:
         """Stop what goes on beside the requests."""
@@ -271,18 +270,15 @@ class Recommender:
         features: Mapping[str, Any] | None = (document.body or {}).get("features")
         return features
 
-    async def _unknown(self, asked: Asked, known: Known) -> str:
-        """Return why no model knows an asker, and what would help."""
-        if asked.history is not None and not known.preferences.seen.size:
-            return "no item of `history` is known here: GET /v1/items lists those that are"
-        if known.preferences.item_ix.size:
-            return "no active model knows an item of this history: train one (POST /v1/retrain)"
-        if await self._features(asked):
-            body = f'{{"model": "{slates.MODELS["exmlds"]}"}}'
-            return f"no active model reads these features: train one with POST /v1/retrain {body}"
-        if asked.user is None:
-            return "nothing is known of whoever asks: give a `user`, a `history` or `features`"
-        return "nothing is known of this user yet: send feedback (POST /v1/ratings) or features (PUT /v1/users/{user})"
+    async def _unknown(self, asked: Asked, known: Known, named: Ranker | None) -> str:
+        features = bool(await self._features(asked))
+        return unknown(
+            named,
+            known.preferences,
+            features=features,
+            posted=asked.history is not None,
+            anonymous=asked.user is None,
+        )
 
     def _empty(self, asked: Asked, made: "_Made", known: Known) -> str | None:
         """Return what left nothing of a list."""

@@ -31,6 +31,7 @@ from service.serving.rankers import (
     blended,
     chosen,
 )
+from service.serving.reasons import NO_RATINGS, NOTHING_TO_MIX, UNLEARNED, and_, inactive
 
 DEEP = 5
 """Times as many items are ranked as are asked for where the answer is then chosen for variety."""
@@ -44,16 +45,6 @@ LEAST_WEIGHT = 0.05
 _NONE: F32 = np.empty(0, np.float32)
 NOBODY = Asker(Preferences(NOTHING, _NONE, _NONE, NOTHING))
 """Somebody of whom nothing is known."""
-
-NOTHING_TO_MIX = "a single ranker knows this user, and nothing tells yet what others weigh beside it: there is nothing to mix"
-UNLEARNED = "nothing was learned of this item yet: the training after its first feedback does (POST /v1/retrain)"
-MODELS: Mapping[Strategy, str] = {
-    "fbgd": "fbgd",
-    "ocmf": "ocmf-lr-wsq",
-    "exmlds": "exmlds",
-    "ordinal": "ordinal",
-}
-"""A model to train, by strategy."""
 
 Categories = Callable[[Iterable[int]], list[list[str]]]
 
@@ -222,19 +213,6 @@ def similar(lineup: Lineup, item: int, pool: Pool, wanted: Wanted) -> Slate:
     return _slate(origin, picks, wanted, reason, more=len(picks) == wanted.n)
 
 
-def inactive(strategy: Strategy | None) -> str:
-    """Say that no model of a strategy (None: of none) is active, and how there would be one."""
-    if strategy is None:
-        return "no model is active yet: train one (POST /v1/retrain)"
-    body = f'{{"model": "{MODELS[strategy]}"}}'
-    return f"no model of the strategy {strategy} is active: train one with POST /v1/retrain {body}"
-
-
-def and_(*reasons: str | None) -> str | None:
-    """Return all reasons, as far as there are any."""
-    return "; ".join(filter(None, reasons)) or None
-
-
 # --- who ranks ----------------------------------------------------------------------------------------
 
 
@@ -266,7 +244,7 @@ def _reason(
     lineup: Lineup, asker: Asker, model: Strategy | None, n_own: int, *, alone: bool
 ) -> str | None:
     if model == "online" and model not in lineup.models:
-        return "the online model has learned no items yet: send ratings"
+        return NO_RATINGS
     if model not in {None, "mixture", *lineup.models}:
         return inactive(model)
     if n_own == 0 and not lineup.trained and model != "online":

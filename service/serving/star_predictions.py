@@ -11,7 +11,7 @@ from core.features import of_item
 from core.types import F32, F64, I64
 from service.errors import Conflict
 from service.serving.lineup import Lineups
-from service.serving.slates import inactive
+from service.serving.reasons import inactive
 from service.serving.star_ranker import Starred
 from service.store.catalogue import Catalogue
 from service.store.numbers import ItemNumbers

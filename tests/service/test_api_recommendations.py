@@ -470,6 +470,28 @@ def test_several_rankers_are_mixed_by_default(online_shop: Api, redis_url: str) 
     assert sorted(items(page) + items(rest)) == sorted(items(slate))
 
 
+def test_who_is_unknown_to_the_model_asked_for_is_told_so_whoever_else_knows_them(
+    online_shop: Api, redis_url: str
+) -> None:
+    activate(online_shop, redis_url, n_items=10)
+    online_shop.rate("eva", "i15", 5)
+    token = online_shop.rate("bob", "i3", 3)
+    usual = get(online_shop, "/v1/users/eva/recommendations", min_sequence=token)
+    assert usual["strategy"] in {"online", "mixture"}
+    assert usual["reason"] is None
+    retrain = 'POST /v1/retrain {"model": "fbgd"}'
+    for user, model, says in (
+        ("eva", "fbgd", f"fbgd knows no item of this history: train it with {retrain}"),
+        ("bob", "fbgd", "nothing in this history says what is liked or disliked"),
+        ("nobody", "fbgd", "nothing is known of this user yet"),
+        ("nobody", "online", "online knows users by the ratings that it has learned of them"),
+    ):
+        path = f"/v1/users/{user}/recommendations"
+        slate = get(online_shop, path, model=model, min_sequence=token)
+        assert slate["reason"].startswith(says)
+        assert slate["strategy"] in ({"popular"} if user == "nobody" else {"online", "mixture"})
+
+
 def featured(n_items: int) -> Snapshot:
     """A model that knows two countries of users, and likes an item in each best."""
     row = objective(n_items, 8)

@@ -15,7 +15,7 @@ from core.online.model import OnlineModel
 from core.online.tables import COUNT
 from core.types import F32
 from service.rec_ids import Strategy
-from service.serving.explanations import UNEXPLAINED
+from service.serving.explanations import UNEXPLAINED, UNSPOKEN
 from service.serving.online_items import OnlineItems
 from service.serving.rankers import (
     HEAD,
@@ -27,12 +27,10 @@ from service.serving.rankers import (
     Order,
     Pool,
 )
+from service.serving.reasons import MODELS, NOTHING_TO_MIX, UNLEARNED
 from service.serving.recommender import INLINE
 from service.serving.slates import (
-    MODELS,
     NOBODY,
-    NOTHING_TO_MIX,
-    UNLEARNED,
     Lineup,
     Slate,
     Wanted,
@@ -409,6 +407,14 @@ def test_the_model_that_ranked_an_item_explains_it() -> None:
     assert {pick.strategy for pick in mixed.picks} == {"fbgd", "ocmf", "popular"}
     unheard = made(fbgd=0.01, ocmf=0.01, popular=0.9)
     assert (unheard.because, unheard.reason) == ([[]] * 20, UNEXPLAINED)
+
+
+def test_dislikes_alone_speak_for_no_item() -> None:
+    own = np.array([1, 2], np.int32)
+    me = Asker(Preferences(own, ones(2), np.zeros(2, np.float32), own))
+    made = slate(lineup(fold_in(30)), me, everything(30), Wanted(9, explain=True), no_categories)
+    assert (made.because, made.reason) == ([[]] * 9, UNSPOKEN)
+    assert {pick.strategy for pick in made.picks} == {"fbgd"}
 
 
 def test_similar_items_are_nearest_by_direction() -> None:
