@@ -47,6 +47,13 @@ class SlateItem(Struct, gc=False):
     """With `fields`: what was asked for, null where the item has none."""
 
 
+class Blend(Struct):
+    """What the online model has in the scores."""
+
+    share: float
+    model_version: str
+
+
 class Slate(Struct):
     """Items in order, and what they come from."""
 
@@ -63,7 +70,9 @@ class Slate(Struct):
     removed: int
     """How many items `filter` left out."""
     models: dict[str, str]
-    """Version of each model that ranked, by strategy."""
+    """Version of each trained model that ranked, by strategy."""
+    blend: Blend | None
+    """With `blend`, where it could be: `model_version` names both models and the share then."""
 
 
 class SimilarUser(Struct):
@@ -117,6 +126,7 @@ async def slate_of(
         made.reason,
         answer.removed,
         dict(origin.versions),
+        None if origin.blend is None else Blend(origin.blend.share, origin.blend.version),
     )
 
 

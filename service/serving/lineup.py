@@ -2,9 +2,14 @@
 
 import operator
 from collections import OrderedDict
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import blake2b
 from typing import cast
+
+import msgspec
+from msgspec import Struct
 
 from core.features import FeatureEncoder
 from core.labels.snapshot import items_of
@@ -14,6 +19,7 @@ from core.snapshot import encoders_of
 from core.types import F32
 from service.active import ActiveModel, ActiveModels, ActiveSet
 from service.errors import ServiceError
+from service.ids import sequence_token
 from service.rec_ids import STRATEGIES, Strategy
 from service.serving.label_ranker import Labelled
 from service.serving.latest_items import LatestItems
@@ -21,13 +27,88 @@ from service.serving.mixing import Mixing
 from service.serving.online_items import OnlineItems, OnlineSnapshotFollower
 from service.serving.popularity import Orders, Popularity
 from service.serving.rankers import FoldIn, Online, Order, Ranker, Trained
-from service.serving.slates import Lineup
 from service.serving.star_ranker import Starred
 
 _Sources = tuple[ActiveSet, Orders, Mapping[int, OnlineItems], Weights, Mapping[str, F32]]
 
 KEPT = 8
 """Models whose rankers stay for cursors that name them."""
+
+
+class Blend(Struct, frozen=True):
+    """What another ranker has in the scores."""
+
+    share: float
+    version: str
+
+
+class Origin(Struct, frozen=True):
+    """What ranked."""
+
+    strategy: Strategy
+    version: str
+    versions: Mapping[str, str]
+    """Of the batch models in it, by strategy."""
+    trained_through: str
+    """As a token."""
+    blend: Blend | None = None
+    """Of the online model."""
+
+    def blended(self, share: float, version: str) -> "Origin":
+        """Return what it is with a share of the online model in the scores: a version of its own."""
+        digest = _digest(f"{self.version},{version},{share}")
+        return msgspec.structs.replace(self, version=f"blend-{digest}", blend=Blend(share, version))
+
+
+@dataclass(frozen=True, eq=False)
+class Lineup:
+    """What ranks at one moment."""
+
+    models: Mapping[Strategy, Ranker]
+    """Those that may know an asker: the active models, the online model of the asker's partition."""
+    popular: Order
+    trending: Order
+    weights: Weights = field(default_factory=Weights)
+    """Of the rankers in the mixture, as far as they were judged."""
+    _origins: dict[tuple[Strategy, ...], "Origin"] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def n_items(self) -> int:
+        """Return how many items are known to rankers: the first so many."""
+        rankers: list[Ranker] = [self.popular, *self.models.values()]
+        return max(ranker.n_items for ranker in rankers)
+
+    @cached_property
+    def effort(self) -> int:
+        """Return about how many multiplications a slate takes at most."""
+        return max((ranker.effort for ranker in self.models.values()), default=0)
+
+    @cached_property
+    def trained(self) -> Sequence[Trained]:
+        """Return the active models."""
+        return [ranker for ranker in self.models.values() if isinstance(ranker, Trained)]
+
+    @cached_property
+    def describers(self) -> Sequence[Trained]:
+        """Return the models that know people by their features."""
+        return [ranker for ranker in self.trained if ranker.knows_features]
+
+    def weights_of(self, own: Collection[Ranker], n: int) -> Mapping[str, float]:
+        """Return what all rankers weigh beside those that know an asker with n preferences; nothing if nobody can tell.
+
+        Of a model the gate can, before it was judged; of the online model only what was judged.
+        """
+        trained = {ranker.strategy for ranker in own if isinstance(ranker, Trained)}
+        told = trained & self.weights.shared.keys() if trained else self.weights.by_length
+        return self.weights.of(n) if told else {}
+
+    def origin(self, rankers: Sequence[Ranker]) -> "Origin":
+        """Return what stands in each slate that these of its rankers make."""
+        names = tuple([ranker.strategy for ranker in rankers])
+        found = self._origins.get(names)
+        if found is None:
+            found = self._origins[names] = _origin(rankers)
+        return found
 
 
 class CursorExpired(ServiceError):
@@ -136,3 +217,30 @@ def _orders(orders: Orders) -> tuple[Order, Order]:
     through = orders.seen_through
     popular, trending = orders.popular, orders.trending
     return Order("popular", popular, through), Order("trending", trending, through)
+
+
+def _origin(rankers: Sequence[Ranker]) -> Origin:
+    versions: dict[str, str] = {r.strategy: r.version for r in rankers if isinstance(r, Trained)}
+    mixed = len(rankers) > 1
+    through: dict[int, int] = {}
+    for ranker in rankers:
+        # of a mixture what all of its batch models have seen
+        if isinstance(ranker, Trained) or not versions:
+            for partition, sequence in ranker.trained_through.items():
+                through[partition] = min(sequence, through.get(partition, sequence))
+    return Origin(
+        "mixture" if mixed else rankers[0].strategy,
+        _mixture_version(versions) if mixed else rankers[0].version,
+        versions,
+        sequence_token(through),
+    )
+
+
+def _mixture_version(versions: Mapping[str, str]) -> str:
+    """Return a version that changes when one of a mixture does."""
+    text = ",".join(f"{strategy}={versions[strategy]}" for strategy in sorted(versions))
+    return f"mixture-{_digest(text)}"
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=16).hexdigest()

@@ -20,6 +20,9 @@ NO_ITEMS = (
 )
 NO_RATINGS = "the online model has learned no items yet: send ratings"
 NOTHING_TO_MIX = "a single ranker knows this user, and nothing tells yet what others weigh beside it: there is nothing to mix"
+OUTWEIGHED = (
+    "one ranker weighs so much for this user that the others would move nothing that is seen"
+)
 UNKNOWN = "no active model knows anything of this user yet: send feedback on items that it knows"
 UNLEARNED = "nothing was learned of this item yet: the training after its first feedback does (POST /v1/retrain)"
 
@@ -29,6 +32,11 @@ def inactive(strategy: Strategy | None) -> str:
     if strategy is None:
         return "no model is active yet: train one (POST /v1/retrain)"
     return f"no model of the strategy {strategy} is active: train one with {_training(strategy)}"
+
+
+def left_to_popular(strategy: Strategy) -> str:
+    """Say that who ranked has brought none of the items."""
+    return f"{strategy} knows none of the items that may be shown: these are the popular ones"
 
 
 def unknown(

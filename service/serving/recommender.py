@@ -19,11 +19,11 @@ from service.ingest import now_ms
 from service.rec_ids import Strategy
 from service.serving import slates
 from service.serving.catalogue_view import CatalogueView
-from service.serving.lineup import Lineups
+from service.serving.lineup import Lineup, Lineups
 from service.serving.neighbours import Neighbours
 from service.serving.rankers import NOTHING, Asker, FoldIn, Pool, Ranker
 from service.serving.reasons import NO_ITEMS, UNKNOWN, and_, inactive, unknown
-from service.serving.slates import Lineup, Slate, Wanted, similar, slate
+from service.serving.slates import Slate, Wanted, similar, slate
 from service.serving.users import HistoryReading, Known, Users
 from service.serving.warm_up import rank_once
 from service.store.catalogue import Catalogue
@@ -362,7 +362,7 @@ class _Made(NamedTuple):
 
 def _place(made: Slate, newest: int, after: Place | None) -> Place:
     shown = [*made.skipped, *[pick.item for pick in made.picks]]
-    strategy, versions = made.origin.strategy, made.origin.versions
+    strategy, versions = made.pages.strategy, made.pages.versions
     if after is None:
         return Place(strategy, versions, newest, sorted(shown))
     return Place(strategy, versions, after.cut, sorted({*after.shown, *shown}))

@@ -3,10 +3,7 @@
 Nothing here waits or reads: ``recommender.py`` gathers what goes in. One slate uses one lineup throughout.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from hashlib import blake2b
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -14,11 +11,11 @@ from msgspec.structs import replace
 
 from core import slate as choices
 from core.batch.preferences import Preferences
-from core.mixture import DEPTH, Weights, mixed
+from core.mixture import DEPTH, mixed
 from core.types import F32, I32
-from service.ids import sequence_token
-from service.rec_ids import Strategy
+from service.rec_ids import STRATEGIES, Strategy
 from service.serving.explanations import explained
+from service.serving.lineup import Lineup, Origin
 from service.serving.rankers import (
     NOTHING,
     Asker,
@@ -31,7 +28,15 @@ from service.serving.rankers import (
     blended,
     chosen,
 )
-from service.serving.reasons import NO_RATINGS, NOTHING_TO_MIX, UNLEARNED, and_, inactive
+from service.serving.reasons import (
+    NO_RATINGS,
+    NOTHING_TO_MIX,
+    OUTWEIGHED,
+    UNLEARNED,
+    and_,
+    inactive,
+    left_to_popular,
+)
 
 DEEP = 5
 """Times as many items are ranked as are asked for where the answer is then chosen for variety."""
@@ -47,57 +52,6 @@ NOBODY = Asker(Preferences(NOTHING, _NONE, _NONE, NOTHING))
 """Somebody of whom nothing is known."""
 
 Categories = Callable[[Iterable[int]], list[list[str]]]
-
-
-@dataclass(frozen=True, eq=False)
-class Lineup:
-    """What ranks at one moment."""
-
-    models: Mapping[Strategy, Ranker]
-    """Those that may know an asker: the active models, the online model of the asker's partition."""
-    popular: Order
-    trending: Order
-    weights: Weights = field(default_factory=Weights)
-    """Of the rankers in the mixture, as far as they were judged."""
-    _origins: dict[tuple[Strategy, ...], "Origin"] = field(default_factory=dict, init=False)
-
-    @cached_property
-    def n_items(self) -> int:
-        """Return how many items are known to rankers: the first so many."""
-        rankers: list[Ranker] = [self.popular, *self.models.values()]
-        return max(ranker.n_items for ranker in rankers)
-
-    @cached_property
-    def effort(self) -> int:
-        """Return about how many multiplications a slate takes at most."""
-        return max((ranker.effort for ranker in self.models.values()), default=0)
-
-    @cached_property
-    def trained(self) -> Sequence[Trained]:
-        """Return the active models."""
-        return [ranker for ranker in self.models.values() if isinstance(ranker, Trained)]
-
-    @cached_property
-    def describers(self) -> Sequence[Trained]:
-        """Return the models that know people by their features."""
-        return [ranker for ranker in self.trained if ranker.knows_features]
-
-    def weights_of(self, own: Collection[Ranker], n: int) -> Mapping[str, float]:
-        """Return what all rankers weigh beside those that know an asker with n preferences; nothing if nobody can tell.
-
-        Of a model the gate can, before it was judged; of the online model only what was judged.
-        """
-        trained = {ranker.strategy for ranker in own if isinstance(ranker, Trained)}
-        told = trained & self.weights.shared.keys() if trained else self.weights.by_length
-        return self.weights.of(n) if told else {}
-
-    def origin(self, rankers: Sequence[Ranker]) -> "Origin":
-        """Return what stands in each slate that these of its rankers make."""
-        names = tuple([ranker.strategy for ranker in rankers])
-        found = self._origins.get(names)
-        if found is None:
-            found = self._origins[names] = _origin(rankers)
-        return found
 
 
 class Wanted(Struct, frozen=True):
@@ -141,17 +95,6 @@ class Pick(Struct, frozen=True, gc=False):
     strategy: Strategy
 
 
-class Origin(Struct, frozen=True):
-    """What ranked."""
-
-    strategy: Strategy
-    version: str
-    versions: Mapping[str, str]
-    """Of the batch models in it, by strategy."""
-    trained_through: str
-    """As a token."""
-
-
 class Slate(Struct, frozen=True):
     """The best items, in order, and what ranked them."""
 
@@ -159,6 +102,8 @@ class Slate(Struct, frozen=True):
     skipped: Sequence[int]
     """Items before the first one of it (``Wanted.offset``)."""
     origin: Origin
+    pages: Origin
+    """What may rank on the pages that follow."""
     reason: str | None
     """Why it is not what was asked for, or not personal."""
     more: bool
@@ -186,16 +131,24 @@ def slate(
     if share and (unblended := _unblended(able, lineup, asker)):
         reason, share = reason or unblended, 0.0
     making = _making(lineup, able, asker, share)
+    if wanted.model == "mixture" and len(making.rankers) == 1 < len(able):
+        reason = and_(reason, OUTWEIGHED)
     n = wanted.n_ranked
-    ranked = picks = _listed(making, lineup, asker, pool, n)
+    ranked, owned = _listed(making, lineup, asker, pool, n)
+    picks = ranked
     if wanted.varied:
         picks = _varied(ranked, _vectors_of(able), wanted, categories)
         while len(picks) < wanted.n and len(ranked) == n < DEEPEST:
             n = min(DEEP * n, DEEPEST)
-            ranked = _listed(making, lineup, asker, pool, n)
+            ranked, owned = _listed(making, lineup, asker, pool, n)
             picks = _varied(ranked, _vectors_of(able), wanted, categories)
+    origin = _made_by(making, lineup)
+    if ranked and not owned:
+        reason = and_(reason, left_to_popular(origin.strategy))
+        origin = lineup.origin([lineup.popular])
+    pages = lineup.origin(able) if len(making.rankers) > 1 and owned else origin
     more = len(picks) >= wanted.n or len(picks) < len(ranked)
-    made = _slate(lineup.origin(able), picks, wanted, reason, more=more)
+    made = _slate(origin, picks, wanted, reason, more=more, pages=pages)
     return _explained(made, making.rankers, asker) if wanted.explain else made
 
 
@@ -277,14 +230,18 @@ def _making(lineup: Lineup, able: Sequence[Ranker], asker: Asker, blend: float) 
     return _Making([able[at] for at in heavy], [weights[at] for at in heavy], blend)
 
 
-def _listed(making: _Making, lineup: Lineup, asker: Asker, pool: Pool, n: int) -> list[Pick]:
+def _listed(
+    making: _Making, lineup: Lineup, asker: Asker, pool: Pool, n: int
+) -> tuple[list[Pick], bool]:
+    """Return n items, and whether the rankers brought any of them."""
     picks = _ranked(making, lineup, asker, pool, n)
+    owned = bool(picks)
     if len(picks) < n:
         # what the models do not know yet comes after what they know
         known = np.unique(np.array([pick.item for pick in picks], np.int32))
         rest = lineup.popular.best(asker, pool.without(known), n - len(picks))
         picks += _picks(*rest, "popular")
-    return picks
+    return picks, owned
 
 
 def _ranked(making: _Making, lineup: Lineup, asker: Asker, pool: Pool, n: int) -> list[Pick]:
@@ -331,38 +288,30 @@ def _first(rankers: Sequence[Ranker]) -> Mapping[str, float]:
 
 
 def _slate(
-    origin: Origin, picks: Sequence[Pick], wanted: Wanted, reason: str | None, *, more: bool
+    origin: Origin,
+    picks: Sequence[Pick],
+    wanted: Wanted,
+    reason: str | None,
+    *,
+    more: bool,
+    pages: Origin | None = None,
 ) -> Slate:
     return Slate(
         picks[wanted.offset : wanted.n],
         [pick.item for pick in picks[: wanted.offset]],
         origin,
+        pages or origin,
         reason,
         more,
     )
 
 
-def _origin(rankers: Sequence[Ranker]) -> Origin:
-    versions: dict[str, str] = {r.strategy: r.version for r in rankers if isinstance(r, Trained)}
-    mixed = len(rankers) > 1
-    through: dict[int, int] = {}
-    for ranker in rankers:
-        # of a mixture what all of its batch models have seen
-        if isinstance(ranker, Trained) or not versions:
-            for partition, sequence in ranker.trained_through.items():
-                through[partition] = min(sequence, through.get(partition, sequence))
-    return Origin(
-        "mixture" if mixed else rankers[0].strategy,
-        _mixture_version(versions) if mixed else rankers[0].version,
-        versions,
-        sequence_token(through),
-    )
-
-
-def _mixture_version(versions: Mapping[str, str]) -> str:
-    """Return a version that changes when one of a mixture does."""
-    text = ",".join(f"{strategy}={versions[strategy]}" for strategy in sorted(versions))
-    return f"mixture-{blake2b(text.encode(), digest_size=16).hexdigest()}"
+def _made_by(making: _Making, lineup: Lineup) -> Origin:
+    """Return what stands in a slate that was made so; a blend has a version of its own."""
+    # however weights move, it is one mixture of these
+    origin = lineup.origin(sorted(making.rankers, key=lambda one: STRATEGIES.index(one.strategy)))
+    online = lineup.models.get("online")
+    return origin.blended(making.blend, online.version) if making.blend and online else origin
 
 
 def _varied(

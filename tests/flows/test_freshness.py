@@ -42,7 +42,7 @@ def running(room: Path) -> Iterator[ServiceProcess]:
             activated(Registry(store, "main"), made=made)
         wait_until(lambda: activations(whole) == PROCESSES)
         # the online model is published some seconds after the first ratings; another process may read it later
-        wait_until(lambda: slate(whole, "fan5")["strategy"] == "mixture")
+        wait_until(lambda: slate(whole, "fan5", model="online")["strategy"] == "online")
         yield whole
 
 

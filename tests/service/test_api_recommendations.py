@@ -447,24 +447,38 @@ def test_without_a_trained_model_the_learned_weights_mix_the_online_one_with_eve
 def test_a_blend_of_one_is_the_order_of_the_online_model(online_shop: Api, redis_url: str) -> None:
     path = "/v1/users/fan7/recommendations"
     online = items(get(online_shop, path, k=20, model="online"))
-    activate(online_shop, redis_url, n_items=20)
+    version = activate(online_shop, redis_url, n_items=20)
     plain = items(get(online_shop, path, k=20, model="fbgd"))
-    assert items(get(online_shop, path, k=20, model="fbgd", blend=1)) == online
+    blend = get(online_shop, path, k=20, model="fbgd", blend=1)
+    assert items(blend) == online
+    assert blend["blend"]["share"] == 1.0
+    assert blend["blend"]["model_version"].startswith("online-")
+    assert blend["model_version"].startswith("blend-")
+    assert blend["models"] == {"fbgd": version}
+    page = get(online_shop, path, k=3, model="fbgd", blend=1)
+    rest = get(online_shop, path, k=9, model="fbgd", blend=1, cursor=page["next_cursor"])
+    assert items(page) + items(rest) == online
+    said = [decode(slate["rec_id"]) for slate in (blend, rest, get(online_shop, path, k=3))]
+    assert said[0] is not None
+    assert [one is not None and one.source == said[0].source for one in said] == [True, True, False]
     assert items(get(online_shop, path, k=20, model="fbgd", blend=0)) == plain
     assert plain != online
 
 
 def test_several_rankers_are_mixed_by_default(online_shop: Api, redis_url: str) -> None:
-    version = activate(online_shop, redis_url, n_items=20)
+    versions = {
+        strategy: activate(online_shop, redis_url, n_items=20, strategy=strategy, seed=seed)
+        for seed, strategy in enumerate(("fbgd", "ocmf"))
+    }
     slate = get(online_shop, "/v1/users/fan7/recommendations", k=20)
     assert (slate["strategy"], slate["reason"]) == ("mixture", None)
     assert slate["model_version"].startswith("mixture-")
-    assert slate["models"] == {"fbgd": version}
+    assert slate["models"] == versions
     # whatever the weights are by now: they say which ranker speaks most for an item
     assert {entry["strategy"] for entry in slate["items"]} <= set(STRATEGIES) - {"mixture"}
     assert len(items(slate)) == 7
     page = get(online_shop, "/v1/users/fan7/recommendations", k=3)
-    activate(online_shop, redis_url, n_items=20, strategy="ocmf")
+    activate(online_shop, redis_url, n_items=20, seed=2)
     rest = get(online_shop, "/v1/users/fan7/recommendations", k=9, cursor=page["next_cursor"])
     assert rest["models"] == page["models"]
     assert sorted(items(page) + items(rest)) == sorted(items(slate))

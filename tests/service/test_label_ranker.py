@@ -12,9 +12,10 @@ from core.online.tables import COUNT
 from core.ordinal.stars import StarsConfig, fit_stars
 from service.rec_ids import Strategy
 from service.serving.label_ranker import Labelled
+from service.serving.lineup import Lineup
 from service.serving.online_items import OnlineItems
 from service.serving.rankers import Asker, Online, Pool, Ranker
-from service.serving.slates import NOBODY, Lineup, Wanted, similar, slate
+from service.serving.slates import NOBODY, Wanted, similar, slate
 from service.serving.star_ranker import Starred
 from tests.core.test_label_items import item_kinds, world
 from tests.core.test_stars import world as stars_world
@@ -120,7 +121,7 @@ def test_before_anything_was_judged_foreseen_stars_lead_nobody() -> None:
     row = rng.normal(0.1, 0.1, experts.width).astype(np.float32)
     me = Asker(asker([1]).preferences, described={stars.version: own}, row=row)
     made = slate(lineup(stars, online), me, everything(24), Wanted(24), no_categories)
-    assert made.origin.strategy == "mixture"
+    assert made.origin.strategy == "online"
     expected = online.best(me, everything(24), 24)[0].tolist()
     assert expected != sorted(expected)
     assert [pick.item for pick in made.picks] == expected

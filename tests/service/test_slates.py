@@ -14,8 +14,9 @@ from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
 from core.online.tables import COUNT
 from core.types import F32
-from service.rec_ids import Strategy
+from service.rec_ids import Strategy, model_prefix
 from service.serving.explanations import UNEXPLAINED, UNSPOKEN
+from service.serving.lineup import Blend, Lineup, Origin
 from service.serving.online_items import OnlineItems
 from service.serving.rankers import (
     HEAD,
@@ -27,11 +28,10 @@ from service.serving.rankers import (
     Order,
     Pool,
 )
-from service.serving.reasons import MODELS, NOTHING_TO_MIX, UNLEARNED
+from service.serving.reasons import MODELS, NOTHING_TO_MIX, OUTWEIGHED, UNLEARNED, left_to_popular
 from service.serving.recommender import INLINE
 from service.serving.slates import (
     NOBODY,
-    Lineup,
     Slate,
     Wanted,
     similar,
@@ -223,8 +223,64 @@ def test_a_mixture_of_one_heavy_ranker_is_that_ranker() -> None:
     a, b = fold_in(30), fold_in(30, 1, "ocmf")
     weights = Weights({"fbgd": 0.96, "ocmf": 0.02, "popular": 0.01, "trending": 0.01})
     me = asker([1])
-    made = slate(lineup(a, b, weights=weights), me, everything(30), Wanted(30), no_categories)
-    assert [pick.item for pick in made.picks] == a.best(me, everything(30), 30)[0].tolist()
+    for model, reason in ((None, None), ("mixture", OUTWEIGHED)):
+        wanted = Wanted(30, model=model)  # type: ignore[arg-type]
+        made = slate(lineup(a, b, weights=weights), me, everything(30), wanted, no_categories)
+        assert [pick.item for pick in made.picks] == a.best(me, everything(30), 30)[0].tolist()
+        assert (made.origin.strategy, made.origin.version) == ("fbgd", a.version)
+        assert (made.origin.versions, made.reason) == ({"fbgd": a.version}, reason)
+        assert made.pages == made.origin
+
+
+def test_a_slate_names_those_that_ranked_and_its_pages_go_on_with_all() -> None:
+    a, b, me, pool = fold_in(30), fold_in(30, 1, "ocmf"), asker([1]), everything(30)
+
+    def made(*models: FoldIn, **weights: float) -> Slate:
+        found = lineup(*models, popular=[4, 9], weights=Weights(weights | {"trending": 0.0}))
+        return slate(found, me, pool, Wanted(5), no_categories)
+
+    mixed = made(a, b, fbgd=0.5, ocmf=0.01, popular=0.49)
+    assert (mixed.origin.strategy, mixed.origin.versions) == ("mixture", {"fbgd": a.version})
+    assert mixed.pages.versions == {"fbgd": a.version, "ocmf": b.version}
+    assert mixed.pages.strategy == "mixture"
+    assert mixed.origin.version == made(a, fbgd=0.3, popular=0.7).origin.version
+    both = made(a, b, fbgd=0.5, ocmf=0.4, popular=0.1)
+    assert both.origin.version == mixed.pages.version != mixed.origin.version
+
+
+def test_where_the_rankers_bring_nothing_it_is_said_who_did() -> None:
+    experts = OnlineModel(OnlineConfig())
+    unrated = np.zeros((9, experts.width), np.float32)
+    young = Online(0, OnlineItems("of a test", 1, experts, unrated))
+    made = slate(lineup(young, popular=[4, 2]), rated([1]), everything(9), Wanted(5), no_categories)
+    assert [pick.item for pick in made.picks][:2] == [4, 2]
+    assert made.origin == made.pages
+    assert (made.origin.strategy, made.origin.version) == ("popular", "popular")
+    assert made.reason == left_to_popular("online")
+    later = Pool(np.arange(9) >= 5)
+    made = slate(lineup(fold_in(5)), asker([1]), later, Wanted(9, model="fbgd"), no_categories)
+    assert (made.origin.strategy, made.reason) == ("popular", left_to_popular("fbgd"))
+    nothing = slate(
+        lineup(fold_in(5)), asker([1]), Pool(np.zeros(9, np.bool_)), Wanted(9), no_categories
+    )
+    assert (nothing.origin.strategy, nothing.reason, nothing.picks) == ("fbgd", None, [])
+
+
+def test_a_blend_says_what_it_is_made_of() -> None:
+    models, me = lineup(fold_in(30), online(30)), rated([1])
+
+    def origin(share: float) -> Origin:
+        wanted = Wanted(5, model="fbgd", blend=share)
+        return slate(models, me, everything(30), wanted, no_categories).origin
+
+    half = origin(0.5)
+    assert half.blend == Blend(0.5, online(30).version)
+    assert half.version.startswith("blend-")
+    assert model_prefix(half.version)
+    assert (half.strategy, half.versions) == ("fbgd", {"fbgd": "fbgd-0"})
+    assert len({half.version, origin(0.2).version, origin(0.0).version}) == 3
+    assert origin(0.5) == half
+    assert origin(0.0).blend is None
 
 
 def test_a_mixture_weighs_the_rankers_as_suits_the_length_of_the_history() -> None:
