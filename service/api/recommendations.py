@@ -20,6 +20,7 @@ from service.api.slate_requests import (
     Ranking,
     RecommendationBody,
     RecommendationQuery,
+    check_variety,
     checked_features,
     checked_ids,
     field_names,
@@ -130,6 +131,7 @@ def _read(query: bytes) -> _Query:
 @lru_cache(PARSED)
 def _parsed(given: bytes) -> _Query:
     query = read_query(given, RecommendationQuery)
+    check_variety("query", query, None)
     exclude = checked_ids("exclude", names(query.exclude))
     return _Query(query, _wanted(query), exclude, field_names(query.fields), shape_of(query))
 
@@ -142,6 +144,7 @@ async def _post(request: Request, name: str, schema: type[RecommendationBody]) -
             raise InvalidId(id_fault("user", body.user))
         if body.history is not None:
             refuse("body", "history", "give `user` or `history`, not both")
+    check_variety("body", body, body.candidates)
     of = list_name(name, body.user, shape_of(body))
     asked = Asked(
         _wanted(body),

@@ -22,6 +22,8 @@ from service.rec_ids import Strategy
 MAX_K, MAX_OFFSET = 1_000, 10_000
 MAX_NAMED = 10_000
 """Items that a request may exclude, or offer as candidates."""
+MAX_VARIED = 1_000
+"""Items that are chosen for variety, skipped ones included: choosing compares each with many."""
 MAX_HISTORY = 5_000
 MAX_FIELDS = 20
 
@@ -260,6 +262,19 @@ def _refuse(where: str, error: msgspec.ValidationError, wanted: type[Struct]) ->
         words = words.replace("true or false", "true or false (1 or 0)")
     fault = {"type": "value_error", "loc": (where, field) if field else (where,), "msg": words}
     raise RequestValidationError([fault])
+
+
+def check_variety(where: str, ranking: Ranking, candidates: Sequence[str] | None) -> None:
+    """Refuse to choose more items for variety than is quick; RequestValidationError."""
+    varied = ranking.diversity > 0.0 or ranking.max_per_category is not None
+    n = ranking.offset + ranking.k
+    if varied and (n if candidates is None else min(n, len(candidates))) > MAX_VARIED:
+        refuse(
+            where,
+            "offset" if ranking.offset else "k",
+            f"with `diversity` or `max_per_category` `offset` and `k` are at most {MAX_VARIED} together: "
+            "lower `k`, and go on with `cursor` instead of `offset`",
+        )
 
 
 def path_parameter(name: str, example: str) -> Json:

@@ -61,6 +61,20 @@ def test_a_fault_of_a_body_is_told_where_the_body_has_it(api: Api, path: str) ->
     assert [fault["field"] for fault in problem["errors"]] == ["body.offset"]
 
 
+@pytest.mark.parametrize("varied", [{"diversity": 0.5}, {"max_per_category": 2}])
+def test_variety_is_for_the_first_thousand_items(api: Api, varied: dict[str, float]) -> None:
+    for offset, k in ((10_000, 10), (1, 1_000)):
+        answer = api("GET", RECOMMENDATIONS, params={**varied, "offset": offset, "k": k})
+        problem = check_problem(answer, 422, "invalid_request")
+        assert [one["field"] for one in problem["errors"]] == ["query.offset"]
+        assert "go on with `cursor` instead of `offset`" in problem["detail"]
+    assert api("GET", RECOMMENDATIONS, params={**varied, "k": 1_000}).is_success
+    assert api("GET", RECOMMENDATIONS, params={"offset": 10_000, "k": 1_000}).is_success
+    for n, status in ((1_000, 200), (1_001, 422)):
+        body = {"candidates": [f"i{item}" for item in range(n)], **varied}
+        assert api("POST", "/v1/rank", json=body).status_code == status
+
+
 @pytest.mark.parametrize(("path", "most"), [("/v1/recommendations", 1000), ("/v1/rank", 10_000)])
 def test_a_wrong_k_in_a_body_names_its_bounds(api: Api, path: str, most: int) -> None:
     for k, says in (
