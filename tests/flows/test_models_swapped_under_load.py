@@ -12,6 +12,7 @@ import httpx
 import numpy as np
 import pytest
 
+from core.mixture import DEPTH, SMOOTH
 from core.snapshot import of_objective
 from service.service_process import ServiceProcess
 from service.store.connection import connect
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.flow
 N, FACTORS, K = 200, 8, 12
 LIKED = {3: 5.0, 5: 4.0, 8: 5.0}
 PROCESSES, MODELS, SWAPS, CLIENTS = 2, 4, 12, 4
+MIXED_SWAPS = 6
 PATH = "/v1/users/ada/recommendations"
 
 
@@ -149,6 +151,84 @@ def test_no_slate_mixes_two_models_while_they_are_swapped(
     assert len(registry.changes(100)) == SWAPS + 1
     files = {path.name for path in (running.log.parent / "snapshots").iterdir()}
     assert files - {".lock"} <= shelf.answers.keys()
+
+
+class Mixed:
+    """Models of two strategies, and what a default slate of any two of them must be: both weigh the same."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._ranks: dict[str, dict[str, int]] = {}
+        self.versions: dict[str, list[str]] = {"fbgd": [], "ocmf": []}
+
+    def add(self, strategy: str) -> str:
+        """Publish one more model of a strategy and return its version."""
+        seed = 100 + len(self._ranks)
+        model, cuts = objective(N, FACTORS, seed=seed), {"trained_through": {"0": 1}}
+        made = of_objective(strategy, model, settings={}, metrics={}, cuts=cuts)
+        scores = model.item_factors @ model.vector(np.array(sorted(LIKED), np.int32))
+        order = sorted(set(range(N)) - LIKED.keys(), key=lambda item: -scores[item])
+        self._ranks[made.version] = {f"i{y}": rank for rank, y in enumerate(order[:DEPTH], 1)}
+        self.versions[strategy].append(published(self._registry, made, strategy=strategy).version)
+        return made.version
+
+    def fault(self, slate: Any) -> str | None:
+        """Return what is wrong with a slate that names its two models."""
+        if slate["models"].keys() != self.versions.keys():
+            return f"made of {slate['models']}"
+        sums: Counter[str] = Counter()
+        for version in slate["models"].values():
+            for item, rank in self._ranks[version].items():
+                sums[item] += 1 / (SMOOTH + rank)  # type: ignore[assignment]
+        got = {entry["item"]: entry["score"] for entry in slate["items"]}
+        first = max(got.values()) / max(sums.values())
+        alike = all(abs(score / first - sums[item]) < 1e-5 for item, score in got.items())
+        best = sorted(sums.values())[-K:]
+        same = np.allclose(sorted(sums[item] for item in got), best, atol=1e-6)
+        return None if alike and same else f"{slate['models']}: {got}"
+
+
+def test_no_mixture_holds_two_versions_of_a_strategy_while_both_are_swapped(
+    running: ServiceProcess, registry: Registry
+) -> None:
+    mixed, seen, wrong = Mixed(registry), Counter[str](), list[str]()
+    stop = threading.Event()
+
+    def slate() -> Any:
+        return httpx.get(f"{running.url}{PATH}", params={"k": K}, timeout=30).json()
+
+    def read() -> None:
+        while not stop.is_set():
+            made = slate()
+            seen.update(made["models"].values())
+            if (fault := mixed.fault(made)) is not None:
+                wrong.append(fault)
+
+    with running.client() as client:
+        for strategy in mixed.versions:
+            client.post(f"/v1/models/{mixed.add(strategy)}/promote", {"why": "the first"})
+
+        def weighed() -> set[str]:
+            return {one["name"] for one in client.get("/v1/rankers")["rankers"]}
+
+        wait_until(lambda: mixed.versions.keys() <= weighed())
+        # each process has both models, and has heard that they weigh the same
+        wait_until(lambda: all(mixed.fault(slate()) is None for _ in range(8 * PROCESSES)))
+        readers = [threading.Thread(target=read) for _ in range(CLIENTS)]
+        for reader in readers:
+            reader.start()
+        try:
+            for swap in range(MIXED_SWAPS):
+                strategy = ("fbgd", "ocmf")[swap % 2]
+                version = mixed.add(strategy) if swap < 4 else mixed.versions[strategy][0]
+                client.post(f"/v1/models/{version}/promote", {"why": f"swap {swap}"})
+                asked = seen[version]
+                wait_until(lambda: seen[version] > asked + CLIENTS)  # noqa: B023
+        finally:
+            stop.set()
+            for reader in readers:
+                reader.join()
+    assert wrong == []
 
 
 def activations(running: ServiceProcess) -> int:
