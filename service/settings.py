@@ -146,7 +146,7 @@ class Settings(BaseSettings):
     retrain_cron: str | None = None
     """Retrain at these moments, in UTC: ``0 4 * * *`` is every day at four. PUT /v1/retrain/schedule goes before."""
     retrain_after_events: Annotated[int, Field(ge=0)] | None = None
-    """Retrain after so many new events; 0: never for new events. By default when the histories have grown by enough (docs/retraining.md)."""
+    """Retrain after so many new events; 0: never for new events. By default when the log has grown by enough (docs/retraining.md)."""
     retrain_on_drift: Annotated[float, Field(gt=1)] | None = None
     """Retrain when the recent online error is so many times the usual one, such as 1.1."""
     retrain_pause_s: Annotated[float, Field(ge=0)] = 600

@@ -64,7 +64,7 @@ class ScheduleBody(Request):
     cron: Annotated[str, Field(max_length=200)] | None = None
     """Five fields, in UTC: `0 4 * * *` is every day at four."""
     after_events: Annotated[int, Field(ge=1, le=2**48)] | None = None
-    """So many new events since the last training that ended well began."""
+    """So many new events of the log, impressions included, since the last training that ended well began."""
     drift: Annotated[float, Field(gt=1, le=1_000, allow_inf_nan=False)] | None = None
     """The recent online error is so many times the usual one: 1.1 is ten percent more. One drift starts one job."""
     model: Model = "fbgd"
@@ -78,7 +78,7 @@ class CurrentSchedule(Answer):
 
     cron: str | None
     after_events: int | None
-    """As things are: while the settings decide, it usually grows with the histories."""
+    """As things are: while the settings decide, it usually grows with the log."""
     drift: float | None
     model: str
     parameters: dict[str, Any]
@@ -97,9 +97,9 @@ class CurrentSchedule(Answer):
     (HEDGEROW_RETRAIN_PAUSE_S), doubled for each order of the schedule that came to nothing again. null: no trainer
     has ever run."""
     events_at_last: int
-    """Events that were learned by then."""
+    """Events of the log that were learned by then, impressions included."""
     new_events: int
-    """Events that were learned since."""
+    """Events of the log that were learned since, impressions included."""
     drift_now: float
     """The recent online error over the usual one, or over that since the last training began if it is higher."""
 

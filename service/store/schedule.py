@@ -24,12 +24,12 @@ from service.store.state import read_state
 DRIFT_POINTS, FEWEST_POINTS = 100, 10
 """Points of the experts' history that say what is usual; with fewer nothing is drift."""
 FIRST, FIRST_OF_FEW, ENOUGH_USERS = 5_000, 10_000, 200
-"""Events before the first training by growth: of enough users for the gate to judge by, and of fewer.
+"""Events of the log before the first training by growth: where enough users have a history to judge by, and where fewer do.
 
 A model of fewer events ranks no better than popularity, and nobody can tell where few users judge.
 """
 GROWTH, LEAST, MOST = 0.2, 2_000, 100_000
-"""Events before each later one: a share of those at the last training, within bounds."""
+"""New events before each later one: a share of those at the last training, within bounds."""
 MOST_DOUBLINGS = 7
 """Of the pause, when one attempt after the other comes to nothing: from ten minutes to about a day."""
 
@@ -41,9 +41,9 @@ class Schedule:
     cron: str | None = None
     """Five fields, in UTC: ``0 4 * * *`` is every day at four."""
     after_events: int | None = None
-    """So many new events since the last training."""
+    """So many new events of the log since the last training, impressions included."""
     by_growth: bool = False
-    """After as many new events as the histories have to grow by (``Schedules.after_events``)."""
+    """After as many new events as the log has to grow by (``Schedules.after_events``)."""
     drift: float | None = None
     """The recent online error is this many times the one in the long run."""
     model: str = "fbgd"
@@ -198,7 +198,7 @@ class Schedules:
         return FIRST if self._users() >= ENOUGH_USERS else FIRST_OF_FEW
 
     def new_events(self, last: LastRetrain) -> int:
-        """Return how many events were learned since the last training began."""
+        """Return how many events of the log were learned since the last training began: whatever takes a place in it."""
         learned = sum(read_state(self._client, keys).watermark for keys in self._partitions)
         return learned - last.events
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from service.errors import Misconfigured, Superseded
-from service.settings import KINDS
+from service.settings import KINDS, Settings
 from service.store.codec import (
     AWAITED_ANSWER,
     DELETE_ITEM,
@@ -14,6 +14,7 @@ from service.store.codec import (
     LEARNED,
     NOT_A_RATING,
 )
+from service.store.schedule import ENOUGH_USERS, FIRST, Schedules
 from service.store.state import PartitionState
 from tests.feed import NOW_MS, Event, Feed, some_ratings
 
@@ -62,6 +63,19 @@ def test_impressions_go_to_the_side_stream_only(learner_of, feed, client):
     entries = client.xrange(feed.keys.impressions)
     assert [fields[b"u"] for _, fields in entries] == [b"ann", b"ann"]
     assert [len(fields[b"d"]) // 24 for _, fields in entries] == [64, 36]
+
+
+def test_impressions_are_events_for_the_schedule_but_make_nobody_a_judge(learner_of, feed, client):
+    learner = learner_of()
+    seen = [Event(f"u{n % ENOUGH_USERS}", f"i{n % 7}", 0, IMPRESSION) for n in range(FIRST)]
+    feed.append(seen)
+    learner.drain()
+    plan = Schedules(client, Settings(namespace=feed.namespace, retrain_pause_s=0))
+    assert plan.new_events(plan.last()) == FIRST
+    assert plan.due() is None
+    feed.append([Event(f"u{n}", "i0", 5) for n in range(ENOUGH_USERS)])
+    learner.drain()
+    assert plan.due() == "events"
 
 
 def test_an_event_id_counts_once_for_each_user(learner_of, feed):
