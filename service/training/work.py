@@ -20,7 +20,7 @@ from core.batch.search import Budget
 from core.errors import CoreError, SnapshotFormat
 from core.gate import FEWEST_USERS, Decision, decide
 from core.snapshot import Snapshot, mapped
-from service.errors import Backlogged, ServiceError, VersionConflict
+from service.errors import Backlogged, NotFound, ServiceError, VersionConflict
 from service.kinds import kind_table
 from service.settings import Settings
 from service.store.connection import Client
@@ -338,22 +338,31 @@ class Training:
         return counts and self._record.why != ORDERED
 
     def _order_others(self) -> None:
-        """Have what else serves trained anew, too; the trainer finds the records."""
-        records, own = JobRecords(self._client, self._namespace.name), self._record
+        """Have what else serves and is not pinned trained anew, too; the trainer finds the records."""
+        pinned = self._registry.pins()
         for strategy, version in self._registry.active().items():
-            model = self._registry.record(version).model
-            if strategy == self._recipe.strategy or model not in RECIPES:
+            served = self._registry.record(version)
+            if strategy in {self._recipe.strategy, *pinned} or served.model not in RECIPES:
                 continue
             # so many wait that this one is left out
             with suppress(Backlogged):
-                records.create(
-                    model,
-                    {},
-                    budget_s=own.budget_s,
-                    who=own.who,
-                    why=own.why,
-                    promote_unjudged=own.promote_unjudged,
-                )
+                self._order_again(served)
+
+    def _order_again(self, served: ModelRecord) -> None:
+        """Order a training like that of a model that serves: what was stated then is still stated."""
+        records, own = JobRecords(self._client, self._namespace.name), self._record
+        order = None
+        # the record of its job goes before the model
+        with suppress(NotFound):
+            order = records.record(served.job) if served.job else None
+        records.create(
+            served.model,
+            order.parameters if order else {},
+            budget_s=own.budget_s,
+            who=own.who,
+            why=own.why,
+            promote_unjudged=own.promote_unjudged or (order is not None and order.promote_unjudged),
+        )
 
     def _prune(self) -> list[str]:
         max_age_ms = int(self._settings.keep_models_days * 86_400_000)

@@ -416,7 +416,38 @@ def test_the_schedule_trains_every_strategy_that_serves(room, redis_url, namespa
             ("fbgd", "succeeded"),
             ("ocmf-sq-wsq", "succeeded"),
         ]
-        assert (other.who, other.why, other.parameters) == ("schedule", "events", {})
+        assert (other.who, other.why) == ("schedule", "events")
+
+
+def test_what_follows_the_schedule_is_ordered_as_it_once_was(room, redis_url, namespace):
+    settings = {"retrain_pause_s": 0, "retrain_after_events": 0}
+    stated = {"factors": 8, "rounds": 2, "graph": 0.1}
+    with shop(room, redis_url, namespace, world(users=40), **settings) as here:
+        first = here.ended(
+            here.jobs.submit(
+                "ocmf-sq-wsq", stated, budget_s=0, who="ada", why="order", promote_unjudged=True
+            )
+        )
+        assert here.serving == {"ocmf": first.version}
+        schedule = Schedule(after_events=100, parameters=QUICK, budget_s=0.0)
+        Schedules(here.client, here.settings).replace(schedule, "a test")
+        records = here.jobs.records
+        wait_until(lambda: len(records.records()) == 3, 60)
+        other = here.ended(records.records()[0])
+        assert (other.model, other.parameters) == ("ocmf-sq-wsq", stated)
+        assert (other.promote_unjudged, other.decision["outcome"]) == (True, "promoted")
+
+
+def test_the_schedule_trains_nothing_that_is_pinned(room, redis_url, namespace):
+    settings = {"retrain_pause_s": 0, "retrain_after_events": 0}
+    with shop(room, redis_url, namespace, world(users=30), **settings) as here:
+        pinned = here.trained(model="ocmf-sq-wsq", factors=8, rounds=2)
+        here.registry.pin(pinned.version, "ada", "")
+        schedule = Schedule(after_events=100, parameters=QUICK, budget_s=0.0)
+        Schedules(here.client, here.settings).replace(schedule, "a test")
+        wait_until(lambda: here.trainer.log.count("training_ended") == 2, 60)
+        [own, _] = here.jobs.records.records()
+        assert (own.model, own.who) == ("fbgd", "schedule")
 
 
 def test_old_versions_go(room, redis_url, namespace):
