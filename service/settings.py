@@ -150,7 +150,7 @@ class Settings(BaseSettings):
     retrain_on_drift: Annotated[float, Field(gt=1)] | None = None
     """Retrain when the recent online error is so many times the usual one, such as 1.1."""
     retrain_pause_s: Annotated[float, Field(ge=0)] = 600
-    """By itself the trainer starts no job sooner after the last one, or after its own start; doubled while its jobs come to nothing."""
+    """By itself the trainer starts no job sooner after the last one, or after its own start; doubled while its jobs come to nothing, then at least 120."""
     keep_models: Annotated[int, Field(ge=1)] = 5
     """Versions of each strategy that are kept; what serves, served before or is pinned stays in any case."""
     keep_models_days: Annotated[float, Field(gt=0)] = 30

@@ -30,8 +30,8 @@ A model of fewer events ranks no better than popularity, and nobody can tell whe
 """
 GROWTH, LEAST, MOST = 0.2, 2_000, 100_000
 """New events before each later one: a share of those at the last training, within bounds."""
-MOST_DOUBLINGS = 7
-"""Of the pause, when one attempt after the other comes to nothing: from ten minutes to about a day."""
+LEAST_DOUBLED_MS, MOST_DOUBLINGS = 60_000, 7
+"""Of the pause, when one attempt after the other comes to nothing: from ten minutes to about a day; of none, a minute's."""
 
 
 @dataclass(frozen=True)
@@ -185,9 +185,12 @@ class Schedules:
 
     def not_before_ms(self, last: LastRetrain) -> int:
         """Return the end of the pause; zero where nothing was trained and no trainer ever came."""
-        doublings = min(max(last.tries - 1, 0), MOST_DOUBLINGS)
-        pauses = [(max(last.at_ms, last.trainer_ms), 1), (last.tried_ms, 2**doublings)]
-        return max(since + times * self._pause_ms if since else 0 for since, times in pauses)
+        usual = self._pause_ms
+        after_try = usual
+        if last.tries > 1:
+            after_try = max(usual, LEAST_DOUBLED_MS) * 2 ** min(last.tries - 1, MOST_DOUBLINGS)
+        pauses = [(max(last.at_ms, last.trainer_ms), usual), (last.tried_ms, after_try)]
+        return max(since + pause if since else 0 for since, pause in pauses)
 
     def after_events(self, schedule: Schedule, last: LastRetrain) -> int | None:
         """Return how many new events start a training; None: they start none."""

@@ -132,6 +132,15 @@ def test_an_order_that_comes_to_nothing_moves_nothing_but_the_pause(client, name
     assert plan.not_before_ms(last) - last.tried_ms == 600_000
 
 
+def test_without_a_pause_what_comes_to_nothing_still_waits_longer_and_longer(plan):
+    pauses = []
+    for _ in range(12):
+        plan.ordered()
+        last = plan.last()
+        pauses.append((plan.not_before_ms(last) - last.tried_ms) // 1_000)
+    assert pauses == [0, 120, 240, 480, 960, 1_920, 3_840, *[7_680] * 5]
+
+
 def test_a_night_that_came_to_nothing_is_made_up_for(plan, client, namespace):
     changed_before(client, namespace, Schedule(cron="0 * * * *"), ago_ms=3 * HOUR_MS)
     last_began(client, namespace, ago_ms=2 * HOUR_MS)
