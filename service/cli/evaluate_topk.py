@@ -89,7 +89,7 @@ def _show(report: Report) -> None:
         table.add_row(f"{cold['n_users']} cold", *_figures(cold, names))
         table.add_row("popular", *_figures(cold["popular"], names))
     out.print(table)
-    if "repeated_pairs" in report:
+    if report["repeated_pairs"]:
         out.print(
             f"{report['repeated_pairs']} pairs of the test file are in the training file: left out"
         )

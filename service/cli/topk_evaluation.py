@@ -64,7 +64,7 @@ def evaluate_topk(
     return {
         "model": request.model,
         "n_users": int(users.size),
-        **({"repeated_pairs": pairs.repeated} if pairs.repeated else {}),
+        "repeated_pairs": pairs.repeated,
         **ranking_metrics.means(found, request.ks),
         "search_seconds": fitted.search_seconds,
         "fit_seconds": fitted.fit_seconds,
