@@ -70,6 +70,8 @@ class Lineup:
     trending: Order
     weights: Weights = field(default_factory=Weights)
     """Of the rankers in the mixture, as far as they were judged."""
+    of_users: bool = True
+    """False: of somebody who is no user, whom the online model cannot know."""
     _origins: dict[tuple[Strategy, ...], "Origin"] = field(default_factory=dict, init=False)
 
     @cached_property
@@ -186,7 +188,7 @@ class Lineups:
         if partition is not None and partition in online:
             rankers["online"] = Online(partition, online[partition])
         ordered: dict[Strategy, Ranker] = {s: rankers[s] for s in STRATEGIES if s in rankers}
-        return Lineup(ordered, *self._orders, weights)
+        return Lineup(ordered, *self._orders, weights, of_users=partition is not None)
 
     def _trained(self, model: ActiveModel) -> Trained:
         version = model.record.version

@@ -19,6 +19,9 @@ NO_ITEMS = (
     "there is no item that may be shown: add items (POST /v1/items) or feedback (POST /v1/ratings)"
 )
 NO_RATINGS = "the online model has learned no items yet: send ratings"
+NO_USER = (
+    "the online model knows users by their own ratings only: name a `user` who has rated something"
+)
 NOTHING_TO_MIX = "a single ranker knows this user, and nothing tells yet what others weigh beside it: there is nothing to mix"
 OUTWEIGHED = (
     "one ranker weighs so much for this user that the others would move nothing that is seen"

@@ -148,7 +148,7 @@ class Recommender:
             asker = replace(asker, described=await self._described(asked, asker, lineup))
         named = None if wanted.model is None else lineup.models.get(wanted.model)
         able = [*lineup.models.values()] if named is None else [named]
-        if lineup.trained and not any(one.knows(asker) for one in able):
+        if (lineup.trained or named is not None) and not any(one.knows(asker) for one in able):
             asker = replace(asker, unknown=await self._unknown(asked, known, named))
         categories = self._view.current.categories
         made = await self._made(

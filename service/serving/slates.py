@@ -30,6 +30,7 @@ from service.serving.rankers import (
 )
 from service.serving.reasons import (
     NO_RATINGS,
+    NO_USER,
     NOTHING_TO_MIX,
     OUTWEIGHED,
     UNLEARNED,
@@ -197,7 +198,7 @@ def _reason(
     lineup: Lineup, asker: Asker, model: Strategy | None, n_own: int, *, alone: bool
 ) -> str | None:
     if model == "online" and model not in lineup.models:
-        return NO_RATINGS
+        return NO_RATINGS if lineup.of_users else NO_USER
     if model not in {None, "mixture", *lineup.models}:
         return inactive(model)
     if n_own == 0 and not lineup.trained and model != "online":

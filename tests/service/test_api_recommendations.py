@@ -14,6 +14,7 @@ from core.batch.ocmf_users import StructuredUsers
 from core.features import Column, FeatureEncoder
 from core.snapshot import Snapshot, of_objective, of_users
 from service.rec_ids import STRATEGIES, decode, hashed
+from service.serving.reasons import NO_USER
 from service.settings import Settings
 from service.store.registry import Registry
 from tests.api import Api, learning
@@ -420,6 +421,10 @@ def test_the_online_model_ranks_by_what_it_predicts(online_shop: Api) -> None:
     assert len(ratings) == 7
     nobody = get(online_shop, "/v1/users/nobody/recommendations", model="online")
     assert nobody["strategy"] == "popular"
+    assert nobody["reason"].startswith("online knows users by the ratings that it has learned")
+    for body in ({}, {"history": [{"item": "i2", "rating": 5}]}):
+        slate = post(online_shop, "/v1/recommendations", model="online", **body)
+        assert (slate["strategy"], slate["reason"]) == ("popular", NO_USER)
 
 
 def test_without_a_trained_model_the_learned_weights_mix_the_online_one_with_everybodys_lists(
