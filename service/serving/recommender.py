@@ -136,7 +136,7 @@ class Recommender:
         after, wanted = asked.after, asked.wanted
         lineup = self._lineup(asked)
         if after is not None:
-            wanted = replace(wanted, model=after.strategy)
+            wanted = replace(wanted, resumed=after.strategy)
         now = await self._known(asked)
         seen_through = self._seen_through(asked, now)
         known = now if after is None else await self._as_of(asked, now, after.cut)

@@ -66,6 +66,8 @@ class Wanted(Struct, frozen=True):
     most: int | None = None
     """Of one category."""
     explain: bool = False
+    resumed: Strategy | None = None
+    """What ranked the pages before: it goes on, but is not what was asked for."""
 
     @property
     def n(self) -> int:
@@ -127,7 +129,7 @@ def slate(
     lineup: Lineup, asker: Asker, pool: Pool, wanted: Wanted, categories: Categories
 ) -> Slate:
     """Return the best items of the pool for this asker."""
-    able, reason = _rankers(lineup, asker, wanted.model)
+    able, reason = _rankers(lineup, asker, wanted)
     share = wanted.blend
     if share and (unblended := _unblended(able, lineup, asker)):
         reason, share = reason or unblended, 0.0
@@ -170,14 +172,13 @@ def similar(lineup: Lineup, item: int, pool: Pool, wanted: Wanted) -> Slate:
 # --- who ranks ----------------------------------------------------------------------------------------
 
 
-def _rankers(
-    lineup: Lineup, asker: Asker, model: Strategy | None
-) -> tuple[Sequence[Ranker], str | None]:
+def _rankers(lineup: Lineup, asker: Asker, wanted: Wanted) -> tuple[Sequence[Ranker], str | None]:
     """Return what ranks for this asker, more than one for a mixture; and why if it is not what was asked for."""
     everybodys: dict[Strategy, Ranker] = {"popular": lineup.popular, "trending": lineup.trending}
-    wanted = None if model is None else everybodys.get(model) or lineup.models.get(model)
-    if wanted is not None and (model in everybodys or wanted.knows(asker)):
-        return [wanted], None
+    model = wanted.resumed or wanted.model
+    named = None if model is None else everybodys.get(model) or lineup.models.get(model)
+    if named is not None and (model in everybodys or named.knows(asker)):
+        return [named], None
     own = {name: ranker for name, ranker in lineup.models.items() if ranker.knows(asker)}
     # one that knows little beside the others leaves; alone it is better than everybody's list
     own = {n: one for n, one in own.items() if one.part(asker) >= LEAST_WEIGHT} or own
@@ -191,7 +192,7 @@ def _rankers(
     if not weights and len(own) == 1:
         everybodys = {}
     rankers = [*own.values(), *everybodys.values()] if own else [lineup.popular]
-    return rankers, _reason(lineup, asker, model, len(own), alone=len(rankers) == 1)
+    return rankers, _reason(lineup, asker, wanted.model, len(own), alone=len(rankers) == 1)
 
 
 def _reason(

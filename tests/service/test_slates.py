@@ -232,6 +232,22 @@ def test_a_mixture_of_one_heavy_ranker_is_that_ranker() -> None:
         assert made.pages == made.origin
 
 
+def test_a_list_that_goes_on_gives_no_reason_for_what_nobody_asked() -> None:
+    a, b = fold_in(30), fold_in(30, 1, "ocmf")
+    heavy = Weights({"fbgd": 0.96, "ocmf": 0.02, "popular": 0.01, "trending": 0.01})
+    young, known = lineup(online(30)), rated([1])
+    for models, me, reason in (
+        (lineup(a, b, weights=heavy), asker([1]), OUTWEIGHED),
+        (young, known, NOTHING_TO_MIX),
+    ):
+        for model, says in ((None, None), ("mixture", reason)):
+            wanted = Wanted(5, model=model, resumed="mixture")  # type: ignore[arg-type]
+            assert slate(models, me, everything(30), wanted, no_categories).reason == says
+    goes_on = Wanted(5, resumed="ocmf")
+    made = slate(lineup(a, b, weights=heavy), asker([1]), everything(30), goes_on, no_categories)
+    assert (made.origin.strategy, made.reason) == ("ocmf", None)
+
+
 def test_a_slate_names_those_that_ranked_and_its_pages_go_on_with_all() -> None:
     a, b, me, pool = fold_in(30), fold_in(30, 1, "ocmf"), asker([1]), everything(30)
 
