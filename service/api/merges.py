@@ -6,6 +6,7 @@ partition is told how far they were sent.
 """
 
 from collections.abc import Collection
+from time import monotonic
 from typing import Annotated
 
 import numpy as np
@@ -81,21 +82,24 @@ async def merge_users(runtime: Runtime, user: UserId, body: Input, response: Res
         raise Conflict("a user cannot be merged into itself: name another source")
     partitions = runtime.namespace.partitions
     ours, theirs = partition_of(user, partitions), partition_of(body.source, partitions)
-    time_ms = now_ms()
-    # what was acknowledged before the merge belongs to it
-    is_learned = await _all_learned(runtime, {ours, theirs})
-    [document] = await runtime.catalogue.users([body.source])
-    is_known = document.body is not None or await runtime.profiles.known(body.source)
+    time_ms, until = now_ms(), monotonic() + runtime.settings.wait_timeout_ms / 1000
+    is_known, is_learned = await _is_known(runtime, body.source), True
+    if ours != theirs or not is_known:
+        # what was acknowledged before the merge belongs to it
+        is_learned = await _all_learned(runtime, {ours, theirs}, until)
+        is_known = is_known or await _is_known(runtime, body.source)
     if ours == theirs:
         merged = encode(_entry((body.source, user), 1, MERGE_USER, time_ms))
         [place] = await settled([runtime.appender.submit_entry(ours, merged, 1)])
         sequences_of = {ours: place}
     elif not is_learned:
-        raise NotReady("not everything of the two users is learned yet: send the merge again")
+        raise NotReady(
+            "not everything of the two users is learned yet: send the merge again, once /readyz says `learning`"
+        )
     else:
         sequences_of = await _move(runtime, body.source, theirs, user, ours)
     await runtime.catalogue.change_user(body.source, lambda _: None)
-    done = await learned(runtime, sequences_of, runtime.settings.wait_timeout_ms)
+    done = await learned(runtime, sequences_of, _left_ms(until))
     response.status_code = 200 if done else 202
     return Merged(
         user=user,
@@ -124,12 +128,23 @@ async def _move(
     return {ours: places[0] if places else runtime.changes.watermark(ours), theirs: end}
 
 
-async def _all_learned(runtime: ApiRuntime, partitions: Collection[int]) -> bool:
-    """Wait until everything acknowledged before now is in the histories; false if that takes long."""
+async def _is_known(runtime: ApiRuntime, user: str) -> bool:
+    """Whether there is anything to take over as far as it is learned: a document or a history."""
+    [document] = await runtime.catalogue.users([user])
+    return document.body is not None or await runtime.profiles.known(user)
+
+
+async def _all_learned(runtime: ApiRuntime, partitions: Collection[int], until: float) -> bool:
+    """Wait until everything acknowledged before now is in the histories; false if that takes too long."""
     name = runtime.namespace.name
     found = [await partition_progress(runtime.redis, name, one) for one in partitions]
     appended = {one.partition: one.appended for one in found}
-    return await learned(runtime, appended, runtime.settings.wait_timeout_ms)
+    return await learned(runtime, appended, _left_ms(until))
+
+
+def _left_ms(until: float) -> int:
+    """Return how long a request may still wait: both of its waits share the time."""
+    return max(int(1000 * (until - monotonic())), 0)
 
 
 def _rows(history: Records, source: str, user: str) -> list[Row]:

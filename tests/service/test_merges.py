@@ -1,3 +1,4 @@
+import asyncio
 from itertools import pairwise
 
 import numpy as np
@@ -11,8 +12,10 @@ from service.settings import KINDS, Settings
 from service.store.codec import MERGE_USER, MOVE_USER, Entry, encode
 from service.store.counters import read_counts
 from service.store.namespace import open_namespace, partition_of
+from service.store.progress import partition_progress
 from tests.api import Api, learning
 from tests.feed import NOW_MS, Event, Feed, some_ratings
+from tests.server import wait_until
 
 VIEW = KINDS["view"].code
 
@@ -218,6 +221,42 @@ def test_a_merge_that_comes_at_once_knows_what_is_on_its_way(learned_api):
         body = {"source": f"visitor{n}"}
         answer = learned_api("POST", f"/v1/users/known{n}/merge", json=body).json()
         assert (answer["learned"], answer["reason"]) == (True, None)
+
+
+def test_a_merge_of_a_known_user_is_safe_before_anything_else_is_learned(redis_url, namespace):
+    settings = Settings(namespace=namespace, wait_timeout_ms=120_000, min_sequence_wait_ms=60_000)
+    with Api(settings, redis_url) as api:
+        with learning(settings, redis_url):
+            token = api.rate("anon", "a", 5)
+            api("GET", f"/v1/users/anon/predictions/a?min_sequence={token}")
+        api.rate("ann", "b", 4)
+
+        async def merging():
+            request = api.client.post("/v1/users/ann/merge", json={"source": "anon"})
+            return asyncio.create_task(request)
+
+        async def appended():
+            return (await partition_progress(api.runtime.redis, namespace, 0)).appended
+
+        async def ended(request):
+            return (await request).json()
+
+        request = api.run(merging())
+        wait_until(lambda: api.run(appended()) == 3)
+        with learning(settings, redis_url):
+            body = api.run(ended(request))
+        assert (body["learned"], body["reason"]) == (True, None)
+        assert sorted(items_of(api, "ann")) == ["a", "b"]
+
+
+def test_a_merge_across_partitions_needs_both_learners(redis_url, namespace):
+    settings = Settings(namespace=namespace, partitions=2, wait_timeout_ms=1)
+    with Api(settings, redis_url) as api:
+        api.rate(user_of(0), "a", 5)
+        body = {"source": user_of(1)}
+        answer = api("POST", f"/v1/users/{user_of(0)}/merge", json=body)
+        assert (answer.status_code, answer.json()["code"]) == (503, "not_ready")
+        assert "learned yet: send the merge again" in answer.json()["detail"]
 
 
 def test_a_merge_that_broke_off_between_two_partitions_is_sent_again(two_partitions):
