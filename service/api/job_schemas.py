@@ -91,7 +91,8 @@ class CurrentSchedule(Answer):
     who: str | None
     changed: str | None
     last_began: str | None
-    """When the last training of this model began that ended well, whoever ordered it."""
+    """When the last training began that the conditions count from: of the schedule's model, and it ended well, whoever
+    ordered it. Has `model` been changed since, it is still that of the one before, until one of the new model ends well."""
     not_before: str | None
     """The trainer starts nothing by itself before: the pause after the last training and after its own start
     (HEDGEROW_RETRAIN_PAUSE_S), doubled for each order of the schedule that came to nothing again. null: no trainer

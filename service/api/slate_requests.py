@@ -27,6 +27,10 @@ MAX_VARIED = 1_000
 MAX_HISTORY = 5_000
 MAX_FIELDS = 20
 
+_TOGETHER = (
+    f"with `diversity` or `max_per_category` `offset` and `k` are at most {MAX_VARIED} together"
+)
+
 _FREE = {"k", "offset", "cursor", "fields", "explain", "min_sequence"}
 """May differ from page to page."""
 
@@ -96,15 +100,33 @@ class Ranking(Shape, frozen=True, kw_only=True):
     model: Annotated[
         Strategy | None, Meta(description="Who ranks; left out: the best for this user.")
     ] = None
+    k: Annotated[
+        int, Meta(ge=1, le=MAX_K, description=f"Most items of the answer; {_TOGETHER}.")
+    ] = 10
+    offset: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=MAX_OFFSET,
+            description=f"Items to skip; not together with `cursor`; {_TOGETHER}.",
+        ),
+    ] = 0
     blend: Annotated[Share, Meta(description="Share of the online model in the score, 0 to 1.")] = (
         0.0
     )
     diversity: Annotated[
-        Share, Meta(description="0: the best items; towards 1: items that differ from each other.")
+        Share,
+        Meta(
+            description="0: the best items; towards 1: items that differ from each other. "
+            f"Above 0 `offset` and `k` are at most {MAX_VARIED} together."
+        ),
     ] = 0.0
     max_per_category: Annotated[
         Annotated[int, Meta(ge=1, le=MAX_K)] | None,
-        Meta(description="Most items of one category in an answer."),
+        Meta(
+            description="Most items of one category in an answer. "
+            f"With it `offset` and `k` are at most {MAX_VARIED} together."
+        ),
     ] = None
     explain: Annotated[
         bool,
@@ -162,7 +184,13 @@ class RankBody(RecommendationBody, frozen=True, kw_only=True):
 
     candidates: Annotated[list[str], Meta(min_length=1, max_length=MAX_NAMED)]
     k: Annotated[
-        int, Meta(ge=1, le=MAX_NAMED, description="Most items of the answer; left out: all.")
+        int,
+        Meta(
+            ge=1,
+            le=MAX_NAMED,
+            description=f"Most items of the answer; left out: all. {_TOGETHER.capitalize()}, or else there "
+            f"are at most {MAX_VARIED} `candidates`.",
+        ),
     ] = MAX_NAMED
     exclude_seen: bool = False
 
@@ -267,14 +295,18 @@ def _refuse(where: str, error: msgspec.ValidationError, wanted: type[Struct]) ->
 def check_variety(where: str, ranking: Ranking, candidates: Sequence[str] | None) -> None:
     """Refuse to choose more items for variety than is quick; RequestValidationError."""
     varied = ranking.diversity > 0.0 or ranking.max_per_category is not None
-    n = ranking.offset + ranking.k
-    if varied and (n if candidates is None else min(n, len(candidates))) > MAX_VARIED:
-        refuse(
-            where,
-            "offset" if ranking.offset else "k",
-            f"with `diversity` or `max_per_category` `offset` and `k` are at most {MAX_VARIED} together: "
-            "lower `k`, and go on with `cursor` instead of `offset`",
-        )
+    n, most = ranking.offset + ranking.k, MAX_NAMED if candidates is None else len(candidates)
+    if not varied or min(n, most) <= MAX_VARIED:
+        return
+    if ranking.k >= most:
+        # all of them were asked for, and nobody need have named `k`
+        way = f"with `diversity` or `max_per_category` give at most {MAX_VARIED} `candidates`, or a lower `k`"
+        refuse(where, "candidates", way)
+    refuse(
+        where,
+        "offset" if ranking.offset else "k",
+        f"{_TOGETHER}: lower `k`, and go on with `cursor` instead of `offset`",
+    )
 
 
 def path_parameter(name: str, example: str) -> Json:

@@ -73,6 +73,27 @@ def test_variety_is_for_the_first_thousand_items(api: Api, varied: dict[str, flo
     for n, status in ((1_000, 200), (1_001, 422)):
         body = {"candidates": [f"i{item}" for item in range(n)], **varied}
         assert api("POST", "/v1/rank", json=body).status_code == status
+    problem = check_problem(api("POST", "/v1/rank", json=body), 422, "invalid_request")
+    assert [one["field"] for one in problem["errors"]] == ["body.candidates"]
+    assert "give at most 1000 `candidates`, or a lower `k`" in problem["detail"]
+    assert api("POST", "/v1/rank", json={**body, "k": 1_000}).is_success
+    problem = check_problem(
+        api("POST", "/v1/rank", json={**body, "candidates": ["a"] * 2_000, "k": 1_001}),
+        422,
+        "invalid_request",
+    )
+    assert [one["field"] for one in problem["errors"]] == ["body.k"]
+
+
+def test_the_limit_of_variety_stands_in_the_document_of_the_api(api: Api) -> None:
+    document = api("GET", "/openapi.json").json()
+    schemas = document["components"]["schemas"]
+    described = [schemas[name]["properties"] for name in ("RecommendationBody", "RankBody")]
+    operation = document["paths"]["/v1/users/{user}/recommendations"]["get"]
+    described.append({one["name"]: one for one in operation["parameters"]})
+    for one in described:
+        for name in ("diversity", "max_per_category", "offset", "k"):
+            assert "at most 1000 together" in one[name]["description"]
 
 
 @pytest.mark.parametrize(("path", "most"), [("/v1/recommendations", 1000), ("/v1/rank", 10_000)])
