@@ -20,7 +20,7 @@ from core.batch.search import Budget
 from core.errors import CoreError, SnapshotFormat
 from core.gate import FEWEST_USERS, Decision, decide
 from core.snapshot import Snapshot, mapped
-from service.errors import Backlogged, NotFound, ServiceError, VersionConflict
+from service.errors import Backlogged, NotFound, ServiceError, StoreUnavailable, VersionConflict
 from service.kinds import kind_table
 from service.settings import Settings
 from service.store.connection import Client
@@ -168,7 +168,11 @@ class Training:
             metrics={**metrics, **self._costs(data)},
         )
         if leads:
-            self._order_others()
+            try:
+                self._order_others()
+            except StoreUnavailable as error:
+                reason = error.detail
+                logger().warning("others_not_ordered", job=self._record.id, reason=reason)
         logger().info(
             "training_ended",
             job=self._record.id,
@@ -334,7 +338,12 @@ class Training:
         """Have the schedule count from here; true where others are to follow this training."""
         began_ms = self._record.started_ms or now_ms()
         schedules = Schedules(self._client, self._settings)
-        counts = schedules.trained(self._record.model, began_ms, data.sequences)
+        try:
+            counts = schedules.trained(self._record.model, began_ms, data.sequences)
+        except StoreUnavailable as error:
+            # its model serves: the schedule orders one too many
+            logger().warning("training_not_noted", job=self._record.id, reason=error.detail)
+            return False
         return counts and self._record.why != ORDERED
 
     def _order_others(self) -> None:

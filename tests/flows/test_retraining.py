@@ -1,5 +1,6 @@
 """Trainings by a real trainer and the processes it forks: what ends well, what ends badly, and what serves then."""
 
+import contextlib
 import json
 import os
 import signal
@@ -24,6 +25,7 @@ from service.store.registry import Registry
 from service.store.schedule import Schedule, Schedules
 from tests.flows.roles import Role
 from tests.histories import START_MS, Record, store_histories, world
+from tests.proxy import LossyProxy
 from tests.server import wait_until
 
 pytestmark = pytest.mark.flow
@@ -448,6 +450,32 @@ def test_the_schedule_trains_nothing_that_is_pinned(room, redis_url, namespace):
         wait_until(lambda: here.trainer.log.count("training_ended") == 2, 60)
         [own, _] = here.jobs.records.records()
         assert (own.model, own.who) == ("fbgd", "schedule")
+
+
+def test_an_outage_after_the_promotion_fails_no_job(room, redis_url, namespace):
+    lost: list[tuple[bytes, ...]] = [(b"last-retrain", b"watermark.0")]
+
+    def loses(request: bytes) -> bool:
+        return any(all(part in request for part in parts) for parts in lost)
+
+    proxy = LossyProxy(redis_url, room / "proxy.sock", loses)
+    settings = {"retrain_pause_s": 0, "retrain_after_events": 0}
+    with (
+        contextlib.closing(proxy),
+        shop(room, proxy.url, namespace, world(users=30), **settings) as here,
+    ):
+        first = here.trained(**QUICK)
+        assert (first.status, here.serving) == ("succeeded", {"fbgd": first.version})
+        assert here.trainer.log.count("training_not_noted") == 1
+        here.trained(model="ocmf-sq-wsq", factors=8, rounds=2)
+        lost[:] = [(b"ocmf-sq-wsq", b"queued")]
+        schedule = Schedule(after_events=30 * 25, parameters=QUICK, budget_s=0.0)
+        Schedules(here.client, here.settings).replace(schedule, "a test")
+        store_histories(here.client, here.settings, world(users=30))
+        wait_until(lambda: "others_not_ordered" in here.trainer.log, 60)
+        own = [one for one in here.jobs.records.records() if one.model == "fbgd"]
+        assert [(one.status, one.why) for one in own[:1]] == [("succeeded", "events")]
+        assert "training_failed" not in here.trainer.log
 
 
 def test_old_versions_go(room, redis_url, namespace):
