@@ -82,6 +82,13 @@ class Split:
         """
         return replace(config, alpha0=config.alpha0 * self._share)
 
+    def by_all(self, of_few: float, fitted: RowObjective) -> float:
+        """Return the score by all judges of a model to which the few have given theirs."""
+        few, others = self.few.size, self.others.size
+        if not others:
+            return of_few
+        return (few * of_few + others * self.others.score(fitted)) / (few + others)
+
     def _jury(self, held: Interactions, users: I64) -> Jury:
         users = np.sort(users)
         return Jury(self.fit.rows(users), held.rows(users))
@@ -147,21 +154,18 @@ class _Course:
     ) -> None:
         self._split, self._give_up = split, give_up
         self.scores: list[float] = []
-        """By the few; the first epoch of several only counts as 0."""
+        """By the few; the first epoch only counts as 0."""
         self._models: dict[int, RowObjective] = {}
         Fbgd(split.adapted(config)).fit(split.fit, on_epoch=self._hear)
 
     def by_all(self, of_few: float, epochs: int) -> float:
         """Return the score by all judges after so many epochs, of which the few have given theirs."""
-        few, others = self._split.few.size, self._split.others
-        if not others.size:
+        if not self._models:
             return of_few
-        of_others = others.score(self._models[epochs])
-        return (few * of_few + others.size * of_others) / (few + others.size)
+        return self._split.by_all(of_few, self._models[epochs])
 
     def _hear(self, model: Fbgd, epoch: int) -> bool:
-        is_judged = epoch > 1 or model.config.epochs == 1
-        self.scores.append(self._split.few.score(model.fitted) if is_judged else 0.0)
+        self.scores.append(self._split.few.score(model.fitted) if epoch > 1 else 0.0)
         if self._split.others.size:
             self._models[epoch] = model.fitted
             for earlier in range(1, _fewest(self.scores)):
@@ -170,9 +174,11 @@ class _Course:
 
 
 def judged_as_given(splits: list[Split], config: FbgdConfig) -> Outcome:
-    """Score the settings after exactly their epochs."""
-    courses = [_Course(split, config, lambda _: False) for split in splits]
-    scores = [course.by_all(course.scores[-1], config.epochs) for course in courses]
+    """Score the settings after exactly their epochs: only the last one is judged."""
+    scores = []
+    for split in splits:
+        fitted = Fbgd(replace(split.adapted(config), draw=0.0)).fit(split.fit).fitted
+        scores.append(split.by_all(split.few.score(fitted), fitted))
     return Outcome(float(np.mean(scores)), {})
 
 

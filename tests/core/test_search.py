@@ -8,7 +8,7 @@ import pytest
 
 from core.batch import fbgd_race, fbgd_search
 from core.batch.fbgd import Fbgd, FbgdConfig
-from core.batch.fbgd_race import Jury, Race, Split
+from core.batch.fbgd_race import Jury, Race, Split, judged_as_given
 from core.batch.search import Axis, Budget, Outcome, Search
 from core.batch.surrogate import Surrogate
 from core.batch.weighting import mean_weight
@@ -219,6 +219,19 @@ def test_a_fit_ends_when_it_cannot_keep_up_any_more(asked):
     # of few users there are no others, and the first epoch is not judged
     race.judge(replace(GOOD, reg=30.0))
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize("epochs", [1, 6])
+def test_epochs_that_are_stated_are_judged_once_after_the_last(epochs, asked, monkeypatch):
+    monkeypatch.setattr(fbgd_race, "GLANCED_SCORES", 0.0)
+    monkeypatch.setattr(fbgd_race, "FEWEST_JUDGES", 40)
+    split, config = Split(ranking.tribes(), np.random.default_rng(0)), replace(GOOD, epochs=epochs)
+    outcome = judged_as_given([split], config)
+    assert asked == [split.few, split.others]
+    fitted = Fbgd(split.adapted(config)).fit(split.fit).fitted
+    n, more = split.few.size, split.others.size
+    by_all = (n * split.few.score(fitted) + more * split.others.score(fitted)) / (n + more)
+    assert outcome == Outcome(by_all, {})
 
 
 def test_what_is_fixed_stays():
