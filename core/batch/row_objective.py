@@ -73,10 +73,14 @@ class RowObjective:
         >>> row = RowObjective(q, one[:1], one[:1], one, 0.0, 1.0, 0.0, 1.0)
         >>> row.knows(np.array([0, 1], np.int32)), row.knows(np.array([1, 2], np.int32))
         (True, False)
+        >>> row.knows(np.array([], np.int32)), row.knows(np.array([2], np.int32))  # newer than the training
+        (False, False)
         """
-        own = item_ix[: np.searchsorted(item_ix, self.learned.size)]
-        # most histories begin with one
-        return bool(own.size and (self.learned[own[0]] or self.learned[own].any()))
+        known = self.learned
+        # most histories begin with one, and looking for the last costs much more
+        if item_ix.size and item_ix[0] < known.size and known[item_ix[0]]:
+            return True
+        return bool(known[item_ix[: np.searchsorted(item_ix, known.size)]].any())
 
     def vector(
         self,
