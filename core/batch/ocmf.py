@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from core.batch.features import Features, checked
 from core.batch.ocmf_fit import OcmfConfig, OcmfFit
 from core.batch.ranker import Bools, Ranker, left_out, liked_counts
-from core.batch.row_objective import RowObjective, diagonalised
+from core.batch.row_objective import RowObjective, diagonal_basis, diagonalised
 from core.batch.side import FeatureMatrix
 from core.batch.typical import drawn
 from core.errors import ConfigError, NotFitted, ShapeError
@@ -34,6 +34,7 @@ class Ocmf(Ranker):
         self._users: F32 | None = None
         self._parameters: F32 | None = None
         self._fit: OcmfFit | None = None
+        self._row: RowObjective | None = None
 
     @np.errstate(over="ignore", invalid="ignore")
     def fit(
@@ -55,7 +56,7 @@ class Ocmf(Ranker):
                 fit.solve_items()
             self.losses.append(fit.solve_users())
             self._users, self._item_factors = fit.users, fit.items
-            self._parameters = fit.parameters
+            self._parameters, self._row = fit.parameters, None
             self.rounds = number
             if on_round(self, number):
                 break
@@ -81,6 +82,11 @@ class Ocmf(Ranker):
     @property
     def row_objective(self) -> RowObjective:
         """Return what the pairs of a user say, features and graph apart; its items are turned."""
+        if self._row is None:
+            self._row = self._exported()
+        return self._row
+
+    def _exported(self) -> RowObjective:
         fit = self._fitted
         if self.config.negatives != "all":
             raise ConfigError("a model of listed negatives has no row objective: let them be all")
@@ -133,7 +139,7 @@ class Ocmf(Ranker):
             raise ConfigError(
                 "this model knows users by their features: call vectors_of, or recommend with features"
             )
-        return self._fitted.fold_in(pairs, links)
+        return self._folded_in(pairs, links)
 
     def recommend(
         self,
@@ -176,15 +182,30 @@ class Ocmf(Ranker):
             return vectors
         if side.features is not None:
             return self.trained_users[self._of_fit(users, "features")]
-        return self._fitted.fold_in(rows, self._links(users, links))
+        return self._folded_in(rows, self._links(users, links))
 
     def unknown(self, users: I64, rows: Interactions, *, links: Any = None) -> Bools:
-        """Tell who has neither pairs nor features nor a friend with pairs."""
+        """Tell who has neither pairs nor features nor a friend with pairs, where nothing draws them anywhere either."""
         fit = self._fitted
-        if fit.side.features is not None:
+        if fit.side.features is not None or self._draws:
             return np.zeros(users.size, np.bool_)
         alone, near = super().unknown(users, rows), self._links(users, links)
         return alone if not self.link else alone & (near @ fit.heard == 0.0)
+
+    @property
+    def _draws(self) -> bool:
+        """Whether short histories are drawn to the typical user: where users are known by their pairs alone."""
+        side = self._fitted.side
+        alone = side.features is None and side.laplacian is None
+        return alone and self.config.draw > 0.0 and self.config.negatives == "all"
+
+    def _folded_in(self, pairs: Interactions, links: Any) -> F32:
+        """Return what pairs and links make of users, as serving does."""
+        if not self._draws or links is not None:
+            return self._fitted.fold_in(pairs, links)
+        row = self.row_objective
+        _, basis = diagonal_basis(self.item_factors, row.negative)
+        return np.ascontiguousarray(row.vectors(pairs) @ basis.T, np.float32)
 
     def _links(self, users: I64, links: Any) -> Any:
         """Return the links of users, (users, users of the fit), those of the fit unless given; None without a graph."""

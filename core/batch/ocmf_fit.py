@@ -66,7 +66,8 @@ class OcmfConfig:
     negative_loss: Literal["square", "logistic"] = "square"
     """What a sampled or listed negative costs."""
     draw: float = 0.0
-    """How strongly the exported objective draws short histories to the typical user (``typical.drawn``)."""
+    """How strongly short histories are drawn to the typical user (``typical.drawn``); ``recommend`` draws nobody of
+    a fit with features or a graph."""
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -1,6 +1,7 @@
 """A model of contexts as bytes and back: it recommends and is continued as if it had never been away."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from core.batch.context_ranker import KINDS, ContextConfig, ContextRanker
 from core.batch.descent import DescentConfig
 from core.batch.fbgd import Fbgd, FbgdConfig
 from core.batch.folded import FoldedIn
+from core.batch.ocmf import Ocmf
+from core.batch.ocmf_fit import OcmfConfig
 from core.context_snapshot import contexts_of, of_contexts
 from core.errors import NotFitted, SnapshotFormat
 from core.snapshot import Snapshot, array_bytes, objective_of, of_objective, restored
@@ -79,6 +82,23 @@ def test_what_folds_users_in_recommends_without_the_model_that_made_it():
     ids, scores = again.recommend(3, pairs, 5)
     assert ids.tolist() == [-1] * 5
     assert (scores == -np.inf).all()
+
+
+@pytest.mark.parametrize("draw", [0.0, 4.0])
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_a_one_class_model_recommends_short_histories_as_its_snapshot_does(loss, draw):
+    pairs = ranking.tribes()
+    model = Ocmf(OcmfConfig(factors=8, loss=loss, draw=draw)).fit(pairs)
+    again = FoldedIn(objective_of(travelled(of_objective("ocmf", model.objective, **ABOUT))))
+    short = pairs.keep((np.arange(len(pairs)) - pairs.ptr[pairs.user_ix] < 2) & (pairs.user_ix > 0))
+    some = np.arange(60)
+    (its, scores), (mine, expected) = (one.recommend(some, short, 5) for one in (model, again))
+    np.testing.assert_allclose(scores[1:], expected[1:], rtol=1e-3)
+    assert (its[1:] == mine[1:]).mean() > 0.99
+    # nothing is known of the first one: drawn to the typical user, or given what most users have
+    assert (its[0] == mine[0]).all() == (draw > 0.0)
+    undrawn = Ocmf(replace(model.config, draw=0.0)).fit(pairs).recommend(some, short, 5)[1]
+    assert np.allclose(scores, undrawn, rtol=1e-3) == (draw == 0.0)
 
 
 def test_what_is_no_model_of_contexts_is_refused():
