@@ -164,14 +164,16 @@ class Search:
     def _next(
         self, first: Sequence[dict[str, Any]], left: float, seconds: float
     ) -> dict[str, Any] | None:
+        if not self.trials:
+            return dict(first[0])
         if len(self.trials) < len(first):
             known = dict(first[len(self.trials)])
-            return known if not self.trials or self._fits([known], left, np.inf)[0] else None
+            return known if self._fits(self._seconds([known]), left, np.inf)[0] else None
         if (leap := self._leap(left, seconds)) is not None:
             return leap
         settings: list[dict[str, Any]] = self._candidates()
         costs = self._seconds(settings)
-        affordable = np.flatnonzero(self._fits(settings, left, seconds))
+        affordable = np.flatnonzero(self._fits(costs, left, seconds))
         if affordable.size == 0:
             return None
         mean, spread = self._believed().predict(self._points([settings[at] for at in affordable]))
@@ -198,13 +200,11 @@ class Search:
         settings = self._larger(best.settings)
         if settings is None or any(trial.settings == settings for trial in self.trials):
             return None
-        return settings if self._fits([settings], left, seconds)[0] else None
+        return settings if self._fits(self._seconds([settings]), left, seconds)[0] else None
 
-    def _fits(
-        self, settings: Sequence[dict[str, Any]], left: float, seconds: float
-    ) -> "np.typing.NDArray[np.bool_]":
-        """Tell which trials are not too large, and end in time even if they are among the slow ones."""
-        costs, rates = self._seconds(settings), self._rates()
+    def _fits(self, costs: F64, left: float, seconds: float) -> "np.typing.NDArray[np.bool_]":
+        """Tell which trials of these seconds are not too large, and end in time even if they are among the slow ones."""
+        rates = self._rates()
         slow = costs * (np.quantile(rates, SLOW) / np.median(rates))
         fits: np.typing.NDArray[np.bool_] = (slow < left) & (costs < LARGEST_TRIAL * seconds)
         return fits
