@@ -54,7 +54,7 @@ def search(
         return with_settings(start, judge(start).found)
     looking = Search(
         axes,
-        lambda settings, best: judge(with_settings(start, settings)),
+        lambda settings: judge(with_settings(start, settings)),
         lambda settings: float(settings.get("factors", start.factors)) + FEWEST,
         rng,
     )

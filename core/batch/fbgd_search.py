@@ -40,12 +40,12 @@ def search(
     splits = _splits(pairs, rng)
     race = Race(splits)
 
-    def objective(settings: dict[str, Any], best: float) -> Outcome:
+    def objective(settings: dict[str, Any]) -> Outcome:
         config = _with(start, settings)
         return judged_as_given(splits, config) if exact else race.judge(config)
 
     if not axes:
-        return _with(start, objective({}, 0.0).found)
+        return _with(start, objective({}).found)
     looking = Search(
         axes,
         objective,

@@ -162,7 +162,7 @@ def search(
     splits = _splits(features, labels, rng)
     one = set_value(base, "rounds", 1) if "rounds" not in fixed else base
 
-    def objective(settings: dict[str, Any], best: float) -> Outcome:
+    def objective(settings: dict[str, Any]) -> Outcome:
         return Outcome(_score(splits, _with(one, settings))[-1], {})
 
     looking = Search(

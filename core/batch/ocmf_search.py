@@ -113,7 +113,7 @@ def search(
     splits = [_Trials(split, similar, features) for split in splits_of(pairs, rng)]
     judge = _Judge(splits, start, budget, exact=exact)
     if not axes:
-        return replace(start, **judge({}, 0.0).found)
+        return replace(start, **judge({}).found)
     looking = Search(axes, judge, lambda settings: _work(pairs, start, settings), rng)
     best = looking.run(_first(axes, start, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
     return replace(start, **best.settings, **best.outcome.found)
@@ -182,17 +182,23 @@ class _Judge:
     ) -> None:
         self._splits, self._start, self._exact = splits, start, exact
         self._trial_s, self._left = LARGEST_TRIAL * budget.seconds, budget.begin()
-        self._best_first = 0.0
-        """Of the best settings, the score on the first split."""
+        self._is_first = True
+        self._best = self._best_first = 0.0
+        """The best score, and on the first split."""
 
-    def __call__(self, settings: dict[str, Any], best: float) -> Outcome:
+    def __call__(self, settings: dict[str, Any]) -> Outcome:
         """Judge on the first split, which decides how many rounds are looked at, and if there is hope on the others."""
+        outcome = self._judged(settings)
+        self._best, self._is_first = max(self._best, outcome.score), False
+        return outcome
+
+    def _judged(self, settings: dict[str, Any]) -> Outcome:
         config = replace(self._start, **settings)
         begun = self._left()
         most = config if self._exact else replace(config, rounds=MOST_ROUNDS)
         first = self._splits[0].curve(most, self._gives_up)
-        if best == 0.0:
-            # the first trial: from now on as many splits judge as one may cost
+        if self._is_first:
+            # from now on as many splits judge as one trial may cost
             affordable = self._trial_s / max(begun - self._left(), 1e-9)
             del self._splits[max(int(affordable), 1) :]
         same = replace(config, rounds=len(first))
@@ -203,12 +209,12 @@ class _Judge:
         mean: F64 = np.mean([*zip(first, *curves, strict=False)], axis=1)
         if self._is_late():
             # tells too little to be chosen, or to choose the rounds by
-            return Outcome(float(mean.max()) if best == 0.0 else 0.0, {})
+            return Outcome(float(mean.max()) if self._is_first else 0.0, {})
         found = {} if self._exact else {"rounds": _rounds(mean)}
         if is_hopeless:
             # the other splits are as much easier as they were for the best settings
-            return Outcome(best * self._score(first) / self._best_first, found)
-        if (score := self._score(mean)) > best:
+            return Outcome(self._best * self._score(first) / self._best_first, found)
+        if (score := self._score(mean)) > self._best:
             self._best_first = self._score(first)
         return Outcome(score, found)
 

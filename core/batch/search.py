@@ -20,6 +20,8 @@ NEAR_BEST = 0.05
 CANDIDATES, NEIGHBOURS, NEAR = 400, 40, (0.04, 0.15)
 AROUND = 0.06
 """Size of the neighbourhood that a choice is judged by."""
+LEAST = 1e-300
+"""A score below it is none."""
 PRICE = 0.5
 """Exponent of a trial's seconds in the choice of the next."""
 LARGEST_TRIAL = 0.12
@@ -95,8 +97,8 @@ class Trial:
     seconds: float
 
 
-Objective = Callable[[dict[str, Any], float], Outcome]
-"""Settings and the best score so far (to give up early) -> outcome; what raises Diverged scores 0."""
+Objective = Callable[[dict[str, Any]], Outcome]
+"""Settings -> outcome; what raises Diverged scores 0."""
 Sized = Callable[[dict[str, Any]], dict[str, Any] | None]
 
 
@@ -151,10 +153,9 @@ class Search:
         return self.best()
 
     def _try(self, settings: dict[str, Any], now: Callable[[], float]) -> None:
-        best = max((trial.outcome.score for trial in self.trials), default=0.0)
         begun = now()
         try:
-            outcome = self._objective(settings, best)
+            outcome = self._objective(settings)
         except Diverged as error:
             self._diverged.append(error)
             outcome = Outcome(0.0, {})
@@ -180,7 +181,9 @@ class Search:
         gain = expected_gain(mean, spread, float(self._scores().max()))
         chosen = affordable[int(np.argmax(gain / costs[affordable] ** PRICE))]
         best = settings[int(chosen)]
-        return (costs[chosen] > DEAR * seconds and self._scout(best)) or best
+        if costs[chosen] > DEAR * seconds and (scout := self._scout(best)) is not None:
+            return scout
+        return best
 
     def _scout(self, settings: dict[str, Any]) -> dict[str, Any] | None:
         """Return smaller settings to try first, None where trials of at least their size have been near."""
@@ -215,11 +218,19 @@ class Search:
         return self._surrogate.fit(points, self._scores())
 
     def _scores(self) -> F64:
-        """Return how far each score is below the best, 0 for that: -n log(1 + log(best / score) / n)."""
-        scores = np.array([trial.outcome.score for trial in self.trials])
-        behind = np.log(max(float(scores.max()), 1e-300) / np.maximum(scores, 1e-300))
+        """Return how far each score is below the best, 0 for that: -n log(1 + log(best / score) / n).
+
+        One of 0, which diverged, lies where the worst of the others does: further below, it would blur all these.
+        """
+        scores = self._found()
+        worst = scores.min(where=scores > 0.0, initial=max(float(scores.max()), LEAST))
+        scores = np.maximum(scores, worst)
+        behind = np.log(scores.max() / scores)
         below: F64 = -NEAR_BEST * np.log1p(behind / NEAR_BEST)
         return below
+
+    def _found(self) -> F64:
+        return np.array([trial.outcome.score for trial in self.trials])
 
     def _candidates(self) -> list[dict[str, Any]]:
         """Return settings from everywhere and from around the best so far."""
@@ -260,7 +271,9 @@ class Search:
             return max(self.trials, key=lambda trial: trial.outcome.score)
         believed = self._believed()
         steps = AROUND * self._rng.standard_normal((64, len(self.axes)))
-        alike = np.flatnonzero(self._scores() >= -believed.noise)
+        scores = self._found()
+        sound = scores >= min(float(scores.max()), LEAST)
+        alike = np.flatnonzero(sound & (self._scores() >= -believed.noise))
         means = [
             believed.predict(np.clip(self.trials[at].point + steps, 0.0, 1.0))[0].mean()
             for at in alike

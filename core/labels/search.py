@@ -65,21 +65,23 @@ def search(
         return base
     rng = np.random.default_rng([base.seed, 2])
     splits = _splits(base, rows, known, correlations, rng)
-    left = budget.begin()
+    left, is_first = budget.begin(), True
 
-    def objective(settings: dict[str, Any], best: float) -> Outcome:
+    def objective(settings: dict[str, Any]) -> Outcome:
+        nonlocal is_first
         config = _with(base, settings)
-        if best == 0.0:
-            # the first trial: so many splits judge as one may cost
+        if is_first:
+            # so many splits judge as one trial may cost
             begun = left()
             splits[0].embedded(config)
             affordable = LARGEST_TRIAL * budget.seconds / max(begun - left(), 1e-9)
             del splits[max(int(affordable), 1) :]
+            is_first = False
         score, votes = _tuned(config, splits, open_votes)
         return Outcome(score, {"votes": votes})
 
     if not axes:
-        return replace(base, votes=objective({}, 0.0).found["votes"])
+        return replace(base, votes=objective({}).found["votes"])
     looking = Search(
         axes, objective, lambda settings: _work(rows, known, settings), rng, with_more(axes)
     )
