@@ -18,7 +18,7 @@ from core.batch.ocmf_fit import OcmfConfig, feature_matrix
 from core.batch.ranker import rank
 from core.batch.search import Axis, Budget, Outcome, Search, Trial
 from core.batch.side import FeatureMatrix
-from core.errors import DataError, ShapeError
+from core.errors import DataError, Diverged, ShapeError
 from core.interactions import Interactions
 from core.types import F32, F64, I32, I64
 
@@ -155,12 +155,14 @@ def search(
     A trial's score is the weighted mean of p@1, p@3 and p@5 on points that it has not seen.
     """
     axes = [axis for axis in _axes(features) if axis.name not in fixed]
-    if budget.seconds <= 0.0 or not axes:
+    if budget.seconds <= 0.0 or (not axes and "rounds" in fixed):
         return base
     started = budget.now()
     rng = np.random.default_rng([base.model.seed, 2])
     splits = _splits(features, labels, rng)
     one = set_value(base, "rounds", 1) if "rounds" not in fixed else base
+    if not axes:
+        return _with_rounds(splits, one)
 
     def objective(settings: dict[str, Any]) -> Outcome:
         return Outcome(_score(splits, _with(one, settings))[-1], {})
@@ -179,8 +181,16 @@ def search(
     found = _with(one, best.settings)
     if "rounds" in fixed or ends - budget.now() < MOST_ROUNDS * best.seconds:
         return found
-    curve = _score(splits, set_value(found, "rounds", MOST_ROUNDS))
-    return set_value(found, "rounds", 1 + int(np.argmax(curve)))
+    try:
+        return _with_rounds(splits, found)
+    except Diverged:
+        return found
+
+
+def _with_rounds(splits: list[_Split], config: LabelConfig) -> LabelConfig:
+    """Return the settings with the best number of rounds."""
+    curve = _score(splits, set_value(config, "rounds", MOST_ROUNDS))
+    return set_value(config, "rounds", 1 + int(np.argmax(curve)))
 
 
 def _final(
@@ -202,9 +212,17 @@ def _final(
         if ends - now() < price:
             break
         split = _split(features, labels, rng)
-        more = [split.curve(_with(base, trial.settings))[-1] for trial in best]
+        more = [_last(split, _with(base, trial.settings)) for trial in best]
         scores += (np.array(more) - scores) / split_number
     return best[int(np.argmax(scores))]
+
+
+def _last(split: _Split, config: LabelConfig) -> float:
+    """Return the score after the last round, 0 where there is none."""
+    try:
+        return split.curve(config)[-1]
+    except Diverged:
+        return 0.0
 
 
 def set_value(config: LabelConfig, name: str, value: Any) -> LabelConfig:

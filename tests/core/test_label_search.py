@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from core.batch import label_search
 from core.batch.label_search import (
     LabelConfig,
     LabelModel,
@@ -14,8 +15,8 @@ from core.batch.label_search import (
     set_value,
 )
 from core.batch.ocmf_fit import OcmfConfig
-from core.batch.search import Budget
-from core.errors import DataError, ShapeError
+from core.batch.search import Budget, Outcome, Trial
+from core.errors import DataError, Diverged, ShapeError
 from core.interactions import Interactions, from_pairs
 
 START = LabelConfig(OcmfConfig(weight=1.0, reg=10.0, factors=12, rounds=1))
@@ -57,6 +58,25 @@ def test_settings_that_are_given_stay():
     found = search(*train, base, Budget(Trials(), 20.0), fixed=frozenset({"reg", "rounds"}))
     assert found.model.reg == 0.25
     assert found.model.rounds == 1
+
+
+def test_rounds_are_found_where_all_else_is_stated():
+    many, stated = set_value(START, "rounds", 4), frozenset({"weight", "reg", "landmarks"})
+    found = search(*points(), many, Budget(Trials(), 20.0), fixed=stated)
+    assert found == set_value(many, "rounds", 1)
+    assert judged(found, points(), points(seed=1))["p@1"] > 70.0
+    assert judged(many, points(), points(seed=1))["p@1"] < 60.0
+    assert search(*points(), many, Budget(Trials(), 20.0), fixed=stated | {"rounds"}) == many
+
+
+def test_a_finalist_that_diverges_on_a_further_split_is_not_the_best():
+    X, labels = points()
+    beyond, good = ({"target": target} for target in (1e30, 0.0))
+    with pytest.raises(Diverged):
+        LabelModel(set_value(START, "target", 1e30)).fit(X, labels)
+    trials = [Trial(np.zeros(1), settings, Outcome(90.0, {}), 1.0) for settings in (beyond, good)]
+    until, rng = (Trials(), 100.0), np.random.default_rng(0)
+    assert label_search._final(trials, X, labels, START, until, rng).settings == good
 
 
 def test_a_budget_of_nothing_leaves_the_start():
