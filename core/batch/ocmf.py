@@ -159,8 +159,8 @@ class Ocmf(Ranker):
         asked, rows = self._asked_rows(userid, user_items)
         vectors = self.asked_vectors(asked, rows, features=features, links=links)
         unknown = self.unknown(asked, rows, links=links)
-        without = left_out(rows, filter_already_liked_items, filter_items)
-        ids, scores = self._ranked(vectors, unknown, without, N)
+        seen = left_out(rows, filter_already_liked_items)
+        ids, scores = self._ranked(vectors, unknown, seen, N, filter_items)
         return (ids[0], scores[0]) if np.ndim(userid) == 0 else (ids, scores)
 
     def asked_vectors(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from core.errors import ConfigError, NotFitted, ShapeError
-from core.interactions import Interactions, as_interactions, from_pairs
+from core.interactions import Interactions, as_interactions
 from core.kernels import topk
 from core.types import F32, I32, I64
 
@@ -66,20 +66,26 @@ class Ranker(ABC):
         """
         asked, rows = self._asked_rows(userid, user_items)
         vectors, unknown = self.asked_vectors(asked, rows), self.unknown(asked, rows)
-        without = left_out(rows, filter_already_liked_items, filter_items)
-        ids, scores = self._ranked(vectors, unknown, without, N)
+        seen = left_out(rows, filter_already_liked_items)
+        ids, scores = self._ranked(vectors, unknown, seen, N, filter_items)
         return (ids[0], scores[0]) if np.ndim(userid) == 0 else (ids, scores)
 
     def _ranked(
-        self, vectors: F32, unknown: Bools, without: Interactions, n: int
+        self,
+        vectors: F32,
+        unknown: Bools,
+        seen: Interactions,
+        n: int,
+        filter_items: I32 | I64 | None,
     ) -> tuple[I32, F32]:
         """Return the lists of users with these vectors; the ``unknown`` ones get what most users have, if that is known."""
-        ids, scores = rank(vectors, self.item_factors, without, n)
+        ids, scores = rank(vectors, _without(self.item_factors, filter_items), seen, n)
         cold = np.flatnonzero(unknown)
         ids[cold], scores[cold] = -1, -np.inf
         if cold.size and self._popular is not None:
             alike = np.ones((cold.size, 1), np.float32)
-            ids[cold], scores[cold] = rank(alike, self._popular, without.rows(cold), n)
+            popular = _without(self._popular, filter_items)
+            ids[cold], scores[cold] = rank(alike, popular, seen.rows(cold), n)
         return ids, scores
 
     @property
@@ -144,7 +150,7 @@ def liked_counts(pairs: Interactions) -> F32:
     return liked.item_counts.astype(np.float32)[:, None]
 
 
-def _numbers(name: str, given: int | I64, n: int = MOST) -> I64:
+def _numbers(name: str, given: int | I32 | I64, n: int = MOST) -> I64:
     """Return the numbers (asked,) of whom or what is asked for."""
     asked = np.atleast_1d(np.asarray(given, np.int64))
     if asked.min(initial=0) < 0 or asked.max(initial=-1) >= n:
@@ -161,12 +167,15 @@ def _unit(vectors: F32) -> F32:
     return unit
 
 
-def left_out(rows: Interactions, seen: bool, items: Any) -> Interactions:
-    """Return what is not listed: the pairs of each row if they are ``seen``, and the same items in all rows."""
-    out = rows if seen else rows.keep(np.zeros(len(rows), np.bool_))
+def left_out(rows: Interactions, seen: bool) -> Interactions:
+    """Return what each user's list leaves out: the pairs of the row if they are ``seen``."""
+    return rows if seen else rows.keep(np.zeros(len(rows), np.bool_))
+
+
+def _without(item_factors: F32, items: I32 | I64 | None) -> F32:
+    """Return the factors with NaN, which never enters a list, for these items."""
     if items is None:
-        return out
-    n, extra = out.n_users, np.unique(np.asarray(items, np.int64))
-    users = np.concatenate([out.user_ix, np.repeat(np.arange(n), extra.size)])
-    both = np.concatenate([out.item_ix, np.tile(extra, n)])
-    return from_pairs(users, both, n_users=n, n_items=out.n_items)
+        return item_factors
+    others = item_factors.copy()
+    others[_numbers("item", items, item_factors.shape[0])] = np.nan
+    return others

@@ -1,5 +1,7 @@
 """What every ranking model is asked, as users of ``implicit`` write it."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -10,7 +12,7 @@ from core.batch.fbgd import Fbgd, FbgdConfig
 from core.batch.ocmf import Ocmf
 from core.batch.ocmf_fit import OcmfConfig
 from core.batch.popularity import Popular
-from core.errors import ConfigError, DataError, ShapeError
+from core.errors import ConfigError, ShapeError
 from tests.core import ranking
 
 DESCENT = DescentConfig(epochs=20, alpha0=20.0)
@@ -76,6 +78,16 @@ def test_items_are_left_out_by_the_names_that_implicit_has(models, user_items):
     assert (scores[left:] == -np.inf).all()
 
 
+def test_items_that_nobody_is_to_get_are_not_written_down_for_each_user(models):
+    rows = ranking.tribes(60, 40).rows(np.arange(20_000) % 60)
+    tracemalloc.start()
+    ids, _ = models["popular"].recommend(np.arange(20_000), rows, 5, filter_items=np.arange(30))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert not np.isin(ids, np.arange(30)).any()
+    assert peak < 20_000 * 30 * 4
+
+
 def test_nobody_gets_no_lists(models, user_items):
     for rows in (user_items, user_items[[]]):
         ids, scores = models["fbgd"].recommend([], rows, N=4, filter_items=[1])
@@ -108,7 +120,7 @@ def test_rows_that_may_be_anybodys_are_refused(models, user_items):
         model.recommend([2, 0, 1], user_items[[2, 0, 1]])
     with pytest.raises(ConfigError, match=r"user numbers must be in 0 \.\. 1"):
         model.recommend([2, 0, 1], user_items[:2])
-    with pytest.raises(DataError, match="item numbers"):
+    with pytest.raises(ConfigError, match=r"item numbers must be in 0 \.\. 39"):
         model.recommend(2, user_items, filter_items=[40])
     with pytest.raises(ShapeError, match="scipy"):
         model.recommend(2, np.ones((1, 40)))
