@@ -45,6 +45,9 @@ class ContextConfig:
         check_bounds(self, counts=("factors",))
 
 
+LEFT = 0.5
+"""Where fewer of the users have pairs than this share of those before, these are not all pairs."""
+
 OnEpoch = Callable[["ContextRanker", int], bool]
 """Hears the model after each epoch, counted from 1; True ends the fit."""
 
@@ -107,9 +110,10 @@ class ContextRanker(Ranker):
         """Learn; ``item_features`` (items, d) are for SVDFeature.
 
         ``previous`` is continued: a fitted model of this kind whose users, items and features are the first of these.
+        The pairs are still all pairs, not the new ones alone: whoever has none is cold.
         """
-        before = None if previous is None else self._continued(previous)
         pairs = as_interactions(user_items)
+        before = None if previous is None else self._continued(previous, pairs)
         features = None if item_features is None else checked_features(item_features)
         self._timed = pairs.time is not None and self.config.kind != "mf"
         self._popular, self._cold = liked_counts(pairs), pairs.user_counts == 0
@@ -126,12 +130,17 @@ class ContextRanker(Ranker):
         self._found = Found(*learned, self._popular, self._cold, self._timed, features, self.epochs)
         return self
 
-    def _continued(self, previous: "ContextRanker") -> Descended:
+    def _continued(self, previous: "ContextRanker", pairs: Interactions) -> Descended:
         if previous.config.kind != self.config.kind:
             raise ConfigError(
                 f"the previous model is {previous.config.kind}: continue it as that, or fit {self.config.kind} anew"
             )
         found, (model, _) = previous.found, previous._fitted
+        known, left = np.count_nonzero(~found.cold), np.count_nonzero(pairs.user_counts)
+        if left < LEFT * known:
+            raise ConfigError(
+                f"{left} users have pairs, {known} had some in the previous fit: give all pairs, not the new ones alone"
+            )
         return Descended(found.parameters, [], found.squares, model.blocks)
 
     @property

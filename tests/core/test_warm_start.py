@@ -92,6 +92,11 @@ def test_a_model_that_cannot_be_continued_says_why():
         fitted("pitf", STILL, pairs, previous=ContextRanker(ContextConfig("pitf", 8)))
     with pytest.raises(ShapeError, match="add new rows last"):
         fitted("pitf", STILL, earlier(pairs), previous=first)
+    news = pairs.keep(pairs.user_ix < 19)
+    with pytest.raises(ConfigError, match=r"19 users have pairs, 40 had some .* give all pairs"):
+        fitted("pitf", STILL, news, previous=first)
+    # users may go
+    fitted("pitf", STILL, pairs.keep(pairs.user_ix < 20), previous=first)
     plain = fitted("svdfeature", STILL, pairs)
     with pytest.raises(ShapeError, match="keep factors, blocks and numbers"):
         fitted("svdfeature", STILL, pairs, described=True, previous=plain)
