@@ -38,7 +38,7 @@ SLACK = 0.001
 BEHIND = 0.02
 """Settings that are behind the best by this share for the first judges see no others; after n of them by this / sqrt(n)."""
 HOPELESS = 0.75
-"""After three epochs a trial below this share of the best is given up."""
+"""From the third epoch on a trial below this share of the best is given up, however steeply it rises."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def _fewest(scores: Sequence[float] | F64) -> int:
 
 
 def _hopeless(scores: list[float], best: float) -> bool:
-    """Tell whether some more epochs, each gaining what the last one gained, would still not keep up with the best."""
+    """Tell whether it is far below the best, or would not keep up if PATIENCE more epochs gained what the last one did."""
     if len(scores) < 3:
         return False
     gain = max(scores[-1] - scores[-2], 0.0)

@@ -270,6 +270,22 @@ def test_epochs_that_are_stated_are_judged_once_after_the_last(epochs, asked, mo
     assert outcome == Outcome(by_all, {})
 
 
+@pytest.mark.parametrize(
+    ("scores", "given_up"),
+    [
+        ([0.0, 0.2], False),
+        ([0.0, 0.2, 0.74], True),
+        ([0.0, 0.2, 0.76], False),
+        ([0.0, 0.93, 0.95], False),
+        ([0.0, 0.94, 0.95], True),
+    ],
+)
+def test_a_trial_is_given_up_far_below_the_best_or_if_two_more_epochs_would_not_do(
+    scores, given_up
+):
+    assert fbgd_race._hopeless(scores, 1.0) == given_up
+
+
 def test_what_is_fixed_stays():
     pairs = ranking.tribes(users=60, items=40)
     base = FbgdConfig(factors=12, epochs=2, nu_item=0.25)
