@@ -33,7 +33,7 @@ class Model(Protocol):
         """Return its list for a user, None if it knows nothing of the user."""
 
 
-class FoldedIn:
+class HistoryModel:
     """A model that makes the user's vector of the history, and of features if it was trained with some."""
 
     def __init__(
@@ -94,7 +94,7 @@ def model_of(active: ActiveModel, partition: int) -> Model:
     if record.strategy == "ordinal":
         return Starred(record.version, stars_of(snapshot), through, encoder)
     users = active.users
-    return FoldedIn(record.version, users, through, None if users.weights is None else encoder)
+    return HistoryModel(record.version, users, through, None if users.weights is None else encoder)
 
 
 def _nearest(vector: F32, factors: F32, seen: I32, allowed: Mask) -> List:

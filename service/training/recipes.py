@@ -96,7 +96,7 @@ class Recipe(Protocol[ConfigT]):
         """Return the model of a snapshot."""
 
 
-class FoldedIn:
+class FoldInRecipe:
     """What recipes of models with fold-in have in common."""
 
     with_items = with_ratings = False
@@ -118,7 +118,7 @@ class FoldedIn:
 
 
 @dataclass(frozen=True)
-class FbgdRecipe(FoldedIn):
+class FbgdRecipe(FoldInRecipe):
     """Matrix factorisation on all pairs."""
 
     strategy = "fbgd"
@@ -163,7 +163,7 @@ class FbgdRecipe(FoldedIn):
 
 
 @dataclass(frozen=True)
-class OcmfRecipe(FoldedIn):
+class OcmfRecipe(FoldInRecipe):
     """One-class matrix factorisation; it answers users it has never seen by the features of their documents."""
 
     base: OcmfConfig

@@ -10,9 +10,9 @@ from scipy import sparse
 from core.batch.context_ranker import KINDS, ContextConfig, ContextRanker
 from core.batch.descent import DescentConfig
 from core.batch.fbgd import Fbgd, FbgdConfig
-from core.batch.folded import FoldedIn
 from core.batch.ocmf import Ocmf
 from core.batch.ocmf_fit import OcmfConfig
+from core.batch.row_ranker import RowRanker
 from core.context_snapshot import contexts_of, of_contexts
 from core.errors import NotFitted, SnapshotFormat
 from core.snapshot import Snapshot, array_bytes, objective_of, of_objective, restored
@@ -71,7 +71,7 @@ def test_what_folds_users_in_recommends_without_the_model_that_made_it():
     pairs = ranking.tribes()
     pairs = pairs.keep(pairs.user_ix != 3)
     model = Fbgd(FbgdConfig(factors=8, alpha0=60.0, reg=1.0)).fit(pairs)
-    again = FoldedIn(objective_of(travelled(of_objective("fbgd", model.fitted, **ABOUT))))
+    again = RowRanker(objective_of(travelled(of_objective("fbgd", model.fitted, **ABOUT))))
     some = np.array([4, 9, 100])
     for mine, its in zip(
         again.recommend(some, pairs, 5), model.recommend(some, pairs, 5), strict=True
@@ -89,7 +89,7 @@ def test_what_folds_users_in_recommends_without_the_model_that_made_it():
 def test_a_one_class_model_recommends_short_histories_as_its_snapshot_does(loss, draw):
     pairs = ranking.tribes()
     model = Ocmf(OcmfConfig(factors=8, loss=loss, draw=draw)).fit(pairs)
-    again = FoldedIn(objective_of(travelled(of_objective("ocmf", model.objective, **ABOUT))))
+    again = RowRanker(objective_of(travelled(of_objective("ocmf", model.objective, **ABOUT))))
     short = pairs.keep((np.arange(len(pairs)) - pairs.ptr[pairs.user_ix] < 2) & (pairs.user_ix > 0))
     some = np.arange(60)
     (its, scores), (mine, expected) = (one.recommend(some, short, 5) for one in (model, again))

@@ -9,7 +9,7 @@ from core.rng import id_hashes
 from service.learning.follower import Follower
 from service.learning.judge import Judge, Stored
 from service.learning.learner import Learner
-from service.learning.models import FoldedIn
+from service.learning.models import HistoryModel
 from service.online import online_model
 from service.settings import Settings
 from service.store.mixture import read_mixture
@@ -176,7 +176,7 @@ def test_a_model_that_was_trained_on_the_event_judges_nothing(learner, feed, cli
     learner.drain()
     sightings = iter(learner.handover.take_sighting, None)
     sighting = next(sighting for sighting in sightings if sighting.sequence == 2)
-    trained = FoldedIn("v", None, trained_through=2)
+    trained = HistoryModel("v", None, trained_through=2)
     assert judge.judge(sighting, stored(client, feed, "ann"), {"fbgd": trained}) is None
 
 

@@ -15,7 +15,7 @@ from service.learning.follower import Follower
 from service.learning.handover import Sighting
 from service.learning.judge import Verdict
 from service.learning.learner import Learner
-from service.learning.models import FoldedIn, Starred
+from service.learning.models import HistoryModel, Starred
 from service.learning.standings import Standings, Trained
 from service.serving.slates import LEAST_WEIGHT
 from service.store.codec import DELETE_ITEM
@@ -232,14 +232,14 @@ def test_a_new_version_keeps_the_weight_of_the_old_whatever_the_gate_says():
 def test_a_model_with_features_is_judged_with_those_of_the_user():
     row = objective(n_items=12, factors=4)
     directions = np.eye(4, dtype=np.float32)  # three kinds, and a constant of 0.3
-    model = FoldedIn("v", StructuredUsers(row, directions), 0, KINDS)
+    model = HistoryModel("v", StructuredUsers(row, directions), 0, KINDS)
     ids, _ = model.ranked(NOBODY, {"kind": "k1"})
     assert (
         ids.tolist()
         == np.argsort(-(row.item_factors @ (directions[1] + 0.3 * directions[3]))).tolist()
     )
     assert model.ranked(NOBODY, {"kind": "unheard of"}) is None
-    alone = FoldedIn("v", StructuredUsers(row), 0)
+    alone = HistoryModel("v", StructuredUsers(row), 0)
     assert alone.ranked(NOBODY, {"kind": "k1"}) is None
     assert alone.knows_features is False
 
@@ -247,7 +247,7 @@ def test_a_model_with_features_is_judged_with_those_of_the_user():
 def test_a_model_is_not_judged_for_users_of_whose_items_it_has_learned_nothing():
     row = objective(n_items=12, factors=4)
     row.item_factors[7] = 1e-12
-    model = FoldedIn("v", StructuredUsers(row), 0)
+    model = HistoryModel("v", StructuredUsers(row), 0)
 
     def listed(*items):
         own = np.array(items, np.int32)

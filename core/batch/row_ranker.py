@@ -8,7 +8,7 @@ from core.interactions import Interactions
 from core.types import F32, I64
 
 
-class FoldedIn(Ranker):
+class RowRanker(Ranker):
     """The ranker of a row objective, such as a snapshot's; somebody of whom nothing is known gets an empty list."""
 
     def __init__(self, row: RowObjective) -> None:
