@@ -172,12 +172,12 @@ class Easy:
 def test_settings_are_compared_on_the_same_splits_whichever_is_the_easier(eases, exact):
     splits = [Easy(ease) for ease in eases]
     judge = ocmf_search._Judge(splits, CONFIG, Budget(lambda: 0.0, 60.0), exact=exact)
-    best = judge({"reg": 0.1}, 0.0).score
+    best = judge({"reg": 0.1}).score
     assert best == pytest.approx(0.1)
-    better = judge({"reg": 0.12}, best).score
+    better = judge({"reg": 0.12}).score
     assert better == pytest.approx(0.12)
     assert splits[1].asked == 2
-    worse = judge({"reg": 0.09}, better)
+    worse = judge({"reg": 0.09})
     assert worse.score == pytest.approx(0.09)
     assert (worse.found == {}) == exact
     assert splits[1].asked == 2
