@@ -28,7 +28,7 @@ class JsonResponse(Response):
         ]
 
 
-class Reason(Struct):
+class Because(Struct):
     """A past item that carries a part of a score."""
 
     item: str
@@ -41,7 +41,7 @@ class SlateItem(Struct, gc=False):
     item: str
     score: float
     strategy: Strategy
-    because: list[Reason] | UnsetType = UNSET
+    because: list[Because] | UnsetType = UNSET
     """With `explain`: the past items that carry the score, the heaviest first."""
     fields: dict[str, Any] | UnsetType = UNSET
     """With `fields`: what was asked for, null where the item has none."""
@@ -111,7 +111,7 @@ async def slate_of(
     ]
     if answer.because is not None:
         for one, reasons in zip(items, answer.because, strict=True):
-            one.because = [Reason(item, part) for item, part in reasons]
+            one.because = [Because(item, part) for item, part in reasons]
     if fields:
         await _add_fields(runtime, items, [pick.item for pick in made.picks], fields)
     return Slate(

@@ -2,7 +2,12 @@
 
 import json
 import re
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+
+from msgspec import Struct
+from pydantic import BaseModel
 
 from service.api.auth import ROLES
 from service.app import create_app
@@ -45,6 +50,30 @@ def test_every_reference_of_the_document_leads_somewhere() -> None:
     schemas = json.loads(text)["components"]["schemas"]
     names = {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}
     assert names == set(schemas)
+
+
+def test_no_two_shapes_share_a_name() -> None:
+    """They would be one schema of the document: the body of one route, told as another's."""
+    shapes = [one for kind in (BaseModel, Struct) for one in _below(kind)]
+    names = Counter(one.__name__ for one in shapes if one.__module__.startswith("service.api."))
+    assert names["Slate"] == 1
+    assert [name for name, times in names.items() if times > 1] == []
+
+
+def test_who_promotes_or_pins_says_why() -> None:
+    document = json.loads(OPENAPI.read_text())
+    for path, method in (("promote", "post"), ("pin", "put")):
+        operation = document["paths"][f"/v1/models/{{version}}/{path}"][method]
+        [content] = operation["requestBody"]["content"].values()
+        [name] = re.findall(r"#/components/schemas/(\w+)", json.dumps(content["schema"]))
+        body = document["components"]["schemas"][name]
+        assert (list(body["properties"]), body["additionalProperties"]) == (["why"], False)
+
+
+def _below(kind: type) -> Iterator[type]:
+    for one in kind.__subclasses__():
+        yield one
+        yield from _below(one)
 
 
 def test_the_document_and_its_page_are_served(api: Api) -> None:
