@@ -184,17 +184,22 @@ class Worker(rq.Worker):
         self._foreman.failed(job.id, error)
         return True
 
-    def _killed(self, job: rq.job.Job, pid: int, code: int, usage: Any) -> None:
-        ended = signal.Signals(code & 0x7F).name if code & 0x7F else f"exit code {code >> 8}"
-        stopped = (
-            "the trainer was stopped" if self._stop_requested else f"its process ended: {ended}"
-        )
+    def _killed(self, job: rq.job.Job, pid: int | None, code: int | None, usage: Any) -> None:
+        stopped = "the trainer was stopped" if self._stop_requested else _ending(code)
         self._foreman.died(job.id, stopped)
 
 
 def work(connection: redis.Redis, namespace: str, foreman: Foreman) -> None:
     """Take the namespace's jobs until SIGTERM or SIGINT."""
     Worker(connection, namespace, foreman).run()
+
+
+def _ending(code: int | None) -> str:
+    """Say how a process ended by its wait status; None: it was waited for already."""
+    if code is None:
+        return "its process is gone"
+    ended = signal.Signals(code & 0x7F).name if code & 0x7F else f"exit code {code >> 8}"
+    return f"its process ended: {ended}"
 
 
 def _queue(connection: redis.Redis, namespace: str) -> rq.Queue:

@@ -259,6 +259,35 @@ def test_a_death_in_any_stage_leaves_what_serves(room, redis_url, namespace):
         assert here.serving == {"fbgd": last.version if promoted else first.version}
 
 
+@contextmanager
+def nobody_waited_for() -> Iterator[None]:
+    """What is started now inherits that the system itself waits for the processes that end."""
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+def test_a_training_whose_process_is_gone_says_so_whoever_waited_for_it(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world()) as here:
+        here.trainer.stop()
+        with nobody_waited_for():
+            here.trainer.start()
+        dying = Jobs(here.client, here.client, namespace, work="tests.flows.dying_work.in_fitting")
+        dead = here.ended(dying.submit("fbgd", {}, budget_s=0.5, who="a test", why="order"), 15)
+        assert (dead.status, dead.stage) == ("failed", "fitting")
+        assert "its process is gone" in str(dead.error)
+        hung = Jobs(
+            here.client, here.client, namespace, work="tests.flows.dying_work.hung_in_fitting"
+        )
+        job = hung.submit("fbgd", {}, budget_s=0.5, who="a test", why="order")
+        wait_until(lambda: here.jobs.records.record(job.id).stage == "fitting")
+        here.trainer.stop()
+        assert "the trainer was stopped" in str(here.ended(job).error)
+        assert "TypeError" not in here.trainer.log
+
+
 def test_a_job_fails_within_seconds_when_its_trainer_is_killed(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world()) as here:
         job = here.ordered(budget_s=60.0)
