@@ -77,6 +77,11 @@ class FeatureEncoder:
         """Return the name of each column's feature, (width,)."""
         return [column.name for column in self.columns for _ in range(column.width)]
 
+    @property
+    def features(self) -> list[str]:
+        """Return the name of each feature, once."""
+        return [column.name for column in self.columns]
+
     def transform(self, documents: Sequence[Document]) -> sp.csr_array:
         """Return X (documents, width), 0-1; a document without known features is an empty row."""
         rows = [self._row(document) for document in documents]

@@ -16,6 +16,7 @@ FEWEST_USERS = 200
 TOLERATED = 0.01
 """A loss of this share of the rival's score is borne: models that are alike may replace one another."""
 RESAMPLES, LEVEL = 2_000, 0.95
+_FIRST = "no other model of its strategy serves yet"
 _AT_ONCE = 1 << 22
 """Drawn numbers that are held at a time."""
 
@@ -48,19 +49,17 @@ class Decision:
 def decide(
     candidate: F64, rival: F64 | None, rng: np.random.Generator, *, fewest: int = FEWEST_USERS
 ) -> Decision:
-    """Compare the scores (users,) of a candidate with its rival's; None: nothing serves yet.
+    """Compare the scores (users,) of a candidate with its rival's; None: no other serves yet.
 
     The candidate is refused only if it is worse beyond doubt: the whole interval of the difference lies below
     -TOLERATED of the rival's mean. With fewer than ``fewest`` users it is not judged, and serves only if nothing does.
     """
     if candidate.size < fewest:
         if rival is None:
-            return Decision("promoted", f"nothing serves yet; {_few(candidate.size, fewest)}")
-        return Decision(
-            "not_judged", f"{_few(candidate.size, fewest)}; promote it if you know better"
-        )
+            return Decision("promoted", f"{_FIRST}; {_few(candidate.size, fewest)}")
+        return Decision("not_judged", _few(candidate.size, fewest))
     if rival is None:
-        return Decision("promoted", "nothing serves yet")
+        return Decision("promoted", _FIRST)
     found = paired_interval(candidate, rival, rng)
     bound = -TOLERATED * float(rival.mean())
     says = f"{found.mean:+.4f}, 95 % interval {found.low:+.4f} to {found.high:+.4f}"

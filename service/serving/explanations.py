@@ -1,6 +1,6 @@
 """Which past items carry the scores of a slate, as the models tell that ranked it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from core.batch.row_objective import ROUNDING
 from core.types import F64, I32
 from service.rec_ids import Strategy
 from service.serving.rankers import Asker, FoldIn, Ranker
+from service.serving.reasons import unexplained
 
 MOST = 3
 """Past items that explain a score."""
@@ -23,15 +24,20 @@ Because = list[tuple[int, float]]
 
 
 def explained(
-    rankers: Sequence[Ranker], asker: Asker, picked: Sequence[tuple[int, Strategy]]
+    rankers: Sequence[Ranker],
+    asker: Asker,
+    picked: Sequence[tuple[int, Strategy]],
+    active: Iterable[Ranker],
 ) -> tuple[list[Because], str | None]:
     """Return of each item, picked by a ranker, what carries its score, and why there is nothing to tell.
 
+    An item is no reason for itself. ``active`` are all models that there are.
     Of an item that somebody else has brought the first model tells that ranked: the heaviest.
     """
     models = {r.strategy: r for r in rankers if isinstance(r, FoldIn) and r.knows(asker)}
     if not models:
-        return [[] for _ in picked], UNEXPLAINED
+        could = any(isinstance(ranker, FoldIn) for ranker in active)
+        return [[] for _ in picked], UNEXPLAINED if could else unexplained()
     first = next(iter(models))
     telling = [strategy if strategy in models else first for _, strategy in picked]
     found: dict[int, Because] = {}

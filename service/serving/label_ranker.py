@@ -26,6 +26,7 @@ class Labelled(Trained):
     ) -> None:
         super().__init__("exmlds", version, trained_through, model.item_places)
         self.model, self.users, self.items = model, users, items
+        self.features = users.features
         self.effort += model.space.points.size
 
     def knows(self, asker: Asker) -> bool:

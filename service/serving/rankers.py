@@ -5,7 +5,7 @@ serial kernels run here, without the GIL.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
@@ -147,6 +147,8 @@ class Trained(ABC):
 
     knows_features = False
     """Whether it was trained with features of users."""
+    features: Sequence[str] = ()
+    """Names of those that it was trained with."""
     trusted = True
     """Whether it ranks for people before a mixture has judged it, and where nothing else knows them."""
 
@@ -208,6 +210,7 @@ class FoldIn(Trained):
         self.users = users
         self._encoder = encoder if users.weights is not None else None
         self.knows_features = self._encoder is not None
+        self.features = [] if self._encoder is None else self._encoder.features
         self.item_factors = users.row.item_factors
 
     def knows(self, asker: Asker) -> bool:

@@ -22,7 +22,7 @@ from service.serving.catalogue_view import CatalogueView
 from service.serving.lineup import Lineup, Lineups
 from service.serving.neighbours import Neighbours
 from service.serving.rankers import NOTHING, Asker, FoldIn, Pool, Ranker
-from service.serving.reasons import NO_ITEMS, UNKNOWN, and_, inactive, unknown
+from service.serving.reasons import NO_ITEMS, UNKNOWN, and_, uncompared, unknown
 from service.serving.slates import Slate, Wanted, similar, slate
 from service.serving.users import HistoryReading, Known, Users
 from service.serving.warm_up import rank_once
@@ -188,7 +188,7 @@ class Recommender:
         for one in models:
             if one.knows(asker):
                 return LikeUsers(one, await self._neighbours.nearest(one, user, asker, k), seen)
-        return LikeUsers(None, [], seen, UNKNOWN if models else inactive(model))
+        return LikeUsers(None, [], seen, UNKNOWN if models else uncompared(model))
 
     async def close(self) -> None:
         """Stop what goes on beside the requests."""
@@ -278,6 +278,7 @@ class Recommender:
             features=features,
             posted=asked.history is not None,
             anonymous=asked.user is None,
+            describers=self._lineup(asked).describers,
         )
 
     def _empty(self, asked: Asked, made: "_Made", known: Known) -> str | None:

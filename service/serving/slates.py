@@ -152,7 +152,7 @@ def slate(
     pages = lineup.origin(able) if len(making.rankers) > 1 and owned else origin
     more = len(picks) >= wanted.n or len(picks) < len(ranked)
     made = _slate(origin, picks, wanted, reason, more=more, pages=pages)
-    return _explained(made, making.rankers, asker) if wanted.explain else made
+    return _explained(made, lineup, making.rankers, asker) if wanted.explain else made
 
 
 def similar(lineup: Lineup, item: int, pool: Pool, wanted: Wanted) -> Slate:
@@ -343,9 +343,9 @@ def _vectors_of(rankers: Sequence[Ranker]) -> F32 | None:
     return next((r.places for r in rankers if isinstance(r, Trained)), None)
 
 
-def _explained(made: Slate, rankers: Sequence[Ranker], asker: Asker) -> Slate:
+def _explained(made: Slate, lineup: Lineup, rankers: Sequence[Ranker], asker: Asker) -> Slate:
     picked = [(pick.item, pick.strategy) for pick in made.picks]
-    because, unexplained = explained(rankers, asker, picked)
+    because, unexplained = explained(rankers, asker, picked, lineup.models.values())
     return replace(made, because=because, reason=and_(made.reason, unexplained))
 
 

@@ -33,6 +33,7 @@ class Starred(Trained):
     ) -> None:
         super().__init__("ordinal", version, trained_through, stars.item_vectors)
         self.stars, self.users, self.items = stars, users, items
+        self.features = users.features
         self._later = stars.item_vectors[:0] if later is None else later
         """Vectors of the items that follow those of the model."""
         self.n_items += len(self._later)

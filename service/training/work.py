@@ -264,6 +264,8 @@ class Training:
         outcome, reason = decision.outcome, decision.reason
         if outcome == "not_judged" and self._record.promote_unjudged:
             outcome, reason = "promoted", f"{reason}; the order lets it serve unjudged"
+        elif outcome == "not_judged":
+            reason = f"{reason}; promote it if you know better"
         pinned = self._registry.pins().get(self._recipe.strategy)
         if pinned is not None and outcome == "promoted":
             outcome = "refused"

@@ -206,7 +206,10 @@ def test_with_few_users_a_model_serves_only_where_nothing_does(room, redis_url, 
     with shop(room, redis_url, namespace, world(users=40)) as here:
         first, second = here.trained(**QUICK), here.trained(factors=9, epochs=4)
         assert first.decision["outcome"] == "promoted"
-        assert "nothing serves yet; only 40 users could judge" in first.decision["reason"]
+        assert (
+            "no other model of its strategy serves yet; only 40 users could"
+            in first.decision["reason"]
+        )
         assert (first.metrics["judges"], first.metrics["held_out"]) == (
             40,
             "the latest of each user",
@@ -214,14 +217,18 @@ def test_with_few_users_a_model_serves_only_where_nothing_does(room, redis_url, 
         assert "lead" not in first.metrics
         assert second.decision["outcome"] == "not_judged"
         assert "only 40 users could judge, 200 are needed" in second.decision["reason"]
+        assert "promote it if you know better" in second.decision["reason"]
         # whoever decides instead of the gate has figures to go by
         assert {"ndcg@10"} <= second.metrics.keys() & second.metrics["rival"].keys()
         assert here.serving == {"fbgd": first.version}
         assert second.version in {record.version for record in here.registry.records()}
         third = here.jobs.submit(
-            "fbgd", QUICK, budget_s=0, who="a test", why="order", promote_unjudged=True
+            "fbgd", WORSE, budget_s=0, who="a test", why="order", promote_unjudged=True
         )
-        assert here.ended(third).decision["outcome"] == "promoted"
+        let = here.ended(third).decision
+        assert let["outcome"] == "promoted"
+        assert let["reason"].endswith("the order lets it serve unjudged")
+        assert "promote it" not in let["reason"]
 
 
 def test_without_feedback_a_training_fails_and_says_what_to_do(room, redis_url, namespace):

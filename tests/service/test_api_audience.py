@@ -234,7 +234,20 @@ def test_features_alone_lead_to_recommendations(shop: Api, redis_url: str) -> No
     both = [entry["item"] for entry in page["items"] + rest["items"]]
     assert sorted(both) == sorted(f"i{n}" for n in range(N_ITEMS))
     nobody = post(shop, "/v1/recommendations", features={"kind": "other"}, model="exmlds")
-    assert (nobody["strategy"], nobody["reason"] is None) == ("popular", False)
+    unnamed = post(shop, "/v1/recommendations", features={"kind": "other"})
+    for slate in (nobody, unnamed):
+        assert slate["strategy"] == "popular"
+        assert "these features: exmlds knows `kind`, with the values" in slate["reason"]
+
+
+def test_a_model_that_compares_no_users_leaves_the_advice_which_one_does(
+    shop: Api, redis_url: str
+) -> None:
+    activate(shop, redis_url)
+    alike = shop("GET", "/v1/users/u01/similar").json()
+    assert alike["users"] == []
+    assert "only fbgd and ocmf compare users" in alike["reason"]
+    assert 'train one with POST /v1/retrain {"model": "fbgd"}' in alike["reason"]
 
 
 def test_places_of_items_say_which_are_similar(shop: Api, redis_url: str) -> None:

@@ -220,6 +220,8 @@ def test_a_filter_that_compares_values_of_another_type_says_which_there_are(
 
 
 def test_who_cannot_explain_says_so(shop: Api, redis_url: str) -> None:
+    untrained = get(shop, RECOMMENDATIONS, explain="true", k=3)["reason"]
+    assert 'train one with POST /v1/retrain {"model": "fbgd"}' in untrained
     activate(shop, redis_url)
     for model, explains in (("popular", False), ("trending", False), ("fbgd", True)):
         slate = get(shop, RECOMMENDATIONS, model=model, explain="true", k=3)
@@ -358,6 +360,7 @@ def test_nothing_is_like_an_item_before_something_was_learned_of_it(
     slate = get(shop, "/v1/items/new/similar")
     assert slate["strategy"] == "popular"
     assert "nothing was learned of this item yet" in slate["reason"]
+    assert "its first positive feedback" in slate["reason"]
 
 
 def test_an_empty_world_says_why_there_is_nothing(api: Api) -> None:
