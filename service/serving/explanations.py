@@ -56,9 +56,10 @@ def _by(model: FoldIn, asker: Asker, items: Sequence[int]) -> dict[int, Because]
     parts = choices.explain(model.users.row, vector, own.item_ix, own.weight, own.target, asked)
     largest = max(np.abs(part).max(initial=0.0) for part in (parts.contribution, parts.constant))
     found = zip(known, parts.contribution, strict=True)
-    return {item: _heaviest(own.item_ix, part, ROUNDING * largest) for item, part in found}
+    return {item: _heaviest(item, own.item_ix, part, ROUNDING * largest) for item, part in found}
 
 
-def _heaviest(items: I32, parts: F64, rounding: float) -> Because:
-    best = np.argsort(-parts, kind="stable")[:MOST]
-    return [(int(items[at]), float(parts[at])) for at in best if parts[at] > rounding]
+def _heaviest(item: int, items: I32, parts: F64, rounding: float) -> Because:
+    telling = np.flatnonzero((items != item) & (parts > rounding))
+    best = telling[np.argsort(-parts[telling], kind="stable")[:MOST]]
+    return [(int(items[at]), float(parts[at])) for at in best]

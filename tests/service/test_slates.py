@@ -453,6 +453,17 @@ def test_reasons_are_parts_of_the_score() -> None:
     assert UNEXPLAINED in str(cold.reason)
 
 
+def test_an_item_is_no_reason_for_itself() -> None:
+    own = [1, 2, 3, 4]
+    made = slate(
+        lineup(fold_in(30)), asker(own), everything(30), Wanted(30, explain=True), no_categories
+    )
+    assert made.because is not None
+    named = {pick.item: dict(why) for pick, why in zip(made.picks, made.because, strict=True)}
+    assert not any(item in why for item, why in named.items())
+    assert any(named[item] for item in own)
+
+
 def test_the_model_that_ranked_an_item_explains_it() -> None:
     models, me, pool = (fold_in(30), fold_in(30, 1, "ocmf")), asker([1, 2]), everything(30)
 
