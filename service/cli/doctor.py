@@ -17,6 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from core.errors import SnapshotFormat
+from core.online.config import fingerprint
 from core.snapshot import mapped
 from service.cli import options
 from service.cli.reference import settings_reference
@@ -24,12 +25,14 @@ from service.cli.store import open_store, say
 from service.cli.warmup import USES, compile_all
 from service.compiled import cache_dir, is_compiled
 from service.errors import Misconfigured, NotFound, ServiceError
+from service.online import online_config
 from service.settings import Settings, load_settings
 from service.store.connection import connect, without_password
 from service.store.inspection import (
     PartitionReport,
     ServerReport,
     inspect_partition,
+    inspect_rows,
     inspect_server,
 )
 from service.store.namespace import open_namespace, read_namespace, scale_text
@@ -152,8 +155,10 @@ def _store(settings: Settings, url: str) -> Iterator[Finding]:
             yield Finding("namespace", found)
         except Misconfigured as error:
             yield Finding("namespace", found, error.detail)
+        experts = fingerprint(online_config(settings, namespace))
         for partition in range(namespace.partitions):
-            yield _partition(inspect_partition(client, namespace.name, partition))
+            refused = inspect_rows(client, namespace.name, partition, experts)
+            yield _partition(inspect_partition(client, namespace.name, partition), refused)
         yield from _models(Registry(client, namespace.name))
 
 
@@ -161,13 +166,12 @@ def _unless_wanted(settings: Settings, server: ServerReport) -> str | None:
     return None if settings.durability == "os" else server.warning
 
 
-def _partition(report: PartitionReport) -> Finding:
-    nobody = report.leader is None and report.behind > 0
-    return Finding(
-        f"partition {report.partition}",
-        asdict(report) | {"behind": report.behind},
-        "nobody learns: start `hedgerow serve` or `hedgerow learner`" if nobody else None,
-    )
+def _partition(report: PartitionReport, refused: str | None) -> Finding:
+    wrong = refused
+    if not refused and report.leader is None and report.behind > 0:
+        wrong = "nobody learns: start `hedgerow serve` or `hedgerow learner`"
+    found = asdict(report) | {"behind": report.behind}
+    return Finding(f"partition {report.partition}", found, wrong)
 
 
 def _models(registry: Registry) -> Iterator[Finding]:

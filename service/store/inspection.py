@@ -13,6 +13,7 @@ from service.errors import Misconfigured
 from service.store.binary import OLDEST
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
+from service.store.state import check_rows, read_state
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,21 @@ def inspect_partition(client: redis.Redis, namespace: str, partition: int) -> Pa
     with store_errors(), client.pipeline(transaction=False) as pipe:
         ask_partition(pipe, namespace, partition)
         return PartitionReport.of(partition, pipe.execute())
+
+
+def inspect_rows(
+    client: redis.Redis, namespace: str, partition: int, fingerprint: bytes
+) -> str | None:
+    """Return why a learner with this set of experts would refuse the partition's rows, None if it would not."""
+    keys = PartitionKeys(namespace, partition)
+    state = read_state(client, keys)
+    with store_errors():
+        has_users = bool(client.exists(keys.users))
+    try:
+        check_rows(state, fingerprint, has_users=has_users)
+    except Misconfigured as error:
+        return error.detail
+    return None
 
 
 def inspect_server(client: redis.Redis) -> ServerReport:

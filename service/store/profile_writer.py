@@ -14,12 +14,12 @@ import redis
 from redis import exceptions as redis_errors
 
 from core.types import F32, F64
-from service.errors import Misconfigured, StoreUnavailable, Superseded
+from service.errors import StoreUnavailable, Superseded
 from service.store.connection import store_errors
 from service.store.counters import Pieces, read_counts
 from service.store.keys import PartitionKeys
 from service.store.row_store import SLICE, RowStore
-from service.store.state import PartitionState, read_deleted_items, read_state
+from service.store.state import PartitionState, check_rows, read_deleted_items, read_state
 from service.store.transaction import PackedTransaction, Transaction, argument, packed
 
 CHANGES_KEPT = 4_096
@@ -108,7 +108,7 @@ class ProfileWriter:
                     state = PartitionState.of(
                         cast("dict[bytes, bytes]", pipe.hgetall(self._keys.state))
                     )
-                    self._check(state, fingerprint, has_users=bool(pipe.exists(self._keys.users)))
+                    check_rows(state, fingerprint, has_users=bool(pipe.exists(self._keys.users)))
                     pipe.multi()
                     fields: dict[Any, Any] = {"epoch": state.epoch + 1, "machine": machine}
                     if not state.epoch:
@@ -124,17 +124,6 @@ class ProfileWriter:
                     continue
                 self.state = PartitionState.of(answer)
                 return self.state
-
-    def _check(self, state: PartitionState, fingerprint: bytes, *, has_users: bool) -> None:
-        if not state.epoch and has_users:
-            raise Misconfigured(
-                "the online state is gone, the histories are there: run `hedgerow rebuild`"
-            )
-        if state.epoch and state.fingerprint != fingerprint.hex():
-            raise Misconfigured(
-                "the stored rows belong to another set of experts: run `hedgerow rebuild` with these "
-                "settings, or set HEDGEROW_EXPERTS and HEDGEROW_AGGREGATOR back"
-            )
 
     def check_epoch(self) -> None:
         """Raise Superseded if another writer has taken over."""

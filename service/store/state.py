@@ -6,6 +6,7 @@ from typing import cast
 
 import redis
 
+from service.errors import Misconfigured
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
 
@@ -54,6 +55,19 @@ def read_state(client: redis.Redis, keys: PartitionKeys) -> PartitionState:
     with store_errors():
         answer = client.hgetall(keys.state)
     return PartitionState.of(cast("dict[bytes, bytes]", answer))
+
+
+def check_rows(state: PartitionState, fingerprint: bytes, *, has_users: bool) -> None:
+    """Misconfigured where a learner with this set of experts cannot go on."""
+    if not state.epoch and has_users:
+        raise Misconfigured(
+            "the online state is gone, the histories are there: run `hedgerow rebuild`"
+        )
+    if state.epoch and state.fingerprint != fingerprint.hex():
+        raise Misconfigured(
+            "the stored rows belong to another set of experts: run `hedgerow rebuild` with these "
+            "settings, or set HEDGEROW_EXPERTS and HEDGEROW_AGGREGATOR back"
+        )
 
 
 def read_deleted_items(client: redis.Redis, keys: PartitionKeys) -> dict[int, int]:

@@ -176,6 +176,14 @@ def test_doctor_says_what_is_wrong_and_ends_with_1(running: ServiceProcess) -> N
     assert summary == f"{len(things)} thing{'s' if len(things) > 1 else ''} to look at"
 
 
+def test_doctor_says_what_a_learner_would_refuse(running: ServiceProcess) -> None:
+    data_dir = str(running.log.parent)
+    said = hedgerow("doctor", "--data-dir", data_dir, HEDGEROW_EXPERTS="paper")
+    assert said.returncode == 1
+    assert "partition 0: the stored rows belong to another set of experts" in said.stderr
+    assert "HEDGEROW_EXPERTS" in said.stderr
+
+
 def test_doctor_hides_the_password_of_the_store() -> None:
     url = "redis://me:geheim@127.0.0.1:1/0"
     said = hedgerow("doctor", "--json", HEDGEROW_REDIS_URL=url)
