@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 
 import numpy as np
 
@@ -160,6 +161,11 @@ class Catalogued:
                     f"`{name}` is compared with {_words(wrong)}, but its values are {_words(own)}"
                 )
         return faults
+
+    @cached_property
+    def has_categories(self) -> bool:
+        """Whether any item has a category."""
+        return self._holds((CATEGORY, str))
 
     def categories(self, numbers: Iterable[int]) -> list[list[str]]:
         """Return the categories of each item."""

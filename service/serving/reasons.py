@@ -26,6 +26,7 @@ NOTHING_TO_MIX = "a single ranker knows this user, and nothing tells yet what ot
 OUTWEIGHED = (
     "one ranker weighs so much for this user that the others would move nothing that is seen"
 )
+UNCATEGORIZED = "no item has categories: write them (PUT /v1/items/{item}, or a column `categories` of an import), or filter by a feature"
 UNKNOWN = "no active model knows anything of this user yet: send feedback on items that it knows"
 UNLEARNED = "nothing was learned of this item yet: a training after its first positive feedback does (POST /v1/retrain)"
 

@@ -22,7 +22,7 @@ from service.serving.catalogue_view import CatalogueView
 from service.serving.lineup import Lineup, Lineups
 from service.serving.neighbours import Neighbours
 from service.serving.rankers import NOTHING, Asker, FoldIn, Pool, Ranker
-from service.serving.reasons import NO_ITEMS, UNKNOWN, and_, uncompared, unknown
+from service.serving.reasons import NO_ITEMS, UNCATEGORIZED, UNKNOWN, and_, uncompared, unknown
 from service.serving.slates import Slate, Wanted, similar, slate
 from service.serving.users import HistoryReading, Known, Users
 from service.serving.warm_up import rank_once
@@ -222,6 +222,9 @@ class Recommender:
         slate = made.slate
         if not slate.picks and asked.after is None:
             slate = replace(slate, reason=and_(slate.reason, self._empty(asked, made, known)))
+        by_category = asked.category is not None or asked.wanted.most is not None
+        if by_category and not self._view.current.has_categories:
+            slate = replace(slate, reason=and_(slate.reason, UNCATEGORIZED))
         await _others_go_on(len(slate.picks))
         return Answer(
             slate,

@@ -416,6 +416,18 @@ def test_where_all_that_fits_is_left_out_the_reason_says_by_what(shop: Api, redi
     assert slate["reason"] == "fbgd knows no item that may be shown and fits `category`"
 
 
+def test_where_no_item_has_categories_that_is_said(shop: Api, redis_url: str) -> None:
+    activate(shop, redis_url)
+    says = "no item has categories: write them (PUT /v1/items/{item}, or a column `categories`"
+    lists = [{"category": "Horror"}, {"max_per_category": 1}]
+    for asked in lists:
+        assert says in get(shop, RECOMMENDATIONS, **asked)["reason"]
+    assert get(shop, RECOMMENDATIONS)["reason"] is None
+    assert shop("PUT", "/v1/items/i1", json={"categories": ["Horror"]}).is_success
+    wait_until(lambda: items(get(shop, RECOMMENDATIONS, category="Horror")) == ["i1"])
+    assert [get(shop, RECOMMENDATIONS, **asked)["reason"] for asked in lists] == [None, None]
+
+
 def test_a_cursor_that_cannot_go_on_says_how_to(shop: Api, redis_url: str) -> None:
     activate(shop, redis_url)
     cursor = get(shop, RECOMMENDATIONS, model="fbgd")["next_cursor"]
