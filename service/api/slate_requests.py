@@ -288,6 +288,7 @@ def _refuse(where: str, error: msgspec.ValidationError, wanted: type[Struct]) ->
         # whatever stands there is a string, and 1 is read as true
         words = words.removesuffix(", not a string")
         words = words.replace("true or false", "true or false (1 or 0)")
+        words = words if words != "must be a number" else f"{words}, such as 0.5"
     fault = {"type": "value_error", "loc": (where, field) if field else (where,), "msg": words}
     raise RequestValidationError([fault])
 

@@ -245,7 +245,10 @@ class Registry:
         if len(active) == 1:
             return active[0]
         if active:
-            raise Conflict(f"several strategies are active, name one: {', '.join(active)}")
+            raise Conflict(
+                f"several strategies are active, name one: {', '.join(active)} "
+                f"(`hedgerow models rollback {active[0]}`)"
+            )
         raise _no_earlier("any strategy")
 
     def pin(self, version: str, who: str, why: str) -> None:

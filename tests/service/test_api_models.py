@@ -161,7 +161,7 @@ def test_rolling_back_needs_a_strategy_when_there_are_several(api: Api, registry
     activated(registry, seed=3, strategy="ocmf")
     several = api("POST", "/v1/models/rollback")
     assert (several.status_code, several.json()["code"]) == (409, "conflict")
-    assert "fbgd, ocmf" in several.json()["detail"]
+    assert "fbgd, ocmf (`hedgerow models rollback fbgd`)" in several.json()["detail"]
     chosen = api("POST", "/v1/models/rollback", json={"strategy": "fbgd"})
     assert chosen.json()["version"] == old
     assert api("POST", "/v1/models/rollback", json={"strategy": "popular"}).status_code == 422

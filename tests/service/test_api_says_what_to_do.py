@@ -54,6 +54,13 @@ def test_a_parameter_that_is_no_truth_is_told_so(api: Api) -> None:
         assert api("GET", RECOMMENDATIONS, params={"explain": truth}).status_code == 200
 
 
+def test_a_parameter_that_is_no_number_is_shown_one(api: Api) -> None:
+    for wrong in (".5", "half"):
+        answer = api("GET", RECOMMENDATIONS, params={"diversity": wrong})
+        problem = check_problem(answer, 422, "invalid_request")
+        assert problem["detail"] == "query.diversity: must be a number, such as 0.5"
+
+
 @pytest.mark.parametrize("path", ["/v1/recommendations", "/v1/rank"])
 def test_a_fault_of_a_body_is_told_where_the_body_has_it(api: Api, path: str) -> None:
     body = {"candidates": ["a"], "cursor": "abc", "offset": 3}
