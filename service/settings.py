@@ -257,10 +257,11 @@ def without_hedgerow(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if not name.upper().startswith(PREFIX)}
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return "; did you mean X?", or "" when nothing known is close."""
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"; did you mean {close[0]}?" if close else ""
+def nearest(name: str, known: Iterable[str], prefix: str = "") -> str:
+    """Return "; did you mean X?", or "" when nothing known is close; what all begin with makes none close."""
+    rest = [one.removeprefix(prefix) for one in known]
+    close = difflib.get_close_matches(name.removeprefix(prefix), rest, n=1, cutoff=0.6)
+    return f"; did you mean {prefix}{close[0]}?" if close else ""
 
 
 def _settings_file(environ: Mapping[str, str]) -> Path:
@@ -273,7 +274,7 @@ def _settings_file(environ: Mapping[str, str]) -> Path:
 
 def _refuse_unknown_names(environ: Mapping[str, str]) -> None:
     unknown = [
-        f"{name} is not a setting{nearest(name.upper(), KNOWN_NAMES)}"
+        f"{name} is not a setting{nearest(name.upper(), KNOWN_NAMES, PREFIX)}"
         for name in sorted(environ)
         if name.upper().startswith(PREFIX) and not _is_known(name.upper())
     ]

@@ -37,6 +37,12 @@ def test_a_named_settings_file_must_exist(monkeypatch: pytest.MonkeyPatch) -> No
         load_settings()
 
 
+def test_no_name_is_guessed_for_one_that_is_like_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGEROW_FOO", "1")
+    with pytest.raises(Misconfigured, match=r"^HEDGEROW_FOO is not a setting \(docs"):
+        load_settings()
+
+
 def test_every_unknown_name_is_listed_with_the_nearest_known_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
