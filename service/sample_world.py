@@ -73,10 +73,16 @@ class Ratings:
 
 
 class SampleWorld:
-    """The same seed and sizes give the same world and the same events."""
+    """The same seed and sizes give the same world and the same events.
 
-    def __init__(self, seed: int = 0, *, n_users: int = 400, n_items: int = 600) -> None:
+    With ``reach`` a user rates at most so many different items, and then those again.
+    """
+
+    def __init__(
+        self, seed: int = 0, *, n_users: int = 400, n_items: int = 600, reach: int | None = None
+    ) -> None:
         self._seed = (seed, n_users, n_items)
+        self._reach = n_items if reach is None else reach
         rng = np.random.default_rng(self._seed)
         self.users = [f"user-{number:04}" for number in range(n_users)]
         # an item belongs to one genre, every third also to another
@@ -133,6 +139,7 @@ class SampleWorld:
         """Yield ratings in blocks without end."""
         rng = np.random.default_rng((*self._seed, 1))
         seen = np.zeros((len(self.users), len(self.items)), dtype=np.bool_)
+        ever = seen.copy()
         age = np.zeros(len(self.users), dtype=np.int64)
         now_ms = START_MS
         while True:
@@ -144,10 +151,11 @@ class SampleWorld:
             item = np.where(takes_other, other, one)
             stars = np.where(takes_other, other_stars, stars)
             new = _first_time(user, item, seen)
+            new = new[_within(user[new], item[new], ever, self._reach)]
             user, item, stars = user[new], item[new], stars[new]
-            seen[user, item] = True
-            # who has seen half of everything begins anew
-            seen[seen.mean(axis=1) > 0.5] = False
+            seen[user, item] = ever[user, item] = True
+            # who has seen half of what is within reach begins anew
+            seen[seen.sum(axis=1) > 0.5 * self._reach] = False
             np.add.at(age, user, 1)
             rating = np.clip(np.rint(stars + rng.normal(0.0, NOISE, len(stars))), 1.0, 5.0)
             times = now_ms + np.cumsum(rng.exponential(90_000.0, len(stars)).astype(np.int64))
@@ -206,3 +214,11 @@ def _first_time(user: I64, item: I64, seen: NDArray[np.bool_]) -> I64:
     pair = user * seen.shape[1] + item
     firsts = np.sort(np.unique(pair, return_index=True)[1])
     return firsts[~seen[user[firsts], item[firsts]]]
+
+
+def _within(user: I64, item: I64, ever: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
+    """Tell which pairs leave their user with at most ``reach`` different items."""
+    allowed = ever[user, item]
+    first = np.flatnonzero(~allowed)
+    allowed[first] = ever.sum(axis=1)[user[first]] + _earlier_ones(user[first]) < reach
+    return allowed

@@ -38,6 +38,9 @@ LOOK_S = 0.5
 """Between two looks at experts and predictions."""
 LINE_S = 2.0
 """Between two lines where there is no terminal."""
+USERS, ITEMS, REACH = 60, 150, 60
+"""Of the sample world: small enough that learning shows within a minute; a user rates at most ``REACH`` different items,
+so that there is always something to recommend."""
 SAMPLES = 3
 FIRST_TRAINING = 400
 """The ranking model is trained after so many ratings, and whenever they have doubled."""
@@ -231,8 +234,8 @@ def _trained(job: Mapping[str, Any], due: int) -> str:
 
 
 def sample_world(seed: int) -> World:
-    """Return the world of our own, small enough that learning shows within a minute."""
-    world = SampleWorld(seed, n_users=60, n_items=150)
+    """Return the world of our own."""
+    world = SampleWorld(seed, n_users=USERS, n_items=ITEMS, reach=REACH)
     ratings = (
         {"user": event.user, "item": event.item, "rating": event.rating} for event in world.events()
     )

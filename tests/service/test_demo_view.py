@@ -1,4 +1,5 @@
 import io
+from itertools import islice
 from pathlib import Path
 
 from rich.console import Console
@@ -75,6 +76,14 @@ def test_the_sample_world_has_a_title_for_every_item_it_rates() -> None:
     world = sample_world(0)
     ratings = [next(world.ratings) for _ in range(100)]
     assert all(rating["item"] in world.titles for rating in ratings)
+
+
+def test_there_is_always_something_to_recommend_in_the_sample_world() -> None:
+    world = sample_world(0)
+    rated: dict[object, set[object]] = {}
+    for row in islice(world.ratings, 30_000):
+        rated.setdefault(row["user"], set()).add(row["item"])
+    assert len(world.titles) - max(map(len, rated.values())) >= 50
 
 
 def test_a_training_that_failed_says_why() -> None:

@@ -63,3 +63,15 @@ def test_tastes_drift() -> None:
     young = world.true_rating(users, items, np.zeros_like(users))
     old = world.true_rating(users, items, np.full_like(users, 2000))
     assert np.abs(young - old).mean() > 0.5
+
+
+def test_with_a_reach_users_go_on_rating_the_items_that_they_have_rated() -> None:
+    world = SampleWorld(n_users=60, n_items=150, reach=60)
+    ratings = world.ratings(30_000)
+    rated = np.zeros((60, 150), dtype=np.bool_)
+    rated[ratings.user_ix, ratings.item_ix] = True
+    assert rated.sum(axis=1).max() == 60
+    assert set(ratings.user_ix[-10_000:]) == set(range(60))
+    assert np.array_equal(
+        ratings.rating[:200], SampleWorld(n_users=60, n_items=150).ratings(200).rating
+    )
