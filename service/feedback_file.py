@@ -1,6 +1,6 @@
-"""Files of feedback for `hedgerow import`: like ratings files, and in NDJSON also other kinds of feedback.
+"""Files of feedback for `hedgerow import`: like ratings files, and also other kinds of feedback.
 
-A CSV is read by ``ratings_file`` (its first bad line ends it). NDJSON may carry everything that
+A CSV is read by ``ratings_file`` (its first bad line ends it; whether a row has a rating or a kind the api checks). NDJSON may carry everything that
 ``POST /v1/ratings`` takes; ids may be numbers and times Unix seconds; bad lines are reported and left out.
 """
 
@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import isnan
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -82,7 +83,7 @@ def read_parts(path: Path, rows: int = ROWS) -> Iterator[Part]:
         yield from _ndjson_parts(path, rows)
     else:
         encode = msgspec.json.Encoder().encode_lines
-        for chunk in read_chunks(path, rows):
+        for chunk in read_chunks(path, rows, kinds=True):
             # a quoted line break in a CSV shifts the numbers: they are a help for people, no more
             numbers = [chunk.first_line + n for n in range(len(chunk.users))]
             yield Part(encode(_rows(chunk)), numbers, chunk.read)
@@ -94,12 +95,12 @@ def _rows(chunk: RatingChunk) -> list[Line]:
     if chunk.timestamp_ms is not None:
         moments = chunk.timestamp_ms.astype("datetime64[ms]")
         times = np.datetime_as_string(moments, unit="ms", timezone="UTC").tolist()
-    return [
-        Line(user, item, rating, timestamp=time)
-        for user, item, rating, time in zip(
-            chunk.users, chunk.items, chunk.rating.tolist(), times, strict=True
-        )
-    ]
+    ratings: list[float | None] = chunk.rating.tolist()
+    kinds: list[str | None] = [None] * n
+    if chunk.kinds is not None:
+        ratings = [None if isnan(rating) else rating for rating in chunk.rating.tolist()]
+        kinds = [kind or None for kind in chunk.kinds]
+    return [*map(Line, chunk.users, chunk.items, ratings, kinds, times)]
 
 
 def _time(given: float | str | None) -> str | None:

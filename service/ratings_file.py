@@ -1,7 +1,7 @@
 """Ratings in files: CSV or NDJSON, plain or gzip, read in bounded memory.
 
 A CSV needs a header that names ``user,item,rating`` and may name ``timestamp``; NDJSON has the same names as
-fields. Other columns are ignored. Timestamps are Unix seconds (from 1e11 up: milliseconds) or RFC 3339.
+fields. A CSV of feedback may name ``kind`` with or instead of ``rating``. Other columns are ignored. Timestamps are Unix seconds (from 1e11 up: milliseconds) or RFC 3339.
 Every error names the file, the line and what to do.
 """
 
@@ -43,6 +43,9 @@ class RatingChunk:
     users: list[str]
     items: list[str]
     rating: F64
+    """NaN where the cell is empty in a file with kinds."""
+    kinds: list[str] | None
+    """None when the file has no kinds or nobody asked for them; "" where the cell is empty."""
     timestamp_ms: I64 | None
     """None when the file has no timestamps."""
     first_line: int
@@ -69,10 +72,15 @@ class _Row(msgspec.Struct):
     timestamp: float | str | None = None
 
 
-def read_chunks(path: Path, size: int = CHUNK, *, rated: bool = True) -> Iterator[RatingChunk]:
-    """Yield the ratings of a file in its order, ``size`` at a time; at least one or BadRatingsFile."""
+def read_chunks(
+    path: Path, size: int = CHUNK, *, rated: bool = True, kinds: bool = False
+) -> Iterator[RatingChunk]:
+    """Yield the ratings of a file in its order, ``size`` at a time; at least one or BadRatingsFile.
+
+    With ``kinds`` a CSV may name a column ``kind``; then ratings may be empty or lack.
+    """
     rows = 0
-    for chunk in _Reader(path, size, rated).chunks():
+    for chunk in _Reader(path, size, rated, kinds).chunks():
         rows += len(chunk.users)
         yield chunk
     if rows == 0:
@@ -115,8 +123,8 @@ def _i64(values: list[int]) -> I64:
 class _Reader:
     """One pass over one file."""
 
-    def __init__(self, path: Path, size: int, rated: bool) -> None:
-        self._path, self._size, self._rated = path, size, rated
+    def __init__(self, path: Path, size: int, rated: bool, kinds: bool) -> None:
+        self._path, self._size, self._rated, self._kinds = path, size, rated, kinds
         self._line = 0
 
     def chunks(self) -> Iterator[RatingChunk]:
@@ -138,8 +146,7 @@ class _Reader:
             raise BadRatingsFile(self._says("the file is empty"))
         rows = self._json_chunks if first.lstrip().startswith("{") else self._csv_chunks
         for chunk in rows(first, lines):
-            users, items, rating, times, line = chunk
-            yield RatingChunk(users, items, rating, times, line, min(raw.tell() / total, 1.0))
+            yield RatingChunk(*chunk, min(raw.tell() / total, 1.0))
 
     def _lines(self, stream: BinaryIO) -> Iterator[str]:
         """Yield lines of bounded length."""
@@ -162,20 +169,27 @@ class _Reader:
             header = [name.strip() for name in next(csv.reader([first]), [])]
         except csv.Error as error:
             raise self._bad(f"{error}: mend the line") from error
-        needed = ["user", "item", "rating"] if self._rated else ["user", "item"]
+        kinds = self._kinds and "kind" in header
+        needed = ["user", "item", "rating"] if self._rated and not kinds else ["user", "item"]
         wanted = {name: self._column(header, name) for name in needed}
-        wanted |= {name: header.index(name) for name in ("rating", "timestamp") if name in header}
+        others = ["rating", "timestamp", *(["kind"] if kinds else [])]
+        wanted |= {name: header.index(name) for name in others if name in header}
         reader = csv.reader(lines)
         while True:
             rows, fault = self._csv_rows(reader, len(header))
             if not rows and fault is None:
                 return
             named = {name: [row[column] for _, row in rows] for name, column in wanted.items()}
-            ratings = named.get("rating", ["1"] * len(rows))
+            ratings = named.get("rating", ["" if kinds else "1"] * len(rows))
             numbers = [line for line, _ in rows]
             # what is wrong in the rows before the fault comes first
             columns = self._columns(
-                numbers, named["user"], named["item"], ratings, named.get("timestamp")
+                numbers,
+                named["user"],
+                named["item"],
+                ratings,
+                named.get("timestamp"),
+                named.get("kind"),
             )
             if fault is not None:
                 raise fault
@@ -187,10 +201,10 @@ class _Reader:
                 f"{self._path}, line 1: the columns are separated by ';': write the file with commas"
             )
         if name not in header:
+            value = " and rating or kind, " if self._kinds else ",rating " if self._rated else " "
             raise BadRatingsFile(
                 f"{self._path}, line 1: no column {name!r} among {', '.join(header) or 'none'}: "
-                f"the first line must name user,item{',rating' if self._rated else ''} "
-                "and may name timestamp"
+                f"the first line must name user,item{value}and may name timestamp"
             )
         return header.index(name)
 
@@ -256,13 +270,16 @@ class _Reader:
         items: list[str],
         ratings: list[str],
         times: list[str] | None = None,
+        kinds: list[str] | None = None,
     ) -> "_Columns":
         rating = np.array([*map(_number, ratings)], dtype=np.float64)
+        needless = np.array([kinds is not None and text == "" for text in ratings], dtype=np.bool_)
         moments = None if times is None else _moments(times)
-        for at, problem in sorted(_problems(users, items, ratings, rating, times, moments))[:1]:
+        checked = np.where(needless, 0.0, rating)
+        for at, problem in sorted(_problems(users, items, ratings, checked, times, moments))[:1]:
             raise self._bad(problem, numbers[at])
         timestamp_ms = None if moments is None else np.rint(moments).astype(np.int64)
-        return users, items, rating, timestamp_ms, numbers[0] if numbers else 0
+        return users, items, rating, kinds, timestamp_ms, numbers[0] if numbers else 0
 
     def _bad(self, problem: str, line: int | None = None) -> BadRatingsFile:
         return BadRatingsFile(f"{self._path}, line {line or self._line}: {problem}")
@@ -271,7 +288,7 @@ class _Reader:
         return f"{self._path}: {problem}: give a readable CSV or NDJSON file"
 
 
-_Columns = tuple[list[str], list[str], F64, I64 | None, int]
+_Columns = tuple[list[str], list[str], F64, list[str] | None, I64 | None, int]
 
 
 def _problems(

@@ -87,8 +87,9 @@ def import_file(
 ) -> None:
     """Send files to a running service: feedback, documents of items and of users.
 
-    A CSV of feedback needs a header with user,item,rating and may have timestamp: Unix seconds or milliseconds,
-    or RFC 3339. NDJSON may hold what POST /v1/ratings takes. A line of NDJSON that is no event is rejected and
+    A CSV of feedback needs a header with user,item and rating or kind (click, purchase, ...) or both: then each
+    row fills one of them and leaves the other empty. It may have timestamp: Unix seconds or milliseconds, or
+    RFC 3339. NDJSON may hold what POST /v1/ratings takes. A line of NDJSON that is no event is rejected and
     the others go on; a line of a CSV that cannot be read ends the import: mend it and import the file again.
     A connection that breaks is taken up again, and a file that is imported twice within the service's dedupe
     window (the last 1 000 000 events, 24 hours) counts once; how many rows it had before is told.

@@ -93,6 +93,39 @@ def test_bad_rows_are_named_by_their_line_and_the_good_ones_kept(
     assert history(running, "7") == [("8", "click", None)]
 
 
+def test_clicks_and_purchases_come_from_a_csv_with_the_checks_of_ndjson(
+    running: ServiceProcess, tmp_path: Path
+) -> None:
+    clicks, both = tmp_path / "clicks.csv", tmp_path / "both.csv"
+    clicks.write_text(
+        "user,item,kind,timestamp\ngil,a,click,1700000000\ngil,b,purchase,1700000001\n"
+    )
+    assert sent(running, clicks)["accepted"] == 2
+    assert history(running, "gil") == [("a", "click", None), ("b", "purchase", None)]
+    rows = ["gus,a,4,", "gus,b,,click", "gus,c,3,click", "gus,d,,", "gus,e,9,", "gus,f,,glance"]
+    both.write_text("\n".join(["user,item,rating,kind", *rows]))
+    same = tmp_path / "same.ndjson"
+    values = [{"rating": 4}, {"kind": "click"}, {"rating": 3, "kind": "click"}, {}]
+    values += [{"rating": 9}, {"kind": "glance"}]
+    lines = [json.dumps({"user": "kim", "item": "a"} | value) for value in values]
+    same.write_text("\n".join(["", *lines]))
+    summary = sent(running, both)
+    assert summary["accepted"] == 2
+    assert [one["line"] for one in summary["rejected"]] == [4, 5, 6, 7]
+    assert summary["rejected"] == sent(running, same)["rejected"]
+    assert history(running, "gus") == [("a", "rating", 4.0), ("b", "click", None)]
+
+
+def test_a_csv_without_ratings_and_kinds_is_told_that_it_needs_one_of_them(tmp_path: Path) -> None:
+    file = tmp_path / "pairs.csv"
+    file.write_text("user,item\na,b\n")
+    with pytest.raises(BadRatingsFile, match="must name user,item and rating or kind"):
+        next(read_parts(file))
+    file.write_text("user,item,rating,kind\na,b,,view\na,b,abc,\n")
+    with pytest.raises(BadRatingsFile, match="line 3: the rating 'abc'"):
+        next(read_parts(file))
+
+
 def test_a_bad_line_ends_an_import_with_what_was_sent_before(
     running: ServiceProcess, tmp_path: Path
 ) -> None:
