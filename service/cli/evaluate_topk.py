@@ -51,6 +51,7 @@ def topk(
 ) -> None:
     """Fit on TRAIN with settings the program finds itself; rank all items for the users of TEST.
 
+    Every row counts as taken, whatever its rating: leave out rows that are not liked.
     Users without pairs in TRAIN (cold) are in the means, and beside popularity in figures of their own.
     """
 

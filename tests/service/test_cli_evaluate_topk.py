@@ -62,6 +62,18 @@ def test_the_report_has_the_names_of_the_contract_and_beats_popularity(files):
     assert ours["epochs"] == ours["parameters"]["epochs"]
 
 
+def test_every_row_counts_as_taken_whatever_its_rating_and_the_help_says_so(files, tmp_path):
+    train, test, _ = files
+    rated = tmp_path / "rated.csv"
+    rows = gzip.decompress(train.read_bytes()).decode().split()[1:]
+    rated.write_text(
+        "user,item,rating\n" + "".join(f"{row},{n % 5}\n" for n, row in enumerate(rows))
+    )
+    figures = [report(path, test, "--model", "popular")["ndcg@10"] for path in (train, rated)]
+    assert figures[0] == figures[1]
+    assert "whatever its rating" in " ".join(run("--help").output.split())
+
+
 def test_stated_settings_are_taken_and_nothing_is_searched_without_a_budget(files):
     train, test, _ = files
     settings = ["--set", "factors=8", "--set", "alpha0=60", "--set", "reg=1.5", "--budget-s", "0"]
