@@ -30,7 +30,7 @@ from service.errors import NotReady
 from service.ratings_file import read_chunks
 from service.sample_world import SampleWorld
 from service.service_process import ServiceProcess
-from service.settings import load_settings
+from service.settings import Settings, load_settings
 
 TICK_S = 0.1
 """Between two requests that send ratings."""
@@ -46,6 +46,7 @@ FIRST_TRAINING = 400
 """The ranking model is trained after so many ratings, and whenever they have doubled."""
 ORDER = {"budget_s": 3.0, "promote_unjudged": True}
 """A short search; the sample world is too small for judges."""
+TRAINER_NICE = 10
 RECOMMENDED = 5
 MOST_AWAITED = 100
 """Rows that `?wait=learned` takes."""
@@ -85,12 +86,11 @@ def demo(
     console = Console()
     world = file_world(ratings) if ratings is not None else sample_world(seed)
     with _directory(data_dir) as directory:
-        # it orders its trainings itself
-        settings = load_settings(
-            port=port, data_dir=directory, scale=world.scale, retrain_after_events=0
-        )
         console.print("Starting the service ...")
-        with ServiceProcess(settings) as service, service.client() as client:
+        with (
+            ServiceProcess(_settings(world, port, directory)) as service,
+            service.client() as client,
+        ):
             service.wait_until_ready(client)
             _say_where_to_look(console, service.url, world)
             if world.documents:
@@ -257,6 +257,17 @@ def file_world(path: Path) -> World:
                 yield {"user": user, "item": item, "rating": rating}
 
     return World({}, [], rows(), scale=f"{low:g}:{high if high > low else low + 1:g}")
+
+
+def _settings(world: World, port: int | None, directory: Path) -> Settings:
+    """The demo orders its trainings itself, and somebody waits for them: they get a share of a busy machine."""
+    return load_settings(
+        port=port,
+        data_dir=directory,
+        scale=world.scale,
+        retrain_after_events=0,
+        trainer_nice=TRAINER_NICE,
+    )
 
 
 @contextmanager

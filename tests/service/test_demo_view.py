@@ -4,8 +4,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from service.cli.demo import _trained, file_world, sample_world
+from service.cli.demo import _settings, _trained, file_world, sample_world
 from service.cli.demo_view import Expert, Progress, Sample, plain_line, screen, sparkline
+from service.settings import load_settings
 
 
 def shown(progress: Progress) -> str:
@@ -84,6 +85,12 @@ def test_there_is_always_something_to_recommend_in_the_sample_world() -> None:
     for row in islice(world.ratings, 30_000):
         rated.setdefault(row["user"], set()).add(row["item"])
     assert len(world.titles) - max(map(len, rated.values())) >= 50
+
+
+def test_trainings_of_the_demo_get_a_share_of_a_busy_machine(tmp_path: Path) -> None:
+    settings = _settings(sample_world(0), 0, tmp_path)
+    assert settings.trainer_nice < load_settings().trainer_nice
+    assert settings.retrain_after_events == 0
 
 
 def test_a_training_that_failed_says_why() -> None:
