@@ -17,6 +17,7 @@ from rich.live import Live
 
 from service.cli import options
 from service.cli.demo_view import (
+    RECENT,
     Expert,
     Progress,
     Recommended,
@@ -27,6 +28,7 @@ from service.cli.demo_view import (
 from service.cli.retrain import UNFINISHED, outcome
 from service.client import ServiceClient, ndjson, segment
 from service.errors import NotReady
+from service.feedback_file import file_lines, is_ndjson
 from service.ratings_file import read_chunks
 from service.sample_world import SampleWorld
 from service.service_process import ServiceProcess
@@ -36,11 +38,13 @@ TICK_S = 0.1
 """Between two requests that send ratings."""
 LOOK_S = 0.5
 """Between two looks at experts and predictions."""
-LINE_S = 2.0
+LINE_S = 10.0
 """Between two lines where there is no terminal."""
 USERS, ITEMS, REACH = 60, 150, 60
 """Of the sample world: small enough that learning shows within a minute; a user rates at most ``REACH`` different items,
 so that there is always something to recommend."""
+LEGEND = f"Every {LINE_S:.0f} s: ratings · mean error of the first {RECENT} → of the last {RECENT} · training"
+FASTEST = 900
 SAMPLES = 3
 FIRST_TRAINING = 400
 """The ranking model is trained after so many ratings, and whenever they have doubled."""
@@ -61,7 +65,11 @@ class World:
     titles: dict[str, str]
     documents: list[dict[str, object]]
     ratings: Iterator[dict[str, object]]
+    pair: tuple[str, str]
+    """A user and an item to ask for."""
     scale: str = "1:5"
+    total: int | None = None
+    """How many ratings there are, None without end."""
 
 
 @app.command()
@@ -69,7 +77,7 @@ def demo(
     ratings: Annotated[
         Path | None, typer.Option(help="Stream this CSV or NDJSON instead of the sample world.")
     ] = None,
-    rate: Annotated[float, typer.Option(min=0.1, max=900, help="Ratings a second.")] = 50.0,
+    rate: Annotated[float, typer.Option(min=0.1, max=FASTEST, help="Ratings a second.")] = 50.0,
     port: options.Port = None,
     data_dir: options.DataDir = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed, another sample world.")] = 0,
@@ -92,7 +100,7 @@ def demo(
             service.client() as client,
         ):
             service.wait_until_ready(client)
-            _say_where_to_look(console, service.url, world)
+            _say_where_to_look(console, service.url, world, rate)
             if world.documents:
                 client.upload("/v1/items", ndjson(world.documents))
             Demo(service, client, world, rate, console).run(seconds)
@@ -112,7 +120,7 @@ class Demo:
     ) -> None:
         self._service, self._client = service, client
         self._world, self._rate, self._console = world, rate, console
-        self._progress = Progress(service.url)
+        self._progress = Progress(service.url, world.total)
         self._ended = threading.Event()
         self._problem: BaseException | None = None
 
@@ -210,6 +218,7 @@ class Demo:
     def _show(self, seconds: float | None) -> None:
         steps = self._steps(seconds, 0.25 if self._console.is_terminal else LINE_S)
         if not self._console.is_terminal:
+            self._console.print(LEGEND, highlight=False, soft_wrap=True)
             for _ in steps:
                 line = plain_line(self._progress, self._console.width)
                 self._console.print(line, highlight=False, soft_wrap=True, markup=False)
@@ -220,8 +229,11 @@ class Demo:
 
     def _steps(self, seconds: float | None, pause_s: float) -> Iterator[None]:
         waited = 0.0
-        while (seconds is None or waited < seconds) and not self._ended.wait(pause_s):
-            waited += pause_s
+        while seconds is None or waited < seconds:
+            pause = pause_s if seconds is None else min(pause_s, seconds - waited)
+            if self._ended.wait(pause):
+                return
+            waited += pause
             if not self._service.alive:
                 raise NotReady(f"the service has ended; it says: {self._service.last_words()}")
             yield
@@ -230,7 +242,7 @@ class Demo:
 def _trained(job: Mapping[str, Any], due: int) -> str:
     """Say how a training ended, with the reason if it made no model, and when the next begins."""
     reason = f" ({job['error']})" if job["error"] else ""
-    return f"training {outcome(job)}{reason}, the next after {due:,} ratings"
+    return f"training {outcome(job)}{reason}, next at {due:,}"
 
 
 def sample_world(seed: int) -> World:
@@ -240,7 +252,8 @@ def sample_world(seed: int) -> World:
         {"user": event.user, "item": event.item, "rating": event.rating} for event in world.events()
     )
     titles = {item.id: item.title for item in world.items}
-    return World(titles, [item.document() for item in world.items], ratings)
+    documents = [item.document() for item in world.items]
+    return World(titles, documents, ratings, ("user-0020", "item-0000"))
 
 
 def file_world(path: Path) -> World:
@@ -256,7 +269,9 @@ def file_world(path: Path) -> World:
             ):
                 yield {"user": user, "item": item, "rating": rating}
 
-    return World({}, [], rows(), scale=f"{low:g}:{high if high > low else low + 1:g}")
+    scale = f"{low:g}:{high if high > low else low + 1:g}"
+    total = sum(bool(line.strip()) for line in file_lines(path)) - (not is_ndjson(path))
+    return World({}, [], rows(), (first.users[0], first.items[0]), scale, total)
 
 
 def _settings(world: World, port: int | None, directory: Path) -> Settings:
@@ -282,20 +297,20 @@ def _directory(given: Path | None) -> Iterator[Path]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _say_where_to_look(console: Console, url: str, world: World) -> None:
-    user, item = ("user-0020", "item-0000") if world.titles else ("a-user", "an-item")
-    console.print(
-        "\n".join(
-            [
-                f"The service answers at {url}. Try, in another terminal:",
-                f"  curl {url}/v1/experts",
-                f"  curl {url}/v1/users/{user}/predictions/{item}",
-                f"  curl {url}/v1/users/{user}/ratings",
-                f"  curl {url}/v1/users/{user}/recommendations",
-                f"  curl {url}/v1/topics",
-                f"  open {url}/docs",
-            ]
-        ),
-        highlight=False,
-        soft_wrap=True,
-    )
+def _say_where_to_look(console: Console, url: str, world: World, rate: float) -> None:
+    user, item = map(segment, world.pair)
+    lines = [
+        f"The service answers at {url}; {url}/docs lists every route. Try, in another terminal:",
+        f"  curl {url}/v1/experts",
+        f"  curl {url}/v1/users/{user}/predictions/{item}",
+        f"  curl {url}/v1/users/{user}/ratings",
+        f"  curl {url}/v1/users/{user}/recommendations",
+        f"  curl {url}/v1/topics",
+    ]
+    if world.total is not None:
+        minutes = world.total / rate / 60.0
+        lines.append(
+            f"{world.total:,} ratings, {rate:g} a second, take {minutes:,.0f} min; "
+            f"--rate changes that, up to {FASTEST}."
+        )
+    console.print("\n".join(lines), highlight=False, soft_wrap=True, markup=False)

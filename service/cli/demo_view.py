@@ -69,6 +69,8 @@ class Progress:
     """All that is known of a demo under way."""
 
     url: str
+    total: int | None = None
+    """Ratings of the file, None for a world without end."""
     learned: int = 0
     rate: float = 0.0
     experts: list[Expert] = field(default_factory=list)
@@ -119,28 +121,34 @@ def sparkline(values: Sequence[float]) -> str:
 
 
 def plain_line(progress: Progress, width: int = 1_000) -> str:
-    """Return the state for a log: one line, its continuations indented where it is wider than ``width``."""
-    best = max(progress.experts, key=lambda one: one.part, default=None)
-    parts = [f"{progress.learned} ratings", f"error {progress.error:.3f}"]
-    if best is not None:
-        parts.append(f"largest part {best.name} {best.part:.2f}")
-    parts += [
-        f"{sample.user}/{sample.item} {sample.rating:.2f}"
-        for sample in progress.samples
-        if sample.rating is not None
-    ]
-    if progress.recommended is not None and progress.recommended.titles:
-        one = progress.recommended
-        parts.append(f"{one.user} is recommended {one.titles[0]} ({one.strategy})")
+    """Return the state for a log: one line, its continuations indented where it is wider than ``width``.
+
+    >>> plain_line(Progress("", learned=1455, total=100_000, training="training: reading 3%"))
+    '1,455 of 100,000 ratings · training: reading 3%'
+    """
+    parts = [_counted(progress)]
+    if progress.first_error is not None:
+        parts.append(f"error {progress.first_error:.2f} → {progress.error:.2f}")
+    elif progress.learned:
+        parts.append(f"error {progress.error:.2f}")
     line = " · ".join([*parts, progress.training])
     return textwrap.fill(line, width, subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _counted(progress: Progress) -> str:
+    of = "" if progress.total is None else f" of {progress.total:,}"
+    return f"{progress.learned:,}{of} ratings"
 
 
 def screen(progress: Progress) -> RenderableType:
     """Return everything for a terminal."""
     return Group(
         Panel(_curve(progress), title="how wrong predictions are, in stars", title_align="left"),
-        Panel(_experts(progress.experts), title="the experts' parts", title_align="left"),
+        Panel(
+            _experts(progress.experts),
+            title="how much each expert counts in a prediction, and its own error",
+            title_align="left",
+        ),
         Panel(_samples(progress.samples), title="what some users would rate", title_align="left"),
         Panel(_recommended(progress), title="what one of them is recommended", title_align="left"),
         Text(f"{progress.url}/docs shows the API · Ctrl-C ends the demo", style="dim"),
@@ -150,11 +158,9 @@ def screen(progress: Progress) -> RenderableType:
 def _curve(progress: Progress) -> RenderableType:
     points = progress.curve[-POINTS:] if len(progress.curve) <= POINTS else _thinned(progress.curve)
     first = progress.first_error
-    text = f"{progress.learned:,} ratings, {progress.rate:.0f}/s"
+    text = f"{_counted(progress)}, {progress.rate:.0f}/s"
     if first is not None:
-        text += (
-            f" · mean error of the last {RECENT}: {progress.error:.3f} (of the first: {first:.3f})"
-        )
+        text += f" · error of the last {RECENT}: {progress.error:.2f}, first: {first:.2f}"
     return Group(Text(sparkline(points), style="green"), Text(text))
 
 

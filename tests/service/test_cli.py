@@ -223,7 +223,7 @@ def test_the_demo_shows_learning_and_leaves_nothing_behind(tmp_path: Path) -> No
     said = hedgerow("demo", "--seconds", "3", "--port", "0", "--rate", "100", TMPDIR=str(tmp_path))
     assert said.returncode == 0, said.stderr
     assert "curl http://127.0.0.1:" in said.stdout
-    assert "largest part" in said.stdout
+    assert " ratings · error " in said.stdout
     assert not list(tmp_path.iterdir())
 
 

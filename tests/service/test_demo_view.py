@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from service.cli.demo import _settings, _trained, file_world, sample_world
+from service.cli.demo import _say_where_to_look, _settings, _trained, file_world, sample_world
 from service.cli.demo_view import Expert, Progress, Sample, plain_line, screen, sparkline
 from service.settings import load_settings
 
@@ -31,14 +31,14 @@ def test_the_view_shows_the_error_the_parts_and_the_predictions() -> None:
     progress.samples[0].update(3.5, 2.5, 4.5)
     text = shown(progress)
     for expected in (
-        "0.500 (of the first: 1.000)",
+        "0.50, first: 1.00",
         "+0.90",
         "-0.10",
         "The [Silent] Hedge",
         "3.50 ↗",
     ):
         assert expected in text
-    assert "largest part biased 0.90" in plain_line(progress)
+    assert plain_line(progress).startswith("1,000 ratings · error 1.00 → 0.50 · ")
 
 
 def test_the_curve_keeps_the_whole_history_in_bounded_memory() -> None:
@@ -64,11 +64,20 @@ def test_a_prediction_that_does_not_move_has_no_arrow() -> None:
 
 def test_a_file_becomes_a_world_on_its_own_scale(tmp_path: Path) -> None:
     file = tmp_path / "ratings.csv"
-    file.write_text("user,item,rating\na,x,-3\nb,y,8\n")
+    file.write_text("user,item,rating\na b,x,-3\n\nb,y,8\n")
     world = file_world(file)
-    assert world.scale == "-3:8"
+    assert (world.scale, world.total) == ("-3:8", 2)
+    console = Console(file=io.StringIO(), width=80)
+    _say_where_to_look(console, "http://x", world, 50.0)
+    assert isinstance(console.file, io.StringIO)
+    said = console.file.getvalue()
+    assert "/v1/users/a%20b/predictions/x\n" in said
+    assert "--rate" in said
+    progress = Progress("http://x", world.total)
+    assert plain_line(progress).startswith("0 of 2 ratings")
+    assert "0 of 2 ratings" in shown(progress)
     assert list(world.ratings) == [
-        {"user": "a", "item": "x", "rating": -3.0},
+        {"user": "a b", "item": "x", "rating": -3.0},
         {"user": "b", "item": "y", "rating": 8.0},
     ]
 
@@ -96,12 +105,12 @@ def test_trainings_of_the_demo_get_a_share_of_a_busy_machine(tmp_path: Path) -> 
 def test_a_training_that_failed_says_why() -> None:
     job = {"status": "failed", "error": "the disk is full: make room", "decision": {}}
     said = _trained(job, 800)
-    assert said == "training failed (the disk is full: make room), the next after 800 ratings"
+    assert said == "training failed (the disk is full: make room), next at 800"
     progress = Progress("http://x", training=said)
     assert said in plain_line(progress)
     assert "the disk is full" in shown(progress)
     done = {"status": "succeeded", "error": None, "decision": {"outcome": "not_judged"}}
-    assert _trained(done, 800) == "training not judged, the next after 800 ratings"
+    assert _trained(done, 800) == "training not judged, next at 800"
 
 
 def test_a_line_stays_within_the_width() -> None:
@@ -110,3 +119,14 @@ def test_a_line_stays_within_the_width() -> None:
     assert len(lines) > 2
     assert max(map(len, lines)) <= 60
     assert all(line.startswith("  ") for line in lines[1:])
+
+
+def test_an_ordinary_line_is_one_line_of_a_terminal() -> None:
+    progress = Progress("http://x", 100_000)
+    for _ in range(7_400):
+        progress.add_error(0.5)
+    progress.training = _trained(
+        {"status": "succeeded", "error": None, "decision": {"outcome": "promoted"}, "version": "a"},
+        8630,
+    )
+    assert len(plain_line(progress, 80).splitlines()) == 1
