@@ -128,6 +128,12 @@ def test_many_items_get_shorter_vectors(monkeypatch: pytest.MonkeyPatch) -> None
     ).item_vectors.shape == (N_ITEMS, 64)
 
 
+def test_levels_are_counted_among_the_ratings_that_occur() -> None:
+    level, values = levels_of_ratings(np.array([5, 4, 2, 4, 1, 5], np.float32))
+    assert level.tolist() == [4, 3, 2, 3, 1, 4]
+    assert values.tolist() == [1.0, 2.0, 4.0, 5.0]
+
+
 def test_fine_ratings_become_a_few_levels() -> None:
     value = np.random.default_rng(0).normal(size=500).astype(np.float32)
     level, values = levels_of_ratings(value)
