@@ -1,5 +1,6 @@
 """What `hedgerow demo` shows: the error falling, the experts' parts moving, predictions changing."""
 
+import math
 import textwrap
 from collections import deque
 from collections.abc import Sequence
@@ -129,7 +130,7 @@ def plain_line(progress: Progress, width: int = 1_000) -> str:
     parts = [_counted(progress)]
     if progress.first_error is not None:
         parts.append(f"error {progress.first_error:.2f} → {progress.error:.2f}")
-    elif progress.learned:
+    elif math.isfinite(progress.error):
         parts.append(f"error {progress.error:.2f}")
     line = " · ".join([*parts, progress.training])
     return textwrap.fill(line, width, subsequent_indent="  ", break_on_hyphens=False)
