@@ -17,6 +17,8 @@ MOST_TRIALS = 150
 SPREAD = 0.2
 """Deviation of the first settings from the rough ones, of the whole axis."""
 FEWEST, LARGEST = 16, 512
+ROUGH_ALPHA0, ROUGH_REG = 12.0, 0.07
+"""What does for most data, in units that their size, density and weights suggest."""
 
 
 def search(
@@ -62,8 +64,8 @@ def rough(pairs: Interactions) -> dict[str, Any]:
     """Return where a search begins."""
     return {
         "factors": min(64, _most_factors(pairs)),
-        "alpha0": 12.0 * _unit_alpha0(pairs),
-        "reg": 0.07 * unit_reg(pairs),
+        "alpha0": ROUGH_ALPHA0 * _unit_alpha0(pairs),
+        "reg": ROUGH_REG * unit_reg(pairs),
         "nu_user": 0.5,
         "nu_item": 0.5,
         "rho": 0.0,
@@ -79,8 +81,8 @@ def axes_for(pairs: Interactions, fixed: frozenset[str] = frozenset()) -> list[A
     """
     alpha0, reg, most = _unit_alpha0(pairs), unit_reg(pairs), _most_factors(pairs)
     axes = [
-        Axis("alpha0", 1.0 * alpha0, 150.0 * alpha0, log=True),
-        Axis("reg", 0.007 * reg, 0.7 * reg, log=True),
+        Axis("alpha0", alpha0, 150.0 * alpha0, log=True, usual=ROUGH_ALPHA0 * alpha0),
+        Axis("reg", 0.007 * reg, 0.7 * reg, log=True, usual=ROUGH_REG * reg),
     ]
     if most > FEWEST:
         axes.append(Axis("factors", FEWEST, most, log=True, multiple=8))

@@ -17,7 +17,15 @@ from core.types import F64
 
 NEAR_BEST = 0.05
 """Scores further below the best than this share differ less and less: only the neighbourhood of the best matters."""
+DOUBT = 0.04
+"""A score counts as less by this share where a setting lies a whole axis from the usual one, half as far by a fourth of it.
+
+What is held out is but a sample, and of the past: of many settings that are as good there, the usual ones hold more
+often than those at an end of their axis.
+"""
 CANDIDATES, NEIGHBOURS, NEAR = 400, 40, (0.04, 0.15)
+BEST, SHARED = 5, 0.5
+"""So many of the best trials have neighbours, and others that have this part of their values."""
 AROUND = 0.06
 """Size of the neighbourhood that a choice is judged by."""
 LEAST = 1e-300
@@ -44,6 +52,8 @@ class Axis:
     log: bool = False
     multiple: int = 0
     """Whole numbers that are multiples of this; 0: any number."""
+    usual: float | None = None
+    """What does for most data."""
 
     def value(self, unit: float) -> float:
         """Return the setting at 0..1 of the axis."""
@@ -199,8 +209,7 @@ class Search:
         """Return the best settings so far at the next size, if that is due, affordable and new."""
         if len(self.trials) % LEAP:
             return None
-        best = max(self.trials, key=lambda trial: trial.outcome.score)
-        settings = self._larger(best.settings)
+        settings = self._larger(self._by_score()[0].settings)
         if settings is None or any(trial.settings == settings for trial in self.trials):
             return None
         return settings if self._fits(self._seconds([settings]), left, seconds)[0] else None
@@ -218,34 +227,53 @@ class Search:
         return self._surrogate.fit(points, self._scores())
 
     def _scores(self) -> F64:
-        """Return how far each score is below the best, 0 for that: -n log(1 + log(best / score) / n).
+        """Return how far each score is below the best, 0 for that: -n log(1 + b / n), b = log(best / score) with its doubts.
 
         One of 0, which diverged, lies where the worst of the others does: further below, it would blur all these.
         """
         scores = self._found()
         worst = scores.min(where=scores > 0.0, initial=max(float(scores.max()), LEAST))
-        scores = np.maximum(scores, worst)
-        behind = np.log(scores.max() / scores)
+        believed = np.log(np.maximum(scores, worst)) - self._doubts()
+        behind = believed.max() - believed
         below: F64 = -NEAR_BEST * np.log1p(behind / NEAR_BEST)
         return below
+
+    def _doubts(self) -> F64:
+        """Return what each score's logarithm counts less for being found far from what is usual."""
+        usual = np.array(
+            [np.nan if axis.usual is None else axis.unit(axis.usual) for axis in self.axes]
+        )
+        points = np.array([trial.point for trial in self.trials])
+        doubts: F64 = DOUBT * np.nansum(np.square(points - usual), axis=1)
+        return doubts
 
     def _found(self) -> F64:
         return np.array([trial.outcome.score for trial in self.trials])
 
     def _candidates(self) -> list[dict[str, Any]]:
-        """Return settings from everywhere and from around the best so far."""
-        anywhere = self._rng.random((CANDIDATES, len(self.axes)))
-        order = np.argsort([-trial.outcome.score for trial in self.trials])[:5]
+        """Return settings from everywhere, from around the best so far, and with some values of one of these.
+
+        With neighbours alone a search stays where the best are: hardly anything else has as many factors as they.
+        """
+        best = np.array([trial.point for trial in self._by_score()[:BEST]])
+        anywhere, elsewhere = self._rng.random((2, CANDIDATES, len(self.axes)))
         near = [
-            self.trials[at].point + step * self._rng.standard_normal((NEIGHBOURS, len(self.axes)))
-            for at in order
+            one + step * self._rng.standard_normal((NEIGHBOURS, len(self.axes)))
+            for one in best
             for step in NEAR
         ]
-        points = np.clip(np.concatenate([anywhere, *near]), 0.0, 1.0)
+        sharing = best[self._rng.integers(0, len(best), CANDIDATES)]
+        mixed = np.where(self._rng.random(sharing.shape) < SHARED, sharing, elsewhere)
+        points = np.clip(np.concatenate([anywhere, mixed, *near]), 0.0, 1.0)
         return [
             {axis.name: axis.value(unit) for axis, unit in zip(self.axes, point, strict=True)}
             for point in points.tolist()
         ]
+
+    def _by_score(self) -> list[Trial]:
+        """Return the trials, the best first, those that diverged last."""
+        order = np.lexsort((-self._scores(), self._found() == 0.0))
+        return [self.trials[at] for at in order]
 
     def _points(self, settings: Sequence[dict[str, Any]]) -> F64:
         """Return where settings lie in the unit cube, (n, axes); whole numbers are rounded already."""
@@ -268,7 +296,7 @@ class Search:
         is one at an edge, which another sample of the data would move.
         """
         if len(self.trials) < 2 * len(self.axes):
-            return max(self.trials, key=lambda trial: trial.outcome.score)
+            return self._by_score()[0]
         believed = self._believed()
         steps = AROUND * self._rng.standard_normal((64, len(self.axes)))
         scores = self._found()

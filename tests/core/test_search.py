@@ -50,6 +50,31 @@ def test_noise_does_not_decide():
     assert hill(best.settings).score > 0.85
 
 
+def test_of_settings_that_are_as_good_the_usual_ones_are_taken():
+    axes = (replace(AXES[0], usual=0.02), replace(AXES[1], usual=0.8))
+    search = Search(axes, lambda _: Outcome(0.5, {}), lambda _: 1.0, np.random.default_rng(0))
+    best = search.run([{"rate": 5.0, "share": 0.1}], Budget(ticking(), 1e4), most=30)
+    assert 0.002 < best.settings["rate"] < 0.2
+    assert 0.6 < best.settings["share"] <= 1.0
+
+
+def test_what_is_usual_does_not_outweigh_what_is_better():
+    axes = (replace(AXES[0], usual=10.0), replace(AXES[1], usual=1.0))
+    search = Search(axes, hill, lambda _: 1.0, np.random.default_rng(0))
+    assert (
+        search.run([{"rate": 5.0, "share": 0.9}], Budget(ticking(), 1e4), most=40).outcome.score
+        > 0.95
+    )
+
+
+def test_candidates_keep_some_values_of_the_best_and_differ_far_in_others():
+    """The best at the end of one axis have neighbours there alone: without these nothing else is ever tried."""
+    search = Search(AXES, hill, lambda _: 1.0, np.random.default_rng(0))
+    search.run([{"rate": 10.0, "share": 0.1}], Budget(ticking(), 1e4), most=1)
+    some = [one["share"] for one in search._candidates() if one["rate"] == 10.0]
+    assert sum(share > 0.5 for share in some) > 20
+
+
 def test_the_budget_ends_the_search_and_one_trial_is_always_made():
     search = Search(AXES, hill, lambda settings: 1.0, np.random.default_rng(0))
     search.run([{"rate": 1.0, "share": 0.5}] * 100, Budget(ticking(), 20.0), most=100)
@@ -109,6 +134,11 @@ def test_trials_that_diverge_score_nothing_and_end_a_search_only_if_all_do():
     def flat(settings):
         return replace(steep(settings), score=0.5)
 
+    # nor does it win because it is usual
+    axes = (replace(AXES[0], usual=5.0), replace(AXES[1], usual=0.9))
+    search = Search(axes, steep, lambda settings: 1.0, np.random.default_rng(0))
+    first = [{"rate": 5.0, "share": 0.9}, {"rate": 0.002, "share": 0.1}]
+    assert search.run(first, Budget(ticking(), 1e4), most=2).settings == first[1]
     # where no score differs from another it does not win either
     search = Search(AXES, flat, lambda settings: 1.0, np.random.default_rng(0))
     assert search.run([{"rate": 5.0, "share": 0.9}], Budget(ticking(), 1e4), most=9).outcome.score
