@@ -29,7 +29,6 @@ ALS_GRIDS = {
     "full": FULL,
     # in a large catalogue unlabelled pairs must weigh little
     "short, large": list(product((40.0, 80.0, 160.0), (60.0, 160.0, 320.0))),
-    "full, large": [(a, r) for a, r in FULL if a >= 16.0 and r >= 10.0],
     "planted": list(product((4.0, 8.0, 16.0), (30.0, 60.0, 100.0))),
 }
 Grid = list[dict[str, float]]
@@ -45,7 +44,7 @@ def kind_of(data: str, extent: str) -> str:
     """Return the name of the grid for a data set; ``extent`` is short or full."""
     if data == "generated":
         return "planted"
-    return f"{extent}, large" if data == "Gowalla" else extent
+    return "short, large" if (data, extent) == ("Gowalla", "short") else extent
 
 
 def als_grid(kind: str) -> Grid:
@@ -56,7 +55,7 @@ def als_grid(kind: str) -> Grid:
 def pairwise_grid(kind: str) -> Grid:
     """Return learning rate and regularization of BPR and LMF."""
     grid = list(product(RATES, RANK_REGS))
-    chosen = grid if kind.startswith("full") else grid[1::3]
+    chosen = grid if kind == "full" else grid[1::3]
     return [{"learning_rate": rate, "regularization": reg} for rate, reg in chosen]
 
 

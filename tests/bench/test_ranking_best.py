@@ -25,11 +25,11 @@ def scored(value, seed=0):
 
 
 def test_a_search_goes_on_where_its_table_ends(contest, tmp_path, monkeypatch):
-    monkeypatch.setitem(ranking_best.SETTINGS, "tiny", 2)
+    monkeypatch.setitem(ranking_best.SETTINGS, "tiny", (2, 0))
     table = tmp_path / "fits.csv"
     ranking_best.best_known(contest, "ndcg@10", Attempts(table))
     first = table.read_text()
-    monkeypatch.setitem(ranking_best.SETTINGS, "tiny", 6)
+    monkeypatch.setitem(ranking_best.SETTINGS, "tiny", (2, 4))
     best = ranking_best.best_known(contest, "ndcg@10", Attempts(table))
     lines = table.read_text()
     assert lines.startswith(first)
@@ -49,6 +49,18 @@ def test_a_setting_is_told_with_its_best_epoch(contest):
     assert scores == pytest.approx(found.scores)
 
 
+def test_what_others_found_is_known_too(contest, tmp_path, monkeypatch):
+    monkeypatch.setitem(ranking_best.SETTINGS, "tiny", (1, 1))
+    table = Attempts(tmp_path / "fits.csv")
+    near = {"factors": 24, "alpha0": 90.0, "reg": 1.0, "nu_user": 0.4, "nu_item": 0.4, "draw": 2.0}
+    own = replace(scored(0.99), settings=near)
+    table.add([own])
+    assert ranking_best.best_known(contest, "ndcg@10", table) is own
+    # the second is drawn near it, the first from anywhere
+    draws = [one.settings.get("draw") for one in table.find("tiny", 0, ranking_best.DRAWN)]
+    assert draws == [None, 2.0]
+
+
 def test_settings_near_the_best_stay_in_their_bounds():
     known = {"factors": 512.0, "alpha0": 9.0, "reg": 2.0, "nu_user": 1.0, "nu_item": 0.0}
     for seed in range(20):
@@ -60,7 +72,7 @@ def test_settings_near_the_best_stay_in_their_bounds():
 
 
 def test_the_worst_split_counts(monkeypatch):
-    monkeypatch.setitem(ranking_best.SETTINGS, "tiny", 2)
+    monkeypatch.setitem(ranking_best.SETTINGS, "tiny", (1, 1))
     ours, known = [scored(0.3), scored(0.38)], [scored(0.3), scored(0.4)]
     figure = ranking_best.figure("tiny", "ndcg@10", ours, known)
     assert figure.value == pytest.approx(0.95)
