@@ -17,7 +17,7 @@ from core.types import F64
 
 NEAR_BEST = 0.05
 """Scores further below the best than this share differ less and less: only the neighbourhood of the best matters."""
-DOUBT = 0.04
+DOUBT = 0.06
 """A score counts as less by this share where a setting lies a whole axis from the usual one, half as far by a fourth of it.
 
 What is held out is but a sample, and of the past: of many settings that are as good there, the usual ones hold more
