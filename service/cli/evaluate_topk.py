@@ -52,7 +52,8 @@ def topk(
     """Fit on TRAIN with settings the program finds itself; rank all items for the users of TEST.
 
     Every row counts as taken, whatever its rating: leave out rows that are not liked.
-    Users without pairs in TRAIN (cold) are in the means, and beside popularity in figures of their own.
+    Beside the model stands what most users have taken (popular). Users without pairs in TRAIN (cold) are in the
+    means, and have figures of their own.
     """
 
     def work(on_progress: OnProgress) -> Report:
@@ -78,17 +79,13 @@ def _parse_ks(text: str) -> tuple[int, ...]:
 
 def _show(report: Report) -> None:
     out = Console()
-    table = Table(title=f"{report['model']}: {report['n_users']} users")
     names = [name for name in report if "@" in name]
-    cold = report.get("cold")
-    if cold is not None:
-        table.add_column("users")
+    table = Table(title=f"{report['model']}: {report['n_users']} users")
+    table.add_column("")
     for name in names:
         table.add_column(name, justify="right")
-    table.add_row(*([] if cold is None else ["all"]), *_figures(report, names))
-    if cold is not None:
-        table.add_row(f"{cold['n_users']} cold", *_figures(cold, names))
-        table.add_row("popular", *_figures(cold["popular"], names))
+    for who, figures in _rows(report):
+        table.add_row(who, *(f"{figures[name]:.4f}" for name in names))
     out.print(table)
     if report["repeated_pairs"]:
         out.print(
@@ -102,8 +99,15 @@ def _show(report: Report) -> None:
     out.print(f"search {report['search_seconds']:.1f} s, final fit {report['fit_seconds']:.1f} s")
 
 
-def _figures(report: dict[str, Any], names: list[str]) -> list[str]:
-    return [f"{report[name]:.4f}" for name in names]
+def _rows(report: Report) -> list[tuple[str, dict[str, float]]]:
+    """Return what the table compares: the model and popularity, for all users and for the cold ones."""
+    rows = [(report["model"], report)]
+    if report["model"] != "popular":
+        rows.append(("popular", report["popular"]))
+    if (cold := report.get("cold")) is not None:
+        rows.append((f"{cold['n_users']} cold", cold))
+        rows.append(("popular", cold["popular"]))
+    return rows
 
 
 def _settings(parameters: dict[str, Any]) -> str:

@@ -15,9 +15,10 @@ from core.batch.popularity import Popular
 from core.batch.ranker import rank
 from core.errors import DataError
 from core.interactions import Interactions, from_pairs
+from core.ranking_metrics import Hits
 from core.types import I32, I64
 from service.cli.side_files import read_features, read_links
-from service.cli.topk_models import Fitted, OnProgress, Request, World, compile_kernels, fit
+from service.cli.topk_models import Bools, Fitted, OnProgress, Request, World, compile_kernels, fit
 from service.ratings_file import Ratings
 
 
@@ -58,36 +59,35 @@ def evaluate_topk(
     fitted = fit(world, request, on_progress)
     users = np.flatnonzero(pairs.test.user_counts)
     depth = max(*request.ks, 10)
-    found = ranking_metrics.hits(
-        ranked_for(fitted, pairs.train, users, depth), pairs.test.rows(users)
-    )
+    held = pairs.test.rows(users)
+    found = ranking_metrics.hits(ranked_for(fitted, pairs.train, users, depth), held)
+    popular = ranking_metrics.hits(_popular_for(pairs.train, users, depth), held)
     return {
         "model": request.model,
         "n_users": int(users.size),
         "repeated_pairs": pairs.repeated,
         **ranking_metrics.means(found, request.ks),
+        "popular": ranking_metrics.means(popular, request.ks),
         "search_seconds": fitted.search_seconds,
         "fit_seconds": fitted.fit_seconds,
         "epochs": fitted.epochs,
         "parameters": fitted.parameters,
         **({"validation": fitted.tried} if fitted.tried else {}),
-        **_of_cold(pairs, users, found, request.ks, depth),
+        **_of_cold(pairs.train.user_counts[users] == 0, found, popular, request.ks),
     }
 
 
 def _of_cold(
-    pairs: Pairs, users: I64, found: ranking_metrics.Hits, ks: tuple[int, ...], depth: int
-) -> dict[str, Any]:
+    cold: Bools, found: Hits, popular: Hits, ks: tuple[int, ...]
+) -> dict[str, dict[str, Any]]:
     """Return how those of the users do of whom there are no training pairs, beside popularity; nothing if none."""
-    cold = pairs.train.user_counts[users] == 0
     if not cold.any():
         return {}
-    floor = ranking_metrics.hits(
-        _popular_for(pairs.train, users[cold], depth), pairs.test.rows(users[cold])
+    own, floor = (
+        ranking_metrics.means(Hits(hits.hit[cold], hits.wanted[cold]), ks)
+        for hits in (found, popular)
     )
-    own = ranking_metrics.Hits(found.hit[cold], found.wanted[cold])
-    figures = ranking_metrics.means(own, ks) | {"popular": ranking_metrics.means(floor, ks)}
-    return {"cold": {"n_users": int(cold.sum()), **figures}}
+    return {"cold": {"n_users": int(cold.sum()), **own, "popular": floor}}
 
 
 def _world(pairs: Pairs, side: SideFiles) -> World:

@@ -25,6 +25,7 @@ KEYS = {
     "fit_seconds",
     "epochs",
     "parameters",
+    "popular",
 }
 
 
@@ -59,6 +60,8 @@ def test_the_report_has_the_names_of_the_contract_and_beats_popularity(files):
     assert popular.keys() == ours.keys() == KEYS
     assert ours["n_users"] == int((held.user_counts > 0).sum())
     assert ours["ndcg@10"] > 1.3 * popular["ndcg@10"]
+    figures = {name: value for name, value in popular.items() if "@" in name}
+    assert ours["popular"] == popular["popular"] == figures
     assert ours["epochs"] == ours["parameters"]["epochs"]
 
 
