@@ -178,11 +178,12 @@ class Search:
         if not self.trials:
             return dict(first[0])
         if len(self.trials) < len(first):
-            known = dict(first[len(self.trials)])
-            return known if self._fits(self._seconds([known]), left, np.inf)[0] else None
+            given = dict(first[len(self.trials)])
+            return given if self._fits(self._seconds([given]), left, np.inf)[0] else None
         if (leap := self._leap(left, seconds)) is not None:
             return leap
-        settings: list[dict[str, Any]] = self._candidates()
+        known = [trial.settings for trial in self.trials]
+        settings = [one for one in self._candidates() if one not in known]
         costs = self._seconds(settings)
         affordable = np.flatnonzero(self._fits(costs, left, seconds))
         if affordable.size == 0:
@@ -232,9 +233,11 @@ class Search:
         One of 0, which diverged, lies where the worst of the others does: further below, it would blur all these.
         """
         scores = self._found()
-        worst = scores.min(where=scores > 0.0, initial=max(float(scores.max()), LEAST))
-        believed = np.log(np.maximum(scores, worst)) - self._doubts()
-        behind = believed.max() - believed
+        sound = scores > 0.0
+        counted = np.log(np.maximum(scores, LEAST)) - self._doubts()
+        if sound.any():
+            counted[~sound] = counted[sound].min()
+        behind = counted.max() - counted
         below: F64 = -NEAR_BEST * np.log1p(behind / NEAR_BEST)
         return below
 
@@ -295,12 +298,11 @@ class Search:
         Each is believed to score what its neighbourhood does: a lucky score among many is pulled down, and so
         is one at an edge, which another sample of the data would move.
         """
-        if len(self.trials) < 2 * len(self.axes):
+        sound = self._found() > 0.0
+        if len(self.trials) < 2 * len(self.axes) or not sound.any():
             return self._by_score()[0]
         believed = self._believed()
         steps = AROUND * self._rng.standard_normal((64, len(self.axes)))
-        scores = self._found()
-        sound = scores >= min(float(scores.max()), LEAST)
         alike = np.flatnonzero(sound & (self._scores() >= -believed.noise))
         means = [
             believed.predict(np.clip(self.trials[at].point + steps, 0.0, 1.0))[0].mean()

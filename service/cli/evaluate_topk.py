@@ -79,13 +79,13 @@ def _parse_ks(text: str) -> tuple[int, ...]:
 
 def _show(report: Report) -> None:
     out = Console()
-    names = [name for name in report if "@" in name]
     table = Table(title=f"{report['model']}: {report['n_users']} users")
     table.add_column("")
-    for name in names:
-        table.add_column(name, justify="right")
-    for who, figures in _rows(report):
-        table.add_row(who, *(f"{figures[name]:.4f}" for name in names))
+    columns = _columns(report)
+    for who in columns:
+        table.add_column(who, justify="right")
+    for name in (name for name in report if "@" in name):
+        table.add_row(name, *(f"{figures[name]:.4f}" for figures in columns.values()))
     out.print(table)
     if report["repeated_pairs"]:
         out.print(
@@ -99,15 +99,14 @@ def _show(report: Report) -> None:
     out.print(f"search {report['search_seconds']:.1f} s, final fit {report['fit_seconds']:.1f} s")
 
 
-def _rows(report: Report) -> list[tuple[str, dict[str, float]]]:
+def _columns(report: Report) -> dict[str, dict[str, float]]:
     """Return what the table compares: the model and popularity, for all users and for the cold ones."""
-    rows = [(report["model"], report)]
-    if report["model"] != "popular":
-        rows.append(("popular", report["popular"]))
-    if (cold := report.get("cold")) is not None:
-        rows.append((f"{cold['n_users']} cold", cold))
-        rows.append(("popular", cold["popular"]))
-    return rows
+    columns, cold = {report["model"]: report}, report.get("cold")
+    columns.setdefault("popular", report["popular"])
+    if cold is not None:
+        columns[f"{report['model']}, {cold['n_users']} cold"] = cold
+        columns.setdefault(f"popular, {cold['n_users']} cold", cold["popular"])
+    return columns
 
 
 def _settings(parameters: dict[str, Any]) -> str:

@@ -134,11 +134,6 @@ def test_trials_that_diverge_score_nothing_and_end_a_search_only_if_all_do():
     def flat(settings):
         return replace(steep(settings), score=0.5)
 
-    # nor does it win because it is usual
-    axes = (replace(AXES[0], usual=5.0), replace(AXES[1], usual=0.9))
-    search = Search(axes, steep, lambda settings: 1.0, np.random.default_rng(0))
-    first = [{"rate": 5.0, "share": 0.9}, {"rate": 0.002, "share": 0.1}]
-    assert search.run(first, Budget(ticking(), 1e4), most=2).settings == first[1]
     # where no score differs from another it does not win either
     search = Search(AXES, flat, lambda settings: 1.0, np.random.default_rng(0))
     assert search.run([{"rate": 5.0, "share": 0.9}], Budget(ticking(), 1e4), most=9).outcome.score
@@ -146,6 +141,37 @@ def test_trials_that_diverge_score_nothing_and_end_a_search_only_if_all_do():
         Search(AXES, steep, lambda settings: 1.0, np.random.default_rng(0)).run(
             [{"rate": 5.0, "share": 0.9}], Budget(ticking(), 1e4), most=1
         )
+
+
+@pytest.mark.parametrize("most", [2, 20])
+def test_what_diverges_is_no_better_for_being_usual(most):
+    axes = (replace(AXES[0], usual=0.1), replace(AXES[1], usual=0.5))
+
+    def hollow(settings):
+        if abs(np.log10(settings["rate"] / 0.1)) < 1.0 and abs(settings["share"] - 0.5) < 0.3:
+            raise Diverged("inside")
+        return Outcome(0.5, {})
+
+    first = [{"rate": 0.1, "share": 0.5}, {"rate": 0.002, "share": 0.1}]
+    for seed in range(10):
+        search = Search(axes, hollow, lambda settings: 1.0, np.random.default_rng(seed))
+        assert search.run(first, Budget(ticking(), 1e4), most=most).outcome.score == 0.5
+        found = search._found()
+        assert search._scores()[found == 0.0].max() <= search._scores()[found > 0.0].min()
+        assert np.count_nonzero(found == 0.0) <= 0.5 * most
+
+
+def test_where_every_trial_scores_nothing_there_is_a_result_all_the_same():
+    search = Search(AXES, lambda _: Outcome(0.0, {}), lambda _: 1.0, np.random.default_rng(0))
+    assert search.run([{"rate": 1.0, "share": 0.5}], Budget(ticking(), 1e4), most=12)
+
+
+def test_no_settings_are_tried_twice():
+    axis = Axis("factors", 8, 64, log=True, multiple=8)
+    search = Search([axis], lambda _: Outcome(0.5, {}), lambda _: 1.0, np.random.default_rng(0))
+    search.run([{"factors": 8}], Budget(ticking(), 1e4), most=30)
+    tried = [trial.settings["factors"] for trial in search.trials]
+    assert len(set(tried)) == len(tried) <= 8
 
 
 def test_the_same_seed_finds_the_same():
@@ -210,6 +236,18 @@ def test_fbgd_settings_come_out_of_training_data():
     assert config.seed == 4
     assert config.factors <= 40
     assert config.nu_user == config.nu_item
+
+
+def test_where_a_search_begins_is_what_is_usual():
+    pairs = ranking.tribes()
+    usual = {axis.name: axis.usual for axis in fbgd_search.axes_for(pairs) if axis.usual}
+    rough = fbgd_search.rough(pairs)
+    assert usual == {name: rough[name] for name in ("alpha0", "reg")}
+    # far off a score counts as little less: nothing that is clearly better loses
+    axes, rng = fbgd_search.axes_for(pairs), np.random.default_rng(0)
+    search = Search(axes, lambda _: Outcome(0.5, {}), lambda _: 1.0, rng)
+    search.run([{axis.name: axis.high for axis in axes}], Budget(ticking(), 1e4), most=1)
+    assert 0.01 < search._doubts()[0] < 0.04
 
 
 def test_a_part_of_the_pairs_is_fitted_with_as_much_less_weight_of_the_others():

@@ -47,6 +47,12 @@ def run(*arguments):
     return CliRunner().invoke(eval_app, ["topk", *map(str, arguments)])
 
 
+def heads_of(printed):
+    """Return what the columns of the table are called."""
+    line = next(line for line in printed.splitlines() if line.startswith("┃"))
+    return [head for head in (part.strip() for part in line.split("┃")) if head]
+
+
 def report(*arguments):
     result = run(*arguments, "--json")
     assert result.exit_code == 0, result.output
@@ -299,8 +305,23 @@ def test_without_features_users_without_pairs_get_what_is_popular_and_the_table_
     popular = found["cold"].pop("popular")
     assert found["cold"] == {"n_users": 8, **popular}
     printed = run(files[0], newcomers[0], "--budget-s", "0", "--k", "1").stdout
-    assert "8 cold" in printed
-    assert "popular" in printed
+    heads = ["fbgd", "popular", "fbgd, 8 cold", "popular, 8 cold"]
+    assert heads_of(printed) == heads
+    printed = run(files[0], newcomers[0], "--model", "popular").stdout
+    assert heads_of(printed) == ["popular", "popular, 8 cold"]
+
+
+def test_the_table_has_every_figure_of_the_model_beside_popularity(files):
+    settings = ["--budget-s", "0", "--k", "1,5,10,20,50,100"]
+    printed = run(*files[:2], *settings).stdout
+    assert heads_of(printed) == ["fbgd", "popular"]
+    found = report(*files[:2], *settings)
+    for name, figure in found["popular"].items():
+        row = next(line for line in printed.splitlines() if f" {name} " in line)
+        assert [word for word in row.split() if word[0].isdigit()] == [
+            f"{found[name]:.4f}",
+            f"{figure:.4f}",
+        ]
 
 
 @pytest.mark.parametrize(
