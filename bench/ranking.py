@@ -88,7 +88,7 @@ def _row_objective(config: FbgdConfig, part: Interactions) -> RowObjective:
 
 
 def own(over: Contest, seed: int, budget_s: float, table: Attempts) -> Attempt:
-    """Return our attempt with the settings that the program finds."""
+    """Return our attempt with the settings that the program finds; the choice of ``draw`` comes on top of the budget."""
     found = table.find(over.data, over.split, ranking_best.OWN)
     known = [one for one in found if one.settings["seed"] == seed]
     if not known:
@@ -101,33 +101,43 @@ def own(over: Contest, seed: int, budget_s: float, table: Attempts) -> Attempt:
     return known[0]
 
 
+def every_own(name: str, options: argparse.Namespace, table: Attempts) -> list[Attempt]:
+    """Return our attempts, one of each search of a data set."""
+    ours = []
+    for split, seed in searches_of(name, options.splits):
+        ours.append(own(contest(name, split, options.clock), seed, options.budget_s, table))
+        print(ours[-1], file=sys.stderr, flush=True)
+    return ours
+
+
 def quality(options: argparse.Namespace) -> list[Figure]:
     """Our own settings, mean over the searches, beside the rivals' best on each test part."""
     table, figures = Attempts(options.table), []
     for name in options.sets:
-        ours, rivals = [], []
-        for split, seed in searches_of(name, options.splits):
-            over = contest(name, split, options.clock)
-            ours.append(own(over, seed, options.budget_s, table))
-            print(ours[-1], file=sys.stderr, flush=True)
-            rivals.append(best_rivals(over, int(ours[-1].settings["factors"]), options, table))
-            print(rivals[-1], file=sys.stderr, flush=True)
+        ours = every_own(name, options, table)
+        for one in ours:
+            over = contest(name, one.split, options.clock)
+            fill_grid(over, int(one.settings["factors"]), options, table)
+        rivals = [best_rivals(name, one.split, options, table) for one in ours]
         figures += _quality_figures(name, ours, rivals)
     return figures
 
 
-def best_rivals(
-    over: Contest, factors: int, options: argparse.Namespace, table: Attempts
-) -> dict[str, Attempt]:
-    """Return each rival's best attempt by the metric of the data set, with as many factors as ours or those given."""
+def fill_grid(over: Contest, factors: int, options: argparse.Namespace, table: Attempts) -> None:
+    """Try the rivals with as many factors as ours, or those given."""
     ranking_rivals.popular(over, table)
     kind = ranking_rivals.kind_of(over.data, options.grid)
     for g in options.factors or [factors]:
         for name in options.rivals:
             ranking_rivals.RIVALS[name](over, g, kind, table)
+
+
+def best_rivals(
+    data: str, split: int, options: argparse.Namespace, table: Attempts
+) -> dict[str, Attempt]:
+    """Return each rival's best of all that the table has, by the metric of the data set."""
     names = ["popular", *(name.upper() for name in options.rivals)]
-    metric = metric_of(over.data)
-    return {name: best(table.find(over.data, over.split, name), metric) for name in names}
+    return {name: best(table.find(data, split, name), metric_of(data)) for name in names}
 
 
 def grid(options: argparse.Namespace) -> list[Figure]:
@@ -136,7 +146,7 @@ def grid(options: argparse.Namespace) -> list[Figure]:
     for name in options.sets:
         for split in dict(searches_of(name, options.splits)):
             over = contest(name, split, options.clock)
-            best_rivals(over, options.factors[0], options, table)
+            fill_grid(over, options.factors[0], options, table)
     return []
 
 
@@ -144,13 +154,17 @@ def best_known(options: argparse.Namespace) -> list[Figure]:
     """Our own settings beside the best that are known, all of one table."""
     table, figures = Attempts(options.table), []
     for name in options.sets:
-        metric, ours, known = metric_of(name), [], []
-        for split, seed in searches_of(name, options.splits):
-            over = contest(name, split, options.clock)
-            ours.append(own(over, seed, options.budget_s, table))
-            known.append(ranking_best.best_known(over, metric, table))
-            print(known[-1], ours[-1], file=sys.stderr, flush=True)
-        figures.append(ranking_best.figure(name, metric, ours, known))
+        ours = every_own(name, options, table)
+        if name == "Gowalla":
+            ours_stated(options, table)
+        found = {
+            one.split: ranking_best.best_known(
+                contest(name, one.split, options.clock), metric_of(name), table
+            )
+            for one in ours
+        }
+        known = [found[one.split] for one in ours]
+        figures.append(ranking_best.figure(name, metric_of(name), ours, known))
     return figures
 
 
@@ -188,7 +202,7 @@ def _quality_figures(
             one.scores[metric] / other.scores[metric]
             for one, other in zip(ours, found, strict=True)
         ]
-        what = f"{name}, fBGD : {rival}, {metric}, worst split"
+        what = f"{name}, fBGD : {rival}, {metric}, worst search"
         figures.append(Figure(section, what, min(ratios), bar=1.0, better="higher"))
     return figures
 
@@ -197,14 +211,18 @@ def _short(attempt: Attempt) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in attempt.settings.items())
 
 
-def stated(options: argparse.Namespace) -> list[Figure]:
-    """Gowalla with 512 factors and settings that are written here."""
-    table, name = Attempts(options.table), ranking_best.STATED
-    known = table.find("Gowalla", 0, name, asdict(STATED))
+def ours_stated(options: argparse.Namespace, table: Attempts) -> Attempt:
+    """Return our attempt at Gowalla with the settings that are written here."""
+    known = table.find("Gowalla", 0, ranking_best.STATED, asdict(STATED))
     if not known:
-        known = [judged(STATED, contest("Gowalla", 0, options.clock), name)]
+        known = [judged(STATED, contest("Gowalla", 0, options.clock), ranking_best.STATED)]
         table.add(known)
-    found = known[0]
+    return known[0]
+
+
+def stated(options: argparse.Namespace) -> list[Figure]:
+    """Gowalla with 512 factors and stated settings."""
+    found = ours_stated(options, Attempts(options.table))
     note = f"{found.seconds:.1f} s; {_short(found)}"
     return [
         Figure(

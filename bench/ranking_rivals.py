@@ -23,12 +23,13 @@ RATES, RANK_REGS, RANK_ITERATIONS = (0.01, 0.03, 0.1), (0.001, 0.01, 0.1), (100,
 LMF_OWN = {"learning_rate": 1.0, "regularization": 0.6}
 """What LMF has when nothing is set; better than all of the grid, whose rates are small for it."""
 
+LARGE = list(product((40.0, 80.0, 160.0), (60.0, 160.0, 320.0)))
+"""In a large catalogue unlabelled pairs must weigh little."""
 FULL = [(a, r) for a in ALPHAS for r in (*REGS, *(a * of for of in REGS_OF_ALPHA))]
 ALS_GRIDS = {
     "short": list(product((2.0, 4.0, 8.0, 16.0), (10.0, 30.0, 60.0, 100.0))),
     "full": FULL,
-    # in a large catalogue unlabelled pairs must weigh little
-    "short, large": list(product((40.0, 80.0, 160.0), (60.0, 160.0, 320.0))),
+    "short, large": LARGE,
     "planted": list(product((4.0, 8.0, 16.0), (30.0, 60.0, 100.0))),
 }
 Grid = list[dict[str, float]]

@@ -40,8 +40,9 @@ def test_a_search_goes_on_where_its_table_ends(contest, tmp_path, monkeypatch):
     )
 
 
-def test_a_setting_is_told_with_its_best_epoch(contest):
-    config = ranking_best.drawn(contest.train, np.random.default_rng(3))
+@pytest.mark.parametrize("draw", [0.0, 4.0])
+def test_a_setting_is_told_with_its_best_epoch(contest, draw):
+    config = replace(ranking_best.drawn(contest.train, np.random.default_rng(3)), draw=draw)
     found = ranking_best.tried(contest, config, "ndcg@10", reached=0.0)
     again = Fbgd(replace(config, epochs=found.settings["epochs"]))
     again.fit(contest.train)
@@ -49,11 +50,12 @@ def test_a_setting_is_told_with_its_best_epoch(contest):
     assert scores == pytest.approx(found.scores)
 
 
-def test_what_others_found_is_known_too(contest, tmp_path, monkeypatch):
+@pytest.mark.parametrize("model", [ranking_best.OWN, ranking_best.STATED])
+def test_what_others_found_is_known_too(contest, tmp_path, monkeypatch, model):
     monkeypatch.setitem(ranking_best.SETTINGS, "tiny", (1, 1))
     table = Attempts(tmp_path / "fits.csv")
     near = {"factors": 24, "alpha0": 90.0, "reg": 1.0, "nu_user": 0.4, "nu_item": 0.4, "draw": 2.0}
-    own = replace(scored(0.99), settings=near)
+    own = replace(scored(0.99), settings=near, model=model)
     table.add([own])
     assert ranking_best.best_known(contest, "ndcg@10", table) is own
     # the second is drawn near it, the first from anywhere
@@ -71,7 +73,7 @@ def test_settings_near_the_best_stay_in_their_bounds():
         assert config.nu_item >= 0.0
 
 
-def test_the_worst_split_counts(monkeypatch):
+def test_the_worst_search_counts(monkeypatch):
     monkeypatch.setitem(ranking_best.SETTINGS, "tiny", (1, 1))
     ours, known = [scored(0.3), scored(0.38)], [scored(0.3), scored(0.4)]
     figure = ranking_best.figure("tiny", "ndcg@10", ours, known)
