@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -26,13 +25,10 @@ from bench import ranking_best, ranking_data, ranking_rivals, ranking_speed
 from bench.attempts import Attempt, Attempts, best
 from bench.neighbours import Neighbours
 from bench.ranking_contest import THREADS, Clock, Contest
+from bench.ranking_own import judged, own, searches_of
 from bench.report import Figure, publish
-from core.batch import fbgd_search
 from core.batch.fbgd import Fbgd, FbgdConfig
-from core.batch.row_objective import RowObjective
-from core.batch.search import Budget
-from core.batch.typical import choose_draw
-from core.interactions import Interactions, from_pairs, random_split
+from core.interactions import from_pairs, random_split
 
 BARS = {
     "Gowalla": (("recall@20", 0.178), ("ndcg@20", 0.150)),
@@ -63,42 +59,6 @@ def contest(name: str, seed: int, clock: Clock) -> Contest:
 
 def metric_of(name: str) -> str:
     return "ndcg@20" if name == "Gowalla" else "ndcg@10"
-
-
-def searches_of(name: str, splits: int) -> list[tuple[int, int]]:
-    """Return the number of a split and the seed of our search there; the one split of Gowalla is searched as often."""
-    return [(0 if name == "Gowalla" else seed, seed) for seed in range(splits)]
-
-
-def fitted(config: FbgdConfig, over: Contest) -> tuple[Fbgd, float]:
-    begun = over.clock()
-    model = Fbgd(config).fit(over.train)
-    return model, over.clock() - begun
-
-
-def judged(config: FbgdConfig, over: Contest, name: str = ranking_best.OWN) -> Attempt:
-    """Fit; score the users folded in, as they are served."""
-    model, seconds = fitted(config, over)
-    users = model.user_vectors(over.train)
-    return over.attempt(name, asdict(config), users, model.item_factors, seconds)
-
-
-def _row_objective(config: FbgdConfig, part: Interactions) -> RowObjective:
-    return Fbgd(config).fit(part).fitted
-
-
-def own(over: Contest, seed: int, budget_s: float, table: Attempts) -> Attempt:
-    """Return our attempt with the settings that the program finds; the choice of ``draw`` comes on top of the budget."""
-    found = table.find(over.data, over.split, ranking_best.OWN)
-    known = [one for one in found if one.settings["seed"] == seed]
-    if not known:
-        budget = Budget(over.clock, budget_s)
-        config = fbgd_search.search(over.train, FbgdConfig(seed=seed), budget)
-        fit = partial(_row_objective, config)
-        config = replace(config, draw=choose_draw(over.train, fit, seed=seed))
-        known = [judged(config, over)]
-        table.add(known)
-    return known[0]
 
 
 def every_own(name: str, options: argparse.Namespace, table: Attempts) -> list[Attempt]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from bench.attempts import Attempt, Attempts, best
 from bench.ranking_contest import Contest
+from bench.ranking_own import OWN
 from bench.report import Figure
 from core.batch.fbgd import Fbgd, FbgdConfig
 from core.batch.typical import drawn as drawn_to_typical
@@ -17,7 +18,7 @@ from core.batch.weighting import mean_count
 from core.interactions import Interactions
 
 SECTION = "Ranking: own settings beside the best known"
-OWN, STATED, DRAWN = "fBGD", "fBGD stated", "fBGD drawn"
+STATED, DRAWN = "fBGD stated", "fBGD drawn"
 BAR = 0.97
 SETTINGS = {
     "Last.fm": (100, 50),

@@ -8,6 +8,7 @@ import pytest
 
 from bench import ranking_best
 from bench.attempts import METRICS, Attempt, Attempts
+from bench.ranking_own import OWN
 from core.batch.fbgd import Fbgd
 from core.interactions import from_pairs, random_split
 
@@ -50,7 +51,7 @@ def test_a_setting_is_told_with_its_best_epoch(contest, draw):
     assert scores == pytest.approx(found.scores)
 
 
-@pytest.mark.parametrize("model", [ranking_best.OWN, ranking_best.STATED])
+@pytest.mark.parametrize("model", [OWN, ranking_best.STATED])
 def test_what_others_found_is_known_too(contest, tmp_path, monkeypatch, model):
     monkeypatch.setitem(ranking_best.SETTINGS, "tiny", (1, 1))
     table = Attempts(tmp_path / "fits.csv")
