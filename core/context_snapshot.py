@@ -7,7 +7,7 @@ from scipy import sparse
 
 from core.batch.context_ranker import ContextConfig, ContextRanker, Found
 from core.batch.descent import DescentConfig
-from core.errors import SnapshotFormat
+from core.errors import ConfigError, SnapshotFormat
 from core.snapshot import About, Array, Snapshot, snapshot_of
 
 _FEATURES = ("data", "indices", "indptr")
@@ -15,6 +15,10 @@ _FEATURES = ("data", "indices", "indptr")
 
 def of_contexts(model: str, ranker: ContextRanker, **about: Unpack[About]) -> Snapshot:
     """Return the snapshot of a fitted model."""
+    if not isinstance(ranker, ContextRanker):
+        raise ConfigError(
+            f"{type(ranker).__name__} is no ContextRanker: keep others by of_objective or of_users of core.snapshot"
+        )
     found, config = ranker.found, ranker.config
     arrays: dict[str, Array] = {"popular": found.popular, "cold": found.cold}
     arrays |= {f"parameters.{name}": values for name, values in found.parameters.items()}

@@ -14,6 +14,9 @@ from core.errors import ConfigError, DataError, ShapeError
 from core.kernels.pairs import transpose
 from core.types import F32, F64, I32, I64
 
+MOST = 1 << 31
+"""Users and items are numbered below it."""
+
 
 @dataclass(frozen=True)
 class Interactions:
@@ -108,10 +111,12 @@ def from_pairs(
 ) -> Interactions:
     """Return the pairs as Interactions; of several rows of one pair the last one counts.
 
+    ``time`` is in whole ms, or of numpy's datetime64.
+
     >>> from_pairs(np.array([1, 0, 1]), np.array([2, 0, 2])).item_ix
     array([0, 2], dtype=int32)
     """
-    users, items = np.asarray(user_ix, np.int64), np.asarray(item_ix, np.int64)
+    users, items = whole_numbers("user", user_ix), whole_numbers("item", item_ix)
     if users.shape != items.shape or users.ndim != 1:
         raise ShapeError(f"one item for each user: got {users.shape} users and {items.shape} items")
     n_users = _bound("user", users, n_users)
@@ -132,10 +137,26 @@ def from_pairs(
 
 
 def _bound(name: str, ix: I64, given: int | None) -> int:
-    highest = int(ix.max(initial=-1))
-    if int(ix.min(initial=0)) < 0 or (given is not None and highest >= given):
-        raise DataError(f"{name} numbers must be in 0 .. {given or 'n'} - 1: got {highest}")
+    lowest, highest = int(ix.min(initial=0)), int(ix.max(initial=-1))
+    bound = MOST if given is None else given
+    if lowest < 0 or highest >= bound:
+        raise DataError(
+            f"{name} numbers must be in 0 .. {bound - 1}: got {lowest if lowest < 0 else highest}; "
+            "number what there is without gaps (np.unique(ids, return_inverse=True))"
+        )
     return highest + 1 if given is None else given
+
+
+def whole_numbers(name: str, given: Any) -> I64:
+    """Return numbers of users or items, (n,) or (); what is no whole number is an error, not cut off."""
+    ix = np.asarray(given)
+    whole = ix.dtype.kind in "iub" or (ix.dtype.kind == "f" and bool((ix == np.rint(ix)).all()))
+    if not whole:
+        raise DataError(
+            f"{name} numbers must be whole numbers from 0: number what there is "
+            "(np.unique(ids, return_inverse=True))"
+        )
+    return ix.astype(np.int64)
 
 
 def _values(name: str, values: Any, n: int, kept: I64) -> F32 | None:
@@ -153,8 +174,16 @@ def _moments(time: Any, n: int, kept: I64) -> I64 | None:
         return None
     given = np.asarray(time)
     _check_size("time", given, n)
-    if given.dtype.kind == "f" and not np.isfinite(given).all():
-        raise DataError("a time is NaN or infinite: mend or remove the pair, or give no times")
+    if given.dtype.kind == "M":
+        missing, given = np.isnat(given), given.astype("datetime64[ms]").astype(np.int64)
+    else:
+        missing = ~np.isfinite(given) if given.dtype.kind == "f" else np.zeros(n, np.bool_)
+    if given.dtype.kind not in "iuf" or missing.any():
+        raise DataError(
+            "a time is missing, infinite or no number: mend or remove the pair, or give no times"
+        )
+    if given.dtype.kind == "f" and (given != np.rint(given)).any():
+        raise DataError("times must be whole numbers of milliseconds: multiply, and round them")
     return given.astype(np.int64)[kept]
 
 

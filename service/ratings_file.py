@@ -8,7 +8,7 @@ Every error names the file, the line and what to do.
 import csv
 import gzip
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -166,7 +166,7 @@ class _Reader:
 
     def _csv_chunks(self, first: str, lines: Iterator[str]) -> Iterator["_Columns"]:
         try:
-            header = [name.strip() for name in next(csv.reader([first]), [])]
+            header = [name.strip() for name in next(csv.reader([first], skipinitialspace=True), [])]
         except csv.Error as error:
             raise self._bad(f"{error}: mend the line") from error
         kinds = self._kinds and "kind" in header
@@ -174,7 +174,8 @@ class _Reader:
         wanted = {name: self._column(header, name) for name in needed}
         others = ["rating", "timestamp", *(["kind"] if kinds else [])]
         wanted |= {name: header.index(name) for name in others if name in header}
-        reader = csv.reader(lines)
+        # "196, 242": the blank is the comma's, not the id's
+        reader = csv.reader(lines, skipinitialspace=True)
         while True:
             rows, fault = self._csv_rows(reader, len(header))
             if not rows and fault is None:
@@ -196,9 +197,9 @@ class _Reader:
             yield columns
 
     def _column(self, header: list[str], name: str) -> int:
-        if name not in header and any(";" in title for title in header):
+        if name not in header and (mark := other_mark(header)) is not None:
             raise BadRatingsFile(
-                f"{self._path}, line 1: the columns are separated by ';': write the file with commas"
+                f"{self._path}, line 1: the columns are separated by {mark}: write the file with commas"
             )
         if name not in header:
             value = " and rating or kind, " if self._kinds else ",rating " if self._rated else " "
@@ -213,18 +214,26 @@ class _Reader:
     ) -> tuple[list[tuple[int, list[str]]], BadRatingsFile | None]:
         """Return the rows of a chunk, or those before a line that is none, and what is wrong with it."""
         rows: list[tuple[int, list[str]]] = []
+        begins = self._line + 1
         try:
             for row in islice(reader, self._size):
                 if len(row) == width:
-                    rows.append((self._line, row))
+                    rows.append((begins, row))
                 elif row:
                     says = f"{len(row)} columns where the header has {width}: mend the line"
-                    return rows, self._bad(says)
+                    return rows, self._bad(says + self._unclosed(begins), begins)
+                begins = self._line + 1
         except csv.Error as error:
-            return rows, self._bad(f"{error}: mend the quotes or the line")
+            return rows, self._bad(f"{error}: mend the quotes or the line", begins)
         except BadRatingsFile as error:
             return rows, error
         return rows, None
+
+    def _unclosed(self, begins: int) -> str:
+        """Return what else may be wrong with a row of several lines."""
+        if begins == self._line:
+            return ""
+        return f" (the row goes on to line {self._line}: is a quote not closed?)"
 
     # --- NDJSON -------------------------------------------------------------------------------------
 
@@ -309,6 +318,13 @@ def _problems(
         for at in np.flatnonzero(~(np.abs(moments) < LATEST_MS))[:1].tolist():
             says = f"the timestamp {times[at]!r} is neither Unix seconds nor RFC 3339 "
             yield at, f"{says}(2026-11-18T12:00:00Z): mend it, or leave the whole column out"
+
+
+def other_mark(header: Sequence[str]) -> str | None:
+    """Return what separates the columns of a file that was taken for a CSV, None if nothing known does."""
+    marks = {";": "';'", "\t": "tabs", "|": "'|'"}
+    found = [said for mark, said in marks.items() if any(mark in title for title in header)]
+    return found[0] if found else None
 
 
 def _moments(times: list[str]) -> F64:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from core import ranking_metrics
+from core.batch.bounds import check_bounds
 from core.batch.features import FeatureMap, Features, fit_features
 from core.batch.landmarks import first_places, landmark_axes, with_more
 from core.batch.ocmf import Ocmf
@@ -49,6 +50,9 @@ class LabelConfig:
     """Centres of non-linear features."""
     gamma: float = 1.0
     """Of their kernel exp(-gamma |x - c|^2), rows of length 1."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self, above_0=("gamma",), from_0=("landmarks",))
 
 
 class LabelModel:

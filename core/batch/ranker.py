@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from core.errors import ConfigError, NotFitted, ShapeError
-from core.interactions import Interactions, as_interactions
+from core.interactions import MOST, Interactions, as_interactions, whole_numbers
 from core.kernels import topk
 from core.types import F32, I32, I64
 
 Bools = NDArray[np.bool_]
-MOST = 1 << 31
-"""Users and items are numbered below it."""
 ROUNDING = 1e-6
 """A vector that is shorter than this share of the longest one has no direction."""
 
@@ -61,7 +59,8 @@ class Ranker(ABC):
         """Return the best items of one user (N,) or several (users, N); -1 and -inf where items run out.
 
         The names are those of ``implicit``. ``user_items`` has one row of pairs for each user who is asked for, in
-        their order, or the rows of all users: the vectors come from them, and so do the items that are left out.
+        their order; any other number of rows are those of all users. The vectors come from them, and so do the items
+        that are left out.
         Users of whom nothing is known get what most users have; their scores count these.
         """
         asked, rows = self._asked_rows(userid, user_items)
@@ -78,9 +77,12 @@ class Ranker(ABC):
         n: int,
         filter_items: I32 | I64 | None,
     ) -> tuple[I32, F32]:
-        """Return the lists of users with these vectors; the ``unknown`` ones get what most users have, if that is known."""
+        """Return the lists of users with these vectors; the ``unknown`` ones get what most users have, if that is known.
+
+        So do those whose vector is 0: it tells no item from another.
+        """
         ids, scores = rank(vectors, _without(self.item_factors, filter_items), seen, n)
-        cold = np.flatnonzero(unknown)
+        cold = np.flatnonzero(unknown | ~vectors.any(axis=1))
         ids[cold], scores[cold] = -1, -np.inf
         if cold.size and self._popular is not None:
             alike = np.ones((cold.size, 1), np.float32)
@@ -122,14 +124,9 @@ class Ranker(ABC):
         pairs = self._known(user_items)
         n = pairs.n_users
         asked = _numbers("user", userid)
-        if asked.size != n:
-            return _numbers("user", asked, n), pairs.rows(asked)
-        if asked.max(initial=-1) < n and (asked != np.arange(n)).any():
-            raise ShapeError(
-                f"{n} rows for {n} users in another order: are the rows theirs or those of users 0 .. {n - 1}? "
-                "ask in rising order"
-            )
-        return asked, pairs
+        return (
+            (asked, pairs) if asked.size == n else (asked, pairs.rows(_numbers("user", asked, n)))
+        )
 
 
 def rank(users: F32, item_factors: F32, excluded: Interactions, n: int) -> tuple[I32, F32]:
@@ -152,9 +149,12 @@ def liked_counts(pairs: Interactions) -> F32:
 
 def _numbers(name: str, given: int | I32 | I64, n: int = MOST) -> I64:
     """Return the numbers (asked,) of whom or what is asked for."""
-    asked = np.atleast_1d(np.asarray(given, np.int64))
-    if asked.min(initial=0) < 0 or asked.max(initial=-1) >= n:
-        raise ConfigError(f"{name} numbers must be in 0 .. {n - 1}")
+    asked = np.atleast_1d(whole_numbers(name, given))
+    lowest, highest = asked.min(initial=0), asked.max(initial=-1)
+    if lowest < 0 or highest >= n:
+        bounds = "from 0 on" if n == MOST else f"in 0 .. {n - 1}"
+        got = lowest if lowest < 0 else highest
+        raise ConfigError(f"{name} numbers must be {bounds}: got {got}")
     return asked
 
 

@@ -60,5 +60,7 @@ def settings_of(pairs: Sequence[str], example: str) -> dict[str, str]:
         name, equals, value = pair.partition("=")
         if not equals:
             raise ConfigError(f"--set must be NAME=VALUE, such as {example}, not {pair!r}")
+        if name.strip() in named:
+            raise ConfigError(f"--set {name.strip()} is given twice: leave one out")
         named[name.strip()] = value.strip()
     return named

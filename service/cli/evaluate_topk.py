@@ -16,7 +16,9 @@ from service.ratings_file import read_ratings
 
 
 def topk(
-    train: Annotated[Path, typer.Argument(help="CSV, also gzip: user,item[,rating,timestamp]")],
+    train: Annotated[
+        Path, typer.Argument(help="CSV or NDJSON, also gzip: user,item[,rating,timestamp]")
+    ],
     test: Annotated[Path, typer.Argument(help="The held-out pairs, in the same form")],
     model: Annotated[
         Model,
@@ -71,8 +73,8 @@ def topk(
 
 
 def _parse_ks(text: str) -> tuple[int, ...]:
-    parts = text.split(",")
-    if not all(part.strip().isdigit() and 1 <= int(part) <= 1000 for part in parts):
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and part.isascii() and 1 <= int(part) <= 1000 for part in parts):
         raise ConfigError(f"--k must be numbers from 1 to 1000 joined by commas, not {text!r}")
     return tuple(int(part) for part in parts)
 
@@ -91,12 +93,26 @@ def _show(report: Report) -> None:
         out.print(
             f"{report['repeated_pairs']} pairs of the test file are in the training file: left out"
         )
+    if report["unknown_item_pairs"]:
+        out.print(
+            f"{report['unknown_item_pairs']} pairs of the test file are about items that the training file lacks: "
+            "no list can hold them, they count as missed"
+        )
+    for option, told in report.get("side", {}).items():
+        out.print(_beside(option, told))
     if (said := _settings(report["parameters"])) != "":
         out.print(said)
     for one in report.get("validation", []):
         way = _settings({name: value for name, value in one.items() if "@" not in name})
         out.print(f"on validation: {way}: ndcg@20 {one['ndcg@20']:.4f}")
     out.print(f"search {report['search_seconds']:.1f} s, final fit {report['fit_seconds']:.1f} s")
+
+
+def _beside(option: str, told: dict[str, int]) -> str:
+    """Say what of a side file is of use."""
+    if option == "graph":
+        return f"--graph: {told['links']} links join users of these files"
+    return f"--{option} describes {told['described']} of {told['of']} {option}"
 
 
 def _columns(report: Report) -> dict[str, dict[str, float]]:
@@ -110,9 +126,8 @@ def _columns(report: Report) -> dict[str, dict[str, float]]:
 
 
 def _settings(parameters: dict[str, Any]) -> str:
-    """Return names with values; what is not set is left out."""
+    """Return names with values."""
     return ", ".join(
         f"{name} {value if isinstance(value, str) else format(value, 'g')}"
         for name, value in parameters.items()
-        if value is not None
     )

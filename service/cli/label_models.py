@@ -69,7 +69,7 @@ class Contender(ABC):
     @property
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """Return the settings, flat."""
+        """Return the settings, flat, as ``--set`` takes them."""
 
     @abstractmethod
     def compile(self) -> None:
@@ -98,8 +98,11 @@ class _OneClass(Contender):
         affordable = max(MOST_PARAMETERS // seen.features.shape[1], 16)
         factors = min(seen.labels.n_items, MOST_FACTORS, affordable)
         self._config = LabelConfig(replace(start, factors=factors, seed=seed))
-        for name, value in _typed(given, _SETTINGS).items():
+        # what makes it this model is no setting of it
+        self._settable = {name: of for name, of in _SETTINGS.items() if name not in fixed}
+        for name, value in _typed(given, self._settable).items():
             self._config = label_search.set_value(self._config, name, value)
+        self._config = _within(self._config, seen)
         self._fixed = fixed | set(given)
 
     def search(self, budget: Budget, on_trial: OnTrial) -> None:
@@ -114,7 +117,7 @@ class _OneClass(Contender):
     @property
     def parameters(self) -> dict[str, Any]:
         own = {"landmarks": self._config.landmarks, "gamma": self._config.gamma}
-        return {**asdict(self._config.model), **own}
+        return _settable({**asdict(self._config.model), **own}, self._settable)
 
     def compile(self) -> None:
         model = LabelModel(LabelConfig(OcmfConfig(factors=2, rounds=2)))
@@ -162,11 +165,19 @@ class _Embedding(Contender):
         groups = [flat.pop(group) for group in GROUPS]
         for group in groups:
             flat |= group
-        return flat
+        return _settable(flat, names())
 
     def compile(self) -> None:
         model = Exmlds(replace(self._config, factors=2, landmarks=0, clusters=1, learners=1))
         model.fit(_TINY.features, _TINY.labels).ranked(_TINY.features, 1)
+
+
+def _within(config: LabelConfig, points: LabelledPoints) -> LabelConfig:
+    """Return the settings that a fit on so many points and labels can use."""
+    n_points, n_labels = points.labels.n_users, points.labels.n_items
+    factors = min(config.model.factors, n_points, n_labels)
+    landmarks = min(config.landmarks, n_points)
+    return replace(config, landmarks=landmarks, model=replace(config.model, factors=factors))
 
 
 def _typed(given: Mapping[str, str], known: Mapping[str, type]) -> dict[str, Any]:
@@ -178,8 +189,13 @@ def _typed(given: Mapping[str, str], known: Mapping[str, type]) -> dict[str, Any
         try:
             typed[name] = known[name](text)
         except ValueError as error:
-            raise ConfigError(f"--set {name}={text}: give a number") from error
+            number = "a whole number" if known[name] is int else "a number"
+            raise ConfigError(f"--set {name}={text}: give {number}") from error
     return typed
+
+
+def _settable(settings: Mapping[str, Any], known: Mapping[str, type]) -> dict[str, Any]:
+    return {n: value for n, value in settings.items() if n in known and value is not None}
 
 
 _TINY = LabelledPoints(

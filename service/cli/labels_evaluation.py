@@ -12,7 +12,7 @@ import numpy as np
 
 from core.batch.label_search import KS, precisions
 from core.batch.search import Budget
-from core.errors import ConfigError
+from core.errors import ConfigError, DataError
 from service.cli.label_models import Model, contender
 from service.errors import ServiceError
 from service.xmlc_file import LabelledPoints
@@ -73,6 +73,8 @@ def evaluate_labels(
 
 
 def _check_same_kind(train: LabelledPoints, test: LabelledPoints) -> None:
+    if len(test.labels) == 0:
+        raise DataError("no point of the test file has a label to be found: give at least one")
     for what, one, other in (
         ("features", train.features.shape[1], test.features.shape[1]),
         ("labels", train.labels.n_items, test.labels.n_items),

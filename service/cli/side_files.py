@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from core.features import EncoderFit
 from core.types import I64
 from service.errors import ServiceError
+from service.ratings_file import other_mark
 
 
 class BadSideFile(ServiceError):
@@ -65,7 +66,9 @@ def table_rows(path: Path, named: str) -> Iterator[dict[str, str]]:
         with path.open("rb") as raw:
             packed = raw.read(2) == b"\x1f\x8b"
         with (gzip.open if packed else open)(path, "rt", encoding="utf-8-sig", newline="") as lines:
-            yield from _checked(csv.DictReader(lines, strict=True), path, named)
+            yield from _checked(
+                csv.DictReader(lines, strict=True, skipinitialspace=True), path, named
+            )
     except OSError as error:
         raise BadSideFile(f"{path}: {error.strerror or error}: give a readable CSV file") from error
     except (EOFError, UnicodeDecodeError, zlib.error, csv.Error) as error:
@@ -73,7 +76,11 @@ def table_rows(path: Path, named: str) -> Iterator[dict[str, str]]:
 
 
 def _checked(reader: "csv.DictReader[str]", path: Path, named: str) -> Iterator[dict[str, str]]:
-    header = reader.fieldnames or []
+    header = reader.fieldnames = [name.strip() for name in reader.fieldnames or []]
+    if named not in header and (mark := other_mark(header)) is not None:
+        raise BadSideFile(
+            f"{path}, line 1: the columns are separated by {mark}: write the file with commas"
+        )
     if named not in header or len(header) < 2:
         raise BadSideFile(
             f"{path}, line 1: the first line must name {named} and at least one more column, "

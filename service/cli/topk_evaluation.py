@@ -44,6 +44,11 @@ class Pairs:
     repeated: int = 0
     """Pairs of the test file that are left out, since training has them."""
 
+    @property
+    def unlisted(self) -> int:
+        """Return how many test pairs are about items that training lacks."""
+        return int((self.test.item_ix >= self.train.n_items).sum())
+
 
 def evaluate_topk(
     train: Ratings,
@@ -66,6 +71,8 @@ def evaluate_topk(
         "model": request.model,
         "n_users": int(users.size),
         "repeated_pairs": pairs.repeated,
+        "unknown_item_pairs": pairs.unlisted,
+        **_told(world),
         **ranking_metrics.means(found, request.ks),
         "popular": ranking_metrics.means(popular, request.ks),
         "search_seconds": fitted.search_seconds,
@@ -88,6 +95,19 @@ def _of_cold(
         for hits in (found, popular)
     )
     return {"cold": {"n_users": int(cold.sum()), **own, "popular": floor}}
+
+
+def _told(world: World) -> dict[str, dict[str, dict[str, int]]]:
+    """Return how much of the side files is about users and items of the pairs; nothing if there are none."""
+    described = {"users": world.user_features, "items": world.item_features}
+    told = {
+        what: {"described": int((np.diff(features.indptr) > 0).sum()), "of": features.shape[0]}
+        for what, features in described.items()
+        if features is not None
+    }
+    if world.links is not None:
+        told["graph"] = {"links": len(world.links)}
+    return {"side": told} if told else {}
 
 
 def _world(pairs: Pairs, side: SideFiles) -> World:
@@ -123,6 +143,10 @@ def joined(train: Ratings, test: Ratings) -> Pairs:
         n_users=n_users,
         n_items=len(items),
     )
+    if not (held.item_ix < known_part.n_items).any():
+        raise DataError(
+            "no item of the test file is in the training file: check that both write ids alike"
+        )
     repeated = np.isin(_keys(held, len(items)), _keys(known_part, len(items)))
     if repeated.all():
         raise DataError(
@@ -139,10 +163,13 @@ def _keys(pairs: Interactions, n_items: int) -> I64:
 def ranked_for(fitted: Fitted, train: Interactions, users: I64, k: int) -> I32:
     """Return the lists that these users are served; those of whom nothing is known get the popular items."""
     rows = train.rows(users)
-    ids, _ = rank(fitted.vectors(users, rows), fitted.item_factors, rows, k)
+    vectors = fitted.vectors(users, rows)
+    ids, _ = rank(vectors, fitted.item_factors, rows, k)
     unknown = rows.user_counts == 0
     if fitted.knows is not None:
         unknown &= ~fitted.knows[users]
+    # 0 tells no item from another
+    unknown |= ~vectors.any(axis=1)
     if unknown.any():
         ids[unknown] = _popular_for(train, users[unknown], k)
     return ids

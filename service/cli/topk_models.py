@@ -201,12 +201,12 @@ def _fit_ocmf(world: World, request: Request, on_progress: OnProgress) -> Fitted
     return Fitted(
         vectors,
         item_factors,
-        _said(way, known),
+        _said(way, known, _NAMES[request.model]),
         found.model.rounds,
         searched - started,
         fitted - searched,
         _knows(pairs, known, found),
-        [_said(one.way, known, of_a_choice=True) | {"ndcg@20": one.score} for one in tried],
+        [_said(one.way, known, ("graph",)) | {"ndcg@20": one.score} for one in tried],
     )
 
 
@@ -227,12 +227,12 @@ def _draw(pairs: Interactions, config: OcmfConfig) -> float:
     return choose_draw(pairs, lambda part: Ocmf(alone).fit(part).row_objective, seed=config.seed)
 
 
-def _said(way: Way, known: Known, *, of_a_choice: bool = False) -> dict[str, Any]:
-    """Return the settings that mean something for these files; ``of_a_choice``: those that tell ways apart."""
-    unused = set() if known.similar is not None else {"graph"}
-    names = ("graph",) if of_a_choice else _OCMF_NAMES
+def _said(way: Way, known: Known, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return those of the named settings that mean something for these files, as ``--set`` takes them."""
+    unused = {"features"} if known.similar is not None else {"features", "graph"}
     told = {} if way.use is None else {"features": way.use}
-    return told | {name: getattr(way.config, name) for name in names if name not in unused}
+    settings = {name: getattr(way.config, name) for name in names if name not in unused}
+    return told | {name: value for name, value in settings.items() if value is not None}
 
 
 def _answers(found: FittedWay, pairs: Interactions, known: Known) -> tuple[Vectors, F32]:

@@ -14,7 +14,7 @@ from core.batch.ocmf import Ocmf
 from core.batch.ocmf_fit import OcmfConfig
 from core.batch.row_ranker import RowRanker
 from core.context_snapshot import contexts_of, of_contexts
-from core.errors import NotFitted, SnapshotFormat
+from core.errors import ConfigError, NotFitted, SnapshotFormat
 from core.snapshot import Snapshot, array_bytes, objective_of, of_objective, restored
 from tests.core import ranking
 
@@ -104,6 +104,8 @@ def test_a_one_class_model_recommends_short_histories_as_its_snapshot_does(loss,
 def test_what_is_no_model_of_contexts_is_refused():
     with pytest.raises(NotFitted, match="call fit first"):
         of_contexts("mf", ContextRanker(ContextConfig("mf")), **ABOUT)
+    with pytest.raises(ConfigError, match="Fbgd is no ContextRanker"):
+        of_contexts("pitf", Fbgd(FbgdConfig()), **ABOUT)
     with pytest.raises(SnapshotFormat, match="not of a model of contexts"):
         contexts_of(Snapshot("popular", {"a": np.ones(1)}))
     whole = of_contexts("svdfeature", fitted("svdfeature", True)[0], **ABOUT)

@@ -65,12 +65,37 @@ def whole(shape):
         ({"weight": np.array([-1.0])}, "not above 0"),
         ({"target": np.array([np.inf])}, "target is NaN or infinite"),
         ({"n_items": 1}, "item numbers"),
-        ({"time": np.array([np.nan])}, "time is NaN or infinite"),
+        ({"time": np.array([np.nan])}, "time is missing, infinite"),
+        ({"time": np.array(["NaT"], "datetime64[s]")}, "time is missing, infinite"),
+        ({"time": np.array(["noon"])}, "time is missing, infinite or no number"),
+        ({"time": np.array([1.5])}, "whole numbers of milliseconds"),
     ],
 )
 def test_bad_values_are_refused(settings, says):
     with pytest.raises(DataError, match=says):
         from_pairs(np.array([0]), np.array([1]), **settings)
+
+
+@pytest.mark.parametrize(
+    ("users", "says"),
+    [
+        ([-1, 2], r"user numbers must be in 0 \.\. 2147483647: got -1"),
+        ([1, 10**10], "got 10000000000; number what there is without gaps"),
+        ([1.5, 2], "must be whole numbers"),
+        ([np.nan, 2], "must be whole numbers"),
+        (["ada", "bo"], "must be whole numbers"),
+    ],
+)
+def test_what_is_no_number_of_a_user_is_refused(users, says):
+    with pytest.raises(DataError, match=says):
+        from_pairs(users, [0, 1])
+
+
+def test_whole_floats_and_dates_are_understood():
+    dates = np.array(["1970-01-01T00:00:02", "1970-01-01T00:00:01"], "datetime64[s]")
+    pairs = from_pairs(np.array([0.0, 1.0]), [3, 2], time=dates)
+    assert (pairs.user_ix.tolist(), pairs.time.tolist()) == ([0, 1], [2000, 1000])
+    assert len(from_pairs([], [], n_users=1, n_items=1)) == 0
 
 
 def test_other_shapes_are_refused():

@@ -57,6 +57,14 @@ def test_users_whom_the_fit_has_not_seen_are_ranked_by_the_features_that_are_giv
     np.testing.assert_array_equal(one, ids[0])
 
 
+def test_who_is_described_by_nothing_gets_what_most_users_have(described):
+    pairs = pairs_without()
+    popular, _ = Popular().fit(pairs).recommend(4, pairs, 5)
+    ids, scores = described.recommend(4, pairs, 5, features=np.zeros((1, 4)))
+    np.testing.assert_array_equal(ids, popular)
+    assert (scores > 1.0).all()
+
+
 def test_a_cold_user_of_a_fit_with_links_gets_what_the_friends_like(linked):
     pairs = pairs_without()
     ids, scores = linked.recommend(COLD, pairs, 5)

@@ -12,7 +12,7 @@ from core.batch.fbgd import Fbgd, FbgdConfig
 from core.batch.ocmf import Ocmf
 from core.batch.ocmf_fit import OcmfConfig
 from core.batch.popularity import Popular
-from core.errors import ConfigError, ShapeError
+from core.errors import ConfigError, DataError, ShapeError
 from tests.core import ranking
 
 DESCENT = DescentConfig(epochs=20, alpha0=20.0)
@@ -114,10 +114,20 @@ def test_a_draw_to_the_typical_user_says_something_of_everybody():
     assert (np.diff(scores) < 0.0).all()
 
 
-def test_rows_that_may_be_anybodys_are_refused(models, user_items):
+@pytest.mark.parametrize("asked", [[2, 0, 1], [1, 1], [*range(59, -1, -1)]])
+def test_a_row_for_each_user_asked_is_theirs_in_whatever_order(models, user_items, asked):
+    ids, scores = models["fbgd"].recommend(np.arange(60), user_items, N=5)
+    again = models["fbgd"].recommend(asked, user_items[asked], N=5)
+    np.testing.assert_array_equal(again[0], ids[asked])
+    np.testing.assert_array_equal(again[1], scores[asked])
+
+
+def test_what_cannot_be_asked_for_says_so(models, user_items):
     model = models["fbgd"]
-    with pytest.raises(ShapeError, match="3 rows for 3 users in another order"):
-        model.recommend([2, 0, 1], user_items[[2, 0, 1]])
+    with pytest.raises(ConfigError, match="user numbers must be from 0 on: got -1"):
+        model.recommend(-1, user_items)
+    with pytest.raises(DataError, match="user numbers must be whole"):
+        model.recommend(1.5, user_items)
     with pytest.raises(ConfigError, match=r"user numbers must be in 0 \.\. 1"):
         model.recommend([2, 0, 1], user_items[:2])
     with pytest.raises(ConfigError, match=r"item numbers must be in 0 \.\. 39"):

@@ -112,7 +112,7 @@ def test_the_pairs_of_the_page_are_made_and_split_as_it_says(tmp_path: Path) -> 
     assert train.time.max() < test.time.min()
 
 
-@pytest.mark.parametrize("model", ["fbgd", "svdfeature", "ocmf-lr-wsq"])
+@pytest.mark.parametrize("model", ["fbgd", "svdfeature", "ocmf-lr-wsq", "ocmf-sq-sq"])
 def test_what_a_search_reported_makes_the_same_model_again(
     folder: Path, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,5 +126,5 @@ def test_what_a_search_reported_makes_the_same_model_again(
     found = evaluated("--budget-s", "1")
     parameters = found["parameters"]
     assert isinstance(parameters, dict)
-    stated = [f"--set={k}={v}" for k, v in parameters.items() if v is not None]
+    stated = [f"--set={k}={v}" for k, v in parameters.items()]
     assert evaluated("--budget-s", "0", *stated) == found

@@ -55,7 +55,31 @@ def test_the_report_has_the_names_of_the_contract_and_knows_something(files, mod
     assert found["p@1"] > 70.0
     assert 100.0 >= found["p@1"] > found["p@3"] > found["p@5"]
     if model == "ocmf-sq-sq":
-        assert found["parameters"]["weight"] == 1.0
+        assert "weight" not in found["parameters"]
+    # what it reports can be stated, and makes the same model
+    stated = [f"--set={name}={value}" for name, value in found["parameters"].items()]
+    again = report(*files, "--model", model, "--budget-s", "0", *stated)
+    assert timeless(again) == timeless(found)
+
+
+def timeless(found):
+    return {name: value for name, value in found.items() if "seconds" not in name}
+
+
+def test_more_factors_and_landmarks_than_there_can_be_are_not_reported(files):
+    found = report(
+        *files,
+        "--set",
+        "factors=5000",
+        "--set",
+        "landmarks=5000",
+        "--set",
+        "rounds=1",
+        "--budget-s",
+        "0",
+    )
+    assert found["parameters"]["factors"] == found["n_labels"]
+    assert found["parameters"]["landmarks"] == found["n_train"]
 
 
 def test_a_seed_repeats_a_fit_with_stated_settings(files):
@@ -86,10 +110,15 @@ def test_without_json_there_is_a_table(files):
         (["--set", "reg"], "NAME=VALUE"),
         (["--set", "colour=3"], "no such setting"),
         (["--set", "reg=much"], "give a number"),
+        (["--set", "rounds=1.5"], "give a whole number"),
+        (["--set", "landmarks=-1"], "landmarks must be 0 or more"),
+        (["--set", "gamma=0"], "gamma must be above 0"),
+        (["--set", "reg=1", "--set", "reg=2"], "--set reg is given twice"),
+        (["--model", "ocmf-sq-sq", "--set", "weight=0.5"], "no such setting"),
         (["--set", "weight=2", "--budget-s", "0"], "weight must not exceed 1"),
         (["--set", "negatives=some", "--budget-s", "0"], "all, sampled, listed"),
         (["--model", "exmlds1", "--set", "rounds=3"], "no such setting"),
-        (["--model", "exmlds1", "--set", "factors=many"], "give a number"),
+        (["--model", "exmlds1", "--set", "factors=many"], "give a whole number"),
         (["--model", "exmlds1", "--set", "neighbours=0"], "neighbours must be in 1"),
         (["--model", "exmlds4", "--set", "optimiser=sgd"], "adagrad or adam"),
     ],
@@ -107,6 +136,14 @@ def test_points_that_all_lack_labels_are_refused(tmp_path, model):
     result = run(path, path, "--model", model, "--budget-s", "0")
     assert result.exit_code == 2
     assert "give at least one" in result.stderr
+
+
+def test_a_test_file_without_labels_is_refused(files, tmp_path):
+    path = tmp_path / "bare.txt"
+    path.write_text("1 30 12\n 0:1\n")
+    result = run(files[0], path)
+    assert result.exit_code == 2
+    assert "no point of the test file has a label" in result.stderr
 
 
 def test_files_of_two_kinds_are_refused(files, tmp_path):

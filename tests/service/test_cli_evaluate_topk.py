@@ -15,6 +15,7 @@ KEYS = {
     "model",
     "n_users",
     "repeated_pairs",
+    "unknown_item_pairs",
     "recall@10",
     "ndcg@10",
     "recall@20",
@@ -98,9 +99,17 @@ def test_cold_users_get_the_popular_items_and_unknown_items_are_misses(tmp_path)
     train.write_text("user,item\na,x\nb,x\nb,y\n")
     test.write_text("user,item\nnew,x\na,never\n")
     found = report(train, test, "--model", "popular", "--k", "1")
-    assert (found["n_users"], found["recall@1"]) == (2, 0.5)
+    assert (found["n_users"], found["recall@1"], found["unknown_item_pairs"]) == (2, 0.5, 1)
     found = report(train, test, "--k", "1", "--budget-s", "0")
     assert found["recall@1"] == 0.5
+    printed = run(train, test, "--model", "popular").stdout
+    assert "1 pairs of the test file are about items that the training file lacks" in " ".join(
+        printed.split()
+    )
+    test.write_text("user,item\nnew, X\na,never\n")
+    refused = run(train, test, "--model", "popular")
+    assert refused.exit_code == 2
+    assert "check that both write ids alike" in refused.output
 
 
 def test_test_pairs_that_training_has_are_left_out_and_told(tmp_path):
@@ -125,7 +134,7 @@ def test_test_pairs_that_training_has_are_left_out_and_told(tmp_path):
 def test_too_few_users_are_told_how_to_go_without_a_search(tmp_path):
     train, test = tmp_path / "train.csv", tmp_path / "test.csv"
     train.write_text("user,item\na,x\na,y\nb,x\nb,y\n")
-    test.write_text("user,item\na,z\n")
+    test.write_text("user,item\nc,x\n")
     for model in ("fbgd", "ocmf-lr-wsq", "svdfeature"):
         result = run(train, test, "--model", model)
         assert result.exit_code == 2
@@ -155,6 +164,8 @@ def test_a_table_is_printed_for_people(files):
         (["--model", "ocmf-sq-wsq", "--set", "features=some"], "one of cold, beside, made"),
         (["--model", "ocmf-sq-wsq", "--set", "features=made"], "give --users"),
         (["--k", "0"], "--k must be"),
+        (["--k", "²"], "--k must be"),
+        (["--set", "reg=1", "--set", "reg=2"], "--set reg is given twice"),
         (["--seed", "-1"], "greater than or equal to 0"),
     ],
 )
@@ -258,10 +269,26 @@ def test_what_is_known_beside_the_pairs_is_used(files, side, model, options):
     assert ("graph" in found["parameters"]) == ("--graph" in options)
 
 
+def test_how_much_of_a_side_file_is_of_use_is_told(files, tmp_path):
+    rows = gzip.decompress(files[0].read_bytes()).decode().split()[1:]
+    known = {row.split(",")[0] for row in rows}
+    users, links = tmp_path / "users.csv", tmp_path / "links.csv"
+    named = sorted(known)[:40]
+    users.write_text("user, tribe\nstranger, a\n" + "".join(f"{u}, t{u[-1]}\n" for u in named))
+    links.write_text("user,friend\nu1,u2\nu1,stranger\n")
+    options = ["--model", "ocmf-sq-wsq", "--budget-s", "0", "--users", users, "--graph", links]
+    found = report(*files[:2], *options)
+    told = {"users": {"described": 40, "of": len(known)}, "graph": {"links": 1}}
+    assert found["side"] == told
+    printed = run(*files[:2], *options).stdout
+    assert f"--users describes 40 of {len(known)} users" in printed
+    assert "1 links join users" in printed
+
+
 def test_the_report_says_how_features_and_links_are_used_and_what_each_way_scored(files, side):
     named = ["--users", side / "users.csv", "--graph", side / "links.csv"]
     found = report(*files[:2], "--model", "ocmf-sq-wsq", "--budget-s", "2", *named)
-    assert found.keys() == KEYS | {"validation"}
+    assert found.keys() == KEYS | {"validation", "side"}
     ways = [(one["features"], one["graph"]) for one in found["validation"]]
     assert (found["parameters"]["features"], found["parameters"]["graph"]) in ways
     assert {use for use, _ in ways} == {"cold", "beside", "made"}
@@ -273,7 +300,7 @@ def test_how_features_are_used_can_be_stated(files, side, use):
     options = ["--users", side / "users.csv", "--set", f"features={use}", "--budget-s", "0"]
     found = report(*files[:2], "--model", "ocmf-sq-wsq", *options)
     assert found["parameters"]["features"] == use
-    assert found.keys() == KEYS
+    assert found.keys() == KEYS | {"side"}
 
 
 @pytest.fixture
@@ -331,6 +358,7 @@ def test_the_table_has_every_figure_of_the_model_beside_popularity(files):
         ("user,tribe\nu1\n", ["--model", "ocmf-sq-sq", "--users"], "line 2: not 2 columns"),
         ("user,tribe\nx,a\n", ["--model", "ocmf-sq-sq", "--users"], "no row is about a known user"),
         ("who,tribe\nu1,a\n", ["--model", "ocmf-sq-sq", "--users"], "must name user"),
+        ("user;tribe\nu1;a\n", ["--model", "ocmf-sq-sq", "--users"], "separated by ';'"),
         ("user,friend\nx,y\n", ["--model", "ocmf-sq-sq", "--graph"], "check the ids"),
         (
             "weight,user,friend\n2,u1,u2\n",

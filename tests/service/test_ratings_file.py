@@ -54,6 +54,12 @@ def test_ndjson_gzip_a_byte_order_mark_and_blank_lines_are_understood(path):
     assert read_ratings(path).user_ids == ["a", "b"]
 
 
+def test_blanks_after_commas_are_the_commas(path):
+    path.write_bytes(b'user, item, rating\n196, 242, 3\n197, "a, b", 4\n')
+    ratings = read_ratings(path)
+    assert (ratings.user_ids, ratings.item_ids) == (["196", "197"], ["242", "a, b"])
+
+
 def test_chunks_say_where_they_start_and_how_far_the_file_is_read(path):
     path.write_bytes(HEADER + b"a,x,1\n" * 5)
     chunks = list(read_chunks(path, size=2))
@@ -68,6 +74,12 @@ def test_chunks_say_where_they_start_and_how_far_the_file_is_read(path):
         (b"", "the file is empty"),
         (b"user\ritem\n", "line 1: new-line character seen"),
         (b"user;item;rating\n1;2;3\n", "line 1: the columns are separated by ';'"),
+        (b"user\titem\trating\n1\t2\t3\n", "line 1: the columns are separated by tabs"),
+        (HEADER + b'a,x,3\n"b,x,3\na,y,3\n', "line 3: 1 columns"),
+        (HEADER + b'a,x,3\n"b,x,3\na,y,3\n', "goes on to line 4: is a quote not closed?"),
+        (HEADER + b'"a\nb",x\n', "line 2: 2 columns where the header has 3"),
+        (HEADER + b'a,x,3\n"' + b"b,x,3\n" * 30_000, "line 3: field larger than"),
+        (HEADER + b'"a\nb",x,3\na,x,?\n', "line 4: the rating '?'"),
         (HEADER + b"a,x,3\na,x,abc\n,x,3\n", "line 3: the rating 'abc'"),
         (HEADER + b"a,x,3\n,x,3\na,x,abc\n", "line 3: the user is empty"),
         (HEADER + b"a,x,abc\na,x\n", "line 2: the rating 'abc'"),
