@@ -16,6 +16,8 @@ from core.types import F32, F64, I32, I64
 
 MOST = 1 << 31
 """Users and items are numbered below it."""
+LATEST = 1e18
+"""Of times, in ms."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,11 @@ class Interactions:
     def item_counts(self) -> I64:
         """Return how many pairs each item has."""
         return np.bincount(self.item_ix, minlength=self.n_items)
+
+    @property
+    def liked(self) -> "Interactions":
+        """Return the pairs whose target is above 0; users and items keep their numbers."""
+        return self if self.target is None else self.keep(self.target > 0)
 
     def keep(self, chosen: "np.typing.NDArray[np.bool_]") -> "Interactions":
         """Return the chosen pairs; users and items keep their numbers."""
@@ -182,7 +189,7 @@ def _moments(time: Any, n: int, kept: I64) -> I64 | None:
         raise DataError(
             "a time is missing, infinite or no number: mend or remove the pair, or give no times"
         )
-    if given.dtype.kind == "f" and (given != np.rint(given)).any():
+    if given.dtype.kind == "f" and ((given != np.rint(given)) | (np.abs(given) > LATEST)).any():
         raise DataError("times must be whole numbers of milliseconds: multiply, and round them")
     return given.astype(np.int64)[kept]
 
@@ -222,9 +229,12 @@ def as_interactions(user_items: Any) -> Interactions:
     given: Any = user_items if sparse.issparse(user_items) else None
     if given is None or given.ndim != 2:
         raise ShapeError("give Interactions or a scipy.sparse matrix, one row for each user")
-    pairs: Any = sparse.coo_array(given)
+    if given.dtype.kind not in "biuf":
+        raise ShapeError(f"a matrix of {given.dtype} holds no weights: give real numbers")
+    # before they are added up: 100 and 100 are -56 in eight bits
+    pairs: Any = sparse.coo_array(given).astype(np.float64)
     pairs.sum_duplicates()
-    value = pairs.data.astype(np.float64)
+    value = pairs.data
     known = value != 0
     return from_pairs(
         pairs.row[known],

@@ -8,6 +8,9 @@ import numpy as np
 
 from core.errors import ConfigError
 
+LARGEST = 1e30
+"""Of a setting: fits are in single precision."""
+
 
 def check_bounds(
     config: Any,
@@ -27,10 +30,18 @@ def check_bounds(
         ((*counts, *seed), lambda value: isinstance(value, Integral), "a whole number"),
         (counts, lambda value: value >= 1, "at least 1"),
         (seed, lambda value: value >= 0, "0 or more"),
-        (above_0, lambda value: _is_number(value) and value > 0.0, "above 0 and finite"),
-        (from_0, lambda value: _is_number(value) and value >= 0.0, "0 or more and finite"),
+        (
+            above_0,
+            lambda value: _is_number(value) and value > 0.0,
+            f"above 0 and at most {LARGEST:g}",
+        ),
+        (
+            from_0,
+            lambda value: _is_number(value) and value >= 0.0,
+            f"0 or more and at most {LARGEST:g}",
+        ),
         (shares, lambda value: _is_number(value) and 0.0 <= value <= 1.0, "between 0 and 1"),
-        (finite, _is_number, "finite"),
+        (finite, _is_number, f"at most {LARGEST:g} in size"),
     )
     for names, holds, bounds in wanted:
         for name in names:
@@ -39,4 +50,4 @@ def check_bounds(
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and bool(np.isfinite(value))
+    return isinstance(value, int | float | np.number) and bool(np.abs(value) <= LARGEST)

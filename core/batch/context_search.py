@@ -24,6 +24,8 @@ MOST_PAIRS = 100_000
 MOST_EPOCHS, EVERY, PATIENCE = 80, 5, 2
 """A trial is judged every so many epochs, and ends when ``PATIENCE`` of these brought nothing."""
 FEWEST_USERS = 10
+FEWEST_JUDGES, JUDGES, JUDGED_SCORES = 500, 6_000, 1.5e8
+"""Users that judge a trial, fewer where they score many items."""
 MOST_TRIALS = 60
 ROUGH_ALPHA0, ROUGH_RATE = 12.0, 0.5
 """In their units."""
@@ -49,7 +51,7 @@ def search(
     if budget.seconds <= 0.0 or (not axes and exact):
         return start
     rng = np.random.default_rng([base.descent.seed, 5])
-    judge = _Judge(pairs, item_features, rng, exact=exact)
+    judge = _Judge(pairs, item_features, rng, budget, exact=exact)
     if not axes:
         return with_settings(start, judge(start).found)
     looking = Search(
@@ -59,7 +61,9 @@ def search(
         rng,
     )
     best = looking.run(_first(axes, start, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
-    return with_settings(start, best.settings | best.outcome.found)
+    # where nobody's list had a hit, no settings are better than the rough ones
+    found = best.settings | best.outcome.found if best.outcome.score else {}
+    return with_settings(start, found)
 
 
 def with_settings(config: ContextConfig, settings: dict[str, Any]) -> ContextConfig:
@@ -140,20 +144,30 @@ class _Judge:
     """Scores settings on a validation part, at their best number of epochs unless ``exact``."""
 
     def __init__(
-        self, pairs: Interactions, item_features: Any, rng: np.random.Generator, *, exact: bool
+        self,
+        pairs: Interactions,
+        item_features: Any,
+        rng: np.random.Generator,
+        budget: Budget,
+        *,
+        exact: bool,
     ) -> None:
         some = pairs.rows(_some_users(pairs, rng))
         if pairs.time is None:
             self._fit, held = split_within_users(some, HELD_OUT, rng)
         else:
             self._fit, held = leave_last_out(some)
-        self._users: I64 = np.flatnonzero((held.user_counts > 0) & (self._fit.user_counts > 0))
-        if self._users.size < FEWEST_USERS:
+        held = held.liked
+        judges = np.flatnonzero((held.user_counts > 0) & (self._fit.user_counts > 0))
+        if judges.size < FEWEST_USERS:
             raise DataError(
                 f"fewer than {FEWEST_USERS} users have two pairs: too little to choose settings on; "
                 "give more data, or settings of your own (--set) and no search (--budget-s 0)"
             )
+        most = int(np.clip(JUDGED_SCORES / pairs.n_items, FEWEST_JUDGES, JUDGES))
+        self._users: I64 = np.sort(rng.permutation(judges)[:most])
         self._seen, self._held = self._fit.rows(self._users), held.rows(self._users)
+        self._is_late, self._is_first = budget.begin_overrun(), True
         self._pairs, self._item_features, self._exact = pairs, item_features, exact
 
     def __call__(self, config: ContextConfig) -> Outcome:
@@ -161,12 +175,17 @@ class _Judge:
         last = config.descent.epochs if self._exact else MOST_EPOCHS
 
         def on_epoch(model: ContextRanker, epoch: int) -> bool:
-            if epoch == last or (not self._exact and epoch % EVERY == 0):
+            is_late = self._is_late()
+            if epoch == last or is_late or (not self._exact and epoch % EVERY == 0):
                 curve[epoch] = self._score(model)
-            return not self._exact and _stale([*curve.values()])
+            return is_late or (not self._exact and _stale([*curve.values()]))
 
         model = ContextRanker(with_settings(self._adapted(config), {"epochs": last}))
         model.fit(self._fit, item_features=self._item_features, on_epoch=on_epoch)
+        is_first, self._is_first = self._is_first, False
+        if self._is_late() and not is_first:
+            # tells too little to be chosen
+            return Outcome(0.0, {})
         best = max(curve, key=lambda epoch: curve[epoch])
         return Outcome(curve[best], {} if self._exact else {"epochs": best})
 

@@ -83,6 +83,10 @@ class _Steps:
             return slope
         squares = self.squares[name]
         squares += slope * slope
+        if not np.isfinite(squares).all():
+            raise Diverged(
+                "the squared slopes are not finite: divide the weights and alpha0 by a constant"
+            )
         scaled: F32 = (slope / (np.sqrt(squares) + np.float32(self._config.epsilon))).astype(
             np.float32
         )

@@ -33,6 +33,8 @@ GLANCED_SCORES, FEWEST_JUDGES, JUDGES, MOST_SPLITS = 5e7, 500, 6000, 4
 ALL_SCORES, ALL_JUDGES = 4e8, 12_000
 """The same for settings that keep up with the best: they are judged so once."""
 MOST_EPOCHS, PATIENCE = 40, 2
+BLIND = 6
+"""A trial without a hit ends after so many epochs."""
 SLACK = 0.001
 """The fewest epochs within this share of the best are taken."""
 BEHIND = 0.02
@@ -54,7 +56,9 @@ class Jury:
         return self.seen.n_users
 
     def score(self, fitted: RowObjective) -> float:
-        """Return the mean ndcg of the users."""
+        """Return the mean ndcg of the users; 0 where there are none."""
+        if not self.size:
+            return 0.0
         ids, _ = rank(fitted.vectors(self.seen), fitted.item_factors, self.seen, DEPTH)
         found = ranking_metrics.hits(ids, self.held)
         return float(ranking_metrics.ndcg(found, DEPTH).mean())
@@ -68,6 +72,7 @@ class Split:
     ) -> None:
         tilt = np.where(rng.random(pairs.n_users) < 0.5, TILT, 0.0)
         self.fit, held = split_within_users(pairs, HELD_OUT if alone else HELD_OUT / 2, rng, tilt)
+        held = held.liked
         users = rng.permutation(np.flatnonzero(held.user_counts))
         few = glancing(pairs)
         most = int(np.clip(ALL_SCORES / pairs.n_items, few, ALL_JUDGES)) if alone else few
@@ -107,10 +112,13 @@ def splits_of(pairs: Interactions, rng: np.random.Generator) -> list[Split]:
 
 
 class Race:
-    """Scores settings at their best number of epochs, beside the best settings so far on the same splits."""
+    """Scores settings at their best number of epochs, beside the best settings so far on the same splits.
 
-    def __init__(self, splits: list[Split]) -> None:
-        self._splits = splits
+    Once ``is_late``, a trial is cut short; only the first one counts all the same.
+    """
+
+    def __init__(self, splits: list[Split], is_late: Callable[[], bool] = lambda: False) -> None:
+        self._splits, self._is_late, self._is_first = splits, is_late, True
         self._best = [0.0] * (len(splits) + 1)
         """Of the best settings, the score on the first split, the first two, ..., and by all judges."""
 
@@ -120,18 +128,25 @@ class Race:
         curves, scores = [course.scores], [max(course.scores)]
         config = replace(config, epochs=len(course.scores))
         for split in self._splits[1:]:
-            if not self._keeps_up(scores):
+            if self._is_late() or not self._keeps_up(scores):
                 break
-            curves.append(_Course(split, config, lambda _: False).scores)
+            curve = _Course(split, config, lambda _: self._is_late()).scores
+            if len(curve) < len(curves[0]):
+                break
+            curves.append(curve)
             scores.append(float(np.mean(curves, axis=0).max()))
         mean: F64 = np.mean(curves, axis=0)
         epochs = _fewest(mean)
+        is_first, self._is_first = self._is_first, False
+        if self._is_late():
+            # tells too little to be chosen
+            return Outcome(float(mean.max()) if is_first else 0.0, {"epochs": epochs})
         if len(scores) == len(self._splits) and self._keeps_up(scores):
             scores.append(course.by_all(float(mean[epochs - 1]), epochs))
         return Outcome(self._on_all(scores), {"epochs": epochs})
 
     def _give_up(self, scores: list[float]) -> bool:
-        return _stale(scores) or _hopeless(scores, self._best[0])
+        return self._is_late() or _stale(scores) or _hopeless(scores, self._best[0])
 
     def _keeps_up(self, scores: list[float]) -> bool:
         n = len(scores)
@@ -201,4 +216,6 @@ def _stale(scores: list[float]) -> bool:
     """Tell whether the last epochs were no better than those before by more than SLACK."""
     if len(scores) <= PATIENCE:
         return False
+    if max(scores) == 0.0:
+        return len(scores) >= BLIND
     return max(scores[-PATIENCE:]) < (1.0 + SLACK) * max(scores[:-PATIENCE])

@@ -40,7 +40,7 @@ def search(
         return start
     rng = np.random.default_rng([base.seed, 1])
     splits = _splits(pairs, rng)
-    race = Race(splits)
+    race = Race(splits, budget.begin_overrun())
 
     def objective(settings: dict[str, Any]) -> Outcome:
         config = _with(start, settings)
@@ -57,7 +57,8 @@ def search(
         _smaller,
     )
     best = looking.run(_first(axes, start, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
-    return _with(start, best.settings | best.outcome.found)
+    # where nobody's list had a hit, no settings are better than the rough ones
+    return _with(start, best.settings | best.outcome.found) if best.outcome.score else start
 
 
 def rough(pairs: Interactions) -> dict[str, Any]:

@@ -44,6 +44,7 @@ class Split:
 
     def __init__(self, pairs: Interactions, rng: np.random.Generator) -> None:
         self.fit, held = split_within_users(pairs, HELD_OUT, rng)
+        held = held.liked
         users = np.flatnonzero(held.user_counts)
         self.judges: I64 = np.sort(rng.permutation(users)[: _judges(pairs)])
         """Their numbers."""
@@ -116,7 +117,8 @@ def search(
         return replace(start, **judge({}).found)
     looking = Search(axes, judge, lambda settings: _work(pairs, start, settings), rng)
     best = looking.run(_first(axes, start, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
-    return replace(start, **best.settings, **best.outcome.found)
+    # where nobody's list had a hit, no settings are better than the rough ones
+    return replace(start, **best.settings, **best.outcome.found) if best.outcome.score else start
 
 
 def rough(pairs: Interactions, base: OcmfConfig) -> dict[str, Any]:

@@ -143,8 +143,7 @@ def rank(users: F32, item_factors: F32, excluded: Interactions, n: int) -> tuple
 
 def liked_counts(pairs: Interactions) -> F32:
     """Return how many users have each item with a target above 0, (items, 1)."""
-    liked = pairs if pairs.target is None else pairs.keep(pairs.target > 0)
-    return liked.item_counts.astype(np.float32)[:, None]
+    return pairs.liked.item_counts.astype(np.float32)[:, None]
 
 
 def _numbers(name: str, given: int | I32 | I64, n: int = MOST) -> I64:

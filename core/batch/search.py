@@ -34,6 +34,8 @@ PRICE = 0.5
 """Exponent of a trial's seconds in the choice of the next."""
 LARGEST_TRIAL = 0.12
 """Share of the budget that one trial may cost."""
+GRACE = 0.1
+"""A trial may end later than the budget by this share of it; then it is cut short, and counts for nothing."""
 SLOW = 0.8
 """Share of the trials that are faster, for their size, than what must end in time."""
 LEAP = 4
@@ -87,6 +89,11 @@ class Budget:
         """Return what tells the seconds that are left, from this moment on."""
         ends = self.now() + self.seconds
         return lambda: ends - self.now()
+
+    def begin_overrun(self) -> Callable[[], bool]:
+        """Return what tells whether the budget is overrun by more than a trial may, from this moment on."""
+        left = self.begin()
+        return lambda: left() < -GRACE * self.seconds
 
 
 @dataclass(frozen=True)

@@ -103,10 +103,9 @@ def _cuts(judges: Interactions, rng: np.random.Generator) -> list[_Cut]:
     order = np.lexsort((rng.random(len(judges)), judges.user_ix))
     place = np.empty(len(judges), np.int64)
     place[order] = np.arange(len(judges)) - np.repeat(judges.ptr[:-1], judges.user_counts)
-    liked = np.ones(len(judges), np.bool_) if judges.target is None else judges.target > 0
     cuts = []
     for n in HISTORIES:
-        known, held = judges.keep(place < n), judges.keep((place >= n) & liked)
+        known, held = judges.keep(place < n), judges.keep(place >= n).liked
         of = np.flatnonzero(held.user_counts)
         if of.size >= FEWEST_JUDGES:
             cuts.append(_Cut(known.rows(of), held.rows(of)))

@@ -28,6 +28,14 @@ def test_a_negative_value_of_a_matrix_is_a_dislike():
     assert pairs.target.tolist() == [1.0, 0.0, 1.0]
 
 
+def test_values_are_added_up_as_they_are_meant():
+    two = np.array([100, 100], np.int8), (np.array([0, 0]), np.array([1, 1]))
+    pairs = as_interactions(sparse.coo_array(two, shape=(1, 2)))
+    assert (pairs.weight.tolist(), pairs.target) == ([200.0], None)
+    with pytest.raises(ShapeError, match="complex128 holds no weights"):
+        as_interactions(sparse.csr_array(np.ones((1, 2), np.complex128)))
+
+
 def test_the_transpose_of_the_transpose_is_the_same():
     pairs = ranking.tiny(weighted=True)
     again = pairs.by_item().by_item()
@@ -69,6 +77,7 @@ def whole(shape):
         ({"time": np.array(["NaT"], "datetime64[s]")}, "time is missing, infinite"),
         ({"time": np.array(["noon"])}, "time is missing, infinite or no number"),
         ({"time": np.array([1.5])}, "whole numbers of milliseconds"),
+        ({"time": np.array([1e300])}, "whole numbers of milliseconds"),
     ],
 )
 def test_bad_values_are_refused(settings, says):

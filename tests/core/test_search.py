@@ -6,9 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.batch import fbgd_race, fbgd_search
+from core.batch import context_search, fbgd_race, fbgd_search, ocmf_search
+from core.batch.context_ranker import ContextConfig
 from core.batch.fbgd import Fbgd, FbgdConfig
 from core.batch.fbgd_race import Jury, Race, Split, judged_as_given
+from core.batch.ocmf_fit import OcmfConfig
 from core.batch.search import Axis, Budget, Outcome, Search
 from core.batch.surrogate import Surrogate
 from core.batch.weighting import mean_weight
@@ -413,3 +415,63 @@ def test_too_little_data_says_what_to_do():
         fbgd_search.search(pairs, FbgdConfig(), Budget(ticking(), 1.0))
     with pytest.raises(ConfigError, match="leave at least one"):
         Search((), hill, lambda settings: 1.0, np.random.default_rng(0))
+
+
+# --- what all three searches keep to ------------------------------------------------------------------
+
+
+def with_dislikes():
+    """Return pairs of which every other one is a dislike."""
+    pairs = ranking.tribes(users=60, items=40)
+    return replace(pairs, target=(np.arange(len(pairs)) % 2).astype(np.float32))
+
+
+def test_what_is_disliked_is_no_hit_for_a_judge():
+    pairs, rng = with_dislikes(), np.random.default_rng(0)
+    context = context_search._Judge(pairs, None, rng, Budget(ticking(), 1.0), exact=False)
+    for held in (
+        Split(pairs, rng).few.held,
+        ocmf_search.splits_of(pairs, rng)[0]._held,
+        context._held,
+    ):
+        assert len(held) > 0
+        assert held.target is None or (held.target > 0).all()
+
+
+SEARCHES = {
+    "fbgd": lambda pairs, budget: fbgd_search.search(pairs, FbgdConfig(), budget),
+    "ocmf": lambda pairs, budget: ocmf_search.search(pairs, OcmfConfig(), budget),
+    "mf": lambda pairs, budget: context_search.search(pairs, ContextConfig("mf"), budget),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_where_no_list_has_a_hit_the_rough_settings_are_returned(name):
+    """Nobody shares an item with anybody."""
+    lonely = from_pairs(np.repeat(np.arange(60), 2), np.arange(120), n_items=9_000)
+    found, rough = (SEARCHES[name](lonely, Budget(ticking(), s)) for s in (20.0, 0.0))
+    assert found == rough
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_trial_that_overruns_the_budget_is_cut_short(name, monkeypatch):
+    """Every look at the clock is a second, and none of the trials would end by itself."""
+    for module in (fbgd_race, ocmf_search, context_search):
+        monkeypatch.setattr(module, "_stale", lambda scores: False)
+    monkeypatch.setattr(fbgd_race, "MOST_EPOCHS", 10_000)
+    monkeypatch.setattr(ocmf_search, "MOST_ROUNDS", 10_000)
+    monkeypatch.setattr(context_search, "MOST_EPOCHS", 10_000)
+    looks = itertools.count()
+    SEARCHES[name](ranking.tribes(users=60, items=40), Budget(lambda: float(next(looks)), 20.0))
+    assert next(looks) < 60
+
+
+def test_many_items_have_few_judges():
+    pairs = ranking.tribes(users=700, items=40)
+    many = replace(pairs, n_items=1_000_000)
+    budget = Budget(ticking(), 1.0)
+    few, all_of_them = (
+        context_search._Judge(one, None, np.random.default_rng(0), budget, exact=False)._users
+        for one in (many, pairs)
+    )
+    assert few.size == context_search.FEWEST_JUDGES < all_of_them.size

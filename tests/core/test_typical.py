@@ -108,7 +108,7 @@ def test_a_fit_draws_as_its_settings_say(fit):
 @pytest.mark.parametrize("config", [FbgdConfig, OcmfConfig])
 @pytest.mark.parametrize("draw", [-1.0, np.inf, np.nan])
 def test_a_draw_is_a_number_from_0(config, draw):
-    with pytest.raises(ConfigError, match="draw must be 0 or more and finite"):
+    with pytest.raises(ConfigError, match="draw must be 0 or more and at most"):
         config(draw=draw)
 
 
