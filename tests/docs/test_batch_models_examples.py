@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 from typer.testing import CliRunner
 
 from core.interactions import from_pairs
@@ -128,3 +129,40 @@ def test_what_a_search_reported_makes_the_same_model_again(
     assert isinstance(parameters, dict)
     stated = [f"--set={k}={v}" for k, v in parameters.items()]
     assert evaluated("--budget-s", "0", *stated) == found
+
+
+def python_of(page: Path, *words: str) -> str:
+    """Return the Python blocks of a page that have one of these words, as one program."""
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    return "\n".join(block for block in blocks if any(word in block for word in words))
+
+
+def world() -> dict[str, object]:
+    """Return what the pages take for given."""
+    rng = np.random.default_rng(0)
+    users, items = np.nonzero(rng.random((60, 30)) < 0.3)
+    pairs = from_pairs(users, items, n_items=30, time=rng.permutation(users.size))
+    matrix = sparse.csr_array((np.ones(len(pairs)), pairs.item_ix, pairs.ptr), (60, 30))
+    features = np.eye(4)[np.arange(60) % 4]
+    some = {"user": 3, "item": 2, "users": np.array([5, 3]), "user_items": matrix, "pairs": pairs}
+    new = {"new_users": [60, 61], "new_user_items": matrix[[0, 1]], "X": features, "n_users": 60}
+    known = {
+        "links": [[0, 1], [1, 2]],
+        "their_links": np.eye(60)[:2],
+        "their_features": np.eye(4)[:2],
+    }
+    return {**some, **new, **known, "item_numbers": pairs.rows(np.array([3])).item_ix}
+
+
+@pytest.mark.parametrize(
+    ("page", "words", "ends"),
+    [
+        (PAGE, ("fbgd import", "of_contexts"), "model"),
+        (OCMF_PAGE, ("OcmfConfig", "fit_features"), "scores"),
+    ],
+)
+def test_the_python_of_the_pages_runs_in_its_order(
+    page: Path, words: tuple[str, ...], ends: str, tmp_path: Path
+) -> None:
+    (tmp_path / "block.py").write_text(python_of(page, *words))
+    assert runpy.run_path(str(tmp_path / "block.py"), world())[ends] is not None
