@@ -5,9 +5,9 @@ from typing import Any, Unpack
 
 from scipy import sparse
 
-from core.batch.context_ranker import ContextConfig, ContextRanker, Found
+from core.batch.context_ranker import KINDS, ContextConfig, ContextRanker, Found
 from core.batch.descent import DescentConfig
-from core.errors import ConfigError, SnapshotFormat
+from core.errors import ConfigError, CoreError, SnapshotFormat
 from core.snapshot import About, Array, Snapshot, snapshot_of
 
 _FEATURES = ("data", "indices", "indptr")
@@ -20,6 +20,7 @@ def of_contexts(model: str, ranker: ContextRanker, **about: Unpack[About]) -> Sn
             f"{type(ranker).__name__} is no ContextRanker: keep others by of_objective or of_users of core.snapshot"
         )
     found, config = ranker.found, ranker.config
+    _check_kind(model, config)
     arrays: dict[str, Array] = {"popular": found.popular, "cold": found.cold}
     arrays |= {f"parameters.{name}": values for name, values in found.parameters.items()}
     arrays |= {f"squares.{name}": values for name, values in found.squares.items()}
@@ -35,12 +36,19 @@ def contexts_of(snapshot: Snapshot) -> ContextRanker:
     try:
         given, numbers = snapshot.parameters["config"], snapshot.parameters["contexts"]
         config = ContextConfig(**{**given, "descent": DescentConfig(**given["descent"])})
+        _check_kind(snapshot.model, config)
         arrays: dict[str, Any] = dict(snapshot.arrays)
         learned = _named(arrays, "parameters."), _named(arrays, "squares.")
         beside = numbers["timed"], _features(arrays, numbers), numbers["epochs"]
         return ContextRanker.of(config, Found(*learned, arrays["popular"], arrays["cold"], *beside))
-    except (KeyError, TypeError) as error:
+    except (LookupError, TypeError, ValueError, CoreError) as error:
         raise SnapshotFormat(f"the snapshot is not of a model of contexts: {error}") from error
+
+
+def _check_kind(model: str, config: ContextConfig) -> None:
+    """Refuse one kind under the name of another: pitf and cp have arrays of the same names and shapes."""
+    if model in KINDS and model != config.kind:
+        raise ConfigError(f"a model named {model} is of kind {config.kind}: name it {config.kind}")
 
 
 def _named(arrays: dict[str, Any], prefix: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ Nothing is pickled; arrays travel as their bytes, little-endian and C-ordered.
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypedDict, Unpack
@@ -17,7 +18,7 @@ from core.batch.features import FeatureMap
 from core.batch.nystroem import Nystroem
 from core.batch.ocmf_users import StructuredUsers
 from core.batch.row_objective import RowObjective
-from core.errors import SnapshotFormat
+from core.errors import CoreError, SnapshotFormat
 from core.features import FeatureEncoder
 
 SCHEMA = 1
@@ -47,6 +48,8 @@ class Snapshot:
     def __post_init__(self) -> None:
         frozen = {name: _frozen(name, array) for name, array in self.arrays.items()}
         object.__setattr__(self, "arrays", frozen)
+        for name in _SAID:
+            object.__setattr__(self, name, _plain(name, getattr(self, name)))
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -68,7 +71,10 @@ class Snapshot:
 
 def version_of(manifest: Mapping[str, Any]) -> str:
     """Return the version of the model that a manifest describes."""
-    text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    try:
+        text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise SnapshotFormat(f"the manifest holds what JSON cannot: {error}") from error
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -92,6 +98,8 @@ def mapped(manifest: Mapping[str, Any], data: Buffer) -> Snapshot:
 
 def restored(manifest: Mapping[str, Any], parts: Mapping[str, Buffer]) -> Snapshot:
     """Return the snapshot whose arrays have these bytes; SnapshotFormat if anything differs."""
+    if not isinstance(manifest, Mapping):
+        raise SnapshotFormat("the manifest is no mapping: give what `Snapshot.manifest` returned")
     if manifest.get("schema") != SCHEMA:
         raise SnapshotFormat(
             f"the manifest has schema {manifest.get('schema')!r}, this version reads {SCHEMA}: "
@@ -103,10 +111,10 @@ def restored(manifest: Mapping[str, Any], parts: Mapping[str, Buffer]) -> Snapsh
         if missing:
             raise SnapshotFormat(f"manifest and arrays differ in {', '.join(sorted(missing))}")
         arrays = {name: _array(name, entry, parts[name]) for name, entry in entries.items()}
-        rest = {key: manifest[key] for key in ("model", "parameters", "metrics", "cuts")}
+        rest = {key: {**manifest[key]} for key in _SAID}
+        return Snapshot(manifest["model"], arrays, **rest)
     except (KeyError, TypeError, AttributeError) as error:
         raise SnapshotFormat(f"the manifest lacks or misspells {error}") from error
-    return Snapshot(arrays=arrays, **rest)
 
 
 def array_bytes(array: Array) -> bytes:
@@ -143,7 +151,7 @@ def objective_of(snapshot: Snapshot) -> RowObjective:
         # a model of an earlier version draws nobody anywhere
         arrays["typical"] = snapshot.arrays.get("typical")
         return RowObjective(**arrays, **snapshot.parameters["row"])
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError, CoreError) as error:
         raise SnapshotFormat(f"the snapshot is not of a model with fold-in: {error}") from error
 
 
@@ -201,6 +209,8 @@ def users_of(snapshot: Snapshot) -> StructuredUsers:
         raise SnapshotFormat(f"the snapshot lacks what it says of its users: {error}") from error
 
 
+_SAID = ("parameters", "metrics", "cuts")
+"""What a manifest says in JSON's own words."""
 _ROW_ARRAYS = ("item_factors", "gram", "item_sum", "negative")
 
 
@@ -209,6 +219,19 @@ def _parts(row: RowObjective) -> tuple[dict[str, Array], dict[str, Any]]:
     values = {entry.name: getattr(row, entry.name) for entry in fields(row)}
     arrays = {name: values.pop(name) for name in (*_ROW_ARRAYS, "typical")}
     return {name: array for name, array in arrays.items() if array is not None}, values
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return the value with numpy's numbers as Python's; SnapshotFormat for NaN and infinity, which JSON cannot say."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Mapping):
+        return {key: _plain(f"{name}.{key}", one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(f"{name}.{at}", one) for at, one in enumerate(value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise SnapshotFormat(f"{name} is {value}: a snapshot takes finite numbers, leave it out")
+    return value
 
 
 def _little(array: Array) -> Array:
@@ -244,7 +267,11 @@ def _places(manifest: Mapping[str, Any]) -> dict[str, slice]:
 def _size(name: str, entry: Mapping[str, Any]) -> int:
     if entry["dtype"] not in TYPES:
         raise SnapshotFormat(f"array {name} has the unknown type {entry['dtype']!r}")
-    return int(np.dtype(entry["dtype"]).itemsize * np.prod(entry["shape"], dtype=np.int64))
+    shape = entry["shape"]
+    if not all(type(n) is int and n >= 0 for n in shape):
+        raise SnapshotFormat(f"array {name} has the impossible shape {shape}")
+    # whole numbers of Python do not overflow
+    return int(np.dtype(entry["dtype"]).itemsize * math.prod(shape))
 
 
 def _array(name: str, entry: Mapping[str, Any], data: Buffer) -> Array:
@@ -254,4 +281,7 @@ def _array(name: str, entry: Mapping[str, Any], data: Buffer) -> Array:
         raise SnapshotFormat(f"array {name} has {len(data)} bytes, which is not {shape} of {dtype}")
     if hashlib.sha256(data).hexdigest() != entry["sha256"]:
         raise SnapshotFormat(f"array {name} is damaged: its sha256 is not that of the manifest")
-    return np.frombuffer(data, dtype).reshape(shape)
+    try:
+        return np.frombuffer(data, dtype).reshape(shape)
+    except ValueError as error:
+        raise SnapshotFormat(f"array {name} has the impossible shape {shape}") from error

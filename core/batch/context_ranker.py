@@ -4,11 +4,12 @@ With times every pair is a context of its own: the user and the item before. Use
 item. There is no fold-in: these models know the users of their fit, all others are cold.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from core.batch.bounds import check_bounds
@@ -88,6 +89,7 @@ class ContextRanker(Ranker):
         model = cls(config)
         model._timed, model._cold, model._popular = found.timed, found.cold, found.popular
         made = model._model = model._made(found.popular.shape[0], found.item_features)
+        _check_shapes(made, found)
         model._parameters, model._found, model.epochs = found.parameters, found, found.epochs
         model._item_factors = np.ascontiguousarray(made.right(found.parameters))
         return model
@@ -213,6 +215,27 @@ class ContextRanker(Ranker):
             return np.column_stack([users, 1 + last])
         columns = np.column_stack([users, self._cold.size + 1 + last])
         return _ones(columns, self._cold.size + 1 + n_items)
+
+
+def _check_shapes(model: DotModel[Any], found: Found) -> None:
+    """Raise ShapeError unless these are the arrays of such a model."""
+    wanted = _shapes(model.start(np.random.default_rng(0), 0.0))
+    beside = {"popular": found.popular, "cold": found.cold}
+    for given, shapes in (
+        (found.parameters, wanted),
+        (found.squares, wanted),
+        (beside, {"popular": (model.n_targets, 1), "cold": (found.cold.size,)}),
+    ):
+        known = _shapes(given)
+        for name in sorted(known.keys() | shapes.keys()):
+            if known.get(name) != shapes.get(name):
+                raise ShapeError(
+                    f"{name} has shape {known.get(name)}, the model of these settings {shapes.get(name)}"
+                )
+
+
+def _shapes(arrays: Mapping[str, NDArray[Any]]) -> dict[str, tuple[int, ...]]:
+    return {name: array.shape for name, array in arrays.items()}
 
 
 def before(pairs: Interactions) -> I64:

@@ -5,13 +5,14 @@ A trained model exports it, a snapshot stores it, serving folds users in with it
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
+from core.batch.bounds import check_bounds
 from core.batch.gram import spectrum
 from core.batch.weighting import scaled_reg
-from core.errors import Diverged
+from core.errors import ConfigError, Diverged, ShapeError
 from core.interactions import Interactions, chunks
 from core.kernels import fbgd, fold_in
 from core.kernels.scan import Mask
@@ -60,6 +61,18 @@ class RowObjective:
     """m (g,), the mean row of the users of the fit (``core.batch.typical``); None: nobody is drawn anywhere."""
     draw: float = 0.0
     """d = draw (1 - count / FAMILIAR)^2, and exactly 0 from FAMILIAR pairs on: then this is what was trained."""
+
+    def __post_init__(self) -> None:
+        if self.loss not in get_args(Loss):
+            raise ConfigError(f"loss must be square or logistic, not {self.loss!r}")
+        check_bounds(self, above_0=("mean_count",), finite=("negative_target", "reg", "nu", "draw"))
+        # the kernels look at no bounds
+        items, g = self.item_factors.shape
+        wanted = {"gram": (g,), "item_sum": (g,), "negative": (items,), "typical": (g,)}
+        for name, shape in wanted.items():
+            given: F32 | None = getattr(self, name)
+            if given is not None and given.shape != shape:
+                raise ShapeError(f"{name} has shape {given.shape}, the items want {shape}")
 
     @cached_property
     def learned(self) -> Mask:

@@ -113,3 +113,36 @@ def test_what_is_no_model_of_contexts_is_refused():
         arrays = {name: array for name, array in whole.arrays.items() if name != lost}
         with pytest.raises(SnapshotFormat, match=lost.removeprefix("parameters.")):
             contexts_of(Snapshot("svdfeature", arrays, whole.parameters))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"kind": "cp"}, "named pitf is of kind cp"),
+        ({"kind": "mf"}, "named pitf is of kind mf"),
+        ({"factors": 40}, r"first has shape \(120, 4\), the model of these settings \(120, 40\)"),
+        ({"factors": 0}, "factors must be"),
+        ({"descent": {"epochs": 0}}, "epochs must be"),
+    ],
+)
+def test_arrays_of_other_settings_are_refused(change, says):
+    whole = of_contexts("pitf", fitted("pitf", False)[0], **ABOUT)
+    config = {**whole.parameters["config"], **change}
+    with pytest.raises(SnapshotFormat, match=says):
+        contexts_of(replace(whole, parameters={**whole.parameters, "config": config}))
+
+
+@pytest.mark.parametrize("name", ["parameters.second", "squares.targets", "popular", "cold"])
+def test_an_array_of_another_size_is_refused(name):
+    whole = of_contexts("pitf", fitted("pitf", False)[0], **ABOUT)
+    for other in (whole.arrays[name][1:], whole.arrays[name][None]):
+        with pytest.raises(SnapshotFormat, match="has shape"):
+            contexts_of(replace(whole, arrays={**whole.arrays, name: other}))
+
+
+def test_one_kind_is_not_kept_under_the_name_of_another():
+    model = fitted("pitf", False)[0]
+    with pytest.raises(ConfigError, match="name it pitf"):
+        of_contexts("cp", model, **ABOUT)
+    with pytest.raises(SnapshotFormat, match="name it pitf"):
+        contexts_of(replace(of_contexts("pitf", model, **ABOUT), model="cp"))

@@ -7,7 +7,14 @@ import pytest
 
 from core.batch.fbgd import Fbgd, FbgdConfig
 from core.errors import SnapshotFormat
-from core.snapshot import Snapshot, array_bytes, objective_of, of_objective, restored
+from core.snapshot import (
+    Snapshot,
+    array_bytes,
+    objective_of,
+    of_objective,
+    restored,
+    version_of,
+)
 from tests.core import ranking
 
 
@@ -84,11 +91,81 @@ def damaged(change):
         (lambda m, p: m["arrays"]["gram"].update(dtype="|O8"), "unknown type"),
         (lambda m, p: m.pop("model"), "lacks or misspells 'model'"),
         (lambda m, p: m["arrays"]["gram"].pop("sha256"), "lacks or misspells 'sha256'"),
+        (lambda m, p: m["arrays"]["gram"].update(shape=[-2, -2]), "gram has the impossible shape"),
+        (lambda m, p: m["arrays"]["gram"].update(shape=[4.0]), "gram has the impossible shape"),
+        (lambda m, p: m.update(metrics=[]), "lacks or misspells 'list'"),
     ],
 )
 def test_what_is_not_what_it_says_is_refused(snapshot, change, says):
     with pytest.raises(SnapshotFormat, match=says):
         restored(*damaged(change)(*travelled(snapshot)))
+
+
+def test_a_manifest_is_a_mapping_with_shapes_that_exist():
+    for odd in ([], "abc", None):
+        with pytest.raises(SnapshotFormat, match="the manifest is no mapping"):
+            restored(odd, {})
+    made = Snapshot("test", {"a": np.empty((0, 3), np.float32)})
+    manifest, parts = travelled(made)
+    manifest["arrays"]["a"]["shape"] = [0, 2**62]
+    with pytest.raises(SnapshotFormat, match="impossible shape"):
+        restored(manifest, parts)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"reg": "x"}, "reg must be finite"),
+        ({"nu": np.inf}, "nu is inf"),
+        ({"mean_count": 0.0}, "mean_count must be above 0"),
+        ({"loss": "cubic"}, "loss must be square or logistic"),
+        ({"loss": []}, "loss must be square or logistic"),
+        ({"other": 1.0}, "other"),
+    ],
+)
+def test_numbers_that_fold_nobody_in_are_refused(snapshot, wrong, says):
+    row = {**snapshot.parameters["row"], **wrong}
+    with pytest.raises(SnapshotFormat, match=says):
+        objective_of(Snapshot("fbgd", snapshot.arrays, {"row": row}))
+
+
+@pytest.mark.parametrize("name", ["item_factors", "gram", "item_sum", "negative"])
+def test_arrays_that_do_not_fit_one_another_are_refused(snapshot, name):
+    arrays = {**snapshot.arrays, name: snapshot.arrays[name][1:]}
+    with pytest.raises(SnapshotFormat, match="the items want"):
+        objective_of(Snapshot("fbgd", arrays, snapshot.parameters))
+
+
+def test_numbers_of_numpy_are_numbers(snapshot):
+    row = objective_of(snapshot)
+    plain, of_numpy = (
+        of_objective(
+            "fbgd",
+            row,
+            settings={"reg": number(0.5), "sizes": (whole(3),), "kept": truth(1)},
+            metrics={"a": number(0.25)},
+            cuts={"t": {"0": whole(7)}},
+        )
+        for number, whole, truth in ((float, int, bool), (np.float32, np.int64, np.bool_))
+    )
+    assert plain.version == of_numpy.version
+    assert restored(*travelled(of_numpy)).parameters == of_numpy.parameters
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, np.float32(-np.inf)])
+def test_a_number_that_json_cannot_say_is_refused_by_its_name(snapshot, number):
+    row, about = objective_of(snapshot), {"settings": {}, "metrics": {}, "cuts": {}}
+    for name, says in (
+        ("metrics", "metrics.a is"),
+        ("settings", "parameters.settings.a is"),
+        ("cuts", "cuts.a is"),
+    ):
+        with pytest.raises(SnapshotFormat, match=says):
+            of_objective("fbgd", row, **{**about, name: {"a": number}})
+    with pytest.raises(SnapshotFormat, match="what JSON cannot"):
+        assert Snapshot("test", {}, {"a": {1, 2}}).version
+    with pytest.raises(SnapshotFormat, match="what JSON cannot"):
+        version_of({"a": np.nan})
 
 
 def test_objects_never_enter_a_snapshot(snapshot):
