@@ -21,18 +21,18 @@ CONSTANT = 0.3
 LARGEST = 1e12
 """Of any feature: sums of squares stay within float32."""
 
+WANTED = (
+    "features must be a matrix of numbers: make columns of texts (core.features.FeatureEncoder)"
+)
+
 MOST_DENSE = 1 << 28
 """Elements of sparse features that non-linear ones may turn into a dense matrix: 1 GB."""
 
 
 def checked(features: Any) -> Features:
     """Return finite float32 features, sparse ones in CSR."""
-    if isinstance(features, list | tuple | np.ndarray):
-        known: Any = np.ascontiguousarray(features, dtype=np.float32)
-        values = known
-    else:
-        known = sp.csr_array(features, dtype=np.float32)
-        values = known.data
+    known: Any = _numbers(features)
+    values = known if isinstance(known, np.ndarray) else known.data
     if known.ndim != 2:
         raise ShapeError("features must be a matrix: one row for each user")
     if not np.isfinite(values).all():
@@ -41,6 +41,21 @@ def checked(features: Any) -> Features:
         raise DataError(f"a feature is beyond {LARGEST:g} in size: divide it by a constant")
     ready: Features = known
     return ready
+
+
+def _numbers(features: Any) -> Features:
+    try:
+        # too large a number becomes infinity, which is refused
+        with np.errstate(over="ignore"):
+            if not isinstance(features, list | tuple | np.ndarray):
+                return sp.csr_array(features, dtype=np.float32)
+            given = np.asarray(features)
+            # numpy would read "1" as 1, and dates as days
+            if given.dtype.kind in "biufO":
+                return np.ascontiguousarray(given, np.float32)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"{WANTED}: {error}") from error
+    raise DataError(WANTED)
 
 
 def unit_rows(features: Features) -> Features:

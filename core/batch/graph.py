@@ -6,7 +6,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from core.errors import DataError, ShapeError
+from core.interactions import whole_numbers
 from core.types import F32
+
+WANTED = "give the graph as a sparse matrix or as (links, 2) user numbers"
 
 
 def similarity(links: Any, n_users: int) -> sp.csr_array:
@@ -17,7 +20,8 @@ def similarity(links: Any, n_users: int) -> sp.csr_array:
     """
     given = _matrix(links, n_users)
     if given.shape != (n_users, n_users):
-        raise ShapeError(f"the graph is {given.shape[0]} x {given.shape[1]} for {n_users} users")
+        size = " x ".join(map(str, given.shape))
+        raise ShapeError(f"the graph is {size} for {n_users} users")
     if not np.isfinite(given.data).all() or (given.data < 0).any():
         raise DataError("a link's weight is NaN, infinite or negative: mend or remove the link")
     both: Any = given.maximum(given.T).tocoo()
@@ -37,12 +41,15 @@ def laplacian(similar: sp.csr_array) -> sp.csr_array:
 
 
 def _matrix(links: Any, n_users: int) -> sp.csr_array:
-    if not isinstance(links, list | tuple | np.ndarray):
-        given: sp.csr_array = sp.csr_array(links)
-        return given
-    pairs = np.asarray(links, np.int64)
+    try:
+        if not isinstance(links, list | tuple | np.ndarray):
+            given: sp.csr_array = sp.csr_array(links)
+            return given
+        pairs = whole_numbers("user", links)
+    except (TypeError, ValueError) as error:
+        raise ShapeError(f"{WANTED}: {error}") from error
     if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ShapeError("give the graph as a sparse matrix or as (links, 2) user numbers")
+        raise ShapeError(WANTED)
     if pairs.min(initial=0) < 0 or pairs.max(initial=-1) >= n_users:
         raise DataError(f"the graph names a user outside 0 .. {n_users - 1}")
     pairs = np.unique(pairs, axis=0)

@@ -5,6 +5,7 @@ has not seen is answered like any other.
 """
 
 from abc import ABC, abstractmethod
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -131,8 +132,8 @@ class Ranker(ABC):
 
 def rank(users: F32, item_factors: F32, excluded: Interactions, n: int) -> tuple[I32, F32]:
     """Return each user's n best items outside ``excluded`` and their scores; runs on all threads."""
-    if n < 1:
-        raise ConfigError(f"at least one item must be asked for, not {n}")
+    if not isinstance(n, Integral) or n < 1:
+        raise ConfigError(f"at least one item must be asked for, a whole number, not {n!r}")
     ids = np.empty((users.shape[0], n), np.int32)
     scores = np.empty((users.shape[0], n), np.float32)
     topk.top_k_all(

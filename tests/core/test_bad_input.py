@@ -9,6 +9,7 @@ from scipy import sparse
 from core.batch.context_ranker import KINDS, ContextConfig, ContextRanker
 from core.batch.descent import DescentConfig
 from core.batch.fbgd import Fbgd, FbgdConfig
+from core.batch.features import FeatureMap
 from core.batch.ocmf import Ocmf
 from core.batch.ocmf_fit import OcmfConfig
 from core.batch.ocmf_ways import Known, Way, fit_way
@@ -114,6 +115,14 @@ def test_no_pairs_at_all_are_refused(model):
         MODELS[model]().fit(from_pairs(empty, empty, n_users=2, n_items=2, time=empty))
 
 
+def test_popularity_of_no_pairs_counts_nothing():
+    # a training judges by it, even where no preference was there at the cut
+    empty = from_pairs(np.empty(0, np.int64), np.empty(0, np.int64), n_users=2, n_items=2)
+    ids, scores = Popular().fit(empty).recommend(1, empty, 3)
+    assert ids.tolist() == [0, 1, -1]
+    assert scores.tolist() == [0.0, 0.0, -np.inf]
+
+
 # --- what is known beside the pairs ------------------------------------------------------------------
 
 
@@ -166,6 +175,31 @@ def test_items_without_features_have_a_result(width):
         model.fit(pairs, item_features=features)
         assert np.isfinite(model.item_factors).all()
         assert np.isfinite(model.user_vectors(pairs)).all()
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "abc",
+        None,
+        ["a", "b"],
+        [["1"], ["2"]],
+        np.array([["a"], ["b"]], object),
+        np.array([["2020-01-01"]], "M8[D]"),
+        [[1.0], [1.0, 2.0]],
+        [[10**400]],
+    ],
+    ids=repr,
+)
+def test_features_that_are_no_numbers_are_refused(odd):
+    with pytest.raises(DataError, match="a matrix of numbers"):
+        FeatureMap().transform(odd)
+
+
+def test_a_feature_too_large_for_single_precision_is_refused():
+    for matrix in ([[1e300]], sparse.csr_array([[1e300]])):
+        with pytest.raises(DataError, match="NaN or infinite"):
+            FeatureMap().transform(matrix)
 
 
 @pytest.mark.parametrize("config", [FbgdConfig, OcmfConfig, DescentConfig])

@@ -1,11 +1,13 @@
 """Links of users as a Laplacian."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
 from core.batch.graph import laplacian, similarity
+from core.errors import DataError, ShapeError
 
 LINKS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=15)
 
@@ -25,3 +27,21 @@ def test_of_two_directions_the_stronger_counts_and_own_links_are_dropped():
     given_weights = sparse.csr_array(np.array([[5.0, 1.0, 0.0], [3.0, 0.0, 0.0], [0.0, 0.0, 0.0]]))
     wanted = [[0, 3, 0], [3, 0, 0], [0, 0, 0]]
     np.testing.assert_array_equal(similarity(given_weights, 3).toarray(), wanted)
+
+
+@pytest.mark.parametrize(
+    ("odd", "error", "says"),
+    [
+        ("abc", ShapeError, "a sparse matrix or as"),
+        (None, ShapeError, "a sparse matrix or as"),
+        ({"a": 1}, ShapeError, "a sparse matrix or as"),
+        ([[0, 1], [2]], ShapeError, "a sparse matrix or as"),
+        (sparse.coo_array(np.ones(3)), ShapeError, "the graph is 3 for 3 users"),
+        ([["a", "b"]], DataError, "whole numbers"),
+        ([[0.5, 1]], DataError, "whole numbers"),
+        ([[0, np.nan]], DataError, "whole numbers"),
+    ],
+)
+def test_what_is_no_graph_is_refused(odd, error, says):
+    with pytest.raises(error, match=says):
+        similarity(odd, 3)
