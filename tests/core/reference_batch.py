@@ -1,5 +1,7 @@
 """Naive twins of the kernels of fBGD, fold-in and top-k: every pair is visited, in float64."""
 
+import math
+
 import numpy as np
 
 
@@ -38,6 +40,18 @@ def loss(observed, weight, target, negative, below, users, items):
     score = users.astype(np.float64) @ items.astype(np.float64).T
     known = (weight * (target - score) ** 2)[observed].sum()
     return known + (negative * (below - score) ** 2)[~observed].sum()
+
+
+def negative_weights(item_counts, alpha0, rho):
+    """Equation 22, item by item: alpha0 (e^z - 1)^rho / sum of the same, z the item's share of the pairs."""
+    raw = [(math.exp(count / sum(item_counts)) - 1.0) ** rho for count in item_counts]
+    return np.array([alpha0 * one / sum(raw) for one in raw])
+
+
+def scaled_reg(counts, reg, nu):
+    """Return reg (count / mean count)^nu row by row, the mean of rows that have pairs; none counts as one."""
+    mean = sum(counts) / sum(count > 0 for count in counts)
+    return np.array([reg * (max(count, 1) / mean) ** nu for count in counts])
 
 
 def exact_row(observed, weight, target, negative, below, reg, fixed):

@@ -169,6 +169,25 @@ def test_listed_negatives_may_have_either_loss(negatives, negative_loss, feature
     assert losses[-1] < losses[0]
 
 
+def test_sampled_negatives_are_spread_over_users_and_never_positive():
+    rng = np.random.default_rng(0)
+    pairs = from_pairs(
+        rng.integers(0, 200, 600), rng.integers(0, 150, 600), n_users=200, n_items=150
+    )
+    listed = ocmf_start.with_negatives(pairs, "sampled", 0.2, seed=1)
+    negative = listed.target == 0.0
+    users, items = listed.user_ix[negative], listed.item_ix[negative]
+    assert not dense(pairs)[users, items].any()
+    assert (dense(listed.keep(~negative)) == dense(pairs)).all()
+    # one that falls on a positive or on another negative is lost
+    assert 0.93 * len(pairs) < users.size <= len(pairs)
+    for drawn, n in ((users, 200), (items, 150)):
+        counts = np.bincount(drawn, minlength=n)
+        assert counts.max() < 5 * counts.mean()
+        assert (counts > 0).mean() > 0.85
+    assert (listed.weight == np.where(negative, np.float32(0.2), np.float32(1.0))).all()
+
+
 def test_a_rounds_end_may_stop_the_fit():
     model = Ocmf(SQ_SQ).fit(world(), on_round=lambda model, number: number == 3)
     assert model.rounds == len(model.losses) == 3

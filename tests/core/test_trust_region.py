@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from core.batch.losses import LogisticLoss, SquareLoss
-from core.batch.side import Pairs, Side
+from core.batch.side import FeatureMatrix, Pairs, Side
 from core.batch.subproblem import Subproblem
 from core.batch.trust_region import exact_step, gradient_descent, trust_region_newton
 from core.interactions import from_pairs
@@ -117,6 +118,40 @@ def one_side(loss, target, seed=0, m=12, n=9, k=4):
         target=target,
     )
     return problem, (H, labelled, p, q, target)
+
+
+class Unconditioned(Subproblem):
+    def precondition(self, residual):
+        return residual
+
+
+def far_apart(known, p):
+    """Return a side whose rows or columns are curved very differently, most of it by regularisation and graph."""
+    m, rng = p.size, np.random.default_rng(0)
+    if known == "rows":
+        return Side(p, np.geomspace(1e-2, 1e4, m))
+    if known == "features":
+        X = rng.normal(size=(m, 6)) * np.geomspace(0.1, 100.0, 6)
+        return Side(p, np.full(6, 500.0), FeatureMatrix(X, p))
+    size = np.geomspace(1e-2, 30.0, m)
+    S = np.outer(size, size) * (1.0 - np.eye(m))
+    return Side(p, np.full(m, 0.1), None, sparse.csr_array(np.diag(S.sum(1)) - S), 1.0)
+
+
+@pytest.mark.parametrize("known", ["rows", "features", "graph"])
+@pytest.mark.parametrize("loss", [SquareLoss(), LogisticLoss()])
+def test_the_preconditioner_spares_most_of_the_products(loss, known):
+    rng = np.random.default_rng(0)
+    m, n, k = 40, 30, 4
+    pairs = from_pairs(*np.nonzero(rng.random((m, n)) < 0.2), n_users=m, n_items=n)
+    p, q, H = rng.uniform(0.1, 0.9, m), rng.uniform(0.1, 0.9, n), rng.normal(size=(n, k))
+    side, found = far_apart(known, p), []
+    for make in (Subproblem, Unconditioned):
+        problem = make(Pairs(pairs), loss, side, partners=H, partner_weight=q, target=0.0)
+        start = np.zeros((side.n_parameters, k))
+        found.append(trust_region_newton(problem, start, tolerance=1e-6, cg_steps=500))
+    assert found[0].value == pytest.approx(found[1].value, rel=1e-6)
+    assert 3 * found[0].products < found[1].products
 
 
 @pytest.mark.parametrize("target", [0.0, -1.0])
