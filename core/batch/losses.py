@@ -1,7 +1,7 @@
 """Convex differentiable losses of scores, element by element; what a positive pair costs is one of these."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 Floats = NDArray[np.floating[Any]]
 
 
+@runtime_checkable
 class Loss(Protocol):
-    """What the scores of pairs cost, with both derivatives by the score."""
+    """What the scores of pairs cost, with both derivatives by the score: convex, the slope continuous."""
 
     def value(self, score: Floats) -> Floats: ...
 
@@ -69,6 +70,13 @@ class SquaredHingeLoss:
 
     def curvature(self, score: Floats) -> Floats:
         return np.where(score < 1.0, score.dtype.type(2.0), score.dtype.type(0.0))
+
+
+NAMED: dict[str, Loss] = {
+    "square": SquareLoss(),
+    "logistic": LogisticLoss(),
+    "squared-hinge": SquaredHingeLoss(),
+}
 
 
 @dataclass(frozen=True, eq=False)

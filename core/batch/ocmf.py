@@ -90,6 +90,12 @@ class Ocmf(Ranker):
         fit = self._fitted
         if self.config.negatives != "all":
             raise ConfigError("a model of listed negatives has no row objective: let them be all")
+        loss = self.config.row_loss
+        if loss is None:
+            raise ConfigError(
+                "serving folds users in by loss square or logistic, not by this one: "
+                "ask the model itself (recommend, user_vectors)"
+            )
         row = diagonalised(
             self.item_factors,
             fit.item_weight,
@@ -97,7 +103,7 @@ class Ocmf(Ranker):
             reg=self.config.reg,
             nu=self.config.nu,
             mean_count=fit.mean_counts[0],
-            loss=self.config.loss,
+            loss=loss,
         )
         return drawn(row, fit.listed, self.config.draw)
 

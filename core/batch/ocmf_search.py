@@ -125,7 +125,7 @@ def rough(pairs: Interactions, base: OcmfConfig) -> dict[str, Any]:
     """Return where a search begins."""
     return {
         "factors": min(64, _most_factors(pairs)),
-        "weight": base.weight if base.loss == "square" else 0.03,
+        "weight": 0.03 if base.loss == "logistic" else base.weight,
         "reg": 0.05 * unit_reg(pairs),
         "nu": 0.5,
         "rounds": 6,

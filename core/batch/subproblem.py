@@ -1,7 +1,7 @@
 """The objective of one side of a one-class factorisation while the other side's factors stand still.
 
 f(W) = sum over pairs of l(b_i.h_j) + sum over all other (i, j) of p_i q_j (a - b_i.h_j)^2
-       + tr(W' diag(reg) W) + graph tr(B'LB),   B = X W, or W itself without features
+       + tr(W' diag(reg) W) + graph tr(B'LB) - <pull, W>,   B = X W, or W itself without features
 
 Algorithms 1, 2 and 3 of the paper: value, gradient and Hessian-vector product in time linear in the pairs. What
 ``trust_region.py`` asks of a function is here: ``at(W)`` gives a point.
@@ -21,7 +21,10 @@ Floats = NDArray[np.floating[Any]]
 
 
 class Subproblem:
-    """f as a function of W; ``partners`` are the other side's rows with ``partner_weight`` q."""
+    """f as a function of W; ``partners`` are the other side's rows with ``partner_weight`` q.
+
+    ``pull`` has the shape of W: what neighbours that stand still add. None: nothing.
+    """
 
     def __init__(
         self,
@@ -32,13 +35,17 @@ class Subproblem:
         partners: Floats,
         partner_weight: Floats,
         target: float,
+        pull: Floats | None = None,
     ) -> None:
         self.pairs, self.loss, self.side = pairs, loss, side
         self.partners, self.target = partners, target
         weighted = partner_weight[:, None] * partners
         self.gram = partners.T @ weighted
-        self.partner_sum = weighted.sum(axis=0)
-        self.weight_sum = side.back(side.weight[:, None])[:, 0]
+        weight_sum = side.back(side.weight[:, None])[:, 0]
+        # 2 a d k', d = X'p and k = H'q: the part of all pairs that is linear
+        self.pull: Floats = np.outer(2.0 * target * weight_sum, weighted.sum(axis=0))
+        if pull is not None:
+            self.pull = self.pull + pull
         self.constant = target**2 * _sum(side.weight) * _sum(partner_weight)
         self.pair_weight = side.weight[pairs.row] * partner_weight[pairs.partner]
         self._conditioner = _Conditioner(self, partner_weight)
@@ -59,8 +66,8 @@ class Subproblem:
         return product
 
     def linear(self, direction: Floats) -> float:
-        """Return -2 a d'S k, the part of all pairs that is linear."""
-        return -2.0 * self.target * _dot(self.weight_sum, direction @ self.partner_sum)
+        """Return the part of f that is linear but for the pairs."""
+        return -_dot(self.pull, direction)
 
 
 class _Conditioner:
@@ -115,15 +122,15 @@ class Point:
         return self._problem.side.smoothed(self._rows)
 
     def gradient(self) -> Floats:
-        """Algorithm 2: X'(D H + 2 diag(p) B M + 2 reg graph L B) + 2 reg W - 2 a d k'."""
+        """Algorithm 2: X'(D H + 2 diag(p) B M + 2 reg graph L B) + 2 reg W - pull."""
         p = self._problem
         slope = p.loss.slope(self._score) - 2.0 * p.pair_weight * (self._score - p.target)
         rows = p.pairs.weighted_sums(slope, p.partners)
         if self._smoothed is not None:
             rows = rows + 2.0 * self._smoothed
-        constant: Floats = (2.0 * p.target) * np.outer(p.weight_sum, p.partner_sum)
         every = 2.0 * (self._all_pairs + p.side.shrunk(self._place))
-        return p.side.back(rows) + every - constant
+        gradient: Floats = p.side.back(rows) + every - p.pull
+        return gradient
 
     @cached_property
     def _curvature(self) -> Floats:

@@ -48,6 +48,7 @@ _SETTINGS: dict[str, type] = {
     "gamma": float,
     "negatives": str,
     "negative_loss": str,
+    "solver": str,
 }
 
 

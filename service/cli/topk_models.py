@@ -276,7 +276,11 @@ _FITS: dict[Model, Callable[[World, Request, OnProgress], Fitted]] = {
 }
 _OF_DESCENT = tuple(one.name for one in fields(DescentConfig) if one.name != "seed")
 _WHOLE = frozenset({"factors", "rounds", "epochs", "steps", "seed"})
-_OCMF_NAMES = ("factors", "weight", "target", "reg", "reg_item", "nu", "graph", "rounds", "draw")
+_OCMF_NAMES = (
+    *("factors", "weight", "target", "reg", "reg_item", "nu", "graph", "rounds", "draw"),
+    "solver",
+)
+_TEXTS = frozenset({"optimiser", "features", "solver"})
 _NAMES: dict[Model, tuple[str, ...]] = {
     "fbgd": tuple(one.name for one in fields(FbgdConfig)),
     "popular": (),
@@ -294,7 +298,7 @@ def _settings(request: Request) -> dict[str, Any]:
         if name not in _NAMES[request.model]:
             known = ", ".join(_NAMES[request.model]) or "none"
             raise ConfigError(f"--set {name}: this model has no such setting; it has {known}")
-        if name in ("optimiser", "features"):
+        if name in _TEXTS:
             settings[name] = text
             continue
         settings[name] = _number(name, text)

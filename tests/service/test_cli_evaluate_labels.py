@@ -117,6 +117,7 @@ def test_without_json_there_is_a_table(files):
         (["--model", "ocmf-sq-sq", "--set", "weight=0.5"], "no such setting"),
         (["--set", "weight=2", "--budget-s", "0"], "weight must not exceed 1"),
         (["--set", "negatives=some", "--budget-s", "0"], "all, sampled, listed"),
+        (["--set", "solver=adam", "--budget-s", "0"], "newton, gradient"),
         (["--model", "exmlds1", "--set", "rounds=3"], "no such setting"),
         (["--model", "exmlds1", "--set", "factors=many"], "give a whole number"),
         (["--model", "exmlds1", "--set", "neighbours=0"], "neighbours must be in 1"),

@@ -163,6 +163,7 @@ def test_a_table_is_printed_for_people(files):
         (["--model", "ocmf-sq-sq", "--users", "nowhere.csv"], "nowhere.csv: No such file"),
         (["--model", "ocmf-sq-wsq", "--set", "features=some"], "one of cold, beside, made"),
         (["--model", "ocmf-sq-wsq", "--set", "features=made"], "give --users"),
+        (["--model", "ocmf-sq-wsq", "--set", "solver=adam"], "one of newton, gradient"),
         (["--k", "0"], "--k must be"),
         (["--k", "²"], "--k must be"),
         (["--set", "reg=1", "--set", "reg=2"], "--set reg is given twice"),
@@ -226,6 +227,15 @@ def test_the_plain_optimiser_of_the_paper_can_be_asked_for(files):
     found = report(*files[:2], "--model", "mf", "--budget-s", "0", *settings)
     assert found["parameters"]["optimiser"] == "plain"
     assert found["ndcg@10"] > 0.0
+
+
+def test_gradient_descent_can_be_asked_for_and_ranks_as_newton_does(files):
+    settings = ["--model", "ocmf-lr-wsq", "--budget-s", "0", "--set", "factors=8"]
+    newton = report(*files[:2], *settings)
+    descent = report(*files[:2], *settings, "--set", "solver=gradient")
+    solvers = [found["parameters"]["solver"] for found in (newton, descent)]
+    assert solvers == ["newton", "gradient"]
+    assert descent["ndcg@10"] == pytest.approx(newton["ndcg@10"], rel=0.05)
 
 
 @pytest.mark.parametrize("model", ["pitf", "cp"])

@@ -1,0 +1,172 @@
+"""Both solvers of a fit and losses of the caller's own: where they end, by brute force over all pairs."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from core.batch import ocmf_fit
+from core.batch.graph import laplacian, similarity
+from core.batch.losses import LogisticLoss, SquareLoss
+from core.batch.ocmf import Ocmf
+from core.batch.ocmf_fit import OcmfConfig
+from core.batch.ocmf_users import users_of
+from core.errors import ConfigError
+from core.interactions import from_pairs
+from tests.core import reference_ocmf as reference
+
+CONFIG = OcmfConfig(loss="logistic", weight=0.2, target=-0.5, reg=0.5, factors=4, rounds=8)
+
+
+@dataclass(frozen=True)
+class HuberLoss:
+    """(1 - b)^2, beyond 2 from 1 no steeper: a loss that this project does not know; answers in float64."""
+
+    def value(self, score):
+        off = np.abs(1.0 - score.astype(float))
+        return np.where(off < 2.0, off**2, 4.0 * off - 4.0)
+
+    def slope(self, score):
+        return np.clip(2.0 * (score.astype(float) - 1.0), -4.0, 4.0)
+
+    def curvature(self, score):
+        return np.where(np.abs(1.0 - score) < 2.0, 2.0, 0.0)
+
+
+def plain_huber(score):
+    return HuberLoss().value(np.asarray(score, float))
+
+
+OWN = {
+    "squared-hinge": ("squared-hinge", reference.squared_hinge),
+    "own": (HuberLoss(), plain_huber),
+}
+
+
+def world(m=16, n=10, seed=0):
+    """Return pairs of users and items with tastes; user 0 has none."""
+    rng = np.random.default_rng(seed)
+    labelled = rng.normal(size=(m, 3)) @ rng.normal(size=(3, n)) > 1.0
+    labelled[0] = False
+    return from_pairs(*np.nonzero(labelled), n_users=m, n_items=n)
+
+
+def dense(pairs):
+    labelled = np.zeros((pairs.n_users, pairs.n_items), bool)
+    labelled[pairs.user_ix, pairs.item_ix] = True
+    return labelled
+
+
+def known_of(name, m):
+    """Return what a fit knows beside the pairs."""
+    rng = np.random.default_rng(2)
+    links = rng.integers(0, m - 2, (2 * m, 2))
+    return {
+        "nothing": {},
+        "features": {"features": rng.normal(size=(m, 5))},
+        "graph": {"graph": links[links[:, 0] != links[:, 1]]},
+    }[name]
+
+
+def brute(config, plain, H, labelled, L=None):
+    """Return f of the users' rows W (m, k), each pair visited."""
+    m, n = labelled.shape
+    L = np.zeros((m, m)) if L is None else L
+    weights = np.ones(m), np.full(n, config.weight)
+    about = (np.eye(m), L, labelled, *weights, config.target, plain, config.reg, config.graph)
+    return lambda W: reference.objective(W, H, *about)
+
+
+@pytest.fixture
+def no_newton(monkeypatch):
+    """Fail where anything but gradient descent moves a side."""
+
+    def refuse(*arguments, **settings):
+        raise AssertionError("solved by Newton's method")
+
+    monkeypatch.setattr(ocmf_fit, "trust_region_newton", refuse)
+    monkeypatch.setattr(ocmf_fit.kernels, "newton_rows", refuse)
+
+
+@pytest.mark.parametrize("known", ["nothing", "features", "graph"])
+def test_gradient_descent_solves_both_sides_and_ends_where_newton_does(known, request):
+    pairs = world()
+    config, given = replace(CONFIG, graph=0.4, rounds=20), known_of(known, pairs.n_users)
+    newton = Ocmf(config).fit(pairs, **given)
+    request.getfixturevalue("no_newton")
+    descent = Ocmf(replace(config, solver="gradient")).fit(pairs, **given)
+    assert descent.losses[0] == pytest.approx(newton.losses[0], rel=1e-3)
+    assert descent.losses[-1] == pytest.approx(newton.losses[-1], rel=3e-3)
+    assert all(
+        b <= a * (1 + 1e-5) for a, b in zip(descent.losses, descent.losses[1:], strict=False)
+    )
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+@pytest.mark.parametrize("known", ["nothing", "features", "graph"])
+def test_a_known_loss_as_an_object_fits_like_its_name(loss, known):
+    pairs = world()
+    config, given = replace(CONFIG, loss=loss, graph=0.4), known_of(known, pairs.n_users)
+    named = Ocmf(config).fit(pairs, **given)
+    made = SquareLoss() if loss == "square" else LogisticLoss()
+    own = Ocmf(replace(config, loss=made)).fit(pairs, **given)
+    np.testing.assert_allclose(own.losses, named.losses, rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("solver", ["newton", "gradient"])
+def test_the_loss_of_ones_own_is_what_a_fit_minimises(name, solver):
+    loss, plain = OWN[name]
+    pairs, config = world(), replace(CONFIG, loss=loss, solver=solver)
+    model = Ocmf(config).fit(pairs)
+    H = model.item_factors.astype(float)
+    f = brute(config, plain, H, dense(pairs))
+    W = model.trained_users.astype(float)
+    assert model.losses[-1] == pytest.approx(f(W) + config.reg * (H**2).sum(), rel=1e-5)
+    assert model.losses[-1] < model.losses[0]
+    # the items, too, are near their minimum, as somebody else's minimiser finds it
+    g = brute(config, plain, W, dense(pairs).T)
+    least = optimize.minimize(lambda x: g(x.reshape(H.shape)), H.ravel(), method="L-BFGS-B")
+    assert g(H) < 1.02 * least.fun
+
+
+@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("linked", [False, True])
+def test_users_are_folded_in_by_a_loss_of_ones_own(name, linked):
+    loss, plain = OWN[name]
+    pairs, config = world(), replace(CONFIG, loss=loss, graph=0.6, rounds=40)
+    given = known_of("graph", pairs.n_users) if linked else {}
+    model = Ocmf(config).fit(pairs, **given)
+    links = similarity(given["graph"], pairs.n_users) if linked else None
+    folded = model.user_vectors(pairs, links=links)
+    L = laplacian(links).toarray() if linked else None
+    f = brute(config, plain, model.item_factors.astype(float), dense(pairs), L)
+    # at the minimum of all rows together each row is that of its own, its neighbours standing still
+    assert np.abs(reference.slope(f, folded.astype(float))).max() < 0.05
+    np.testing.assert_allclose(folded, model.trained_users, atol=1e-2)
+    ids, _ = model.recommend(5, pairs, 4)
+    assert not set(ids.tolist()) & set(pairs.rows(np.array([5])).item_ix.tolist())
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_loss_that_serving_does_not_know_is_not_exported(name):
+    model = Ocmf(replace(CONFIG, loss=OWN[name][0])).fit(world())
+    for export in (lambda: model.objective, lambda: users_of(model)):
+        with pytest.raises(ConfigError, match="square or logistic"):
+            export()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"solver": "adam"}, "solver must be one of newton, gradient"),
+        ({"loss": "cubic"}, "squared-hinge, or have value"),
+        ({"loss": lambda score: score}, "slope and curvature"),
+        ({"loss": "squared-hinge", "draw": 1.0}, "draw needs"),
+        ({"loss": HuberLoss(), "negatives": "listed", "negative_loss": "logistic"}, "needs loss"),
+    ],
+)
+def test_settings_that_are_none_are_refused(wrong, says):
+    with pytest.raises(ConfigError, match=says):
+        replace(CONFIG, **wrong)
