@@ -88,7 +88,8 @@ def trust_region_newton(
         downhill = _dot(gradient, step)
         trial = objective.at(place + step)
         predicted = -0.5 * (downhill - _dot(step, residual))
-        actual = point.value - trial.value
+        # beyond the finite numbers: no step, however it was foreseen
+        actual = point.value - trial.value if np.isfinite(trial.value) else -np.inf
         if taken == 0:
             radius = min(radius, length)
         radius = _radius(radius, length, actual, predicted, downhill)
@@ -96,7 +97,9 @@ def trust_region_newton(
             place, point, taken = place + step, trial, taken + 1
             gradient = point.gradient()
             norm = _dual_norm(objective, gradient)
-        if max(abs(actual), abs(predicted)) <= STALLED * abs(point.value) or predicted <= 0.0:
+        change = max(predicted, abs(actual) if np.isfinite(actual) else 0.0)
+        is_stalled = change <= STALLED * abs(point.value)
+        if is_stalled or not predicted > 0.0:
             break
     return Minimum(place, point.value, norm, taken, products)
 

@@ -89,6 +89,25 @@ def test_the_value_never_rises():
     assert values == sorted(values, reverse=True)
 
 
+@pytest.mark.parametrize("beyond", [np.inf, np.nan])
+def test_a_step_beyond_the_finite_numbers_is_refused_and_a_shorter_one_taken(beyond, monkeypatch):
+    """The first full step would lead to 2."""
+    function, asked = Quartic(8), []
+
+    def at(place):
+        asked.append(place)
+        assert len(asked) < 200, "it goes on for ever"
+        point = QuarticPoint(function, place)
+        point.value = point.value if place.min() >= 2.5 else beyond
+        return point
+
+    monkeypatch.setattr(function, "at", at)
+    found = trust_region_newton(function, np.full(8, 3.0), tolerance=1e-12)
+    assert found.steps > 0
+    assert 2.5 <= found.place.min() < 2.7
+    assert found.value == QuarticPoint(function, found.place).value
+
+
 def test_the_exact_step_ends_where_the_slope_is_zero():
     point = Quartic(6).at(np.full(6, 5.0))
     line = point.line(-point.gradient())
