@@ -15,6 +15,7 @@ from core.batch.fbgd import Fbgd, FbgdConfig
 from core.batch.ranker import rank
 from core.batch.row_objective import RowObjective
 from core.batch.search import Outcome
+from core.batch.typical import drawn
 from core.interactions import Interactions, split_within_users
 from core.types import F64, I64
 
@@ -167,11 +168,11 @@ class _Course:
     def __init__(
         self, split: Split, config: FbgdConfig, give_up: Callable[[list[float]], bool]
     ) -> None:
-        self._split, self._give_up = split, give_up
+        self._split, self._draw, self._give_up = split, config.draw, give_up
         self.scores: list[float] = []
         """By the few; the first epoch only counts as 0."""
         self._models: dict[int, RowObjective] = {}
-        Fbgd(split.adapted(config)).fit(split.fit, on_epoch=self._hear)
+        Fbgd(replace(split.adapted(config), draw=0.0)).fit(split.fit, on_epoch=self._hear)
 
     def by_all(self, of_few: float, epochs: int) -> float:
         """Return the score by all judges after so many epochs, of which the few have given theirs."""
@@ -180,9 +181,10 @@ class _Course:
         return self._split.by_all(of_few, self._models[epochs])
 
     def _hear(self, model: Fbgd, epoch: int) -> bool:
-        self.scores.append(self._split.few.score(model.fitted) if epoch > 1 else 0.0)
+        fitted = drawn(model.fitted, self._split.few.seen, self._draw)
+        self.scores.append(self._split.few.score(fitted) if epoch > 1 else 0.0)
         if self._split.others.size:
-            self._models[epoch] = model.fitted
+            self._models[epoch] = fitted
             for earlier in range(1, _fewest(self.scores)):
                 self._models.pop(earlier, None)
         return self._give_up(self.scores)
@@ -192,7 +194,8 @@ def judged_as_given(splits: list[Split], config: FbgdConfig) -> Outcome:
     """Score the settings after exactly their epochs: only the last one is judged."""
     scores = []
     for split in splits:
-        fitted = Fbgd(replace(split.adapted(config), draw=0.0)).fit(split.fit).fitted
+        alone = Fbgd(replace(split.adapted(config), draw=0.0)).fit(split.fit).fitted
+        fitted = drawn(alone, split.few.seen, config.draw)
         scores.append(split.by_all(split.few.score(fitted), fitted))
     return Outcome(float(np.mean(scores)), {})
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from core.batch.fbgd import FbgdConfig
 from core.batch.fbgd_race import Race, Split, glancing, judged_as_given, splits_of
+from core.batch.row_objective import FAMILIAR
 from core.batch.search import Axis, Budget, Outcome, Search
 from core.batch.weighting import mean_count, mean_weight, unit_reg
 from core.errors import DataError
@@ -19,6 +20,10 @@ SPREAD = 0.2
 FEWEST, LARGEST = 16, 512
 ROUGH_ALPHA0, ROUGH_REG = 12.0, 0.07
 """What does for most data, in units that their size, density and weights suggest."""
+DRAWS, MIDDLE_DRAW = (0.25, 8.0), 2.0
+"""From, to, and the first: the lists of short histories need other settings with a draw than without."""
+FELT = 0.2
+"""Where histories get less of the draw, one more axis costs more trials than it is worth."""
 
 
 def search(
@@ -35,6 +40,7 @@ def search(
     """
     start = replace(base, **{k: v for k, v in rough(pairs).items() if k not in fixed})
     axes = axes_for(pairs, fixed)
+    middle = replace(start, draw=MIDDLE_DRAW) if "draw" in {axis.name for axis in axes} else start
     exact = "epochs" in fixed
     if budget.seconds <= 0.0 or (not axes and exact):
         return start
@@ -56,7 +62,7 @@ def search(
         lambda settings: _larger(settings, _most_factors(pairs)),
         _smaller,
     )
-    best = looking.run(_first(axes, start, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
+    best = looking.run(_first(axes, middle, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
     # where nobody's list had a hit, no settings are better than the rough ones
     return _with(start, best.settings | best.outcome.found) if best.outcome.score else start
 
@@ -90,7 +96,15 @@ def axes_for(pairs: Interactions, fixed: frozenset[str] = frozenset()) -> list[A
     sides = {"nu_user", "nu_item"}
     nus = ["nu"] if not sides & fixed else sorted(sides)
     axes += [Axis(name, 0.0, 1.0) for name in nus]
+    if _felt(pairs) > FELT:
+        axes.append(Axis("draw", *DRAWS, log=True))
     return [axis for axis in axes if axis.name not in fixed]
+
+
+def _felt(pairs: Interactions) -> float:
+    """Return the share of the draw that a history gets in the mean: (1 - n / FAMILIAR)^2 of n pairs."""
+    counts = pairs.user_counts[pairs.user_counts > 1]
+    return float(np.square(np.maximum(1.0 - counts / FAMILIAR, 0.0)).mean()) if counts.size else 0.0
 
 
 def _with(start: FbgdConfig, settings: dict[str, Any]) -> FbgdConfig:

@@ -11,6 +11,7 @@ from core.batch.context_ranker import ContextConfig
 from core.batch.fbgd import Fbgd, FbgdConfig
 from core.batch.fbgd_race import Jury, Race, Split, judged_as_given
 from core.batch.ocmf_fit import OcmfConfig
+from core.batch.row_objective import FAMILIAR
 from core.batch.search import Axis, Budget, Outcome, Search
 from core.batch.surrogate import Surrogate
 from core.batch.weighting import mean_weight
@@ -252,6 +253,39 @@ def test_where_a_search_begins_is_what_is_usual():
     assert 0.01 < search._doubts()[0] < 0.04
 
 
+def test_where_histories_are_short_the_draw_is_searched_with_the_rest():
+    short = ranking.tribes(users=60, items=40)
+    users, items = np.nonzero(np.random.default_rng(0).random((60, 120)) < 0.3)
+    long = from_pairs(users, items)
+    assert long.user_counts.mean() > FAMILIAR > short.user_counts.mean()
+    assert "draw" not in {axis.name for axis in fbgd_search.axes_for(long)}
+    assert fbgd_search.search(long, FbgdConfig(), Budget(ticking(), 20.0)).draw == 0.0
+    found = fbgd_search.search(short, FbgdConfig(), Budget(ticking(), 20.0))
+    assert fbgd_search.DRAWS[0] <= found.draw <= fbgd_search.DRAWS[1]
+    stated = FbgdConfig(draw=3.0)
+    budget = Budget(ticking(), 20.0)
+    assert fbgd_search.search(short, stated, budget, fixed=frozenset({"draw"})).draw == 3.0
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_judges_are_drawn_to_the_typical_user_as_they_will_be(exact, monkeypatch):
+    """What the first judges are asked of is drawn as much as the settings say."""
+    draws, score = [], Jury.score
+
+    def heard(self, fitted):
+        draws.append(fitted.draw > 0.0)
+        return score(self, fitted)
+
+    monkeypatch.setattr(Jury, "score", heard)
+    splits = [Split(ranking.tribes(), np.random.default_rng(0))]
+    for draw in (0.0, 4.0):
+        draws.clear()
+        config = replace(GOOD, draw=draw)
+        judged_as_given(splits, config) if exact else Race(splits).judge(config)
+        assert draws
+        assert set(draws) == {draw > 0.0}
+
+
 def test_a_part_of_the_pairs_is_fitted_with_as_much_less_weight_of_the_others():
     pairs = ranking.tribes(users=60, items=40)
     split = Split(pairs, np.random.default_rng(0))
@@ -363,7 +397,7 @@ def test_what_is_fixed_stays():
     config = fbgd_search.search(pairs, base, Budget(ticking(), 12.0), fixed=fixed)
     assert (config.factors, config.epochs, config.nu_item) == (12, 2, 0.25)
     assert config.alpha0 != base.alpha0
-    names = frozenset({"factors", "epochs", "nu_item", "nu_user", "alpha0", "rho", "reg"})
+    names = frozenset({"factors", "epochs", "nu_item", "nu_user", "alpha0", "rho", "reg", "draw"})
     assert fbgd_search.search(pairs, base, Budget(ticking(), 12.0), fixed=names) == base
     only_epochs = fbgd_search.search(pairs, base, Budget(ticking(), 12.0), fixed=names - {"epochs"})
     assert only_epochs == FbgdConfig(**{**vars(base), "epochs": only_epochs.epochs})
