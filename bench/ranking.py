@@ -241,7 +241,8 @@ def options_of(arguments: list[str] | None = None) -> Any:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--only", type=_words(SECTIONS), default=list(SHOWN))
-    parser.add_argument("--sets", type=_words(ranking_data.NAMES), default=list(ranking_data.NAMES))
+    sets = [*ranking_data.NAMES, *ranking_data.UNSEEN]
+    parser.add_argument("--sets", type=_words(sets), default=list(ranking_data.NAMES))
     parser.add_argument("--splits", type=int, default=1)
     parser.add_argument("--grid", choices=("short", "full"), default="short")
     parser.add_argument("--rivals", type=_words(ranking_rivals.RIVALS), default=["als"])

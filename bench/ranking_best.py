@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bench import ranking_data
 from bench.attempts import Attempt, Attempts, best
 from bench.ranking_contest import Contest
 from bench.ranking_own import OWN
@@ -26,6 +27,7 @@ SETTINGS = {
     "ML-100K": (40, 20),
     "ML-1M": (20, 10),
     "Gowalla": (8, 16),
+    **dict.fromkeys(ranking_data.UNSEEN, (30, 20)),
 }
 """How many are drawn on each split, from everywhere and near the best; a fit of the large sets takes long."""
 MOST_EPOCHS, PATIENCE = 40, 4

@@ -13,6 +13,14 @@ FILES = {
     "Last.fm": "lastfm-hetrec/user_artists.csv.gz",
     "FilmTrust": "filmtrust/ratings.csv.gz",
 }
+UNSEEN = {
+    "Last.fm tags": ("lastfm-hetrec/user_taggedartists.csv.gz", "user", "tag"),
+    "Artist tags": ("lastfm-hetrec/user_taggedartists.csv.gz", "item", "tag"),
+    "Jester": ("jester-1/ratings.csv.gz", "user", "item"),
+}
+"""Pairs that nothing was ever tuned on: who used a tag, who has it, which joke was rated FUNNY or higher."""
+FUNNY, FEWEST = 4.0, 3
+"""Users and items with fewer unseen pairs are left out."""
 GOWALLA = "gowalla/train.csv.gz", "gowalla/test.csv.gz"
 NAMES = ("Gowalla", *FILES)
 TASTES, USER_BLOCK = 48, 20_000
@@ -22,13 +30,13 @@ TASTES, USER_BLOCK = 48, 20_000
 def split(name: str, seed: int) -> tuple[Interactions, Interactions]:
     """Return (train, test): the published split of Gowalla, a random 80/20 of the others; every row is a positive."""
     if name == "Gowalla":
-        train, test = map(_columns, GOWALLA)
+        train, test = (_columns(file).astype(np.int64) for file in GOWALLA)
         n_users, n_items = np.concatenate([train, test]).max(0) + 1
         return (
             from_pairs(train[:, 0], train[:, 1], n_users=n_users, n_items=n_items),
             from_pairs(test[:, 0], test[:, 1], n_users=n_users, n_items=n_items),
         )
-    table = _columns(FILES[name])
+    table = _unseen(name) if name in UNSEEN else _columns(FILES[name])
     user, item = (np.unique(column, return_inverse=True)[1] for column in table.T)
     return random_split(from_pairs(user, item), 0.2, np.random.default_rng(seed))
 
@@ -77,8 +85,24 @@ def _drawn_tastes(rows: np.ndarray, n_users: int, rng: np.random.Generator) -> n
     return np.clip(place - rows * TASTES, 0, TASTES - 1)
 
 
-def _columns(file: str) -> np.ndarray:
+def _columns(file: str, *named: str) -> np.ndarray:
     with gzip.open(FOLDER / file, "rt") as lines:
         header = next(lines).strip().split(",")
-        wanted = header.index("user"), header.index("item")
-        return np.loadtxt(lines, delimiter=",", usecols=wanted).astype(np.int64)
+        wanted = [header.index(name) for name in named or ("user", "item")]
+        return np.loadtxt(lines, delimiter=",", usecols=wanted, dtype=np.float64)
+
+
+def _unseen(name: str) -> np.ndarray:
+    """Return the pairs of an unseen set, each once, without users and items of hardly any."""
+    file, user, item = UNSEEN[name]
+    if name == "Jester":
+        rated = _columns(file, user, item, "rating")
+        pairs = rated[rated[:, 2] >= FUNNY, :2]
+    else:
+        pairs = np.unique(_columns(file, user, item), axis=0)
+    while True:
+        counts = [np.unique(side, return_inverse=True, return_counts=True)[1:] for side in pairs.T]
+        kept = np.all([count[at] >= FEWEST for at, count in counts], axis=0)
+        if kept.all():
+            return pairs
+        pairs = pairs[kept]

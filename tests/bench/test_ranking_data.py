@@ -1,5 +1,7 @@
 """The generated world: as large as asked, its popularity and its tastes are there to be found."""
 
+import gzip
+
 import numpy as np
 import pytest
 
@@ -50,3 +52,26 @@ def test_a_model_finds_more_than_popularity(world):
     popular = ndcg(Popular())
     assert popular > 2.0 * 10 / 600
     assert ndcg(Fbgd(FbgdConfig(24, alpha0=600.0, reg=12.0, epochs=8))) > 1.05 * popular
+
+
+def test_an_unseen_set_has_each_pair_once_and_nobody_of_hardly_any(tmp_path, monkeypatch):
+    monkeypatch.setattr(ranking_data, "FOLDER", tmp_path)
+    folder = tmp_path / "lastfm-hetrec"
+    folder.mkdir()
+    rows = [(u, i, t) for u in range(5) for i in range(2) for t in range(4)]
+    rows += [(9, 0, 0), (9, 0, 1), (9, 0, 2), (0, 0, 9), (8, 1, 9), (8, 1, 0)]
+    lines = "user,item,tag\n" + "".join(f"{u},{i},{t}\n" for u, i, t in rows)
+    (folder / "user_taggedartists.csv.gz").write_bytes(gzip.compress(lines.encode()))
+    train, test = ranking_data.split("Last.fm tags", 0)
+    # five users of four tags and one of three; the tag of two goes, and with it the user of two
+    assert (train.n_users, train.n_items, len(train) + len(test)) == (6, 4, 23)
+
+
+def test_of_jester_what_is_funny_counts(tmp_path, monkeypatch):
+    monkeypatch.setattr(ranking_data, "FOLDER", tmp_path)
+    (tmp_path / "jester-1").mkdir()
+    rows = "".join(f"{u},{i},{9.5 if i < 3 else 3.99}\n" for u in range(4) for i in range(6))
+    path = tmp_path / "jester-1" / "ratings.csv.gz"
+    path.write_bytes(gzip.compress(f"user,item,rating\n{rows}".encode()))
+    train, test = ranking_data.split("Jester", 0)
+    assert (train.n_users, train.n_items, len(train) + len(test)) == (4, 3, 12)
