@@ -45,7 +45,8 @@ def own(over: Contest, seed: int, budget_s: float, table: Attempts) -> Attempt:
         budget = Budget(over.clock, budget_s)
         config = fbgd_search.search(over.train, FbgdConfig(seed=seed), budget)
         fit = partial(_row_objective, config)
-        config = replace(config, draw=choose_draw(over.train, fit, seed=seed))
+        draw = choose_draw(over.train, fit, seed=seed, otherwise=config.draw)
+        config = replace(config, draw=draw)
         known = [judged(config, over)]
         table.add(known)
     return known[0]

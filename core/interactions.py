@@ -157,8 +157,10 @@ def _bound(name: str, ix: I64, given: int | None) -> int:
 def whole_numbers(name: str, given: Any) -> I64:
     """Return numbers of users or items, (n,) or (); what is no whole number is an error, not cut off."""
     ix = np.asarray(given)
-    whole = ix.dtype.kind in "iub" or (ix.dtype.kind == "f" and bool((ix == np.rint(ix)).all()))
-    if not whole:
+    if ix.dtype.kind == "O":
+        ix = np.array(ix.tolist())
+    is_float = ix.dtype.kind == "f" and bool(np.isfinite(ix).all())
+    if ix.dtype.kind not in "iub" and not (is_float and bool((ix == np.rint(ix)).all())):
         raise DataError(
             f"{name} numbers must be whole numbers from 0: number what there is "
             "(np.unique(ids, return_inverse=True))"
@@ -234,7 +236,8 @@ def as_interactions(user_items: Any) -> Interactions:
     # before they are added up: 100 and 100 are -56 in eight bits
     pairs: Any = sparse.coo_array(given).astype(np.float64)
     pairs.sum_duplicates()
-    value = pairs.data
+    # as in scipy, true and true is true
+    value = np.minimum(pairs.data, 1.0) if given.dtype.kind == "b" else pairs.data
     known = value != 0
     return from_pairs(
         pairs.row[known],

@@ -166,7 +166,10 @@ class _Reader:
 
     def _csv_chunks(self, first: str, lines: Iterator[str]) -> Iterator["_Columns"]:
         try:
-            header = [name.strip() for name in next(csv.reader([first], skipinitialspace=True), [])]
+            # "196, 242": the blank is the comma's where the header has it, too
+            blanks = ", " in first
+            titles = next(csv.reader([first], skipinitialspace=blanks), [])
+            header = [title.strip() for title in titles]
         except csv.Error as error:
             raise self._bad(f"{error}: mend the line") from error
         kinds = self._kinds and "kind" in header
@@ -174,8 +177,7 @@ class _Reader:
         wanted = {name: self._column(header, name) for name in needed}
         others = ["rating", "timestamp", *(["kind"] if kinds else [])]
         wanted |= {name: header.index(name) for name in others if name in header}
-        # "196, 242": the blank is the comma's, not the id's
-        reader = csv.reader(lines, skipinitialspace=True)
+        reader = csv.reader(lines, skipinitialspace=blanks)
         while True:
             rows, fault = self._csv_rows(reader, len(header))
             if not rows and fault is None:
@@ -322,7 +324,7 @@ def _problems(
 
 def other_mark(header: Sequence[str]) -> str | None:
     """Return what separates the columns of a file that was taken for a CSV, None if nothing known does."""
-    marks = {";": "';'", "\t": "tabs", "|": "'|'"}
+    marks = {";": "';'", "\t": "tabs"}
     found = [said for mark, said in marks.items() if any(mark in title for title in header)]
     return found[0] if found else None
 

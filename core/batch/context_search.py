@@ -53,7 +53,7 @@ def search(
     rng = np.random.default_rng([base.descent.seed, 5])
     judge = _Judge(pairs, item_features, rng, budget, exact=exact)
     if not axes:
-        return with_settings(start, judge(start).found)
+        return _found(start, {}, judge(start))
     looking = Search(
         axes,
         lambda settings: judge(with_settings(start, settings)),
@@ -61,9 +61,12 @@ def search(
         rng,
     )
     best = looking.run(_first(axes, start, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
-    # where nobody's list had a hit, no settings are better than the rough ones
-    found = best.settings | best.outcome.found if best.outcome.score else {}
-    return with_settings(start, found)
+    return _found(start, best.settings, best.outcome)
+
+
+def _found(start: ContextConfig, settings: dict[str, Any], outcome: Outcome) -> ContextConfig:
+    """Return what was found; where nobody's list had a hit, no settings are better than the rough ones."""
+    return with_settings(start, settings | outcome.found if outcome.score else {})
 
 
 def with_settings(config: ContextConfig, settings: dict[str, Any]) -> ContextConfig:
@@ -161,7 +164,7 @@ class _Judge:
         judges = np.flatnonzero((held.user_counts > 0) & (self._fit.user_counts > 0))
         if judges.size < FEWEST_USERS:
             raise DataError(
-                f"fewer than {FEWEST_USERS} users have two pairs: too little to choose settings on; "
+                f"fewer than {FEWEST_USERS} users have two pairs, one of them liked: too little to choose settings on; "
                 "give more data, or settings of your own (--set) and no search (--budget-s 0)"
             )
         most = int(np.clip(JUDGED_SCORES / pairs.n_items, FEWEST_JUDGES, JUDGES))
@@ -183,10 +186,10 @@ class _Judge:
         model = ContextRanker(with_settings(self._adapted(config), {"epochs": last}))
         model.fit(self._fit, item_features=self._item_features, on_epoch=on_epoch)
         is_first, self._is_first = self._is_first, False
-        if self._is_late() and not is_first:
-            # tells too little to be chosen
-            return Outcome(0.0, {})
         best = max(curve, key=lambda epoch: curve[epoch])
+        if self._is_late():
+            # tells too little to be chosen, or to choose the epochs by
+            return Outcome(curve[best] if is_first else 0.0, {})
         return Outcome(curve[best], {} if self._exact else {"epochs": best})
 
     def _adapted(self, config: ContextConfig) -> ContextConfig:

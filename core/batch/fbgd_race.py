@@ -140,8 +140,8 @@ class Race:
         epochs = _fewest(mean)
         is_first, self._is_first = self._is_first, False
         if self._is_late():
-            # tells too little to be chosen
-            return Outcome(float(mean.max()) if is_first else 0.0, {"epochs": epochs})
+            # tells too little to be chosen, or to choose the epochs by
+            return Outcome(float(mean.max()) if is_first else 0.0, {})
         if len(scores) == len(self._splits) and self._keeps_up(scores):
             scores.append(course.by_all(float(mean[epochs - 1]), epochs))
         return Outcome(self._on_all(scores), {"epochs": epochs})

@@ -53,7 +53,7 @@ def search(
         return judged_as_given(splits, config) if exact else race.judge(config)
 
     if not axes:
-        return _with(start, objective({}).found)
+        return _found(start, {}, objective({}))
     looking = Search(
         axes,
         objective,
@@ -63,8 +63,12 @@ def search(
         _smaller,
     )
     best = looking.run(_first(axes, middle, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
-    # where nobody's list had a hit, no settings are better than the rough ones
-    return _with(start, best.settings | best.outcome.found) if best.outcome.score else start
+    return _found(start, best.settings, best.outcome)
+
+
+def _found(start: FbgdConfig, settings: dict[str, Any], outcome: Outcome) -> FbgdConfig:
+    """Return what was found; where nobody's list had a hit, no settings are better than the rough ones."""
+    return _with(start, settings | outcome.found) if outcome.score else start
 
 
 def rough(pairs: Interactions) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class Split:
         self._seen, self._held = self.fit.rows(self.judges), held.rows(self.judges)
 
     def score(self, vectors: F32, items: F32) -> float:
-        """Return the mean ndcg of the judges, whose vectors (judges, g) these are."""
+        """Return the mean ndcg of the judges, one at least, whose vectors (judges, g) these are."""
         ids, _ = rank(vectors, items, self._seen, DEPTH)
         return float(ranking_metrics.ndcg(ranking_metrics.hits(ids, self._held), DEPTH).mean())
 
@@ -78,8 +78,10 @@ class _Trials:
         return curve
 
     def _score(self, model: Ocmf) -> float:
-        """Return the mean ndcg of the judges."""
+        """Return the mean ndcg of the judges; 0 where there are none."""
         judges, split = self.split.judges, self.split
+        if not judges.size:
+            return 0.0
         if self.features is None:
             return split.score(model.trained_users[judges], model.item_factors)
         # what they have counts beside what they are
@@ -114,11 +116,15 @@ def search(
     splits = [_Trials(split, similar, features) for split in splits_of(pairs, rng)]
     judge = _Judge(splits, start, budget, exact=exact)
     if not axes:
-        return replace(start, **judge({}).found)
+        return _found(start, {}, judge({}))
     looking = Search(axes, judge, lambda settings: _work(pairs, start, settings), rng)
     best = looking.run(_first(axes, start, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
-    # where nobody's list had a hit, no settings are better than the rough ones
-    return replace(start, **best.settings, **best.outcome.found) if best.outcome.score else start
+    return _found(start, best.settings, best.outcome)
+
+
+def _found(start: OcmfConfig, settings: dict[str, Any], outcome: Outcome) -> OcmfConfig:
+    """Return what was found; where nobody's list had a hit, no settings are better than the rough ones."""
+    return replace(start, **settings, **outcome.found) if outcome.score else start
 
 
 def rough(pairs: Interactions, base: OcmfConfig) -> dict[str, Any]:

@@ -152,7 +152,7 @@ def _numbers(name: str, given: int | I32 | I64, n: int = MOST) -> I64:
     asked = np.atleast_1d(whole_numbers(name, given))
     lowest, highest = asked.min(initial=0), asked.max(initial=-1)
     if lowest < 0 or highest >= n:
-        bounds = "from 0 on" if n == MOST else f"in 0 .. {n - 1}"
+        bounds = f"from 0 on and below {MOST}" if n == MOST else f"in 0 .. {n - 1}"
         got = lowest if lowest < 0 else highest
         raise ConfigError(f"{name} numbers must be {bounds}: got {got}")
     return asked

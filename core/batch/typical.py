@@ -32,11 +32,13 @@ SHARE = 0.1
 
 
 def drawn(row: RowObjective, pairs: Interactions, draw: float) -> RowObjective:
-    """Return the objective that draws short histories to the mean row of these users.
+    """Return the objective that draws short histories to the mean row of these users, if one of them has pairs.
 
     ``draw`` counts in mean eigenvalues of S: that means the same whatever the settings of the fit.
     """
-    return row if draw == 0.0 else _towards(_typical(row, pairs), row, draw)
+    if draw == 0.0 or not pairs.user_counts.any():
+        return row
+    return _towards(_typical(row, pairs), row, draw)
 
 
 def without_draw(budget: Budget, given: Container[str]) -> Budget:
@@ -45,12 +47,16 @@ def without_draw(budget: Budget, given: Container[str]) -> Budget:
 
 
 def choose_draw(
-    pairs: Interactions, fit: Callable[[Interactions], RowObjective], *, seed: int = 0
+    pairs: Interactions,
+    fit: Callable[[Interactions], RowObjective],
+    *,
+    seed: int = 0,
+    otherwise: float = 0.0,
 ) -> float:
     """Return the draw that is best for users whom a fit has not seen, of whom a few pairs are known.
 
     A tenth of the users is left out of a fit; their histories are cut to 1, 2, 5 and 10 pairs, and the highest ndcg@10
-    for the rest wins, each length counting alike; the weakest of equals. 0 where hardly anybody could judge.
+    for the rest wins, each length counting alike; the weakest of equals. ``otherwise`` where hardly anybody could judge.
     """
     rng = np.random.default_rng([seed, 6])
     users = rng.permutation(np.flatnonzero(pairs.user_counts > 1))
@@ -60,7 +66,7 @@ def choose_draw(
     taught[judges] = False
     others = pairs.keep(taught[pairs.user_ix])
     if not cuts or len(others) == 0:
-        return 0.0
+        return otherwise
     row = fit(others)
     typical = _typical(row, others)
     tried = [_towards(typical, row, draw) for draw in DRAWS]

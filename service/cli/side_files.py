@@ -4,6 +4,7 @@ import csv
 import gzip
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +67,11 @@ def table_rows(path: Path, named: str) -> Iterator[dict[str, str]]:
         with path.open("rb") as raw:
             packed = raw.read(2) == b"\x1f\x8b"
         with (gzip.open if packed else open)(path, "rt", encoding="utf-8-sig", newline="") as lines:
-            yield from _checked(
-                csv.DictReader(lines, strict=True, skipinitialspace=True), path, named
-            )
+            first = lines.readline()
+            # as in a file of ratings: the blank is the comma's where the header has it, too
+            blanks = ", " in first
+            reader = csv.DictReader(chain([first], lines), strict=True, skipinitialspace=blanks)
+            yield from _checked(reader, path, named)
     except OSError as error:
         raise BadSideFile(f"{path}: {error.strerror or error}: give a readable CSV file") from error
     except (EOFError, UnicodeDecodeError, zlib.error, csv.Error) as error:

@@ -130,7 +130,10 @@ def _fit_fbgd(world: World, request: Request, on_progress: OnProgress) -> Fitted
     )
     if "draw" not in given and request.budget_s > 0.0:
         chosen = choose_draw(
-            world.pairs, lambda part: Fbgd(config).fit(part).fitted, seed=request.seed
+            world.pairs,
+            lambda part: Fbgd(config).fit(part).fitted,
+            seed=request.seed,
+            otherwise=config.draw,
         )
         config = replace(config, draw=chosen)
     searched = perf_counter()

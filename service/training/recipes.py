@@ -145,7 +145,12 @@ class FbgdRecipe(FoldInRecipe):
         )
         if "draw" in given or usable.seconds <= 0.0:
             return config
-        draw = choose_draw(pairs, lambda part: Fbgd(config).fit(part).fitted, seed=config.seed)
+        draw = choose_draw(
+            pairs,
+            lambda part: Fbgd(config).fit(part).fitted,
+            seed=config.seed,
+            otherwise=config.draw,
+        )
         return replace(config, draw=draw)
 
     def fit(

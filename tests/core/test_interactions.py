@@ -32,6 +32,8 @@ def test_values_are_added_up_as_they_are_meant():
     two = np.array([100, 100], np.int8), (np.array([0, 0]), np.array([1, 1]))
     pairs = as_interactions(sparse.coo_array(two, shape=(1, 2)))
     assert (pairs.weight.tolist(), pairs.target) == ([200.0], None)
+    said = sparse.coo_array((np.ones(2, bool), (np.array([0, 0]), np.array([1, 1]))), shape=(1, 2))
+    assert as_interactions(said).weight is None
     with pytest.raises(ShapeError, match="complex128 holds no weights"):
         as_interactions(sparse.csr_array(np.ones((1, 2), np.complex128)))
 
@@ -92,6 +94,7 @@ def test_bad_values_are_refused(settings, says):
         ([1, 10**10], "got 10000000000; number what there is without gaps"),
         ([1.5, 2], "must be whole numbers"),
         ([np.nan, 2], "must be whole numbers"),
+        ([np.inf, 2], "must be whole numbers"),
         (["ada", "bo"], "must be whole numbers"),
     ],
 )
@@ -105,6 +108,7 @@ def test_whole_floats_and_dates_are_understood():
     pairs = from_pairs(np.array([0.0, 1.0]), [3, 2], time=dates)
     assert (pairs.user_ix.tolist(), pairs.time.tolist()) == ([0, 1], [2000, 1000])
     assert len(from_pairs([], [], n_users=1, n_items=1)) == 0
+    assert from_pairs(np.array([0, 1], object), [3, 2]).user_ix.tolist() == [0, 1]
 
 
 def test_other_shapes_are_refused():

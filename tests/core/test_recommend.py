@@ -135,7 +135,9 @@ def test_a_row_for_each_user_asked_is_theirs_in_whatever_order(models, user_item
 
 def test_what_cannot_be_asked_for_says_so(models, user_items):
     model = models["fbgd"]
-    with pytest.raises(ConfigError, match="user numbers must be from 0 on: got -1"):
+    with pytest.raises(
+        ConfigError, match="user numbers must be from 0 on and below 2147483648: got -1"
+    ):
         model.recommend(-1, user_items)
     with pytest.raises(DataError, match="user numbers must be whole"):
         model.recommend(1.5, user_items)

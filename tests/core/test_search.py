@@ -488,6 +488,38 @@ def test_where_no_list_has_a_hit_the_rough_settings_are_returned(name):
 
 
 @pytest.mark.parametrize("name", SEARCHES)
+def test_nor_is_anything_found_where_nothing_is_liked(name):
+    pairs = ranking.tribes(users=60, items=40)
+    disliked = replace(pairs, target=np.zeros(len(pairs), np.float32))
+    if name == "mf":
+        with pytest.raises(DataError, match="one of them liked"):
+            SEARCHES[name](disliked, Budget(ticking(), 20.0))
+    else:
+        found, rough = (SEARCHES[name](disliked, Budget(ticking(), s)) for s in (20.0, 0.0))
+        assert found == rough
+
+
+def test_what_stands_alone_open_stays_rough_without_a_hit():
+    lonely = from_pairs(np.repeat(np.arange(60), 2), np.arange(120), n_items=9_000)
+    names = frozenset({"factors", "alpha0", "reg", "nu_user", "nu_item", "draw"})
+    found = fbgd_search.search(lonely, FbgdConfig(), Budget(ticking(), 20.0), fixed=names)
+    assert found.epochs == fbgd_search.rough(lonely)["epochs"]
+    names = frozenset({"factors", "weight", "reg", "nu"})
+    found = ocmf_search.search(lonely, OcmfConfig(), Budget(ticking(), 20.0), fixed=names)
+    assert found.rounds == ocmf_search.rough(lonely, OcmfConfig())["rounds"]
+
+
+@pytest.mark.parametrize("name", ["fbgd", "mf"])
+def test_a_first_trial_that_is_cut_short_decides_no_epochs(name):
+    looks, pairs = itertools.count(), ranking.tribes(users=60, items=40)
+    late = Budget(lambda: float(next(looks)), 4.0)
+    epochs = [SEARCHES[name](pairs, budget) for budget in (late, Budget(ticking(), 0.0))]
+    if name == "mf":
+        epochs = [config.descent for config in epochs]
+    assert epochs[0].epochs == epochs[1].epochs
+
+
+@pytest.mark.parametrize("name", SEARCHES)
 def test_a_trial_that_overruns_the_budget_is_cut_short(name, monkeypatch):
     """Every look at the clock is a second, and none of the trials would end by itself."""
     for module in (fbgd_race, ocmf_search, context_search):

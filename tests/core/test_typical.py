@@ -132,9 +132,11 @@ def test_what_all_pairs_weigh_does_not_change_the_draw(weight):
     assert chosen(weight, ranking.weighing(pairs, weight)) == chosen(1.0, pairs) >= 4.0
 
 
-def test_hardly_any_users_choose_nothing():
+def test_hardly_any_users_choose_nothing_new():
     pairs = ranking.tiny()
-    assert choose_draw(pairs, lambda part: Fbgd(FbgdConfig(factors=2)).fit(part).fitted) == 0.0
+    fit = lambda part: Fbgd(FbgdConfig(factors=2)).fit(part).fitted
+    assert choose_draw(pairs, fit) == 0.0
+    assert choose_draw(pairs, fit, otherwise=3.5) == 3.5
 
 
 def test_the_users_who_choose_have_not_taught():

@@ -60,6 +60,11 @@ def test_blanks_after_commas_are_the_commas(path):
     assert (ratings.user_ids, ratings.item_ids) == (["196", "197"], ["242", "a, b"])
 
 
+def test_blanks_that_the_header_lacks_are_the_ids(path):
+    path.write_bytes(b'user,item,rating\n1, "a,3\n2,b ,4\n')
+    assert read_ratings(path).item_ids == [' "a', "b "]
+
+
 def test_chunks_say_where_they_start_and_how_far_the_file_is_read(path):
     path.write_bytes(HEADER + b"a,x,1\n" * 5)
     chunks = list(read_chunks(path, size=2))
