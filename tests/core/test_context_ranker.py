@@ -124,7 +124,7 @@ def test_where_all_else_is_stated_the_epochs_are_still_found():
     start = ContextConfig("svdfeature", 8, DescentConfig(alpha0=5.0))
     stated = {"factors", "alpha0", "reg", "nu", "rho"}
 
-    def found(*more, seconds=4.0):
+    def found(*more, seconds=400.0):
         fixed = frozenset(stated | {*more})
         return context_search.search(pairs, start, Budget(ticking(), seconds), fixed=fixed)
 

@@ -28,11 +28,16 @@ def world(client, namespace, redis_url, tmp_path):
     feed.append(some_ratings(500))
     learner.drain()
     source = OnlineSnapshots(client, PartitionKeys(namespace, 0))
-    learner.handover.refresh(learner.watermark)
-    wait_until(lambda: seen_through(source) == 500)
+    wait_until(lambda: published(learner, source) == 500)
     yield learner, source, settings
     follower.close()
     learner.close()
+
+
+def published(learner, source):
+    """Return how far what is published reaches; a view that took long is not followed by another one at once."""
+    learner.handover.refresh(learner.watermark)
+    return seen_through(source)
 
 
 def seen_through(source):
