@@ -279,8 +279,16 @@ _FITS: dict[Model, Callable[[World, Request, OnProgress], Fitted]] = {
 }
 _OF_DESCENT = tuple(one.name for one in fields(DescentConfig) if one.name != "seed")
 _WHOLE = frozenset({"factors", "rounds", "epochs", "steps", "seed"})
-_OCMF_NAMES = (
-    *("factors", "weight", "target", "reg", "reg_item", "nu", "graph", "rounds", "draw"),
+_OF_OCMF = (
+    "factors",
+    "weight",
+    "target",
+    "reg",
+    "reg_item",
+    "nu",
+    "graph",
+    "rounds",
+    "draw",
     "solver",
 )
 _TEXTS = frozenset({"optimiser", "features", "solver"})
@@ -288,9 +296,9 @@ _NAMES: dict[Model, tuple[str, ...]] = {
     "fbgd": tuple(one.name for one in fields(FbgdConfig)),
     "popular": (),
     **dict.fromkeys(KINDS, ("factors", *_OF_DESCENT)),
-    **dict.fromkeys(_OCMF, (*_OCMF_NAMES, "features")),
+    **dict.fromkeys(_OCMF, (*_OF_OCMF, "features")),
     # a weight of 1 is what makes it this model
-    "ocmf-sq-sq": (*(name for name in _OCMF_NAMES if name != "weight"), "features"),
+    "ocmf-sq-sq": (*(name for name in _OF_OCMF if name != "weight"), "features"),
 }
 
 

@@ -15,6 +15,7 @@ from core.batch.ocmf_users import users_of
 from core.errors import ConfigError
 from core.interactions import from_pairs
 from tests.core import reference_ocmf as reference
+from tests.core.test_ocmf import dense
 
 CONFIG = OcmfConfig(loss="logistic", weight=0.2, target=-0.5, reg=0.5, factors=4, rounds=8)
 
@@ -50,12 +51,6 @@ def world(m=16, n=10, seed=0):
     labelled = rng.normal(size=(m, 3)) @ rng.normal(size=(3, n)) > 1.0
     labelled[0] = False
     return from_pairs(*np.nonzero(labelled), n_users=m, n_items=n)
-
-
-def dense(pairs):
-    labelled = np.zeros((pairs.n_users, pairs.n_items), bool)
-    labelled[pairs.user_ix, pairs.item_ix] = True
-    return labelled
 
 
 def known_of(name, m):
