@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from core import evaluate
+from core.online import evaluate
 from core.types import F64, I64
-from service.sample_world import SampleWorld
+from service.demo.sample_world import SampleWorld
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 FILES = {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from core.batch.fbgd import Fbgd, FbgdConfig
+from core.batch.fbgd.model import Fbgd, FbgdConfig
 from core.interactions import Interactions, from_pairs
 
 PARTS = ("ptr", "item_ix", "weight", "target")

@@ -10,11 +10,11 @@ import numpy as np
 from bench import rivals
 from bench.data import Ratings
 from bench.report import Figure
-from core.evaluate import OnlineRun
+from core.online.evaluate import OnlineRun
 from core.online.experts import DEFAULT, PAPER_SMALL, Expert, PassiveAggressive
 from core.online.model import OnlineConfig, OnlineModel, Scale
 from core.rng import id_hashes
-from service.cli.evaluation import PAPER_RHO
+from service.evaluation.online import PAPER_RHO
 
 SECTION = "Kernels, one thread"
 CHUNK = 1 << 16

@@ -21,17 +21,17 @@ from scipy import sparse
 from bench.data import FOLDER
 from bench.described import encoder, folds, movielens
 from bench.report import Figure, publish
-from core.batch.features import FeatureMap
-from core.batch.label_search import KS, precisions
-from core.batch.search import Budget
+from core.batch.feature_map import FeatureMap
+from core.batch.ocmf.labels import KS, precisions
 from core.interactions import from_pairs
 from core.labels.regression import Regression
 from core.labels.sppmi import as_matrix
 from core.ranking_metrics import hits, ndcg
+from core.search.search import Budget
 from core.types import F64, I32
+from service.files.labelled_points import read_xmlc
 from service.training.dataset import Described, Material
 from service.training.recipes import RECIPES
-from service.xmlc_file import read_xmlc
 
 SETS = {
     "bibtex": ("exmlds1", "exmlds2", "exmlds3", "exmlds4"),

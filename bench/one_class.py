@@ -27,13 +27,13 @@ import numpy as np
 from bench.data import FOLDER
 from bench.report import Figure, publish
 from core import ranking_metrics
-from core.batch.graph import similarity
-from core.batch.ocmf import Ocmf
-from core.batch.ocmf_fit import OcmfConfig
-from core.batch.ocmf_search import search
+from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.graph import similarity
+from core.batch.ocmf.model import Ocmf
+from core.batch.ocmf.search import search
 from core.batch.ranker import rank
-from core.batch.search import Budget
 from core.interactions import Interactions, from_pairs, random_split
+from core.search.search import Budget
 from core.types import F64
 
 ROUNDS = 6

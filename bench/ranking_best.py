@@ -13,8 +13,8 @@ from bench.attempts import Attempt, Attempts, best
 from bench.ranking_contest import Contest
 from bench.ranking_own import OWN
 from bench.report import Figure
-from core.batch.fbgd import Fbgd, FbgdConfig
-from core.batch.typical import drawn as drawn_to_typical
+from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.shrinkage import drawn as drawn_to_typical
 from core.batch.weighting import mean_count
 from core.interactions import Interactions
 

@@ -5,12 +5,12 @@ from functools import partial
 
 from bench.attempts import Attempt, Attempts
 from bench.ranking_contest import Contest
-from core.batch import fbgd_search
-from core.batch.fbgd import Fbgd, FbgdConfig
+from core.batch.fbgd import search as fbgd_search
+from core.batch.fbgd.model import Fbgd, FbgdConfig
 from core.batch.row_objective import RowObjective
-from core.batch.search import Budget
-from core.batch.typical import choose_draw
+from core.batch.shrinkage import choose_draw
 from core.interactions import Interactions
+from core.search.search import Budget
 
 OWN = "fBGD"
 

@@ -26,7 +26,7 @@ from bench import fit_memory, ranking_data, ranking_rivals
 from bench.attempts import Attempt, Attempts, best
 from bench.ranking_contest import THREADS, Contest
 from bench.report import Figure
-from core.batch.fbgd import Fbgd, FbgdConfig
+from core.batch.fbgd.model import Fbgd, FbgdConfig
 from core.interactions import Interactions, random_split
 
 SECTION = "Ranking: speed"

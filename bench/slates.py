@@ -26,13 +26,13 @@ from bench.ingest import ndjson, upload
 from bench.posts import rating_bodies
 from bench.report import Figure, publish
 from bench.store import socket_of, store
-from core.batch.fbgd import Fbgd, FbgdConfig
+from core.batch.fbgd.model import Fbgd, FbgdConfig
 from core.batch.row_objective import RowObjective, diagonalised
 from core.interactions import from_pairs
 from core.snapshot import of_objective
 from service.store.connection import connect
 from service.store.keys import NamespaceKeys
-from service.store.registry import ModelRecord, Registry
+from service.store.models.registry import ModelRecord, Registry
 
 SECTION = "Recommendations"
 FACTORS, CONNECTIONS, ARRIVING = 64, 32, 200.0

@@ -25,7 +25,7 @@ from bench.store import socket_of
 from core.batch.row_objective import RowObjective
 from core.snapshot import Snapshot, of_objective
 from service.store.connection import connect
-from service.store.registry import ModelRecord, Registry
+from service.store.models.registry import ModelRecord, Registry
 
 SECTION = "Models in memory"
 PROCESSES, FACTORS = 5, 64

@@ -19,14 +19,14 @@ import numpy as np
 from bench.data import FILES
 from bench.report import Figure, publish
 from core import counters
-from core.batch import fbgd_search, ocmf_search
-from core.batch.fbgd import Fbgd, FbgdConfig
-from core.batch.ocmf import Ocmf
-from core.batch.ocmf_fit import OcmfConfig
+from core.batch.fbgd import search as fbgd_search
+from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.ocmf import search as ocmf_search
+from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.model import Ocmf
 from core.batch.preferences import Preferences, preference_rows, preferences
 from core.batch.row_objective import RowObjective
-from core.batch.search import Budget
-from core.batch.typical import choose_draw
+from core.batch.shrinkage import choose_draw
 from core.gate import paired_interval
 from core.interactions import Interactions
 from core.kernels import scan
@@ -36,6 +36,7 @@ from core.online.experts import DEFAULT
 from core.online.model import OnlineConfig, OnlineModel, Scale
 from core.online.tables import COUNT, Side
 from core.rng import id_hashes, mix
+from core.search.search import Budget
 from core.types import F32, F64, I32, I64
 
 IMPORTED, RETRAINED = 0.8, 0.05

@@ -14,9 +14,9 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from core.batch.features import FeatureMap
+from core.batch.feature_map import FeatureMap
 from core.batch.nystroem import Nystroem
-from core.batch.ocmf_users import StructuredUsers
+from core.batch.ocmf.users import StructuredUsers
 from core.batch.row_objective import RowObjective
 from core.errors import CoreError, SnapshotFormat
 from core.features import FeatureEncoder

@@ -14,34 +14,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from service.api import (
-    audience,
-    bulk,
-    catalogue,
-    click_through,
-    experts,
-    histories,
-    jobs,
-    keys,
-    merges,
-    models,
-    operations,
-    popular,
-    predictions,
-    rankers,
-    ratings,
-    recommendations,
-    schedule,
-    similar,
-)
-from service.api.auth import Gate
+from service.api import keys, operations
+from service.api.catalogue import bulk
+from service.api.catalogue import documents as catalogue
 from service.api.documentation import document
-from service.api.edge import Edge
-from service.api.express import Express
-from service.api.intake import Intake
-from service.api.problems import answer, unforeseen
-from service.api.route_page import INTERACTIVE, get_page
+from service.api.feedback import click_through, histories, merges, ratings
+from service.api.feedback.intake import Intake
+from service.api.models import experts, jobs, models, rankers, schedule
+from service.api.slates import audience, popular, predictions, recommendations, similar
 from service.errors import ServiceError
+from service.http.auth import Gate
+from service.http.edge import Edge
+from service.http.problems import answer, unforeseen
+from service.http.raw_router import Express
+from service.http.route_page import INTERACTIVE, get_page
 from service.runtime import ApiRuntime
 from service.settings import Settings
 from service.telemetry import logger

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from service.errors import ServiceError
-from service.store.codec import Entry, encode
+from service.store.log.codec import Entry, encode
 
 MAX_ENTRY_ROWS = 16_384
 """Rows of one entry: more wait for the next."""

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from core.online.model import OnlineModel
-from service.active import ActiveModels
 from service.errors import NotReady
 from service.ingest import Appender
 from service.online import online_config, online_model
+from service.served_models import ActiveModels
 from service.serving.audience import Audience
+from service.serving.cache_warming import HeadStart
 from service.serving.catalogue_view import CatalogueView
-from service.serving.head_start import HeadStart
 from service.serving.latest_items import LatestItems
 from service.serving.lineup import Lineups
-from service.serving.mixing import Mixing
+from service.serving.mixture_weights import Mixing
 from service.serving.online_items import OnlineSnapshotFollower
 from service.serving.polling import Polled
 from service.serving.popularity import Popularity
@@ -26,21 +26,21 @@ from service.serving.star_predictions import StarPredictions
 from service.serving.users import HistoryReading, Users
 from service.settings import Settings
 from service.store.api_keys import ApiKeys
-from service.store.catalogue import Catalogue
-from service.store.catalogue_feed import CatalogueFeed
-from service.store.changes import ChangeFollower
+from service.store.catalogue.documents import Catalogue
+from service.store.catalogue.feed import CatalogueFeed
+from service.store.catalogue.numbers import ItemNumbers
 from service.store.connection import AsyncClient, Client, connect, connect_async
-from service.store.counters import CountsReader
-from service.store.inspection import ServerReport, inspect_server
-from service.store.jobs import Jobs
-from service.store.log import LogAppender
-from service.store.mixture import MixtureReader
+from service.store.jobs.queue import Jobs
+from service.store.jobs.schedule import Schedules
+from service.store.log.changes import ChangeFollower
+from service.store.log.stream import LogAppender
+from service.store.models.mixture import MixtureReader
+from service.store.models.registry import Registry
+from service.store.models.snapshot_files import SnapshotFiles
 from service.store.namespace import Namespace, open_namespace
-from service.store.numbers import ItemNumbers
-from service.store.profiles import ProfileReader
-from service.store.registry import Registry
-from service.store.schedule import Schedules
-from service.store.snapshot_files import SnapshotFiles
+from service.store.profiles.counters import CountsReader
+from service.store.profiles.reader import ProfileReader
+from service.store.server.inspection import ServerReport, inspect_server
 
 FollowerT = TypeVar("FollowerT", bound=Polled | CatalogueView)
 

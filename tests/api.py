@@ -12,7 +12,7 @@ import httpx
 import uvicorn
 
 from service.app import create_app
-from service.learning import running
+from service.learning import partition_loop as running
 from service.runtime import ApiRuntime, api_runtime
 from service.settings import Settings
 from tests.server import wait_until

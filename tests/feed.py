@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from service.rec_ids import source_of
-from service.store.codec import (
+from service.store.keys import NamespaceKeys, PartitionKeys
+from service.store.log.codec import (
     AWAITED,
     HAS_DIGEST,
     HAS_SOURCE,
@@ -15,9 +16,8 @@ from service.store.codec import (
     read_history,
     sequences,
 )
-from service.store.keys import NamespaceKeys, PartitionKeys
-from service.store.log import _SCRIPT, RECEIPT_S
-from service.store.state import read_state
+from service.store.log.state import read_state
+from service.store.log.stream import _SCRIPT, RECEIPT_S
 
 NOW_MS = 1_763_000_000_000
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from core.batch.row_objective import RowObjective, diagonalised
 from core.snapshot import Snapshot, of_objective
-from service.store.registry import ModelRecord, Registry
+from service.store.models.registry import ModelRecord, Registry
 
 _created = itertools.count(1_795_000_000_000)
 

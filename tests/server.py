@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from service.store.embedded import EmbeddedServer
+from service.store.server.embedded import EmbeddedServer
 
 DEADLINE_S = 60.0
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from core.batch.features import MOST_DENSE
-from core.batch.search import Axis
+from core.batch.feature_map import MOST_DENSE
+from core.search.search import Axis
 
 Settings = dict[str, Any]
 

@@ -9,13 +9,13 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from core.batch.bounds import check_bounds
 from core.batch.gram import spectrum
 from core.batch.weighting import scaled_reg
 from core.errors import ConfigError, Diverged, ShapeError
 from core.interactions import Interactions, chunks
 from core.kernels import fbgd, fold_in
 from core.kernels.scan import Mask
+from core.search.bounds import check_bounds
 from core.types import F32, F64, I32, I64
 
 PARTS = 64
@@ -58,7 +58,7 @@ class RowObjective:
     loss: Loss = "square"
     """l: w (r+ - p.q)^2 or w log(1 + exp(-sign(r+) p.q))."""
     typical: F32 | None = None
-    """m (g,), the mean row of the users of the fit (``core.batch.typical``); None: nobody is drawn anywhere."""
+    """m (g,), the mean row of the users of the fit (``core.batch.shrinkage``); None: nobody is drawn anywhere."""
     draw: float = 0.0
     """d = draw (1 - count / FAMILIAR)^2, and exactly 0 from FAMILIAR pairs on: then this is what was trained."""
 

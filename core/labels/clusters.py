@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from core.batch.features import Features
+from core.batch.feature_map import Features
 from core.types import F32, I64
 
 SWEEPS = 7

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from core.batch.features import FeatureMap, Features, checked, fit_features, unit_rows
+from core.batch.feature_map import FeatureMap, Features, checked, fit_features, unit_rows
 from core.errors import ConfigError, DataError, NotFitted, ShapeError
 from core.interactions import Interactions
 from core.labels.clusters import direction_clusters

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from core.batch.described import RIDGE, ridge
-from core.batch.features import FeatureMap
-from core.batch.search import Budget
+from core.batch.feature_map import FeatureMap
+from core.batch.ocmf.feature_regression import RIDGE, ridge
 from core.errors import ConfigError, ShapeError
 from core.interactions import Interactions
 from core.labels.config import ExmldsConfig, Votes
@@ -22,6 +21,7 @@ from core.labels.space import LabelSpace, unit
 from core.labels.spectrum import leading
 from core.labels.sppmi import sppmi
 from core.ranking_metrics import hits, ndcg
+from core.search.search import Budget
 from core.types import F32, F64, I64
 
 MOST_USERS, MOST_PLACED = 6_000, 6_000

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 
-from core.batch.features import Features
+from core.batch.feature_map import Features
 from core.errors import ConfigError, ShapeError
 from core.types import F32, F64
 

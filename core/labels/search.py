@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from core.batch.features import FeatureMap, Features
-from core.batch.label_search import FEWEST_POINTS, HELD_OUT, IMPORTANCE, JUDGES, KS, precisions
+from core.batch.feature_map import FeatureMap, Features
 from core.batch.landmarks import first_places, landmark_axes, with_more
-from core.batch.search import LARGEST_TRIAL, Axis, Budget, Outcome, Search
+from core.batch.ocmf.labels import FEWEST_POINTS, HELD_OUT, IMPORTANCE, JUDGES, KS, precisions
 from core.errors import DataError
 from core.interactions import Interactions
 from core.labels.config import ExmldsConfig, Votes, set_value
 from core.labels.exmlds import Part, embedded, fitted, labelled, mapping
 from core.labels.space import LabelSpace, Neighbours, blended
+from core.search.search import LARGEST_TRIAL, Axis, Budget, Outcome, Search
 from core.types import F32, I32, I64
 
 LANDMARKS = (0, 400, 1_000, 2_000)

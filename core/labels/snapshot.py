@@ -5,7 +5,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from core.batch.features import FeatureMap
+from core.batch.feature_map import FeatureMap
 from core.batch.nystroem import Nystroem
 from core.errors import SnapshotFormat
 from core.features import FeatureEncoder

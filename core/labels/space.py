@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from core.batch.features import FeatureMap, Features
+from core.batch.feature_map import FeatureMap, Features
 from core.errors import ConfigError, ShapeError
 from core.interactions import Interactions
 from core.labels.clusters import nearest_centre

@@ -11,13 +11,13 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
-from service.api.auth import ROLES
-from service.api.catalogue_schemas import BulkWritten, ItemLine, UserLine
-from service.api.feedback import Feedback, Written
-from service.api.problems import CODES, MEDIA_TYPE
-from service.api.slate_answers import SimilarUsers, Slate
-from service.api.slate_requests import RankBody, RecommendationBody
-from service.api.upload import Uploaded
+from service.api.catalogue.schemas import BulkWritten, ItemLine, UserLine
+from service.api.feedback.schemas import Feedback, Written
+from service.api.feedback.upload import Uploaded
+from service.api.slates.answers import SimilarUsers, Slate
+from service.api.slates.requests import RankBody, RecommendationBody
+from service.http.auth import ROLES
+from service.http.problems import CODES, MEDIA_TYPE
 
 FEEDBACK_EXAMPLE = {
     "user": "ada",

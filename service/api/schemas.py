@@ -23,7 +23,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from service.api.faults import NAME, unknown
+from service.http.faults import NAME, unknown
 from service.ids import MAX_ID_LENGTH, id_fault, is_id
 
 T = TypeVar("T")

@@ -12,8 +12,8 @@ import uvicorn
 
 from service.app import create_app
 from service.cli import options
-from service.listening import STARTED, listen, refuse_open_bind, url_of
-from service.processes import follow_lifeline
+from service.ending import follow_lifeline
+from service.processes.listening import STARTED, listen, refuse_open_bind, url_of
 from service.runtime import api_runtime
 from service.settings import Settings, load_settings
 from service.store.connection import connect

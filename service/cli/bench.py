@@ -16,8 +16,8 @@ from rich.table import Table
 
 from service.cli import options
 from service.client import ServiceClient, ndjson
-from service.sample_world import Event, SampleWorld
-from service.service_process import ServiceProcess
+from service.demo.sample_world import Event, SampleWorld
+from service.processes.child import ServiceProcess
 from service.settings import load_settings
 
 PART = 50_000

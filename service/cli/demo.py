@@ -16,7 +16,10 @@ from rich.console import Console
 from rich.live import Live
 
 from service.cli import options
-from service.cli.demo_view import (
+from service.cli.retrain import UNFINISHED, outcome
+from service.client import ServiceClient, ndjson, segment
+from service.demo.sample_world import SampleWorld
+from service.demo.view import (
     RECENT,
     Expert,
     Progress,
@@ -25,13 +28,10 @@ from service.cli.demo_view import (
     plain_line,
     screen,
 )
-from service.cli.retrain import UNFINISHED, outcome
-from service.client import ServiceClient, ndjson, segment
 from service.errors import NotReady
-from service.feedback_file import file_lines, is_ndjson
-from service.ratings_file import read_chunks
-from service.sample_world import SampleWorld
-from service.service_process import ServiceProcess
+from service.files.feedback import file_lines, is_ndjson
+from service.files.ratings import read_chunks
+from service.processes.child import ServiceProcess
 from service.settings import Settings, load_settings
 
 TICK_S = 0.1

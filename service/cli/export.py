@@ -16,8 +16,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 from service.cli import options
 from service.cli.store import open_store, say
 from service.errors import Misconfigured
-from service.export import export as histories
-from service.feedback_file import Line
+from service.files.export import export as histories
+from service.files.feedback import Line
 from service.settings import Settings, load_settings
 
 Format = Literal["ndjson", "csv"]

@@ -19,13 +19,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from service.cli import options
-from service.cli.document_file import read_documents
-from service.cli.side_files import BadSideFile
 from service.cli.store import say
 from service.client import Receipt, ServiceClient
 from service.errors import Misconfigured, ServiceError, StoreUnavailable
-from service.feedback_file import Part, read_parts
-from service.ratings_file import BadRatingsFile
+from service.files.documents import read_documents
+from service.files.features import BadSideFile
+from service.files.feedback import Part, read_parts
+from service.files.ratings import BadRatingsFile
 
 STREAM = "/v1/ratings/stream"
 FEEDBACK = "feedback"

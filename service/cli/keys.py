@@ -9,7 +9,7 @@ from rich.table import Table
 
 from service.cli import options
 from service.cli.store import open_store, say
-from service.listening import keys_create
+from service.processes.listening import keys_create
 from service.settings import load_settings
 from service.store.api_keys import ApiKey, Role, create_key, read_ring, revoke_key
 from service.store.connection import connect

@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from service.cli import options
+from service.ending import follow_lifeline
 from service.errors import Superseded
-from service.learning import running
-from service.processes import follow_lifeline
+from service.learning import partition_loop as running
+from service.processes.supervisor import SUPERSEDED
 from service.settings import load_settings
 from service.store.connection import connect
 from service.store.namespace import open_namespace
-from service.supervisor import SUPERSEDED
 from service.telemetry import logger, set_up_logs
 
 app = options.verb()

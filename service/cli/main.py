@@ -25,7 +25,7 @@ COMMANDS = {
     "import": ("service.cli.import_file", "Send a file of ratings to a running service."),
     "retrain": ("service.cli.retrain", "Order a training of a running service."),
     "export": ("service.cli.export", "Write all histories as NDJSON or CSV."),
-    "eval": ("service.cli.evaluate:eval_app", "Measure models on a file of ratings."),
+    "eval": ("service.cli.eval:eval_app", "Measure models on a file of ratings."),
     "bench": ("service.cli.bench", "Measure what the service reaches on this machine."),
     "models": ("service.cli.models", "List trained models, decide which serve."),
     "keys": ("service.cli.keys", "Create, list and revoke API keys."),

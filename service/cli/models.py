@@ -17,7 +17,7 @@ from service.cli import options
 from service.cli.store import open_store, say
 from service.settings import load_settings
 from service.store.connection import connect
-from service.store.registry import SHOWN, ModelChange, ModelRecord, Registry
+from service.store.models.registry import SHOWN, ModelChange, ModelRecord, Registry
 
 WHO = "command line"
 Version = Annotated[

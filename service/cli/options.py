@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from service.errors import Misconfigured
-from service.listening import address
+from service.processes.listening import address
 from service.settings import API_KEY_NAME, Settings, load_settings
 
 Host = Annotated[

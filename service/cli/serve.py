@@ -1,8 +1,8 @@
 """`hedgerow serve`."""
 
-from service import supervisor
 from service.cli import options
-from service.processes import follow_lifeline
+from service.ending import follow_lifeline
+from service.processes import supervisor
 from service.settings import load_settings
 from service.telemetry import set_up_logs
 

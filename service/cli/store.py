@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from service.errors import Misconfigured
 from service.settings import Settings
-from service.store.embedded import EmbeddedServer, running_server
+from service.store.server.embedded import EmbeddedServer, running_server
 
 
 @contextmanager

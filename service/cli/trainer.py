@@ -8,11 +8,11 @@ import threading
 import typer
 
 from service.cli import options
+from service.ending import end_with_parent, follow_lifeline, yield_to_others
 from service.errors import Superseded
-from service.processes import end_with_parent, follow_lifeline, yield_to_others
+from service.processes.supervisor import ONE_THREAD, SUPERSEDED
 from service.settings import Settings, load_settings
 from service.store.connection import connect
-from service.supervisor import ONE_THREAD, SUPERSEDED
 from service.telemetry import logger, set_up_logs
 from service.training import trainer as trainers
 

@@ -9,7 +9,7 @@ import numpy as np
 from core.types import F32, I64, U8, U64
 from service.errors import Misconfigured
 from service.learning.dedupe import DedupeWindow, chunk_of
-from service.store.codec import (
+from service.store.log.codec import (
     DELETE_RATING,
     DIGEST_BYTES,
     HAS_DIGEST,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from core.online.model import Learned
 from core.types import I64
 from service.learning.backlog import Backlog
-from service.store.codec import (
+from service.store.log.codec import (
     AWAITED,
     AWAITED_ANSWER,
     DUPLICATE,

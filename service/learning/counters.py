@@ -9,8 +9,8 @@ from core.meaning import Mask
 from core.types import F32, F64, I64, U8
 from service.kinds import kind_table
 from service.settings import Settings
-from service.store.counters import Pieces, pieces
-from service.store.histories import Records
+from service.store.profiles.counters import Pieces, pieces
+from service.store.profiles.histories import Records
 
 
 class ItemCounters:

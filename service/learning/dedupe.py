@@ -10,7 +10,7 @@ import numpy as np
 
 from core.kernels.window import window
 from core.types import I64, U8
-from service.store.codec import DIGEST_BYTES
+from service.store.log.codec import DIGEST_BYTES
 
 _MS = 8
 _NEVER = np.iinfo(np.int64).min

@@ -6,10 +6,10 @@ import numpy as np
 
 from service.learning.counters import ItemCounters
 from service.learning.rows import ItemRows, UserRows
-from service.store.codec import DELETE_ITEM, DELETE_RATING, read_history
-from service.store.histories import live, without_pair
-from service.store.profile_writer import Commit, ProfileWriter, Rewritten
-from service.store.row_store import RowStore
+from service.store.log.codec import DELETE_ITEM, DELETE_RATING, read_history
+from service.store.profiles.histories import live, without_pair
+from service.store.profiles.rows import RowStore
+from service.store.profiles.writer import Commit, ProfileWriter, Rewritten
 
 
 class Deletions:

@@ -18,16 +18,18 @@ from service.learning.batch import Batch, answers, history_runs, impressions
 from service.learning.counters import ItemCounters
 from service.learning.dedupe import DedupeWindow
 from service.learning.deletions import Deletions
-from service.learning.handover import Handover
+from service.learning.following.handover import Handover
+from service.learning.following.views import Views
+from service.learning.learning_step import Ratings, changed_arrays, learn_ratings, machine
 from service.learning.merges import Merges
 from service.learning.responses import Responses
 from service.learning.rows import ItemRows, UserRows, restore
-from service.learning.teaching import Ratings, changed_arrays, learn_ratings, machine
 from service.learning.topics import Topics
-from service.learning.views import Views
 from service.online import online_model
 from service.settings import Settings
-from service.store.codec import (
+from service.store.connection import Client
+from service.store.keys import PartitionKeys
+from service.store.log.codec import (
     AWAITED,
     AWAITED_ANSWER,
     DELETE_RATING,
@@ -37,12 +39,10 @@ from service.store.codec import (
     RATING,
     read_history,
 )
-from service.store.connection import Client
-from service.store.histories import compact
-from service.store.keys import PartitionKeys
-from service.store.log import LogReader
+from service.store.log.stream import LogReader
 from service.store.namespace import Namespace
-from service.store.profile_writer import CHANGES_LISTED, Commit, ProfileWriter, Rewritten
+from service.store.profiles.histories import compact
+from service.store.profiles.writer import CHANGES_LISTED, Commit, ProfileWriter, Rewritten
 
 BLOCK_MS = 500
 """How long a read waits for the next event; also how fast a learner notices that it should stop."""

@@ -13,10 +13,10 @@ from core.online.tables import COUNT
 from service.learning.counters import ItemCounters
 from service.learning.rows import UserRows
 from service.settings import Settings
-from service.store.codec import read_history, sequences
-from service.store.histories import compact, live, merged, overruled, rated_by_both
-from service.store.profile_writer import Commit, ProfileWriter, Rewritten
-from service.store.row_store import RowStore
+from service.store.log.codec import read_history, sequences
+from service.store.profiles.histories import compact, live, merged, overruled, rated_by_both
+from service.store.profiles.rows import RowStore
+from service.store.profiles.writer import Commit, ProfileWriter, Rewritten
 
 
 class Merges:

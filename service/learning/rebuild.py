@@ -18,26 +18,26 @@ from numpy.typing import NDArray
 from core.counters import WIDTH
 from core.types import I64
 from service.learning.counters import ItemCounters
+from service.learning.external_sort import Spill
+from service.learning.learning_step import Ratings, changed_arrays, learn_ratings, machine
 from service.learning.rows import ItemRows, UserRows
-from service.learning.spill import Spill
-from service.learning.teaching import Ratings, changed_arrays, learn_ratings, machine
 from service.online import online_model
 from service.settings import Settings
-from service.store.codec import HISTORY, RATING, read_history, sequences
 from service.store.connection import Client, connect
-from service.store.generation import Generation, differences, lost_watermark, users_of
-from service.store.histories import Records, live
 from service.store.keys import PartitionKeys
-from service.store.lease import Lease
+from service.store.log.codec import HISTORY, RATING, read_history, sequences
+from service.store.log.lease import Lease
+from service.store.log.state import PartitionState, read_state
 from service.store.namespace import (
     Namespace,
     copy_item_numbers,
     copy_namespace,
     open_namespace,
 )
-from service.store.profile_writer import ProfileWriter
-from service.store.row_store import RowStore
-from service.store.state import PartitionState, read_state
+from service.store.profiles.generation import Generation, differences, lost_watermark, users_of
+from service.store.profiles.histories import Records, live
+from service.store.profiles.rows import RowStore
+from service.store.profiles.writer import ProfileWriter
 
 CLOSE = 20_000
 """So few events behind the learner, the last round is begun."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from service.learning.backlog import Backlog
-from service.store.codec import SOURCE_BYTES
+from service.store.log.codec import SOURCE_BYTES
 
 MAX_SOURCES = 256
 """Of a partition; when another one comes, the one that was heard of longest ago is forgotten."""

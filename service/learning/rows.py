@@ -13,10 +13,10 @@ from core.online.model import OnlineModel
 from core.online.tables import FINGERPRINT_COLUMNS, RECENT, Side
 from core.rng import id_hashes
 from core.types import F32, F64, I64
-from service.store.codec import HISTORY, read_history, sequences
-from service.store.histories import Records, recent_ratings
-from service.store.numbers import item_ids
-from service.store.row_store import RowStore
+from service.store.catalogue.numbers import item_ids
+from service.store.log.codec import HISTORY, read_history, sequences
+from service.store.profiles.histories import Records, recent_ratings
+from service.store.profiles.rows import RowStore
 
 ID_RUN = 256
 """Unknown items that lie closer together than this are looked up by one range of ids."""

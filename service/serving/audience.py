@@ -15,12 +15,12 @@ from core.errors import ConfigError
 from core.features import of_item
 from core.types import F32, F64
 from service.errors import NotFound
-from service.serving.label_ranker import Labelled
+from service.ranking.labelled import Labelled
+from service.ranking.reasons import inactive
 from service.serving.lineup import Lineups
-from service.serving.reasons import inactive
 from service.serving.users import Users
-from service.store.catalogue import Catalogue
-from service.store.numbers import ItemNumbers
+from service.store.catalogue.documents import Catalogue
+from service.store.catalogue.numbers import ItemNumbers
 
 MOST_CONSIDERED, PAGE = 10_000, 500
 """Users of one answer, and of one read."""

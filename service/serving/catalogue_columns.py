@@ -12,7 +12,7 @@ from core.errors import FilterSyntax
 from core.filter import CATEGORY, Columns, Facts, Filter, Mask, Term, parse
 from core.types import I64
 from service.errors import InvalidFilter
-from service.store.catalogue_feed import StoredItem
+from service.store.catalogue.feed import StoredItem
 
 BLOCK = 1_024
 """Items of a block: a change copies the columns of one."""

@@ -11,11 +11,11 @@ from core.ordinal.snapshot import stars_of
 from core.ordinal.stars import Stars
 from core.snapshot import encoders_of
 from core.types import F32
-from service.active import ActiveModels
+from service.served_models import ActiveModels
 from service.serving.catalogue_view import CatalogueView
 from service.serving.polling import Polled
-from service.store.catalogue import Catalogue
-from service.store.numbers import ItemNumbers
+from service.store.catalogue.documents import Catalogue
+from service.store.catalogue.numbers import ItemNumbers
 
 MOST = 10_000
 """Items beyond the model; with more of them it is time to train it again."""

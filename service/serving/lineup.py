@@ -17,17 +17,17 @@ from core.mixture import Weights
 from core.ordinal.snapshot import stars_of
 from core.snapshot import encoders_of
 from core.types import F32
-from service.active import ActiveModel, ActiveModels, ActiveSet
 from service.errors import ServiceError
 from service.ids import sequence_token
+from service.ranking.labelled import Labelled
+from service.ranking.rankers import FoldIn, Online, Order, Ranker, Trained
+from service.ranking.starred import Starred
 from service.rec_ids import STRATEGIES, Strategy
-from service.serving.label_ranker import Labelled
+from service.served_models import ActiveModel, ActiveModels, ActiveSet
 from service.serving.latest_items import LatestItems
-from service.serving.mixing import Mixing
+from service.serving.mixture_weights import Mixing
 from service.serving.online_items import OnlineItems, OnlineSnapshotFollower
 from service.serving.popularity import Orders, Popularity
-from service.serving.rankers import FoldIn, Online, Order, Ranker, Trained
-from service.serving.star_ranker import Starred
 
 _Sources = tuple[ActiveSet, Orders, Mapping[int, OnlineItems], Weights, Mapping[str, F32]]
 

@@ -13,7 +13,7 @@ from itertools import compress
 import numpy as np
 
 from core.types import F32
-from service.serving.rankers import Asker, FoldIn
+from service.ranking.rankers import Asker, FoldIn
 from service.serving.users import Users
 
 MOST_USERS = 20_000

@@ -19,9 +19,9 @@ from service.errors import NotFound
 from service.serving.polling import Polled
 from service.store.connection import Client
 from service.store.keys import PartitionKeys
+from service.store.models.online_snapshot import OnlineSnapshots
+from service.store.models.snapshot_files import SnapshotFiles
 from service.store.namespace import Namespace
-from service.store.online_snapshot import OnlineSnapshots
-from service.store.snapshot_files import SnapshotFiles
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 from core import counters
 from core.types import F32, F64, I32
 from service.serving.polling import Polled
-from service.store.counters import CountsReader
+from service.store.profiles.counters import CountsReader
 
 Order = tuple[I32, F32]
 """Item numbers, best first, and their scores."""

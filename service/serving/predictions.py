@@ -13,9 +13,9 @@ from core.online.model import ExpertReport, OnlineModel, Predicted
 from core.online.tables import Side
 from core.rng import id_hashes
 from core.types import F32, F64
+from service.store.catalogue.numbers import ItemNumbers
 from service.store.namespace import Namespace, partition_of
-from service.store.numbers import ItemNumbers
-from service.store.profiles import ProfileReader
+from service.store.profiles.reader import ProfileReader
 
 
 @dataclass(frozen=True)

@@ -16,21 +16,21 @@ from core.types import F32, I32
 from service.errors import NotFound
 from service.ids import sequence_token
 from service.ingest import now_ms
+from service.ranking import slates
+from service.ranking.rankers import NOTHING, Asker, FoldIn, Pool, Ranker
+from service.ranking.reasons import NO_ITEMS, UNCATEGORIZED, UNKNOWN, and_, uncompared, unknown
+from service.ranking.slates import Slate, Wanted, similar, slate
 from service.rec_ids import Strategy
-from service.serving import slates
 from service.serving.catalogue_view import CatalogueView
 from service.serving.lineup import Lineup, Lineups
 from service.serving.neighbours import Neighbours
-from service.serving.rankers import NOTHING, Asker, FoldIn, Pool, Ranker
-from service.serving.reasons import NO_ITEMS, UNCATEGORIZED, UNKNOWN, and_, uncompared, unknown
-from service.serving.slates import Slate, Wanted, similar, slate
 from service.serving.users import HistoryReading, Known, Users
 from service.serving.warm_up import rank_once
-from service.store.catalogue import Catalogue
-from service.store.changes import ChangeFollower
+from service.store.catalogue.documents import Catalogue
+from service.store.catalogue.numbers import ItemNumbers
+from service.store.log.changes import ChangeFollower
 from service.store.namespace import Namespace, partition_of
-from service.store.numbers import ItemNumbers
-from service.store.user_histories import HistoryAnswer
+from service.store.profiles.user_histories import HistoryAnswer
 
 INLINE = 1 << 22
 """Multiplications that are done in the event loop, a millisecond or two; what takes more gets a thread."""

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from core.features import of_item
 from core.types import F32, F64, I64
 from service.errors import Conflict
+from service.ranking.reasons import inactive
+from service.ranking.starred import Starred
 from service.serving.lineup import Lineups
-from service.serving.reasons import inactive
-from service.serving.star_ranker import Starred
-from service.store.catalogue import Catalogue
-from service.store.numbers import ItemNumbers
+from service.store.catalogue.documents import Catalogue
+from service.store.catalogue.numbers import ItemNumbers
 
 TAIL = 0.1
 """Of the interval, at each end."""

@@ -16,13 +16,13 @@ from core.meaning import KindTable
 from core.online.model import OnlineModel
 from core.types import F32
 from service.errors import ServiceError
+from service.ranking.rankers import Head
 from service.rec_ids import Strategy
-from service.serving.rankers import Head
 from service.settings import Settings
-from service.store.codec import sequences
 from service.store.connection import AsyncClient
+from service.store.log.codec import sequences
 from service.store.namespace import Namespace, partition_of
-from service.store.user_histories import USERS_READ, HistoryAnswer, UserHistories
+from service.store.profiles.user_histories import USERS_READ, HistoryAnswer, UserHistories
 
 OVERHEAD, OF_EACH = 1_500, 250
 """About how many bytes an entry takes besides its arrays, and each vector and head in it."""

@@ -5,13 +5,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from core.batch.ocmf_users import StructuredUsers
+from core.batch.ocmf.users import StructuredUsers
 from core.batch.preferences import preferences
 from core.batch.row_objective import Loss, diagonalised
 from core.meaning import KindTable
 from core.mixture import mixed
 from core.types import F32
-from service.serving.rankers import Asker, FoldIn, Order, Pool
+from service.ranking.rankers import Asker, FoldIn, Order, Pool
 
 Array = TypeVar("Array", bound=np.ndarray[Any, Any])
 

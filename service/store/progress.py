@@ -3,8 +3,8 @@
 import redis.asyncio
 
 from service.store.connection import store_errors
-from service.store.inspection import PartitionReport, ask_partition
 from service.store.keys import PartitionKeys
+from service.store.server.inspection import PartitionReport, ask_partition
 
 
 async def partition_progress(

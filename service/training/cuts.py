@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from core.gate import FEWEST_USERS
 from core.meaning import KindTable, meaning
 from core.types import I64
-from service.store.history_reader import Histories
+from service.store.profiles.history_reader import Histories
 
 HELD_OUT = (0.05, 0.1, 0.2)
 """Shares of the newest positives: the first that leaves enough users to judge."""

@@ -19,7 +19,7 @@ from core.interactions import Interactions
 from core.meaning import RATING
 from core.ordinal.stars import RatedPairs
 from core.types import F32, I64
-from service.store.history_reader import Histories, HistoryReader
+from service.store.profiles.history_reader import Histories, HistoryReader
 from service.training.cuts import Cut, Reading, Times
 
 MOST_JUDGES = 20_000

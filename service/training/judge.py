@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from core import ranking_metrics
-from core.batch.ocmf_users import StructuredUsers
+from core.batch.ocmf.users import StructuredUsers
 from core.batch.popularity import Popular
 from core.batch.ranker import rank
 from core.interactions import Interactions

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from core.batch.search import Budget
 from core.errors import DataError
 from core.interactions import Interactions
 from core.labels.items import ItemsConfig, LabelledItems, fit_items, names, search_items
 from core.labels.snapshot import items_of, of_items
+from core.search.search import Budget
 from core.snapshot import About, Snapshot
 from service.training.dataset import Described, Material
 from service.training.described_recipe import DescribedRecipe, encoders

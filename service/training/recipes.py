@@ -8,17 +8,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, TypeVar
 
-from core.batch import fbgd_search, ocmf_search
-from core.batch.fbgd import Fbgd, FbgdConfig
-from core.batch.graph import similarity
-from core.batch.ocmf import Ocmf
-from core.batch.ocmf_fit import OcmfConfig
-from core.batch.ocmf_users import StructuredUsers
-from core.batch.ocmf_ways import Known, Way, fit_way
-from core.batch.search import Budget
-from core.batch.typical import choose_draw, without_draw
+from core.batch.fbgd import search as fbgd_search
+from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.ocmf import search as ocmf_search
+from core.batch.ocmf.feature_use import Known, Way, fit_way
+from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.graph import similarity
+from core.batch.ocmf.model import Ocmf
+from core.batch.ocmf.users import StructuredUsers
+from core.batch.shrinkage import choose_draw, without_draw
 from core.errors import ConfigError
 from core.interactions import Interactions
+from core.search.search import Budget
 from core.snapshot import About, Snapshot, of_users
 from core.snapshot import users_of as structured_users
 from service.errors import InvalidTraining

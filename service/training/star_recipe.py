@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from core.batch.search import Budget
 from core.errors import DataError
 from core.ordinal.snapshot import of_stars, stars_of
 from core.ordinal.stars import Stars, StarsConfig, agreement, fit_stars
+from core.search.search import Budget
 from core.snapshot import About, Snapshot
 from service.training.dataset import Dataset, Described, Material
 from service.training.described_recipe import DescribedRecipe, encoders

@@ -8,11 +8,11 @@ import threading
 from service.errors import StoreUnavailable, Superseded
 from service.settings import Settings
 from service.store.connection import connect
-from service.store.job_records import JobGone, now_ms
-from service.store.jobs import Jobs, work
+from service.store.jobs.queue import Jobs, work
+from service.store.jobs.records import JobGone, now_ms
+from service.store.jobs.schedule import Schedules
 from service.store.keys import NamespaceKeys
-from service.store.lease import Lease
-from service.store.schedule import Schedules
+from service.store.log.lease import Lease
 from service.telemetry import Outage, logger
 
 LEASE_MS = 8_000

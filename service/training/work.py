@@ -16,19 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from core.batch.search import Budget
 from core.errors import CoreError, SnapshotFormat
 from core.gate import FEWEST_USERS, Decision, decide
+from core.search.search import Budget
 from core.snapshot import Snapshot, mapped
 from service.errors import Backlogged, NotFound, ServiceError, StoreUnavailable, VersionConflict
 from service.kinds import kind_table
 from service.settings import Settings
 from service.store.connection import Client
-from service.store.history_reader import HistoryReader
-from service.store.job_records import ORDERED, PROMOTING, JobGone, JobRecord, JobRecords, now_ms
+from service.store.jobs.records import ORDERED, PROMOTING, JobGone, JobRecord, JobRecords, now_ms
+from service.store.jobs.schedule import Schedules
+from service.store.models.registry import LEAD, SHOWN, ModelRecord, Registry
 from service.store.namespace import Namespace, open_namespace
-from service.store.registry import LEAD, SHOWN, ModelRecord, Registry
-from service.store.schedule import Schedules
+from service.store.profiles.history_reader import HistoryReader
 from service.telemetry import logger
 from service.training import dataset as datasets
 from service.training.cuts import Reading

@@ -9,7 +9,7 @@ import pytest
 from bench import ranking_best
 from bench.attempts import METRICS, Attempt, Attempts
 from bench.ranking_own import OWN
-from core.batch.fbgd import Fbgd
+from core.batch.fbgd.model import Fbgd
 from core.interactions import from_pairs, random_split
 
 

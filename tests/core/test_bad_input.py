@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from core.batch.context_ranker import KINDS, ContextConfig, ContextRanker
-from core.batch.descent import DescentConfig
-from core.batch.fbgd import Fbgd, FbgdConfig
-from core.batch.features import FeatureMap
-from core.batch.ocmf import Ocmf
-from core.batch.ocmf_fit import OcmfConfig
-from core.batch.ocmf_ways import Known, Way, fit_way
+from core.batch.contexts.descent import DescentConfig
+from core.batch.contexts.ranker import KINDS, ContextConfig, ContextRanker
+from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.feature_map import FeatureMap
+from core.batch.ocmf.feature_use import Known, Way, fit_way
+from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.model import Ocmf
 from core.batch.popularity import Popular
 from core.errors import ConfigError, CoreError, DataError
 from core.interactions import from_pairs

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from core.batch import context_search
-from core.batch.context_ranker import KINDS, ContextConfig, ContextRanker, before, newest
-from core.batch.descent import DescentConfig
-from core.batch.search import Budget
+from core.batch.contexts import search as context_search
+from core.batch.contexts.descent import DescentConfig
+from core.batch.contexts.ranker import KINDS, ContextConfig, ContextRanker, before, newest
 from core.errors import ConfigError, DataError, NotFitted, ShapeError
 from core.interactions import from_pairs
+from core.search.search import Budget
 from tests.core import ranking
 
 FEW = DescentConfig(epochs=3, alpha0=5.0)

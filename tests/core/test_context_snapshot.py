@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from core.batch.context_ranker import KINDS, ContextConfig, ContextRanker
-from core.batch.descent import DescentConfig
-from core.batch.fbgd import Fbgd, FbgdConfig
-from core.batch.ocmf import Ocmf
-from core.batch.ocmf_fit import OcmfConfig
+from core.batch.contexts.descent import DescentConfig
+from core.batch.contexts.ranker import KINDS, ContextConfig, ContextRanker
+from core.batch.contexts.snapshot import contexts_of, of_contexts
+from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.model import Ocmf
 from core.batch.row_ranker import RowRanker
-from core.context_snapshot import contexts_of, of_contexts
 from core.errors import ConfigError, NotFitted, SnapshotFormat
 from core.snapshot import Snapshot, array_bytes, objective_of, of_objective, restored
 from tests.core import ranking

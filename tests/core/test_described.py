@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from core.batch.described import described_users, ridge
-from core.batch.ocmf_users import StructuredUsers
+from core.batch.ocmf.feature_regression import described_users, ridge
+from core.batch.ocmf.users import StructuredUsers
 from core.batch.row_objective import diagonalised
 from core.errors import ShapeError
 

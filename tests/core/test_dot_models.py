@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from core.batch.context_ranker import KINDS, ContextConfig, ContextRanker
-from core.batch.descent import DescentConfig, _regs, _Side, descend
-from core.batch.dot_models import (
+from core.batch.contexts.descent import DescentConfig, _regs, _Side, descend
+from core.batch.contexts.dot_models import (
     CpTensor,
     MatrixFactorisation,
     PairwiseTensor,
     SvdFeature,
     checked_features,
 )
-from core.batch.fbgd import Fbgd, FbgdConfig
+from core.batch.contexts.ranker import KINDS, ContextConfig, ContextRanker
+from core.batch.fbgd.model import Fbgd, FbgdConfig
 from core.batch.weighting import constant_loss
 from core.errors import ConfigError, DataError, Diverged, ShapeError
 from core.interactions import from_pairs

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from core import evaluate
 from core.errors import ConfigError
-from core.evaluate import ClassCoverage, OnlineRun, Outputs
+from core.online import evaluate
+from core.online.evaluate import ClassCoverage, OnlineRun, Outputs
 from core.online.experts import PassiveAggressive
 from core.online.model import OnlineConfig, OnlineModel
 from core.rng import id_hashes

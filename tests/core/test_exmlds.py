@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from core.batch.label_search import precisions
-from core.batch.search import Budget
+from core.batch.ocmf.labels import precisions
 from core.errors import ConfigError, DataError, NotFitted, ShapeError, SnapshotFormat
 from core.interactions import Interactions, from_pairs
 from core.labels.clusters import direction_clusters, nearest_centre
@@ -18,6 +17,7 @@ from core.labels.search import search
 from core.labels.snapshot import of_space, space_of
 from core.labels.space import blended, unit
 from core.labels.sppmi import co_occurrence
+from core.search.search import Budget
 from core.snapshot import Snapshot, array_bytes, restored
 from tests.core.labelled import member, topics
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.batch.fbgd import Fbgd, FbgdConfig
+from core.batch.fbgd.model import Fbgd, FbgdConfig
 from core.batch.preferences import preference_rows
 from core.batch.ranker import rank
-from core.batch.typical import choose_draw
+from core.batch.shrinkage import choose_draw
 from core.gate import paired_interval
 from core.interactions import from_pairs
 from core.meaning import KindTable

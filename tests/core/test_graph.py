@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from core.batch.graph import laplacian, similarity
+from core.batch.ocmf.graph import laplacian, similarity
 from core.errors import DataError, ShapeError
 
 LINKS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=15)

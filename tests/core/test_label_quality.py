@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.batch.label_search import precisions
+from core.batch.ocmf.labels import precisions
 from core.labels.config import standard
 from core.labels.exmlds import Exmlds
 from core.labels.sppmi import co_occurrence
-from service.xmlc_file import read_xmlc
+from service.files.labelled_points import read_xmlc
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "xmlc-bibtex"
 

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from core.batch import label_search
-from core.batch.label_search import (
+from core.batch.ocmf import labels as label_search
+from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.labels import (
     LabelConfig,
     LabelModel,
     precisions,
     search,
     set_value,
 )
-from core.batch.ocmf_fit import OcmfConfig
-from core.batch.search import Budget, Outcome, Trial
 from core.errors import DataError, Diverged, ShapeError
 from core.interactions import Interactions, from_pairs
+from core.search.search import Budget, Outcome, Trial
 
 START = LabelConfig(OcmfConfig(weight=1.0, reg=10.0, factors=12, rounds=1))
 

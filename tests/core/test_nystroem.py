@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from core.batch.features import CONSTANT, checked, fit_features, unit_rows
+from core.batch.feature_map import CONSTANT, checked, fit_features, unit_rows
 from core.batch.nystroem import distances, fit_nystroem, k_means
 from core.errors import ConfigError, DataError, ShapeError
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from core.batch import ocmf_start
-from core.batch.graph import laplacian, similarity
-from core.batch.ocmf import Ocmf
-from core.batch.ocmf_fit import OcmfConfig
+from core.batch.ocmf import start as ocmf_start
+from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.graph import laplacian, similarity
+from core.batch.ocmf.model import Ocmf
 from core.errors import ConfigError, CoreError, DataError, NotFitted, ShapeError
 from core.interactions import as_interactions, from_pairs
 from core.snapshot import objective_of, of_objective

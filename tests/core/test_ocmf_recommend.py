@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from core.batch.ocmf import Ocmf
-from core.batch.ocmf_fit import OcmfConfig
+from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.model import Ocmf
 from core.batch.popularity import Popular
 from core.errors import ConfigError, ShapeError
 from tests.core import ranking

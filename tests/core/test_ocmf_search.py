@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.batch import ocmf_search
-from core.batch.ocmf import Ocmf
-from core.batch.ocmf_fit import OcmfConfig
-from core.batch.search import Budget
+from core.batch.ocmf import search as ocmf_search
+from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.model import Ocmf
+from core.search.search import Budget
 from tests.core import ranking
 
 

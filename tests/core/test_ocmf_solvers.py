@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from core.batch import ocmf_fit
-from core.batch.graph import laplacian, similarity
-from core.batch.losses import LogisticLoss, SquareLoss
-from core.batch.ocmf import Ocmf
-from core.batch.ocmf_fit import OcmfConfig
-from core.batch.ocmf_users import users_of
+from core.batch.ocmf import fit as ocmf_fit
+from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.graph import laplacian, similarity
+from core.batch.ocmf.losses import LogisticLoss, SquareLoss
+from core.batch.ocmf.model import Ocmf
+from core.batch.ocmf.users import users_of
 from core.errors import ConfigError
 from core.interactions import from_pairs
 from tests.core import reference_ocmf as reference

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from core.batch.features import fit_features
-from core.batch.graph import similarity
-from core.batch.ocmf import Ocmf
-from core.batch.ocmf_fit import OcmfConfig
-from core.batch.ocmf_users import users_of
+from core.batch.feature_map import fit_features
+from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.graph import similarity
+from core.batch.ocmf.model import Ocmf
+from core.batch.ocmf.users import users_of
 from core.errors import ConfigError, DataError, NotFitted, ShapeError, SnapshotFormat
 from core.interactions import from_pairs
 from core.snapshot import Snapshot, array_bytes, objective_of, of_users, restored

@@ -8,13 +8,13 @@ import pytest
 from scipy import sparse
 
 from core import ranking_metrics
-from core.batch import ocmf_search
-from core.batch.graph import similarity
-from core.batch.ocmf_fit import OcmfConfig
-from core.batch.ocmf_ways import ALIKE, Known, Way, choose, fit_way, validated
+from core.batch.ocmf import search as ocmf_search
+from core.batch.ocmf.feature_use import ALIKE, Known, Way, choose, fit_way, validated
+from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.graph import similarity
 from core.batch.ranker import rank
-from core.batch.search import Budget
 from core.interactions import split_within_users
+from core.search.search import Budget
 from tests.core import ranking
 
 CONFIG = OcmfConfig(loss="square", weight=0.1, reg=2.0, factors=8, rounds=4)

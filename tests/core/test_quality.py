@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.evaluate import OnlineRun, coverage_by_class, mae, random_split, rmse, time_split
+from core.online.evaluate import OnlineRun, coverage_by_class, mae, random_split, rmse, time_split
 from core.online.model import OnlineConfig, OnlineModel
 from core.rng import id_hashes
 

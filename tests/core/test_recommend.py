@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from core.batch.context_ranker import KINDS, ContextConfig, ContextRanker
-from core.batch.descent import DescentConfig
-from core.batch.fbgd import Fbgd, FbgdConfig
-from core.batch.ocmf import Ocmf
-from core.batch.ocmf_fit import OcmfConfig
+from core.batch.contexts.descent import DescentConfig
+from core.batch.contexts.ranker import KINDS, ContextConfig, ContextRanker
+from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.model import Ocmf
 from core.batch.popularity import Popular
 from core.errors import ConfigError, DataError, ShapeError
 from tests.core import ranking

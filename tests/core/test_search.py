@@ -6,17 +6,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.batch import context_search, fbgd_race, fbgd_search, ocmf_search
-from core.batch.context_ranker import ContextConfig
-from core.batch.fbgd import Fbgd, FbgdConfig
-from core.batch.fbgd_race import Jury, Race, Split, judged_as_given
-from core.batch.ocmf_fit import OcmfConfig
+from core.batch.contexts import search as context_search
+from core.batch.contexts.ranker import ContextConfig
+from core.batch.fbgd import search as fbgd_search
+from core.batch.fbgd import validation as fbgd_race
+from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.fbgd.validation import Jury, Race, Split, judged_as_given
+from core.batch.ocmf import search as ocmf_search
+from core.batch.ocmf.fit import OcmfConfig
 from core.batch.row_objective import FAMILIAR
-from core.batch.search import Axis, Budget, Outcome, Search
-from core.batch.surrogate import Surrogate
 from core.batch.weighting import mean_weight
 from core.errors import ConfigError, DataError, Diverged
 from core.interactions import from_pairs
+from core.search.search import Axis, Budget, Outcome, Search
+from core.search.surrogate import Surrogate
 from tests.core import ranking
 
 AXES = (Axis("rate", 1e-3, 10.0, log=True), Axis("share", 0.0, 1.0))

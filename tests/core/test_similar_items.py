@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from core.batch.context_ranker import ContextConfig, ContextRanker
-from core.batch.descent import DescentConfig
-from core.batch.fbgd import Fbgd, FbgdConfig
-from core.batch.ocmf import Ocmf
-from core.batch.ocmf_fit import OcmfConfig
+from core.batch.contexts.descent import DescentConfig
+from core.batch.contexts.ranker import ContextConfig, ContextRanker
+from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.model import Ocmf
 from core.batch.popularity import Popular
 from core.errors import ConfigError, NotFitted
 from core.interactions import from_pairs

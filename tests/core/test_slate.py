@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.batch.ocmf_users import StructuredUsers
+from core.batch.ocmf.users import StructuredUsers
 from core.batch.row_objective import FAMILIAR, RowObjective
 from core.slate import choose, explain, topic_parts
 

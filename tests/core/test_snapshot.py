@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from core.batch.fbgd import Fbgd, FbgdConfig
+from core.batch.fbgd.model import Fbgd, FbgdConfig
 from core.errors import SnapshotFormat
 from core.snapshot import (
     Snapshot,

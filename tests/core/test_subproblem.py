@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from core.batch.losses import LogisticLoss, MixedLoss, SquaredHingeLoss, SquareLoss
-from core.batch.side import FeatureMatrix, Pairs, Side
-from core.batch.subproblem import Subproblem
+from core.batch.ocmf.losses import LogisticLoss, MixedLoss, SquaredHingeLoss, SquareLoss
+from core.batch.ocmf.side import FeatureMatrix, Pairs, Side
+from core.batch.ocmf.subproblem import Subproblem
 from core.interactions import from_pairs
 from core.kernels import ocmf as kernels
 from tests.core import reference_ocmf as reference

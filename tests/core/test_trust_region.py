@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from core.batch.losses import LogisticLoss, SquareLoss
-from core.batch.side import FeatureMatrix, Pairs, Side
-from core.batch.subproblem import Subproblem
-from core.batch.trust_region import exact_step, gradient_descent, trust_region_newton
+from core.batch.ocmf.losses import LogisticLoss, SquareLoss
+from core.batch.ocmf.side import FeatureMatrix, Pairs, Side
+from core.batch.ocmf.subproblem import Subproblem
+from core.batch.ocmf.trust_region import exact_step, gradient_descent, trust_region_newton
 from core.interactions import from_pairs
 from tests.core import reference_ocmf as reference
 

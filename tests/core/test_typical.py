@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.batch.fbgd import Fbgd, FbgdConfig
-from core.batch.ocmf import Ocmf
-from core.batch.ocmf_fit import OcmfConfig
-from core.batch.ocmf_users import StructuredUsers, users_of
+from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.model import Ocmf
+from core.batch.ocmf.users import StructuredUsers, users_of
 from core.batch.row_objective import FAMILIAR, diagonalised
-from core.batch.search import Budget
-from core.batch.typical import DRAWS, choose_draw, drawn, without_draw
+from core.batch.shrinkage import DRAWS, choose_draw, drawn, without_draw
 from core.errors import ConfigError
 from core.interactions import from_pairs
+from core.search.search import Budget
 from core.snapshot import objective_of, of_objective, of_users
 from core.snapshot import users_of as users_in
 from tests.core import ranking

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from core.interactions import from_pairs
 from service.cli.main import app
-from service.cli.topk_models import _NAMES
+from service.evaluation.topk_models import _NAMES
 
 PAGE = Path(__file__).parents[2] / "docs" / "batch-models.md"
 OCMF_PAGE = PAGE.with_name("batch-models-ocmf.md")
@@ -157,7 +157,7 @@ def world() -> dict[str, object]:
 @pytest.mark.parametrize(
     ("page", "words", "ends"),
     [
-        (PAGE, ("fbgd import", "of_contexts"), "model"),
+        (PAGE, ("fbgd.model import", "of_contexts"), "model"),
         (OCMF_PAGE, ("OcmfConfig", "fit_features"), "scores"),
     ],
 )

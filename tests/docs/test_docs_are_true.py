@@ -11,14 +11,14 @@ import httpx
 import pytest
 import redis
 
-from service.api.problems import CODES
 from service.cli.demo import sample_world
 from service.cli.main import COMMANDS
 from service.cli.reference import settings_reference
 from service.client import ndjson
-from service.service_process import ServiceProcess
+from service.http.problems import CODES
+from service.processes.child import ServiceProcess
 from service.store import keys
-from service.store.embedded import running_server
+from service.store.server.embedded import running_server
 from tests.service.running import service
 
 ROOT = Path(__file__).parents[2]

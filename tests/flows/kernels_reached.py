@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import core.kernels
-from service.cli.warmup import compile_all
+from service.processes.compiling import compile_all
 from service.settings import Settings
 from service.store.connection import connect
-from service.store.job_records import JobRecords
+from service.store.jobs.records import JobRecords
 from service.store.keys import NamespaceKeys
-from service.store.lease import Lease
+from service.store.log.lease import Lease
 from service.telemetry import set_up_logs
 from service.training import work
 from tests.api import NDJSON, Api, learning

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Self
 
+from service.processes.supervisor import COMMAND
 from service.settings import Settings, environment, without_hedgerow
-from service.supervisor import COMMAND
 
 
 class Role:

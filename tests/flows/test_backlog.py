@@ -6,11 +6,11 @@ import threading
 import pytest
 
 from service.errors import Backlogged
-from service.learning.running import run
+from service.learning.partition_loop import run
 from service.settings import Settings
-from service.store.codec import encode
 from service.store.connection import connect, connect_async
-from service.store.log import LogAppender
+from service.store.log.codec import encode
+from service.store.log.stream import LogAppender
 from service.store.namespace import open_namespace
 from tests.feed import Feed, some_ratings
 from tests.server import wait_until

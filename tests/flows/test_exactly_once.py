@@ -12,10 +12,10 @@ import pytest
 
 from service.learning.rebuild import rebuild
 from service.settings import Settings
-from service.store.codec import read_history, sequences
 from service.store.connection import connect
 from service.store.keys import NamespaceKeys, PartitionKeys
-from service.store.state import read_state
+from service.store.log.codec import read_history, sequences
+from service.store.log.state import read_state
 from tests.feed import Feed
 from tests.flows.roles import Role
 from tests.proxy import LossyProxy

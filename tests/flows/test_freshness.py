@@ -8,10 +8,10 @@ import httpx
 import pytest
 
 from core.snapshot import of_objective
-from service.service_process import ServiceProcess
+from service.processes.child import ServiceProcess
 from service.store.connection import connect
-from service.store.embedded import running_server
-from service.store.registry import Registry
+from service.store.models.registry import Registry
+from service.store.server.embedded import running_server
 from tests.flows.test_models_swapped_under_load import activations
 from tests.models import activated, objective
 from tests.server import wait_until

@@ -14,10 +14,10 @@ import pytest
 
 from core.mixture import DEPTH, SMOOTH
 from core.snapshot import of_objective
-from service.service_process import ServiceProcess
+from service.processes.child import ServiceProcess
 from service.store.connection import connect
-from service.store.embedded import running_server
-from service.store.registry import Registry
+from service.store.models.registry import Registry
+from service.store.server.embedded import running_server
 from tests.models import objective, published
 from tests.server import wait_until
 from tests.service.running import service

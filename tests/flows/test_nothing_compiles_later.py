@@ -24,4 +24,6 @@ def test_the_warm_up_reaches_every_kernel_with_the_types_that_are_used(
         timeout=480,
     )
     assert done.returncode == 0, done.stderr[-4_000:]
-    assert done.stdout == "", "compiled only when it was needed: add it to service/cli/warmup.py"
+    assert done.stdout == "", (
+        "compiled only when it was needed: add it to service/processes/compiling.py"
+    )

@@ -6,10 +6,10 @@ from contextlib import ExitStack
 
 import pytest
 
+from service.processes.supervisor import SUPERSEDED
 from service.settings import Settings
 from service.store.connection import connect
-from service.store.lease import Lease
-from service.supervisor import SUPERSEDED
+from service.store.log.lease import Lease
 from tests.feed import Feed, some_ratings
 from tests.flows.roles import Role
 from tests.server import wait_until

@@ -5,9 +5,9 @@ from contextlib import ExitStack
 import pytest
 
 from service.learning.rebuild import rebuild
+from service.processes.supervisor import REFUSED, SUPERSEDED
 from service.settings import Settings
 from service.store.connection import connect
-from service.supervisor import REFUSED, SUPERSEDED
 from tests.feed import Feed
 from tests.flows.roles import Role
 from tests.flows.test_one_line_of_commits import Writer

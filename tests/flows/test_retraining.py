@@ -18,11 +18,11 @@ import pytest
 from core.snapshot import encoder_of, mapped, users_of
 from service.settings import Settings
 from service.store.connection import connect
-from service.store.job_records import JobRecord
-from service.store.jobs import Jobs
+from service.store.jobs.queue import Jobs
+from service.store.jobs.records import JobRecord
+from service.store.jobs.schedule import Schedule, Schedules
 from service.store.keys import NamespaceKeys
-from service.store.registry import Registry
-from service.store.schedule import Schedule, Schedules
+from service.store.models.registry import Registry
 from tests.flows.roles import Role
 from tests.histories import START_MS, Record, store_histories, world
 from tests.proxy import LossyProxy

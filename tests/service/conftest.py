@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import redis
 
-from service.learning import views
+from service.learning.following import views
 from service.learning.learner import Learner
 from service.settings import Settings
 from service.store.connection import connect

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from service.processes import command_line
-from service.service_process import ServiceProcess
+from service.ending import command_line
+from service.processes.child import ServiceProcess
 from service.settings import Settings
 
 

@@ -10,12 +10,12 @@ import redis
 from structlog.testing import capture_logs
 
 from core.snapshot import Snapshot, objective_of
-from service import active
-from service.active import ActiveModel, ActiveModels
+from service import served_models as active
 from service.errors import StoreUnavailable
+from service.served_models import ActiveModel, ActiveModels
 from service.store.connection import connect
-from service.store.registry import Registry
-from service.store.snapshot_files import SnapshotFiles
+from service.store.models.registry import Registry
+from service.store.models.snapshot_files import SnapshotFiles
 from tests.models import activated, published
 from tests.server import PrivateServer, wait_until
 

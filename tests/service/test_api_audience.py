@@ -10,10 +10,10 @@ from redis import Redis
 from core.features import Column, FeatureEncoder
 from core.labels.items import ItemsConfig, fit_items
 from core.labels.snapshot import of_items
-from service.api.audience import AudienceBody
-from service.api.cursors import seal
+from service.api.slates.audience import AudienceBody
+from service.http.cursors import seal
 from service.serving import audience
-from service.store.registry import Registry
+from service.store.models.registry import Registry
 from tests.api import Api
 from tests.core.test_label_items import item_kinds, world
 from tests.models import activated

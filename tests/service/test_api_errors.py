@@ -14,8 +14,8 @@ import pytest
 import redis
 from fastapi.routing import APIRoute
 
-from service.api.auth import ROLES, is_loopback
-from service.api.problems import CODES, MEDIA_TYPE
+from service.http.auth import ROLES, is_loopback
+from service.http.problems import CODES, MEDIA_TYPE
 from service.settings import Settings
 from service.store.api_keys import ApiKeys, KeyRing, Role
 from tests.api import JSON, NDJSON, Api, served
@@ -293,7 +293,7 @@ def test_unknown_keys_are_looked_up_together(api: Api, monkeypatch: pytest.Monke
 def test_a_revoked_key_stays_known_and_stops_working(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.api.auth._FRESH_S", 0.0)
+    monkeypatch.setattr("service.http.auth._FRESH_S", 0.0)
     made = api("POST", "/v1/admin/keys", json={"role": "admin", "name": "me"})
     assert made.status_code == 201
     assert made.headers["cache-control"] == "no-store"
@@ -341,8 +341,8 @@ def test_a_client_that_leaves_early_leaves_nothing_behind(redis_url: str, namesp
 
 def test_the_codes_of_errors_are_the_codes_of_the_table() -> None:
     from service import errors, ids  # noqa: PLC0415
-    from service.api import cursors  # noqa: PLC0415
-    from service.store import numbers  # noqa: PLC0415
+    from service.http import cursors  # noqa: PLC0415
+    from service.store.catalogue import numbers  # noqa: PLC0415
 
     raised = {
         error.code: error.status

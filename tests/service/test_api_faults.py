@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from service.api.faults import PATTERNS
+from service.http.faults import PATTERNS
 from tests.api import NDJSON, Api
 from tests.service.test_api_errors import BODIES, IDS, check_problem
 

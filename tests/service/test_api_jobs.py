@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from service.settings import Settings
-from service.store.job_records import now_ms
+from service.store.jobs.records import now_ms
+from service.store.jobs.schedule import FIRST_OF_FEW
 from service.store.keys import NamespaceKeys
-from service.store.schedule import FIRST_OF_FEW
 from service.training.recipes import RECIPES
 from tests.api import Api
 from tests.service.test_api_errors import check_problem

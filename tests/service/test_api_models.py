@@ -8,7 +8,7 @@ import redis
 from service.settings import Settings
 from service.store.api_keys import create_key
 from service.store.connection import connect
-from service.store.registry import Registry
+from service.store.models.registry import Registry
 from tests.api import Api
 from tests.models import activated, published, snapshot
 from tests.server import wait_until

@@ -2,8 +2,8 @@ import pytest
 
 from service.settings import Settings
 from service.store.keys import PartitionKeys
-from service.store.mixture import LengthRecord, MixtureRecord, RankerRecord, write_mixture
-from service.store.registry import Registry
+from service.store.models.mixture import LengthRecord, MixtureRecord, RankerRecord, write_mixture
+from service.store.models.registry import Registry
 from tests.api import Api
 from tests.models import activated
 from tests.server import wait_until

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from service.settings import Settings
-from service.store.codec import AWAITED, HAS_DIGEST, Entry, decode
 from service.store.keys import PartitionKeys
+from service.store.log.codec import AWAITED, HAS_DIGEST, Entry, decode
 from tests.api import JSON, Api, learning
 
 GOOD = {"user": "ada", "item": "x", "rating": 4}

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from redis import Redis
 
-from core.batch.ocmf_users import StructuredUsers
+from core.batch.ocmf.users import StructuredUsers
 from core.features import Column, FeatureEncoder
 from core.snapshot import Snapshot, of_objective, of_users
+from service.ranking.reasons import NO_USER
 from service.rec_ids import STRATEGIES, decode, hashed
-from service.serving.reasons import NO_USER
 from service.settings import Settings
-from service.store.registry import Registry
+from service.store.models.registry import Registry
 from tests.api import Api, learning
 from tests.models import activated, objective
 from tests.server import wait_until

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from service.processes import command_line
+from service.ending import command_line
 from service.settings import Settings
 from tests.api import NDJSON, served
 

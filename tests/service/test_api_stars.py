@@ -10,7 +10,7 @@ from core.features import Column, FeatureEncoder
 from core.ordinal.snapshot import of_stars, stars_of
 from core.ordinal.stars import StarsConfig, fit_stars
 from core.snapshot import Snapshot
-from service.store.registry import Registry
+from service.store.models.registry import Registry
 from tests.api import Api
 from tests.core.test_stars import N_ITEMS, world
 from tests.models import activated

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from starlette.types import Message
 
-from service.api.feedback import decode_lines
-from service.api.lines import Block, Lines
-from service.api.upload import MAX_REJECTED, entry
+from service.api.feedback.schemas import decode_lines
+from service.api.feedback.upload import MAX_REJECTED, entry
+from service.http.lines import Block, Lines
 from service.ingest import entry_of
 from service.rec_ids import encode
 from service.settings import Settings
@@ -237,7 +237,7 @@ def test_a_full_log_slows_the_stream_until_there_is_room(redis_url: str, namespa
 def test_a_log_that_stays_full_ends_the_stream_with_what_is_safe(
     redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.api.upload.PATIENCE_S", 0.1)
+    monkeypatch.setattr("service.api.feedback.upload.PATIENCE_S", 0.1)
     with Api(Settings(namespace=namespace, log_max_bytes=1 << 16), redis_url) as api:
         answer = stream(api, GOOD * 60_000)
         assert (answer.status_code, answer.json()["code"]) == (503, "backlogged")

@@ -18,12 +18,12 @@ from service.serving import catalogue_view
 from service.serving.catalogue_columns import BLOCK, Catalogued
 from service.serving.catalogue_view import CatalogueView
 from service.settings import Settings
-from service.store import catalogue
-from service.store.catalogue import Catalogue
-from service.store.catalogue_feed import CatalogueFeed, StoredItem
+from service.store.catalogue import documents as catalogue
+from service.store.catalogue.documents import Catalogue
+from service.store.catalogue.feed import CatalogueFeed, StoredItem
+from service.store.catalogue.numbers import ItemNumbers
 from service.store.connection import connect_async
 from service.store.keys import NamespaceKeys
-from service.store.numbers import ItemNumbers
 from tests.api import Api
 
 NOON = 1_795_003_200_000

@@ -8,10 +8,10 @@ import numpy as np
 import redis.asyncio
 from structlog.testing import capture_logs
 
-from service.store.changes import ChangeFollower
-from service.store.codec import AWAITED_ANSWER, DUPLICATE, LEARNED
 from service.store.connection import connect_async
 from service.store.keys import PartitionKeys
+from service.store.log.changes import ChangeFollower
+from service.store.log.codec import AWAITED_ANSWER, DUPLICATE, LEARNED
 
 
 class Heard:

@@ -12,8 +12,8 @@ import pytest
 
 from service.cli import openapi
 from service.cli.main import COMMANDS, load
-from service.service_process import ServiceProcess
-from service.supervisor import COMMAND
+from service.processes.child import ServiceProcess
+from service.processes.supervisor import COMMAND
 from tests.server import wait_until
 from tests.service.running import is_gone, service
 

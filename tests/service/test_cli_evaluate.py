@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from service.cli.evaluate import eval_app
+from service.cli.eval import eval_app
 
 KEYS = {
     "model",

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from core.interactions import split_within_users
-from service.cli.evaluate import eval_app
+from service.cli.eval import eval_app
 from tests.core import ranking
 
 KEYS = {

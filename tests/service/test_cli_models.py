@@ -14,8 +14,8 @@ from service.cli.models import app
 from service.errors import Conflict, NotFound
 from service.settings import Settings
 from service.store.connection import connect
+from service.store.models.registry import Registry
 from service.store.namespace import open_namespace
-from service.store.registry import Registry
 from tests.models import activated, published
 
 NOT_JUDGED = {"outcome": "not_judged", "reason": "too few"}

@@ -11,7 +11,7 @@ from service.cli.namespaces import app
 from service.errors import Conflict, Misconfigured, NotFound
 from service.settings import Settings
 from service.store.keys import NamespaceKeys, PartitionKeys
-from service.store.lease import Lease
+from service.store.log.lease import Lease
 from service.store.namespace import open_namespace
 from service.store.namespaces import contents
 from tests.api import Api, learning

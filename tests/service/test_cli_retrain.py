@@ -9,7 +9,7 @@ import pytest
 from service.cli.retrain import Told, left_out, outcome, settings
 from service.client import ndjson
 from service.errors import Misconfigured
-from service.service_process import ServiceProcess
+from service.processes.child import ServiceProcess
 from tests.service.running import service
 from tests.service.test_cli import hedgerow
 

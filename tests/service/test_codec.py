@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.store.codec import (
+from service.store.log.codec import (
     HAS_SOURCE,
     HISTORY,
     SOURCE_BYTES,

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from service import compiled
-from service.cli.warmup import USES, compile_all
-from service.compiled import is_compiled, mark_compiled
+from service.processes import compiled
+from service.processes.compiled import is_compiled, mark_compiled
+from service.processes.compiling import USES, compile_all
 
 
 @pytest.fixture(autouse=True)

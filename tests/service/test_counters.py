@@ -5,10 +5,10 @@ from core.counters import popular, trending
 from service.learning.learner import Learner
 from service.learning.rebuild import rebuild
 from service.settings import KINDS, Settings
-from service.store.codec import DELETE_ITEM, DELETE_RATING, DELETE_USER
-from service.store.counters import read_counts
+from service.store.log.codec import DELETE_ITEM, DELETE_RATING, DELETE_USER
+from service.store.log.state import read_state
 from service.store.namespace import open_namespace
-from service.store.state import read_state
+from service.store.profiles.counters import read_counts
 from tests.feed import NOW_MS, Event, Feed, some_ratings
 
 VIEW, DISLIKE = KINDS["view"].code, KINDS["dislike"].code

@@ -11,8 +11,8 @@ from core.batch.preferences import preferences
 from core.gate import FEWEST_USERS
 from service.kinds import kind_table
 from service.settings import Settings
-from service.store.history_reader import HistoryReader
 from service.store.keys import NamespaceKeys, PartitionKeys
+from service.store.profiles.history_reader import HistoryReader
 from service.training import cuts, dataset
 from service.training.cuts import LATEST, Reading
 from service.training.dataset import read, stacked
@@ -60,7 +60,7 @@ def test_partitions_and_pages_change_nothing_but_the_order(
 ):
     told = world(users=25, items=20, each=8)
     reader = stored(client, namespace, told, partitions=partitions)
-    monkeypatch.setattr("service.store.history_reader.USERS_AT_ONCE", 4)
+    monkeypatch.setattr("service.store.profiles.history_reader.USERS_AT_ONCE", 4)
     data = read(reader, READING, with_documents=False)
     wanted = {}
     for user in {record.user for record in told}:

@@ -8,8 +8,8 @@ import pytest
 from core.features import Column
 from service.kinds import kind_table
 from service.settings import Settings
-from service.store.history_reader import HistoryReader
 from service.store.keys import NamespaceKeys
+from service.store.profiles.history_reader import HistoryReader
 from service.training import dataset
 from service.training.cuts import Reading
 from service.training.dataset import read
@@ -61,7 +61,7 @@ def test_a_sample_is_bounded_and_uniform(client, namespace, monkeypatch):
 
 
 def test_documents_of_items_become_features_with_their_categories(client, namespace, monkeypatch):
-    monkeypatch.setattr("service.store.history_reader.ITEMS_AT_ONCE", 2)
+    monkeypatch.setattr("service.store.profiles.history_reader.ITEMS_AT_ONCE", 2)
     reader = stored(client, namespace, [Record("ada", n) for n in range(5)])
     keys = NamespaceKeys(namespace)
     for n in range(4):

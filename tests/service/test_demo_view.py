@@ -5,7 +5,7 @@ from pathlib import Path
 from rich.console import Console
 
 from service.cli.demo import _say_where_to_look, _settings, _trained, file_world, sample_world
-from service.cli.demo_view import Expert, Progress, Sample, plain_line, screen, sparkline
+from service.demo.view import Expert, Progress, Sample, plain_line, screen, sparkline
 from service.settings import load_settings
 
 

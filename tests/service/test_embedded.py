@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 import redis
 
+from service.ending import command_line
 from service.errors import Misconfigured
-from service.processes import command_line
-from service.store import binary, embedded
-from service.store.embedded import EmbeddedServer
+from service.store.server import embedded
+from service.store.server import program as binary
+from service.store.server.embedded import EmbeddedServer
 from tests.server import wait_until
 
 
@@ -77,7 +78,7 @@ def test_a_killed_server_starts_again_at_the_same_address(tmp_path: Path) -> Non
 LEAVES_A_SERVER = """
 import os, signal, sys, threading
 from pathlib import Path
-from service.store.embedded import EmbeddedServer
+from service.store.server.embedded import EmbeddedServer
 server = EmbeddedServer(Path(sys.argv[1]))
 if sys.argv[2] == "main":
     server.start()

@@ -6,13 +6,13 @@ import pytest
 from core.online.model import OnlineModel
 from core.online.tables import Side
 from core.rng import id_hashes
-from service.learning.follower import Follower
-from service.learning.judge import Judge, Stored
+from service.learning.following.follower import Follower
+from service.learning.following.judge import Judge, Stored
+from service.learning.following.models import HistoryModel
 from service.learning.learner import Learner
-from service.learning.models import HistoryModel
 from service.online import online_model
 from service.settings import Settings
-from service.store.mixture import read_mixture
+from service.store.models.mixture import read_mixture
 from service.store.namespace import open_namespace
 from tests.feed import Event, some_ratings
 from tests.server import wait_until

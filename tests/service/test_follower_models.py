@@ -5,22 +5,22 @@ import json
 import numpy as np
 import pytest
 
-from core.batch.ocmf_users import StructuredUsers
+from core.batch.ocmf.users import StructuredUsers
 from core.batch.preferences import Preferences
 from core.features import Column, FeatureEncoder
 from core.mixture import Weights, foreseen
 from core.ordinal.snapshot import of_stars
 from core.ordinal.stars import StarsConfig, fit_stars
-from service.learning.follower import Follower
-from service.learning.handover import Sighting
-from service.learning.judge import Verdict
+from service.learning.following.follower import Follower
+from service.learning.following.handover import Sighting
+from service.learning.following.judge import Verdict
+from service.learning.following.models import HistoryModel, Starred
+from service.learning.following.standings import Standings, Trained
 from service.learning.learner import Learner
-from service.learning.models import HistoryModel, Starred
-from service.learning.standings import Standings, Trained
-from service.serving.slates import LEAST_WEIGHT
-from service.store.codec import DELETE_ITEM
+from service.ranking.slates import LEAST_WEIGHT
 from service.store.keys import NamespaceKeys
-from service.store.mixture import (
+from service.store.log.codec import DELETE_ITEM
+from service.store.models.mixture import (
     LengthRecord,
     MixtureRecord,
     RankerRecord,
@@ -29,8 +29,8 @@ from service.store.mixture import (
     read_mixture,
     weights,
 )
+from service.store.models.registry import Registry
 from service.store.namespace import open_namespace
-from service.store.registry import Registry
 from tests.core.test_stars import N_ITEMS, world
 from tests.feed import Event
 from tests.models import activated, objective

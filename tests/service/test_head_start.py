@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from service.active import ActiveModel
+from service.ranking.rankers import Head, head_of
 from service.rec_ids import Strategy
-from service.serving import head_start
-from service.serving.head_start import HeadStart
-from service.serving.rankers import Head, head_of
+from service.served_models import ActiveModel
+from service.serving import cache_warming as head_start
+from service.serving.cache_warming import HeadStart
 from service.serving.recommender import INLINE, NOBODY
 from service.serving.users import Known, Users
-from service.store.registry import ModelRecord
+from service.store.models.registry import ModelRecord
 from tests.models import snapshot
 from tests.server import wait_until
 

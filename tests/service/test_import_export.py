@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from service import feedback_file
 from service.cli import import_file
 from service.client import Receipt, Refused, ServiceClient
+from service.demo.sample_world import SampleWorld
 from service.errors import StoreUnavailable
-from service.feedback_file import read_parts
-from service.ratings_file import BadRatingsFile
-from service.sample_world import SampleWorld
-from service.service_process import ServiceProcess
-from service.supervisor import COMMAND
+from service.files import feedback as feedback_file
+from service.files.feedback import read_parts
+from service.files.ratings import BadRatingsFile
+from service.processes.child import ServiceProcess
+from service.processes.supervisor import COMMAND
 from tests.server import wait_until
 from tests.service.running import service
 

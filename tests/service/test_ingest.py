@@ -5,7 +5,7 @@ import pytest
 from service.errors import Backlogged
 from service.ingest import MAX_ENTRY_ROWS, Row, entry_of
 from service.settings import Settings
-from service.store.codec import encode
+from service.store.log.codec import encode
 from tests.api import Api
 from tests.service.test_api_ratings import appended
 

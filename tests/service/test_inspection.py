@@ -4,7 +4,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from service.errors import Misconfigured, StoreUnavailable
-from service.store.inspection import inspect_server, judge
+from service.store.server.inspection import inspect_server, judge
 from tests.server import PrivateServer
 
 GOOD = {"redis_version": "7.2.4", "aof_enabled": 1, "maxmemory_policy": "noeviction"}

@@ -7,10 +7,10 @@ import zlib
 import pytest
 
 from service.errors import Backlogged, Conflict, NotFound
-from service.store import job_records
 from service.store.connection import connect
-from service.store.job_records import PROMOTING, JobGone, JobRecords
-from service.store.jobs import Jobs
+from service.store.jobs import records as job_records
+from service.store.jobs.queue import Jobs
+from service.store.jobs.records import PROMOTING, JobGone, JobRecords
 from service.store.keys import NamespaceKeys
 from tests.server import wait_until
 

@@ -13,10 +13,10 @@ from msgspec.json import encode
 from redis import Redis
 
 from core.snapshot import of_objective
-from service.serving import head_start
-from service.serving.rankers import HEAD
+from service.ranking.rankers import HEAD
+from service.serving import cache_warming as head_start
 from service.settings import Settings
-from service.store.registry import Registry
+from service.store.models.registry import Registry
 from tests.api import NDJSON, Api, learning
 from tests.models import activated, objective
 from tests.server import wait_until

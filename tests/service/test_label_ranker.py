@@ -10,13 +10,13 @@ from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
 from core.online.tables import COUNT
 from core.ordinal.stars import StarsConfig, fit_stars
+from service.ranking.labelled import Labelled
+from service.ranking.rankers import Asker, Online, Pool, Ranker
+from service.ranking.slates import NOBODY, Wanted, similar, slate
+from service.ranking.starred import Starred
 from service.rec_ids import Strategy
-from service.serving.label_ranker import Labelled
 from service.serving.lineup import Lineup
 from service.serving.online_items import OnlineItems
-from service.serving.rankers import Asker, Online, Pool, Ranker
-from service.serving.slates import NOBODY, Wanted, similar, slate
-from service.serving.star_ranker import Starred
 from tests.core.test_label_items import item_kinds, world
 from tests.core.test_stars import world as stars_world
 from tests.service.test_slates import asker, everything, fold_in, no_categories, order

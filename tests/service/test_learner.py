@@ -5,7 +5,8 @@ import pytest
 
 from service.errors import Misconfigured, Superseded
 from service.settings import KINDS, Settings
-from service.store.codec import (
+from service.store.jobs.schedule import ENOUGH_USERS, FIRST, Schedules
+from service.store.log.codec import (
     AWAITED_ANSWER,
     DELETE_ITEM,
     DELETE_RATING,
@@ -14,8 +15,7 @@ from service.store.codec import (
     LEARNED,
     NOT_A_RATING,
 )
-from service.store.schedule import ENOUGH_USERS, FIRST, Schedules
-from service.store.state import PartitionState
+from service.store.log.state import PartitionState
 from tests.feed import NOW_MS, Event, Feed, some_ratings
 
 VIEW, IMPRESSION = KINDS["view"].code, KINDS["impression"].code

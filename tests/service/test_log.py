@@ -6,7 +6,7 @@ from core.online.model import Scale
 from service.errors import Backlogged, StoreUnavailable
 from service.store.connection import connect_async
 from service.store.keys import PartitionKeys
-from service.store.log import LogAppender, LogReader
+from service.store.log.stream import LogAppender, LogReader
 from service.store.namespace import Namespace
 
 

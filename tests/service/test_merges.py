@@ -4,14 +4,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from service.api.deletions import rfc3339
-from service.api.merges import _entry, _rows
+from service.api.feedback.deletions import rfc3339
+from service.api.feedback.merges import _entry, _rows
 from service.learning.learner import Learner
 from service.learning.rebuild import rebuild
 from service.settings import KINDS, Settings
-from service.store.codec import MERGE_USER, MOVE_USER, Entry, encode
-from service.store.counters import read_counts
+from service.store.log.codec import MERGE_USER, MOVE_USER, Entry, encode
 from service.store.namespace import open_namespace, partition_of
+from service.store.profiles.counters import read_counts
 from service.store.progress import partition_progress
 from tests.api import Api, learning
 from tests.feed import NOW_MS, Event, Feed, some_ratings

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from core.batch.preferences import Preferences
 from core.mixture import DEPTH, SMOOTH, Weights
-from service.serving.rankers import Asker, FoldIn, Online, Pool
-from service.serving.slates import LEAST_WEIGHT, Wanted, slate
+from service.ranking.rankers import Asker, FoldIn, Online, Pool
+from service.ranking.slates import LEAST_WEIGHT, Wanted, slate
 from tests.service.test_slates import fold_in, lineup, no_categories, online, rated
 
 Listed = list[tuple[int, str]]

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 import redis
 
+from service.store.catalogue.numbers import ItemNumbers, TooManyItems, item_ids
 from service.store.connection import connect_async
-from service.store.numbers import ItemNumbers, TooManyItems, item_ids
 
 
 def test_everybody_gets_the_same_dense_numbers(redis_url: str, namespace: str) -> None:
@@ -53,7 +53,7 @@ def test_beyond_the_bound_old_items_keep_their_numbers(redis_url: str, namespace
 def test_a_full_cache_starts_anew_and_answers_stay_right(
     redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.store.numbers.MAX_CACHED", 100)
+    monkeypatch.setattr("service.store.catalogue.numbers.MAX_CACHED", 100)
 
     async def give() -> None:
         async with connect_async(redis_url, role="test") as client:

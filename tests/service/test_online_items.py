@@ -4,14 +4,14 @@ import pytest
 from core.online.model import OnlineModel
 from core.online.tables import Side
 from core.rng import id_hashes
-from service.learning.follower import Follower
+from service.learning.following.follower import Follower
 from service.learning.learner import Learner
 from service.online import online_config, online_model
 from service.serving.online_items import OnlineSnapshotFollower
 from service.settings import Settings
 from service.store.keys import PartitionKeys
+from service.store.models.online_snapshot import OnlineSnapshots
 from service.store.namespace import open_namespace
-from service.store.online_snapshot import OnlineSnapshots
 from tests.feed import Feed, some_ratings
 from tests.server import wait_until
 

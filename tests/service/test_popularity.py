@@ -2,7 +2,7 @@ import pytest
 
 from service.serving.popularity import Popularity
 from service.store.connection import connect_async
-from service.store.counters import CountsReader
+from service.store.profiles.counters import CountsReader
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ AUTOGROUP = Path("/proc/self/autogroup")
 FORKED = """
 import json, os, sys
 from pathlib import Path
-from service.processes import yield_to_others
+from service.ending import yield_to_others
 
 def found():
     group = Path("/proc/self/autogroup")

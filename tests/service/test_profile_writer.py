@@ -6,9 +6,9 @@ import pytest
 from service.errors import StoreUnavailable, Superseded
 from service.store.connection import connect
 from service.store.keys import PartitionKeys
-from service.store.lease import Lease
-from service.store.profile_writer import Commit, ProfileWriter
-from service.store.transaction import Transaction
+from service.store.log.lease import Lease
+from service.store.profiles.transaction import Transaction
+from service.store.profiles.writer import Commit, ProfileWriter
 from tests.proxy import LossyProxy
 from tests.server import wait_until
 

@@ -9,10 +9,10 @@ from service.learning.learner import Learner
 from service.learning.rebuild import rebuild
 from service.online import online_model
 from service.settings import KINDS, Settings
-from service.store.codec import DELETE_ITEM
 from service.store.connection import connect_async
+from service.store.log.codec import DELETE_ITEM
 from service.store.namespace import open_namespace
-from service.store.profiles import ProfileReader
+from service.store.profiles.reader import ProfileReader
 from tests.feed import Event, some_ratings
 
 VIEW = KINDS["view"].code

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from service.cli.evaluation import Request, evaluate_online
-from service.ratings_file import read_ratings
+from service.evaluation.online import Request, evaluate_online
+from service.files.ratings import read_ratings
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "ml-100k" / "ratings.csv.gz"
 PUBLISHED = {"nn-pa": (0.8199, 0.7837, 0.7961), "nn-apa-diag": (0.7663, 0.7706, 0.7685)}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service import ratings_file
-from service.ratings_file import BadRatingsFile, read_chunks, read_ratings
+from service.files import ratings as ratings_file
+from service.files.ratings import BadRatingsFile, read_chunks, read_ratings
 
 HEADER = b"user,item,rating\n"
 

@@ -4,12 +4,12 @@ import pytest
 
 from service.errors import Misconfigured, Superseded
 from service.learning.learner import Learner
+from service.learning.partition_loop import run
 from service.learning.rebuild import rebuild
-from service.learning.running import run
 from service.settings import KINDS, Settings
-from service.store.codec import DELETE_ITEM, DELETE_USER
+from service.store.log.codec import DELETE_ITEM, DELETE_USER
+from service.store.log.state import read_state
 from service.store.namespace import open_namespace
-from service.store.state import read_state
 from tests.feed import Event, Feed, some_ratings
 from tests.server import wait_until
 

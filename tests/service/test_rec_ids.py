@@ -13,7 +13,7 @@ from service.rec_ids import (
     named,
     source_of,
 )
-from service.store.codec import SOURCE_BYTES
+from service.store.log.codec import SOURCE_BYTES
 
 VERSION = "3fa2b4c1d2e3" + 52 * "0"
 

@@ -10,10 +10,10 @@ import redis
 from core.errors import SnapshotFormat
 from core.snapshot import Snapshot, blob, mapped
 from service.errors import Conflict, NotFound, StoreUnavailable, VersionConflict
-from service.store import registry as registry_module
 from service.store.connection import connect
 from service.store.keys import NamespaceKeys
-from service.store.registry import CHUNK_BYTES, ModelRecord, Registry
+from service.store.models import registry as registry_module
+from service.store.models.registry import CHUNK_BYTES, ModelRecord, Registry
 from tests.models import activated, published, snapshot
 from tests.server import PrivateServer, wait_until
 

@@ -10,9 +10,9 @@ from service.learning import responses
 from service.learning.learner import Learner
 from service.rec_ids import encode, source_of
 from service.settings import KINDS, Settings
-from service.store.codec import HAS_DIGEST, HAS_SOURCE, decode
 from service.store.connection import Client, connect
 from service.store.keys import PartitionKeys
+from service.store.log.codec import HAS_DIGEST, HAS_SOURCE, decode
 from service.store.namespace import open_namespace
 from tests.api import NDJSON, Api, learning
 from tests.feed import Event, Feed

@@ -3,7 +3,7 @@ from itertools import islice
 
 import numpy as np
 
-from service.sample_world import SampleWorld
+from service.demo.sample_world import SampleWorld
 
 
 def test_the_same_seed_gives_the_same_world_and_events() -> None:

@@ -7,10 +7,10 @@ from pydantic import ValidationError
 
 from service.errors import InvalidSchedule, VersionConflict
 from service.settings import Settings
-from service.store import schedule as schedules
-from service.store.job_records import now_ms
+from service.store.jobs import schedule as schedules
+from service.store.jobs.records import now_ms
+from service.store.jobs.schedule import Schedule, Schedules
 from service.store.keys import NamespaceKeys, PartitionKeys
-from service.store.schedule import Schedule, Schedules
 
 HOUR_MS = 3_600_000
 

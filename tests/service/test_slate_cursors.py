@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.api.cursors import InvalidCursor
-from service.api.slate_cursors import make_cursor, read_cursor
+from service.api.slates.cursors import make_cursor, read_cursor
+from service.http.cursors import InvalidCursor
 from service.serving.recommender import Place
 
 LIST = b"a list"

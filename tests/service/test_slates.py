@@ -7,18 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.batch.ocmf_users import StructuredUsers
+from core.batch.ocmf.users import StructuredUsers
 from core.batch.preferences import Preferences
 from core.mixture import Weights, combine
 from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
 from core.online.tables import COUNT
 from core.types import F32
-from service.rec_ids import Strategy, model_prefix
-from service.serving.explanations import UNEXPLAINED, UNSPOKEN
-from service.serving.lineup import Blend, Lineup, Origin
-from service.serving.online_items import OnlineItems
-from service.serving.rankers import (
+from service.ranking.explanations import UNEXPLAINED, UNSPOKEN
+from service.ranking.rankers import (
     HEAD,
     NOTHING,
     Asker,
@@ -28,15 +25,18 @@ from service.serving.rankers import (
     Order,
     Pool,
 )
-from service.serving.reasons import MODELS, NOTHING_TO_MIX, OUTWEIGHED, UNLEARNED, left_to_popular
-from service.serving.recommender import INLINE
-from service.serving.slates import (
+from service.ranking.reasons import MODELS, NOTHING_TO_MIX, OUTWEIGHED, UNLEARNED, left_to_popular
+from service.ranking.slates import (
     NOBODY,
     Slate,
     Wanted,
     similar,
     slate,
 )
+from service.rec_ids import Strategy, model_prefix
+from service.serving.lineup import Blend, Lineup, Origin
+from service.serving.online_items import OnlineItems
+from service.serving.recommender import INLINE
 from service.serving.warm_up import rank_once
 from service.training.recipes import RECIPES
 from tests.models import objective

@@ -15,8 +15,8 @@ import redis
 from core.errors import SnapshotFormat
 from core.snapshot import Snapshot, objective_of
 from service.errors import NotFound, StoreUnavailable
-from service.store.registry import Registry
-from service.store.snapshot_files import SnapshotFiles
+from service.store.models.registry import Registry
+from service.store.models.snapshot_files import SnapshotFiles
 from tests.models import published, snapshot
 
 UNKNOWN = "0" * 64
@@ -25,8 +25,8 @@ OPENER = """
 import sys
 from pathlib import Path
 from service.store.connection import connect
-from service.store.registry import Registry
-from service.store.snapshot_files import SnapshotFiles
+from service.store.models.registry import Registry
+from service.store.models.snapshot_files import SnapshotFiles
 url, namespace, directory, version = sys.argv[1:]
 sys.stdin.readline()
 with connect(url, role="test") as client:

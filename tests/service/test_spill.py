@@ -2,8 +2,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.learning.spill import Spill
-from service.store.codec import records
+from service.learning.external_sort import Spill
+from service.store.log.codec import records
 
 
 @settings(max_examples=40)

@@ -3,7 +3,7 @@
 import pytest
 from structlog.testing import capture_logs
 
-from service.store.job_records import JobRecords
+from service.store.jobs.records import JobRecords
 from service.store.keys import NamespaceKeys
 from service.training import work
 from service.training.work import Reporter

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 import redis
 
-from service import supervisor
 from service.errors import Misconfigured
-from service.listening import listen, url_of
-from service.service_process import ServiceProcess
+from service.processes import supervisor
+from service.processes.child import ServiceProcess
+from service.processes.listening import listen, url_of
+from service.processes.supervisor import COMMAND, ENDS_ALLOWED, Child, Supervisor
 from service.settings import Settings
 from service.store.connection import connect
-from service.store.embedded import stop_leftover
 from service.store.namespace import open_namespace
-from service.supervisor import COMMAND, ENDS_ALLOWED, Child, Supervisor
+from service.store.server.embedded import stop_leftover
 from tests.server import PrivateServer, wait_until
 from tests.service.running import is_gone, service, started, store_pid
 

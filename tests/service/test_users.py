@@ -9,12 +9,12 @@ import numpy as np
 
 from core.batch.preferences import Preferences
 from service.online import online_model
-from service.serving.rankers import HEAD, Head
+from service.ranking.rankers import HEAD, Head
 from service.serving.users import OF_EACH, HistoryReading, Known, Users
 from service.settings import Settings
-from service.store.codec import RATING, records
 from service.store.connection import AsyncClient, connect, connect_async
 from service.store.keys import PartitionKeys
+from service.store.log.codec import RATING, records
 from service.store.namespace import open_namespace
 
 Story = Callable[[Users, AsyncClient, PartitionKeys], Awaitable[None]]

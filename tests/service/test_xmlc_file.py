@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from service.xmlc_file import BadLabelsFile, read_xmlc
+from service.files.labelled_points import BadLabelsFile, read_xmlc
 
 GOOD = "3 4 5\n0,3 1:0.5 2:1\n 0:2.25\n4\n"
 
@@ -85,6 +85,6 @@ def test_a_missing_file_and_damaged_gzip_say_what_to_do(tmp_path):
 
 
 def test_an_endless_line_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("service.xmlc_file.LONGEST_LINE", 20)
+    monkeypatch.setattr("service.files.labelled_points.LONGEST_LINE", 20)
     with pytest.raises(BadLabelsFile, match="line 2: longer than 20 bytes"):
         read_xmlc(written(tmp_path, "1 4 5\n0 " + "1:2 " * 50 + "\n"))

@@ -1,0 +1,199 @@
+"""Full-batch gradient descent for dot-product models: plain, and improved by Adagrad's step for each parameter.
+
+Every epoch changes all parameters of the contexts, then all of the targets, by the exact gradient over all pairs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from core.batch.contexts.dot_models import Blocks, DotModel, Parameters, grown
+from core.batch.gram import gram
+from core.batch.row_objective import ONE, PARTS
+from core.batch.weighting import constant_loss, mean_count, negative_weights, scaled_reg
+from core.errors import ConfigError, Diverged, ShapeError
+from core.interactions import Interactions, check_pairs, chunks
+from core.kernels import fbgd
+from core.search.bounds import check_bounds
+from core.types import F32, I64
+
+
+@dataclass(frozen=True)
+class DescentConfig:
+    """Settings of a descent; the paper's are Adagrad at 0.05."""
+
+    optimiser: Literal["adagrad", "plain"] = "adagrad"
+    learning_rate: float = 0.1
+    epsilon: float = 1e-7
+    epochs: int = 40
+    alpha0: float = 500.0
+    """Weight of all unlabelled pairs of a context together."""
+    rho: float = 0.0
+    reg: float = 0.1
+    nu: float = 0.0
+    """Regularisation of a parameter's row is reg (pairs of the row / mean pairs)^nu."""
+    negative_target: float = 0.0
+    start: float = 0.1
+    """Standard deviation of the first parameters, times sqrt(g)."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.optimiser not in {"adagrad", "plain"}:
+            raise ConfigError(f"optimiser must be adagrad or plain, not {self.optimiser!r}")
+        check_bounds(
+            self,
+            counts=("epochs",),
+            above_0=("learning_rate", "epsilon", "alpha0", "start"),
+            from_0=("reg",),
+            shares=("rho", "nu"),
+            finite=("negative_target",),
+        )
+
+
+@dataclass(frozen=True)
+class Descended:
+    """Where a descent ended; ``losses`` holds the loss before each half epoch, regularisation included."""
+
+    parameters: Parameters
+    losses: list[float]
+    squares: Parameters
+    """Adagrad's sums of squared slopes: a descent that continues goes on with short steps."""
+    blocks: Blocks = field(default_factory=dict)
+    """The model's: what its rows stand for."""
+
+
+class _Steps:
+    """The optimiser; ``squares`` is its memory, changed in place."""
+
+    def __init__(self, config: DescentConfig, reg: Parameters, squares: Parameters) -> None:
+        self._config, self._reg = config, reg
+        self.squares = squares
+
+    def take(self, parameters: Parameters, gradient: Parameters) -> None:
+        """Change the parameters in place."""
+        for name, slope in gradient.items():
+            theta = parameters[name]
+            slope = slope + np.float32(2.0) * self._reg[name] * theta
+            theta -= np.float32(self._config.learning_rate) * self._scaled(name, slope)
+
+    def _scaled(self, name: str, slope: F32) -> F32:
+        if self._config.optimiser == "plain":
+            return slope
+        squares = self.squares[name]
+        squares += slope * slope
+        if not np.isfinite(squares).all():
+            raise Diverged(
+                "the squared slopes are not finite: divide the weights and alpha0 by a constant"
+            )
+        scaled: F32 = (slope / (np.sqrt(squares) + np.float32(self._config.epsilon))).astype(
+            np.float32
+        )
+        return scaled
+
+
+class _Side:
+    """One side's gradient: rows of ``pairs`` against the factors of the other side."""
+
+    def __init__(
+        self, pairs: Interactions, negative: F32, config: DescentConfig, *, of_items: bool
+    ) -> None:
+        self._pairs, self._negative, self._of_items = pairs, negative, of_items
+        self._below = np.float32(config.negative_target)
+        self._cut = chunks(pairs.ptr, PARTS)
+
+    def gradient(self, rows: F32, fixed: F32) -> tuple[F32, float]:
+        """Return the gradient by the rows and the loss without its constant."""
+        weight = ONE if self._of_items else self._negative
+        shared = gram(fixed, weight, np.linspace(0, fixed.shape[0], PARTS + 1).astype(np.int64))
+        sums = (fixed * weight[:, None]).sum(0, dtype=np.float64)
+        out, loss = np.empty_like(rows), np.empty(self._cut.size - 1)
+        pairs = self._pairs
+        fbgd.gradient(
+            self._cut,
+            pairs.ptr,
+            pairs.item_ix,
+            ONE if pairs.weight is None else pairs.weight,
+            ONE if pairs.target is None else pairs.target,
+            self._negative,
+            self._below,
+            self._of_items,
+            shared.astype(np.float32),
+            (self._below * sums).astype(np.float32),
+            np.ascontiguousarray(fixed),
+            np.ascontiguousarray(rows),
+            out,
+            loss,
+        )
+        return out, float(loss.sum())
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def descend(
+    model: DotModel[Any],
+    contexts: Any,
+    pairs: Interactions,
+    config: DescentConfig,
+    *,
+    previous: Descended | None = None,
+    on_epoch: Callable[[Parameters, int], bool] = lambda parameters, epoch: False,
+) -> Descended:
+    """Fit the model; rows of ``pairs`` are the contexts.
+
+    ``previous`` is continued; it may have had fewer users, items or features: new ones have the highest numbers of
+    their block (see ``SvdFeature``).
+    ``on_epoch`` hears the parameters after each epoch, counted from 1; True ends the fit.
+    """
+    check_pairs(pairs)
+    if pairs.n_items != model.n_targets:
+        raise ShapeError(f"the model has {model.n_targets} targets, the pairs {pairs.n_items}")
+    parameters = _started(model, config)
+    squares = {name: np.zeros_like(values) for name, values in parameters.items()}
+    if previous is not None:
+        parameters = grown(parameters, previous.parameters, model.blocks, previous.blocks)
+        squares = grown(squares, previous.squares, model.blocks, previous.blocks)
+    columns = pairs.by_item()
+    negative = negative_weights(columns.user_counts, config.alpha0, config.rho)
+    left = _Side(pairs, negative, config, of_items=False)
+    right = _Side(columns, negative, config, of_items=True)
+    reg = _regs(model.counts(contexts, pairs), parameters, config)
+    steps, losses = _Steps(config, reg, squares), []
+    constant = constant_loss(pairs, negative, config.negative_target)
+    for epoch in range(1, config.epochs + 1):
+        q = model.right(parameters)
+        by_left, loss = left.gradient(model.left(parameters, contexts), q)
+        losses.append(constant + loss + _penalty(reg, parameters))
+        steps.take(parameters, model.left_gradient(parameters, contexts, by_left))
+        by_right, loss = right.gradient(model.right(parameters), model.left(parameters, contexts))
+        losses.append(constant + loss + _penalty(reg, parameters))
+        steps.take(parameters, model.right_gradient(parameters, by_right))
+        if not all(np.isfinite(values).all() for values in parameters.values()):
+            raise Diverged(
+                "the parameters left the finite numbers: lower learning_rate, or use the adagrad optimiser"
+            )
+        if on_epoch(parameters, epoch):
+            break
+    return Descended(parameters, losses, squares, model.blocks)
+
+
+def _started(model: DotModel[Any], config: DescentConfig) -> Parameters:
+    rng = np.random.default_rng(config.seed)
+    width = model.right(model.start(rng, 0.0)).shape[1]
+    return model.start(np.random.default_rng(config.seed), config.start / float(np.sqrt(width)))
+
+
+def _regs(counts: dict[str, I64], parameters: Parameters, config: DescentConfig) -> Parameters:
+    """Return the regularisation of each row, shaped to multiply the parameter."""
+    regs = {}
+    for name, count in counts.items():
+        reg = scaled_reg(count, config.reg, config.nu, mean_count(count))
+        regs[name] = reg.reshape(-1, *[1] * (parameters[name].ndim - 1))
+    return regs
+
+
+def _penalty(regs: Parameters, parameters: Parameters) -> float:
+    return sum(
+        float((regs[name] * np.square(values)).sum(dtype=np.float64))
+        for name, values in parameters.items()
+    )

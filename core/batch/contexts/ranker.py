@@ -1,0 +1,285 @@
+"""Rankers that may know the item a user had before: MF, SVDFeature and the two tensors, fitted by descent.
+
+With times every pair is a context of its own: the user and the item before. Users are asked for with their newest
+item. There is no fold-in: these models know the users of their fit, all others are cold.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from core.batch.contexts.descent import Descended, DescentConfig, descend
+from core.batch.contexts.dot_models import (
+    CpTensor,
+    DotModel,
+    MatrixFactorisation,
+    PairwiseTensor,
+    Parameters,
+    SvdFeature,
+    checked_features,
+)
+from core.batch.ranker import Bools, Ranker, liked_counts
+from core.errors import ConfigError, DataError, NotFitted, ShapeError
+from core.interactions import Interactions, as_interactions
+from core.search.bounds import check_bounds
+from core.types import F32, I64
+
+Kind = Literal["mf", "svdfeature", "pitf", "cp"]
+KINDS: tuple[Kind, ...] = ("mf", "svdfeature", "pitf", "cp")
+
+
+@dataclass(frozen=True)
+class ContextConfig:
+    """Which model, how large, and how it descends."""
+
+    kind: Kind
+    factors: int = 32
+    descent: DescentConfig = field(default_factory=DescentConfig)
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ConfigError(f"kind must be one of {', '.join(KINDS)}, not {self.kind!r}")
+        check_bounds(self, counts=("factors",))
+
+
+LEFT = 0.5
+"""Where fewer of the users have pairs than this share of those before, these are not all pairs."""
+
+OnEpoch = Callable[["ContextRanker", int], bool]
+"""Hears the model after each epoch, counted from 1; True ends the fit."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """All that a fit has found: what recommends, what a later fit continues, what a snapshot stores."""
+
+    parameters: Parameters
+    squares: Parameters
+    """See ``Descended``."""
+    popular: F32
+    """What most users have, (items, 1)."""
+    cold: Bools
+    """(users,): who had no pairs."""
+    timed: bool
+    """The item before is part of the context."""
+    item_features: Any
+    """(items, d) CSR; None: there are none."""
+    epochs: int
+
+
+class ContextRanker(Ranker):
+    """A dot-product model of contexts; ``losses`` holds the loss before each half epoch."""
+
+    def __init__(self, config: ContextConfig) -> None:
+        self.config = config
+        self.epochs = 0
+        self.losses: list[float] = []
+        self._model: DotModel[Any] | None = None
+        self._parameters: Parameters | None = None
+        self._found: Found | None = None
+        self._timed, self._cold = False, np.zeros(0, np.bool_)
+
+    @classmethod
+    def of(cls, config: ContextConfig, found: Found) -> Self:
+        """Return the model that found this."""
+        model = cls(config)
+        model._timed, model._cold, model._popular = found.timed, found.cold, found.popular
+        made = model._model = model._made(found.popular.shape[0], found.item_features)
+        _check_shapes(made, found)
+        model._parameters, model._found, model.epochs = found.parameters, found, found.epochs
+        model._item_factors = np.ascontiguousarray(made.right(found.parameters))
+        return model
+
+    @property
+    def found(self) -> Found:
+        """Return all that the fit has found."""
+        if self._found is None:
+            raise NotFitted("the model has not been fitted: call fit first")
+        return self._found
+
+    def fit(
+        self,
+        user_items: Any,
+        *,
+        item_features: Any = None,
+        previous: "ContextRanker | None" = None,
+        on_epoch: OnEpoch = lambda model, epoch: False,
+    ) -> Self:
+        """Learn; ``item_features`` (items, d) are for SVDFeature.
+
+        ``previous`` is continued: a fitted model of this kind whose users, items and features are the first of these.
+        The pairs are still all pairs, not the new ones alone: whoever has none is cold.
+        """
+        pairs = as_interactions(user_items)
+        before = None if previous is None else self._continued(previous, pairs)
+        features = None if item_features is None else checked_features(item_features)
+        self._timed = pairs.time is not None and self.config.kind != "mf"
+        self._popular, self._cold = liked_counts(pairs), pairs.user_counts == 0
+        model = self._model = self._made(pairs.n_items, features)
+        contexts, rows = self._contexts(pairs)
+
+        def hear(parameters: Parameters, epoch: int) -> bool:
+            self._parameters, self.epochs = parameters, epoch
+            self._item_factors = np.ascontiguousarray(model.right(parameters))
+            return on_epoch(self, epoch)
+
+        end = descend(model, contexts, rows, self.config.descent, previous=before, on_epoch=hear)
+        self.losses, learned = end.losses, (end.parameters, end.squares)
+        self._found = Found(*learned, self._popular, self._cold, self._timed, features, self.epochs)
+        return self
+
+    def _continued(self, previous: "ContextRanker", pairs: Interactions) -> Descended:
+        if previous.config.kind != self.config.kind:
+            raise ConfigError(
+                f"the previous model is {previous.config.kind}: continue it as that, or fit {self.config.kind} anew"
+            )
+        found, (model, _) = previous.found, previous._fitted
+        known, left = np.count_nonzero(~found.cold), np.count_nonzero(pairs.user_counts)
+        if left < LEFT * known:
+            raise ConfigError(
+                f"{left} users have pairs, {known} had some in the previous fit: give all pairs, not the new ones alone"
+            )
+        return Descended(found.parameters, [], found.squares, model.blocks)
+
+    @property
+    def likeness(self) -> F32:
+        """Return the items' own factors, with those of their features: no constants and no biases."""
+        model, parameters = self._fitted
+        return model.likeness(parameters)
+
+    @property
+    def _fitted(self) -> tuple[DotModel[Any], Parameters]:
+        if self._model is None or self._parameters is None:
+            raise NotFitted("the model has not been fitted: call fit first")
+        return self._model, self._parameters
+
+    def user_vectors(self, user_items: Any) -> F32:
+        """Return the vectors of the users 0 .. n - 1 of the fit, each with the newest item of its row."""
+        pairs = self._known(user_items)
+        return self.asked_vectors(np.arange(pairs.n_users), pairs)
+
+    def asked_vectors(self, users: I64, rows: Interactions) -> F32:
+        """Return the vectors of these users of the fit; ``rows`` are their pairs."""
+        model, parameters = self._fitted
+        if users.max(initial=-1) >= self._cold.size:
+            raise ShapeError(f"the model knows {self._cold.size} users: fit it with the others too")
+        contexts = self._asked(users, newest(rows) if self._timed else None, rows.n_items)
+        return model.left(parameters, contexts)
+
+    def unknown(self, users: I64, rows: Interactions) -> Bools:
+        """Tell who had no pairs in the fit, where the score is nothing without the user."""
+        if self.config.kind in ("mf", "cp"):
+            return self._cold[users]
+        return np.zeros(users.size, np.bool_)
+
+    def _made(self, n_items: int, item_features: Any) -> DotModel[Any]:
+        kind, g, n_users = self.config.kind, self.config.factors, self._cold.size
+        if item_features is not None and kind != "svdfeature":
+            raise ConfigError(f"{kind} takes no features of items: use svdfeature")
+        if kind == "mf":
+            return MatrixFactorisation(n_users, n_items, g)
+        if kind == "svdfeature":
+            widths = (n_users, 1 + n_items) if self._timed else (n_users,)
+            return SvdFeature(widths, _with_features(n_items, item_features), g)
+        if not self._timed:
+            raise ConfigError(
+                f"{kind} knows the user and the item before: give the pairs times, or use svdfeature"
+            )
+        tensor = PairwiseTensor if kind == "pitf" else CpTensor
+        return tensor(n_users, 1 + n_items, n_items, g)
+
+    def _contexts(self, pairs: Interactions) -> tuple[Any, Interactions]:
+        """Return the contexts of the fit and their pairs, one row for each."""
+        if not self._timed:
+            return self._asked(np.arange(pairs.n_users), None, pairs.n_items), pairs
+        each = Interactions(
+            pairs.n_items,
+            np.arange(len(pairs) + 1),
+            pairs.item_ix,
+            pairs.weight,
+            pairs.target,
+        )
+        return self._asked(pairs.user_ix.astype(np.int64), before(pairs), pairs.n_items), each
+
+    def _asked(self, users: I64, last: I64 | None, n_items: int) -> Any:
+        """Return the contexts of users and the items they had last; no item comes first, so that items may follow."""
+        if self.config.kind == "mf":
+            return users
+        if last is None:
+            return _ones(users[:, None], self._cold.size)
+        if self.config.kind != "svdfeature":
+            return np.column_stack([users, 1 + last])
+        columns = np.column_stack([users, self._cold.size + 1 + last])
+        return _ones(columns, self._cold.size + 1 + n_items)
+
+
+def _check_shapes(model: DotModel[Any], found: Found) -> None:
+    """Raise ShapeError unless these are the arrays of such a model."""
+    wanted = _shapes(model.start(np.random.default_rng(0), 0.0))
+    beside = {"popular": found.popular, "cold": found.cold}
+    for given, shapes in (
+        (found.parameters, wanted),
+        (found.squares, wanted),
+        (beside, {"popular": (model.n_targets, 1), "cold": (found.cold.size,)}),
+    ):
+        known = _shapes(given)
+        for name in sorted(known.keys() | shapes.keys()):
+            if known.get(name) != shapes.get(name):
+                raise ShapeError(
+                    f"{name} has shape {known.get(name)}, the model of these settings {shapes.get(name)}"
+                )
+
+
+def _shapes(arrays: Mapping[str, NDArray[Any]]) -> dict[str, tuple[int, ...]]:
+    return {name: array.shape for name, array in arrays.items()}
+
+
+def before(pairs: Interactions) -> I64:
+    """Return the item that the user had before each pair, -1 before the first; equal times go by item.
+
+    >>> from core.interactions import from_pairs
+    >>> before(from_pairs(np.array([0, 0, 0]), np.array([0, 1, 2]), time=np.array([5, 9, 7])))
+    array([-1,  2,  0])
+    """
+    order, counts = _in_time(pairs), pairs.user_counts
+    items = pairs.item_ix[order].astype(np.int64)
+    shifted = np.concatenate([[-1], items[:-1]]) if items.size else items
+    shifted[pairs.ptr[:-1][counts > 0]] = -1
+    found = np.empty(len(pairs), np.int64)
+    found[order] = shifted
+    return found
+
+
+def newest(pairs: Interactions) -> I64:
+    """Return the newest item of each row, -1 where there is none."""
+    counts = pairs.user_counts
+    found = np.full(pairs.n_users, -1, np.int64)
+    found[counts > 0] = pairs.item_ix[_in_time(pairs)[pairs.ptr[1:][counts > 0] - 1]]
+    return found
+
+
+def _in_time(pairs: Interactions) -> I64:
+    if pairs.time is None:
+        raise DataError("the item before is known by time: give the pairs times")
+    return np.lexsort((pairs.item_ix, pairs.time, pairs.user_ix))
+
+
+def _with_features(n_items: int, features: Any) -> list[Any]:
+    """Return each item as itself, and what it is like beside it."""
+    own = sparse.eye_array(n_items, dtype=np.float32, format="csr")
+    if features is None:
+        return [own]
+    if features.shape[0] != n_items:
+        raise ShapeError(f"features of {features.shape[0]} items for {n_items} items")
+    return [own, features]
+
+
+def _ones(columns: I64, width: int) -> Any:
+    """Return a sparse matrix with 1 in these columns of each row."""
+    n, each = columns.shape
+    ones = np.ones(n * each, np.float32)
+    return sparse.csr_array((ones, columns.ravel(), np.arange(0, n * each + 1, each)), (n, width))

@@ -1,0 +1,219 @@
+"""The settings of the models that descend, for a data set: what is searched, and how a trial is judged.
+
+With times the judges are each user's newest pair, without them a random part. Large data are searched on some users.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from core import ranking_metrics
+from core.batch.contexts.ranker import ContextConfig, ContextRanker
+from core.batch.ranker import rank
+from core.batch.weighting import mean_count, mean_weight, unit_reg
+from core.errors import DataError
+from core.interactions import Interactions, leave_last_out, split_within_users
+from core.search.search import Axis, Budget, Outcome, Search
+from core.types import I64
+
+HELD_OUT, DEPTH = 0.2, 20
+MOST_PAIRS = 100_000
+"""Pairs that a trial learns from: those of as many users."""
+MOST_EPOCHS, EVERY, PATIENCE = 80, 5, 2
+"""A trial is judged every so many epochs, and ends when ``PATIENCE`` of these brought nothing."""
+FEWEST_USERS = 10
+FEWEST_JUDGES, JUDGES, JUDGED_SCORES = 500, 6_000, 1.5e8
+"""Users that judge a trial, fewer where they score many items."""
+MOST_TRIALS = 60
+ROUGH_ALPHA0, ROUGH_RATE = 12.0, 0.5
+"""In their units."""
+FEWEST, LARGEST = 8, 64
+
+
+def search(
+    pairs: Interactions,
+    base: ContextConfig,
+    budget: Budget,
+    *,
+    item_features: Any = None,
+    fixed: frozenset[str] = frozenset(),
+    on_trial: Callable[[float], None] = lambda share: None,
+) -> ContextConfig:
+    """Return the settings found within the budget; those named in ``fixed`` stay as ``base`` has them.
+
+    A budget of 0 returns rough settings for data of this size and density, untested.
+    """
+    start = with_settings(base, {k: v for k, v in rough(pairs, base).items() if k not in fixed})
+    axes = [axis for axis in axes_for(pairs, base) if axis.name not in fixed]
+    exact = "epochs" in fixed
+    if budget.seconds <= 0.0 or (not axes and exact):
+        return start
+    rng = np.random.default_rng([base.descent.seed, 5])
+    judge = _Judge(pairs, item_features, rng, budget, exact=exact)
+    if not axes:
+        return _found(start, {}, judge(start))
+    looking = Search(
+        axes,
+        lambda settings: judge(with_settings(start, settings)),
+        lambda settings: float(settings.get("factors", start.factors)) + FEWEST,
+        rng,
+    )
+    best = looking.run(_first(axes, start, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
+    return _found(start, best.settings, best.outcome)
+
+
+def _found(start: ContextConfig, settings: dict[str, Any], outcome: Outcome) -> ContextConfig:
+    """Return what was found; where nobody's list had a hit, no settings are better than the rough ones."""
+    return with_settings(start, settings | outcome.found if outcome.score else {})
+
+
+def with_settings(config: ContextConfig, settings: dict[str, Any]) -> ContextConfig:
+    """Return the configuration with these settings, of the model or of its descent."""
+    own = {name: value for name, value in settings.items() if name == "factors"}
+    rest = {name: value for name, value in settings.items() if name != "factors"}
+    return replace(config, **own, descent=replace(config.descent, **rest))
+
+
+def rough(pairs: Interactions, base: ContextConfig) -> dict[str, Any]:
+    """Return where a search begins."""
+    return {
+        "factors": 32,
+        "alpha0": ROUGH_ALPHA0 * _unit_alpha0(pairs, base),
+        "reg": 0.003 * unit_reg(pairs),
+        "nu": 0.5,
+        "epochs": 40,
+        **({"learning_rate": ROUGH_RATE * _unit_rate(pairs, base)} if _is_plain(base) else {}),
+    }
+
+
+def axes_for(pairs: Interactions, base: ContextConfig) -> list[Axis]:
+    """Return what is searched, in units that the size, density and weights of the data suggest."""
+    alpha0, reg = _unit_alpha0(pairs, base), unit_reg(pairs)
+    rate = _unit_rate(pairs, base)
+    return [
+        Axis("alpha0", alpha0, 150.0 * alpha0, log=True),
+        Axis("reg", 0.0001 * reg, 0.1 * reg, log=True),
+        Axis("nu", 0.0, 1.0),
+        Axis("rho", 0.0, 0.6),
+        Axis("factors", FEWEST, LARGEST, log=True, multiple=8),
+        *([Axis("learning_rate", 0.01 * rate, 4.0 * rate, log=True)] if _is_plain(base) else []),
+    ]
+
+
+def _unit_alpha0(pairs: Interactions, base: ContextConfig) -> float:
+    """Return what the pairs of a context weigh together; it has one where the item before is part of it."""
+    alone = _is_of_users(pairs, base)
+    return mean_weight(pairs) * (mean_count(pairs.user_counts) if alone else 1.0)
+
+
+def _unit_rate(pairs: Interactions, base: ContextConfig) -> float:
+    """Return about the longest plain step that does not overshoot: the slope of what most pairs share is the steepest."""
+    if base.kind == "svdfeature":
+        # the constant shares in every pair, unlabelled ones too
+        contexts = pairs.n_users if _is_of_users(pairs, base) else len(pairs)
+        return 1.0 / (ROUGH_ALPHA0 * _unit_alpha0(pairs, base) * max(contexts, 1))
+    most = [max(int(counts.max(initial=1)), 1) for counts in (pairs.user_counts, pairs.item_counts)]
+    # each parameter of a pairwise tensor has a part in two products
+    steepness = 4.0 if base.kind == "pitf" else 1.0
+    return 1.0 / (steepness * mean_weight(pairs) * float(np.sqrt(np.prod(most))))
+
+
+def _is_plain(base: ContextConfig) -> bool:
+    return base.descent.optimiser == "plain"
+
+
+def _is_of_users(pairs: Interactions, base: ContextConfig) -> bool:
+    """Tell whether a context is a user, not one of the user's pairs."""
+    return base.kind == "mf" or pairs.time is None
+
+
+def _first(
+    axes: list[Axis], start: ContextConfig, rng: np.random.Generator
+) -> list[dict[str, Any]]:
+    """Return the rough settings and a few others of the same size."""
+    known = vars(start.descent) | {"factors": start.factors}
+    middle = {axis.name: axis.value(axis.unit(known[axis.name])) for axis in axes}
+    size = {name: value for name, value in middle.items() if name == "factors"}
+    others = [
+        {axis.name: axis.value(float(rng.uniform(0.1, 0.9))) for axis in axes} | size
+        for _ in range(2 * len(axes))
+    ]
+    return [middle, *others]
+
+
+class _Judge:
+    """Scores settings on a validation part, at their best number of epochs unless ``exact``."""
+
+    def __init__(
+        self,
+        pairs: Interactions,
+        item_features: Any,
+        rng: np.random.Generator,
+        budget: Budget,
+        *,
+        exact: bool,
+    ) -> None:
+        some = pairs.rows(_some_users(pairs, rng))
+        if pairs.time is None:
+            self._fit, held = split_within_users(some, HELD_OUT, rng)
+        else:
+            self._fit, held = leave_last_out(some)
+        held = held.liked
+        judges = np.flatnonzero((held.user_counts > 0) & (self._fit.user_counts > 0))
+        if judges.size < FEWEST_USERS:
+            raise DataError(
+                f"fewer than {FEWEST_USERS} users have two pairs, one of them liked: too little to choose settings on; "
+                "give more data, or settings of your own (--set) and no search (--budget-s 0)"
+            )
+        most = int(np.clip(JUDGED_SCORES / pairs.n_items, FEWEST_JUDGES, JUDGES))
+        self._users: I64 = np.sort(rng.permutation(judges)[:most])
+        self._seen, self._held = self._fit.rows(self._users), held.rows(self._users)
+        self._is_late, self._is_first = budget.begin_overrun(), True
+        self._pairs, self._item_features, self._exact = pairs, item_features, exact
+
+    def __call__(self, config: ContextConfig) -> Outcome:
+        curve: dict[int, float] = {}
+        last = config.descent.epochs if self._exact else MOST_EPOCHS
+
+        def on_epoch(model: ContextRanker, epoch: int) -> bool:
+            is_late = self._is_late()
+            if epoch == last or is_late or (not self._exact and epoch % EVERY == 0):
+                curve[epoch] = self._score(model)
+            return is_late or (not self._exact and _stale([*curve.values()]))
+
+        model = ContextRanker(with_settings(self._adapted(config), {"epochs": last}))
+        model.fit(self._fit, item_features=self._item_features, on_epoch=on_epoch)
+        is_first, self._is_first = self._is_first, False
+        best = max(curve, key=lambda epoch: curve[epoch])
+        if self._is_late():
+            # tells too little to be chosen, or to choose the epochs by
+            return Outcome(curve[best] if is_first else 0.0, {})
+        return Outcome(curve[best], {} if self._exact else {"epochs": best})
+
+    def _adapted(self, config: ContextConfig) -> ContextConfig:
+        """Return the settings for the part that is fitted: plain steps may be longer there."""
+        if not _is_plain(config):
+            return config
+        share = _unit_rate(self._fit, config) / _unit_rate(self._pairs, config)
+        return with_settings(config, {"learning_rate": share * config.descent.learning_rate})
+
+    def _score(self, model: ContextRanker) -> float:
+        vectors = model.asked_vectors(self._users, self._seen)
+        ids, _ = rank(vectors, model.item_factors, self._seen, DEPTH)
+        return float(ranking_metrics.ndcg(ranking_metrics.hits(ids, self._held), DEPTH).mean())
+
+
+def _some_users(pairs: Interactions, rng: np.random.Generator) -> I64:
+    """Return users at random whose pairs are at most ``MOST_PAIRS``; one at least."""
+    users = rng.permutation(pairs.n_users)
+    enough = int(np.searchsorted(np.cumsum(pairs.user_counts[users]), MOST_PAIRS, side="right"))
+    return np.sort(users[: max(enough, 1)])
+
+
+def _stale(curve: list[float]) -> bool:
+    """Tell whether the last judgements were no better than those before."""
+    if len(curve) <= PATIENCE:
+        return False
+    return max(curve[-PATIENCE:]) <= max(curve[:-PATIENCE])

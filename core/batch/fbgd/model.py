@@ -1,0 +1,250 @@
+"""fBGD matrix factorisation on all pairs: every epoch changes all users, then all items, by the exact batch gradient.
+
+The default optimiser takes two preconditioned conjugate-gradient steps on each row's own quadratic. It works in the
+basis of the eigenvectors of the shared Gram matrix: the objective does not change, and the Gram matrix is diagonal.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from core.batch.gram import gram, spectrum
+from core.batch.ranker import Bools, Ranker, liked_counts
+from core.batch.row_objective import ONE, PARTS, RowObjective
+from core.batch.shrinkage import drawn
+from core.batch.weighting import constant_loss, mean_count, negative_weights, scaled_reg
+from core.errors import ConfigError, NotFitted
+from core.interactions import Interactions, as_interactions, check_pairs, chunks
+from core.kernels import fbgd
+from core.search.bounds import check_bounds
+from core.types import F32, F64, I64
+
+EXACT = 0.0
+"""Tolerance of the training steps: their number is the limit."""
+
+
+SIGNS_FROM = 16
+"""Factors; with fewer the signs of the few items that everybody has may cancel, and the fit would stay at 0."""
+
+
+@dataclass(frozen=True)
+class FbgdConfig:
+    """Settings of one fit; ``core.search.search`` finds them."""
+
+    factors: int = 64
+    alpha0: float = 500.0
+    """Weight of all unlabelled pairs of a user together."""
+    rho: float = 0.0
+    """How much more an unlabelled pair of a frequent item weighs."""
+    reg: float = 5.0
+    nu_user: float = 0.5
+    nu_item: float = 0.5
+    """Regularisation of a row is reg (count / mean count)^nu."""
+    epochs: int = 8
+    steps: int = 2
+    """Conjugate-gradient steps on a row in an epoch."""
+    negative_target: float = 0.0
+    start: float = 0.1
+    """Length of the first item vectors."""
+    draw: float = 0.0
+    """How strongly short histories are drawn to the typical user when they are folded in (``typical.drawn``)."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_bounds(
+            self,
+            counts=("factors", "epochs", "steps"),
+            above_0=("alpha0", "reg", "start"),
+            from_0=("draw",),
+            shares=("rho", "nu_user", "nu_item"),
+            finite=("negative_target",),
+        )
+
+
+OnEpoch = Callable[["Fbgd", int], bool]
+"""Hears the model after each epoch, counted from 1; True ends the fit."""
+
+
+class Fbgd(Ranker):
+    """Matrix factorisation; ``losses`` holds the loss before each half epoch."""
+
+    def __init__(self, config: FbgdConfig) -> None:
+        self.config = config
+        self.objective: RowObjective | None = None
+        self.losses: list[float] = []
+        self.epochs = 0
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def fit(
+        self,
+        user_items: Any,
+        *,
+        previous: RowObjective | None = None,
+        on_epoch: OnEpoch | None = None,
+    ) -> Self:
+        """Learn; ``previous`` is a model of the same factors whose items are the first of these."""
+        pairs = as_interactions(user_items)
+        check_pairs(pairs)
+        sides = _Sides(self.config, pairs, previous)
+        self.losses, self._popular = sides.losses, liked_counts(pairs)
+        for epoch in range(1, self.config.epochs + 1):
+            sides.epoch()
+            self.epochs = epoch
+            if on_epoch is not None:
+                # the next epoch changes the items in place
+                found = sides.exported()
+                self._hold(replace(found, item_factors=found.item_factors.copy()))
+                if on_epoch(self, epoch):
+                    break
+        self._hold(drawn(sides.exported(), pairs, self.config.draw))
+        return self
+
+    def _hold(self, objective: RowObjective) -> None:
+        self.objective, self._item_factors = objective, objective.item_factors
+
+    def user_vectors(self, user_items: Any) -> F32:
+        """Return the exact minimiser of each user's row, whatever was fitted."""
+        return self.fitted.vectors(self._known(user_items))
+
+    def unknown(self, users: I64, rows: Interactions) -> Bools:
+        """Tell who has no pairs, where nothing draws them to the typical user either."""
+        return super().unknown(users, rows) & (self.config.draw == 0.0)
+
+    @property
+    def fitted(self) -> RowObjective:
+        """Return the users' objective of the fitted model."""
+        if self.objective is None:
+            raise NotFitted("the model has not been fitted: call fit first")
+        return self.objective
+
+
+class _Sides:
+    """Both sides of a fit; between epochs the items' basis is the one in which Q'diag(a)Q is diagonal.
+
+    The users follow there by ``turn`` when they move again: the last turn of a fit is not needed.
+    """
+
+    def __init__(
+        self, config: FbgdConfig, pairs: Interactions, previous: RowObjective | None
+    ) -> None:
+        self.config = config
+        self.pairs, self.columns = pairs, pairs.by_item()
+        self.user_cut = chunks(pairs.ptr, PARTS)
+        self.item_cut = chunks(self.columns.ptr, PARTS)
+        user_counts, item_counts = pairs.user_counts, self.columns.user_counts
+        self.negative = negative_weights(item_counts, config.alpha0, config.rho)
+        self.mean_user_count = mean_count(user_counts)
+        self.user_reg = scaled_reg(user_counts, config.reg, config.nu_user, self.mean_user_count)
+        self.item_reg = scaled_reg(item_counts, config.reg, config.nu_item, mean_count(item_counts))
+        self.constant = constant_loss(pairs, self.negative, config.negative_target)
+        self.losses: list[float] = []
+        if previous is None:
+            self._start()
+        else:
+            self._continue(previous)
+
+    def _start(self) -> None:
+        """Begin at random signs: as good as normal numbers, and a tenth of the time to draw."""
+        n, g = self.pairs.n_items, self.config.factors
+        size = np.float32(self.config.start / np.sqrt(g))
+        rng = np.random.default_rng(self.config.seed)
+        if g < SIGNS_FROM:
+            self.items = rng.standard_normal((n, g), np.float32) * size
+        else:
+            bits = np.frombuffer(rng.bytes(-(-n * g // 8)), np.uint8)
+            self.items = np.unpackbits(bits, count=n * g).reshape(n, g) * (2 * size)
+            self.items -= size
+        self.users = np.zeros((self.pairs.n_users, g), np.float32)
+        self._face_users()
+
+    def _continue(self, previous: RowObjective) -> None:
+        """Take the items as they were and new ones at 0; the users start at 0 and follow in the first half epoch.
+
+        Their few steps there do better than the exact fold-in, as they do in every epoch.
+        """
+        known, g = previous.item_factors.shape
+        if g != self.config.factors or known > self.pairs.n_items:
+            raise ConfigError(
+                f"the previous model has {g} factors and {known} items, the new one "
+                f"{self.config.factors} and {self.pairs.n_items}: keep factors and item numbers"
+            )
+        self.items = np.zeros((self.pairs.n_items, g), np.float32)
+        self.items[:known] = previous.item_factors
+        self.users = np.zeros((self.pairs.n_users, g), np.float32)
+        self._face_users()
+
+    def _face_users(self) -> None:
+        """Turn the items to the basis of the users' quadratic; the users follow when they move again."""
+        weight = self.negative if self.config.rho else self.negative[:1]
+        self.gram, self.turn = _spectrum(gram(self.items, weight, self.item_cut))
+        fbgd.rotate(self.item_cut, self.items, self.turn)
+        self.item_sum: F32 = (self.items.T @ self.negative).astype(np.float32)
+
+    def _face_items(self) -> None:
+        self.gram, self.turn = _spectrum(gram(self.users, ONE, self.user_cut))
+        fbgd.rotate(self.user_cut, self.users, self.turn)
+        fbgd.rotate(self.item_cut, self.items, self.turn)
+        self.item_sum = self.users.sum(0, dtype=np.float64).astype(np.float32)
+
+    def epoch(self) -> None:
+        """Change the users, then the items."""
+        # before the first epoch they are all 0
+        if self.losses:
+            fbgd.rotate(self.user_cut, self.users, self.turn)
+        penalty = _penalty(self.item_reg, self.items)
+        self._solve(self.pairs, self.user_cut, self.user_reg, penalty, of_items=False)
+        self._face_items()
+        penalty = _penalty(self.user_reg, self.users)
+        self._solve(self.columns, self.item_cut, self.item_reg, penalty, of_items=True)
+        self._face_users()
+
+    def _solve(
+        self, pairs: Interactions, cut: I64, reg: F32, penalty: float, *, of_items: bool
+    ) -> None:
+        fixed, rows = (self.users, self.items) if of_items else (self.items, self.users)
+        loss = np.empty(cut.size - 1)
+        fbgd.solve_rows(
+            cut,
+            pairs.ptr,
+            pairs.item_ix,
+            ONE if pairs.weight is None else pairs.weight,
+            ONE if pairs.target is None else pairs.target,
+            self.negative,
+            np.float32(self.config.negative_target),
+            of_items,
+            self.gram,
+            self.item_sum * np.float32(self.config.negative_target),
+            reg,
+            fixed,
+            rows,
+            self.config.steps,
+            EXACT,
+            loss,
+        )
+        self.losses.append(self.constant + float(loss.sum()) + penalty)
+
+    def exported(self) -> RowObjective:
+        """Return the users' objective; the item factors are those that the next epoch changes."""
+        config = self.config
+        return RowObjective(
+            self.items,
+            self.gram,
+            self.item_sum,
+            self.negative,
+            config.negative_target,
+            config.reg,
+            config.nu_user,
+            self.mean_user_count,
+        )
+
+
+def _spectrum(gram: F64) -> tuple[F32, F32]:
+    """Return eigenvalues (g,) and eigenvectors (g, g)."""
+    values, basis = spectrum(gram)
+    return values.astype(np.float32), np.ascontiguousarray(basis, np.float32)
+
+
+def _penalty(reg: F32, rows: F32) -> float:
+    return float(np.dot(reg, np.einsum("ij,ij->i", rows, rows)))

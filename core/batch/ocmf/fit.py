@@ -1,0 +1,324 @@
+"""One fit of one-class factorisation: its settings, both sides, and the turns in which they are solved.
+
+Rows that share nothing are solved one by one (``newton_rows``), a side with features or a graph by trust-region Newton
+on its whole objective, as is any side of a loss that the rows' kernel does not know; or all of them by gradient descent.
+``ocmf.py`` is the model around it.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+import scipy.sparse as sp
+
+from core.batch.feature_map import Features, checked
+from core.batch.gram import spectrum
+from core.batch.ocmf.graph import laplacian, similarity
+from core.batch.ocmf.losses import NAMED, LogisticLoss, Loss, MixedLoss, SquareLoss
+from core.batch.ocmf.side import CHUNKS, FeatureMatrix, Pairs, Side
+from core.batch.ocmf.start import Negatives, start_items, with_negatives
+from core.batch.ocmf.subproblem import Subproblem
+from core.batch.ocmf.trust_region import Minimum, gradient_descent, trust_region_newton
+from core.batch.row_objective import Loss as RowLoss
+from core.batch.weighting import mean_count, mean_weight, scaled_reg
+from core.errors import ConfigError, Diverged, ShapeError
+from core.interactions import Interactions, chunks
+from core.kernels import ocmf as kernels
+from core.search.bounds import check_bounds
+from core.types import F32, U8
+
+Effort = tuple[int, int, float]
+"""Newton steps, conjugate-gradient steps of each, tolerance."""
+ROUND: Effort = 5, 20, 1e-2
+"""How far a side is solved before the other one moves."""
+DESCENT_STEPS = 30
+"""The same for gradient descent, whose steps are cheaper and do less."""
+ROWS: Effort = 3, 6, 1e-2
+"""The same for rows that are solved one by one."""
+FINAL: Effort = 50, 50, 1e-4
+"""How far a user's own row is solved when it is asked for."""
+
+ONE = np.ones(1, np.float32)
+
+_CHOICES = {
+    "solver": ("newton", "gradient"),
+    "negatives": ("all", "sampled", "listed"),
+    "negative_loss": ("square", "logistic"),
+}
+
+
+@dataclass(frozen=True)
+class OcmfConfig:
+    """Settings of one fit."""
+
+    loss: Literal["square", "logistic", "squared-hinge"] | Loss = "logistic"
+    """What a positive pair costs; any convex differentiable ``losses.Loss``. Serving folds in the first two alone."""
+    factors: int = 64
+    weight: float = 0.1
+    """Of an unlabelled pair beside a positive one: 1 is what positives weigh in the mean."""
+    target: float = 0.0
+    """The score that unlabelled pairs are pulled to; the paper knows 0 and -1."""
+    reg: float = 1.0
+    reg_item: float | None = None
+    """None: as ``reg``."""
+    nu: float = 0.0
+    """Regularisation of a row without features is reg (count / mean count)^nu."""
+    graph: float = 0.0
+    """How strongly linked users are pulled together, times ``reg``."""
+    rounds: int = 5
+    """Times that the users are solved; between two of them the items are."""
+    solver: Literal["newton", "gradient"] = "newton"
+    """Of both sides in turn: Newton's method, or gradient descent with line search."""
+    negatives: Negatives = "all"
+    """``sampled``: as many unlabelled pairs as positives, drawn at random; ``listed``: all, one by one."""
+    negative_loss: Literal["square", "logistic"] = "square"
+    """What a sampled or listed negative costs."""
+    draw: float = 0.0
+    """How strongly short histories are drawn to the typical user (``typical.drawn``); ``recommend`` draws nobody of
+    a fit with features or a graph."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_bounds(
+            self,
+            counts=("factors", "rounds"),
+            above_0=("weight", "reg") if self.reg_item is None else ("weight", "reg", "reg_item"),
+            from_0=("graph", "draw"),
+            shares=("nu",),
+            finite=("target",),
+        )
+        if self.weight > 1.0:
+            raise ConfigError(
+                f"weight must not exceed 1, not {self.weight}: a positive pair weighs 1"
+            )
+        for name, known in _CHOICES.items():
+            if getattr(self, name) not in known:
+                raise ConfigError(f"{name} must be one of {', '.join(known)}")
+        if not isinstance(self.loss, Loss) and self.loss not in list(NAMED):
+            raise ConfigError(
+                f"loss must be one of {', '.join(NAMED)}, or have value, slope and curvature"
+            )
+        if self.draw > 0.0 and self.row_loss is None:
+            raise ConfigError("draw needs loss square or logistic: leave it 0")
+        if self.negatives == "all" and self.negative_loss != "square":
+            raise ConfigError("all pairs at once need negative_loss square; list or sample them")
+        if self.loss != "logistic" and self.negative_loss != "square":
+            raise ConfigError("negative_loss logistic needs loss logistic")
+
+    @property
+    def row_loss(self) -> RowLoss | None:
+        """Return the loss as kernels and serving know it; None: only a whole side can be solved."""
+        return next((name for name in get_args(RowLoss) if name == self.loss), None)
+
+
+class OcmfFit:
+    """Both sides of a fit and their factors."""
+
+    def __init__(
+        self,
+        config: OcmfConfig,
+        pairs: Interactions,
+        features: Features | FeatureMatrix | None,
+        graph: Any,
+    ) -> None:
+        self.config = config
+        known = None if features is None else feature_matrix(features)
+        if known is not None and known.n_rows != pairs.n_users:
+            raise ShapeError(f"features of {known.n_rows} users for {pairs.n_users} users")
+        self.similar = None if graph is None else similarity(graph, pairs.n_users)
+        self.heard = (pairs.user_counts > 0).astype(np.float32)
+        self.mean_counts = mean_count(pairs.user_counts), mean_count(pairs.item_counts)
+        reg_item = config.reg if config.reg_item is None else config.reg_item
+        item_reg = scaled_reg(pairs.item_counts, reg_item, config.nu, self.mean_counts[1])
+        weight = config.weight * mean_weight(pairs)
+        self.listed = with_negatives(pairs, config.negatives, weight, seed=config.seed)
+        self.columns = self.listed.by_item()
+        self.pairs = Pairs(self.listed)
+        all_pairs = weight if config.negatives == "all" else 0.0
+        self.item_side = Side(np.full(pairs.n_items, all_pairs, np.float32), item_reg)
+        strength = config.graph * config.reg
+        self.side = Side(
+            np.ones(pairs.n_users, np.float32),
+            self._reg(pairs.user_counts) if known is None else self._flat(known.n_features),
+            known,
+            None if self.similar is None else laplacian(self.similar),
+            strength,
+        )
+        self.loss = self._loss(self.listed)
+        self.items = start_items(pairs, config.factors, seed=config.seed)
+        self.parameters = np.zeros((self.side.n_parameters, self.items.shape[1]), np.float32)
+        self.users = self.side.rows(self.parameters).astype(np.float32)
+
+    def _reg(self, counts: Any) -> F32:
+        return scaled_reg(counts, self.config.reg, self.config.nu, self.mean_counts[0])
+
+    def _flat(self, n: int) -> F32:
+        return np.full(n, self.config.reg, np.float32)
+
+    def _loss(self, listed: Interactions) -> Loss:
+        """Return the loss of the listed pairs for a side that is solved as a whole."""
+        loss = self.config.loss
+        positive = NAMED[loss] if isinstance(loss, str) else loss
+        if listed.weight is None and listed.target is None:
+            return positive
+        negative: Loss = SquareLoss(self._below)
+        if self._kind == kernels.BOTH_LOGISTIC:
+            negative = LogisticLoss(sign=-1.0)
+        weight = np.ones(len(listed), np.float32) if listed.weight is None else listed.weight
+        return MixedLoss(_labelled(listed) > 0, positive, negative, weight)
+
+    def solve_users(self) -> float:
+        """Move the users near their minimum and return f there."""
+        problem = self._problem(self.pairs, self.loss, self.side, self.items, self.item_weight)
+        if self._has_rows_alone(self.side):
+            self.parameters = self._rows(
+                self.listed, self.side, self.items, self.item_weight, self.parameters
+            )
+            value = problem.at(self.parameters).value
+        else:
+            found = self._solved(problem, self.parameters)
+            self.parameters, value = found.place.astype(np.float32), found.value
+        self.users = self.side.rows(self.parameters).astype(np.float32, copy=False)
+        value += float((self.item_side.shrunk(self.items) * self.items).sum(dtype=np.float64))
+        if not np.isfinite(value):
+            raise Diverged("the factors are not finite: fit with more regularisation (reg)")
+        return value
+
+    def solve_items(self) -> None:
+        side, users = self.item_side, self.users
+        if self._has_rows_alone(side):
+            self.items = self._rows(self.columns, side, users, self.side.weight, self.items)
+            return
+        problem = self._problem(*self._of_items, side, users, self.side.weight)
+        self.items = self._solved(problem, self.items).place.astype(np.float32)
+
+    def fold_in(self, pairs: Interactions, links: Any) -> F32:
+        """Solve the rows of users who may be new, to the end."""
+        reg = self._reg(pairs.user_counts)
+        pull = np.zeros((1, self.items.shape[1]), np.float32)
+        if links is not None:
+            near = sp.csr_array(links, dtype=np.float32)
+            if near.shape != (pairs.n_users, self.users.shape[0]):
+                wanted = f"{pairs.n_users} x {self.users.shape[0]}"
+                raise ShapeError(f"links are {near.shape[0]} x {near.shape[1]}, not {wanted}")
+            reg = reg + self.side.graph * near.sum(axis=1)
+            pull = np.asarray(2.0 * self.side.graph * (near @ self.users), np.float32)
+        side = Side(np.ones(pairs.n_users, np.float32), reg)
+        start = np.zeros((pairs.n_users, self.items.shape[1]), np.float32)
+        if self.config.row_loss is None:
+            of = Pairs(pairs), self._loss(pairs)
+            problem = self._problem(*of, side, self.items, self.item_weight, pull)
+            return _newton(problem, start, FINAL).place.astype(np.float32)
+        return self._rows(pairs, side, self.items, self.item_weight, start, pull=pull, effort=FINAL)
+
+    @cached_property
+    def _of_items(self) -> tuple[Pairs, Loss]:
+        return Pairs(self.columns), self._loss(self.columns)
+
+    def _has_rows_alone(self, side: Side) -> bool:
+        """Tell whether the kernel may solve the rows one by one: they share nothing, and it knows the loss."""
+        known = self.config.solver == "newton" and self.config.row_loss is not None
+        return known and side.features is None and side.laplacian is None
+
+    def _problem(
+        self,
+        pairs: Pairs,
+        loss: Loss,
+        side: Side,
+        partners: F32,
+        partner_weight: F32,
+        pull: F32 | None = None,
+    ) -> Subproblem:
+        return Subproblem(
+            pairs,
+            loss,
+            side,
+            partners=partners,
+            partner_weight=partner_weight,
+            target=self.config.target,
+            pull=pull,
+        )
+
+    def _solved(self, problem: Subproblem, start: F32) -> Minimum:
+        """Return where a whole side is near its minimum."""
+        if self.config.solver == "newton":
+            return _newton(problem, start, ROUND)
+        return gradient_descent(problem, start, steps=DESCENT_STEPS, tolerance=ROUND[-1])
+
+    def _rows(
+        self,
+        pairs: Interactions,
+        side: Side,
+        partners: F32,
+        partner_weight: F32,
+        start: F32,
+        *,
+        pull: F32 | None = None,
+        effort: Effort = ROWS,
+    ) -> F32:
+        """Solve rows that share nothing, in the basis where the partners' Gram matrix is diagonal."""
+        target = self.config.target
+        gram, basis = spectrum((partner_weight[:, None] * partners).T @ partners)
+        every = (2.0 * target) * side.weight[:, None] * (partner_weight @ partners)
+        rows = np.ascontiguousarray(start @ basis)
+        kernels.newton_rows(
+            chunks(pairs.ptr, CHUNKS),
+            pairs.ptr,
+            pairs.item_ix,
+            _labelled(pairs),
+            ONE if pairs.weight is None else pairs.weight,
+            partner_weight,
+            side.weight,
+            self._kind,
+            target,
+            self._below,
+            gram,
+            np.ascontiguousarray((every if pull is None else every + pull) @ basis),
+            side.reg,
+            np.ascontiguousarray(partners @ basis),
+            rows,
+            *effort,
+        )
+        return np.ascontiguousarray(rows @ basis.T)
+
+    @property
+    def item_weight(self) -> F32:
+        """Return q, what an unlabelled pair of each item weighs, (items,)."""
+        weight: F32 = self.item_side.weight
+        return weight
+
+    @property
+    def _kind(self) -> int:
+        """Return the losses of positives and listed negatives; of LR-wSQ a dislike costs what a positive would, mirrored."""
+        mirrored = self.config.negatives == "all"
+        if self.config.loss != "logistic":
+            return kernels.SQUARE
+        if mirrored or self.config.negative_loss == "logistic":
+            return kernels.BOTH_LOGISTIC
+        return kernels.LOGISTIC
+
+    @property
+    def _below(self) -> float:
+        """Return what the score of a listed negative is pulled to by a square: 0 for a dislike."""
+        return 0.0 if self.config.negatives == "all" else self.config.target
+
+
+def feature_matrix(features: Features | FeatureMatrix) -> FeatureMatrix:
+    """Return checked features; what several fits share of them is worked out once."""
+    if isinstance(features, FeatureMatrix):
+        return features
+    known = checked(features)
+    return FeatureMatrix(known, np.ones(known.shape[0], np.float32))
+
+
+def _newton(problem: Subproblem, start: F32, effort: Effort) -> Minimum:
+    steps, cg_steps, tolerance = effort
+    return trust_region_newton(problem, start, steps=steps, cg_steps=cg_steps, tolerance=tolerance)
+
+
+def _labelled(pairs: Interactions) -> U8:
+    """Return 1 for positives, 0 for listed negatives, (pairs,) or (1,) if all are positive."""
+    if pairs.target is None:
+        return np.ones(1, np.uint8)
+    return (pairs.target > 0).astype(np.uint8)

@@ -1,0 +1,285 @@
+"""Labels of points that are known by their features: the one-class model for them and the search of its settings.
+
+Points are the users of the model and labels its items. What is searched: the weight of an unlabelled pair, the
+regularisation, the number of non-linear features, and how often labels move too.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from core import ranking_metrics
+from core.batch.feature_map import FeatureMap, Features, fit_features
+from core.batch.landmarks import first_places, landmark_axes, with_more
+from core.batch.ocmf.fit import OcmfConfig, feature_matrix
+from core.batch.ocmf.model import Ocmf
+from core.batch.ocmf.side import FeatureMatrix
+from core.batch.ranker import rank
+from core.errors import DataError, Diverged, ShapeError
+from core.interactions import Interactions
+from core.search.bounds import check_bounds
+from core.search.search import Axis, Budget, Outcome, Search, Trial
+from core.types import F32, F64, I32, I64
+
+KS = (1, 3, 5)
+IMPORTANCE = (3, 1, 1)
+"""Of p@1, p@3 and p@5 in a trial's score: the best settings for one are not those for the others."""
+HELD_OUT = 0.2
+JUDGES, MOST_SPLITS = 2_500, 2
+"""Points that judge a trial; with fewer in a validation part, several splits judge."""
+FEWEST_POINTS = 20
+LANDMARKS = (0, 400, 1_000)
+"""Non-linear features that a trial may add."""
+MOST_ROUNDS = 4
+MOST_TRIALS = 60
+SEARCH_SHARE = 0.6
+"""Of the budget; the rest judges the best trials anew."""
+FINALISTS, FINAL_SPLITS = 6, 4
+BLOCK = 2_048
+"""Points ranked at a time: this bounds the copy of their vectors."""
+
+
+@dataclass(frozen=True)
+class LabelConfig:
+    """Settings of one fit on labelled points."""
+
+    model: OcmfConfig
+    landmarks: int = 0
+    """Centres of non-linear features."""
+    gamma: float = 1.0
+    """Of their kernel exp(-gamma |x - c|^2), rows of length 1."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self, above_0=("gamma",), from_0=("landmarks",))
+
+
+class LabelModel:
+    """A one-class model with the map of the features that it was fitted on."""
+
+    def __init__(self, config: LabelConfig) -> None:
+        self.config = config
+        self.model = Ocmf(config.model)
+        self._map = FeatureMap()
+
+    def fit(self, features: Features, labels: Interactions) -> "LabelModel":
+        if features.shape[0] != labels.n_users:
+            raise ShapeError(f"features of {features.shape[0]} points, labels of {labels.n_users}")
+        self._map = feature_map(features, self.config)
+        self.model.fit(labels, features=self._map.transform(features))
+        return self
+
+    def ranked(self, features: Features, n: int) -> I32:
+        """Return the n best labels of each point, (points, n), -1 where labels run out."""
+        return ranked(self.model, self._map.transform(features), n)
+
+
+def feature_map(features: Features, config: LabelConfig) -> FeatureMap:
+    """Return the map for these settings; the centres depend on the features and the seed alone."""
+    return fit_features(
+        features, centres=config.landmarks, gamma=config.gamma, seed=config.model.seed
+    )
+
+
+def ranked(model: Ocmf, mapped: Features, n: int) -> I32:
+    """Return the n best labels of points whose features are mapped."""
+    parts = []
+    for at in range(0, mapped.shape[0], BLOCK):
+        vectors: F32 = np.ascontiguousarray(model.vectors_of(mapped[at : at + BLOCK]), np.float32)
+        nothing = np.zeros(len(vectors) + 1, np.int64)
+        excluded = Interactions(len(model.item_factors), nothing, np.empty(0, np.int32))
+        parts.append(rank(vectors, model.item_factors, excluded, n)[0])
+    return np.concatenate(parts)
+
+
+def precisions(ranked_labels: I32, labels: Interactions) -> dict[str, float]:
+    """Return p@1, p@3 and p@5 in percent; a point without labels counts as all wrong.
+
+    >>> truth = Interactions(3, np.array([0, 1, 1]), np.array([2], dtype=np.int32))
+    >>> precisions(np.array([[2, 0, 1], [0, 1, 2]], dtype=np.int32), truth)["p@1"]
+    50.0
+    """
+    known = np.flatnonzero(labels.user_counts)
+    if known.size == 0:
+        return {f"p@{k}": 0.0 for k in KS}
+    found = ranking_metrics.hits(ranked_labels[known], labels.rows(known))
+    return {
+        f"p@{k}": float(100.0 * ranking_metrics.precision(found, k).sum() / labels.n_users)
+        for k in KS
+    }
+
+
+class _Split:
+    """One validation split; mapped features are kept, since many trials share them."""
+
+    def __init__(
+        self, features: Features, labels: Interactions, judges: int, rng: np.random.Generator
+    ) -> None:
+        order = rng.permutation(labels.n_users)
+        judging: I64 = np.sort(order[:judges])
+        fitting: I64 = np.sort(order[round(labels.n_users * HELD_OUT) :])
+        self._fit, self._held = features[fitting], features[judging]
+        self.labels, self.truth = labels.rows(fitting), labels.rows(judging)
+        self._mapped: dict[tuple[int, float], tuple[FeatureMatrix, Features]] = {}
+
+    def curve(self, config: LabelConfig) -> list[float]:
+        """Return the score after each round of a fit."""
+        scores: list[float] = []
+        mapped, held = self.mapped(config)
+
+        def on_round(model: Ocmf, number: int) -> bool:
+            found = precisions(ranked(model, held, max(KS)), self.truth)
+            scores.append(float(np.average(list(found.values()), weights=IMPORTANCE)))
+            return False
+
+        Ocmf(config.model).fit(self.labels, features=mapped, on_round=on_round)
+        return scores
+
+    def mapped(self, config: LabelConfig) -> tuple[FeatureMatrix, Features]:
+        key = config.landmarks, config.gamma
+        if key not in self._mapped:
+            made = feature_map(self._fit, config)
+            fitting = feature_matrix(made.transform(self._fit))
+            self._mapped[key] = fitting, made.transform(self._held)
+        return self._mapped[key]
+
+
+def search(
+    features: Features,
+    labels: Interactions,
+    base: LabelConfig,
+    budget: Budget,
+    *,
+    fixed: frozenset[str] = frozenset(),
+    on_trial: Callable[[float], None] = lambda share: None,
+) -> LabelConfig:
+    """Return the settings found within the budget; those named in ``fixed`` stay as ``base`` has them.
+
+    A trial's score is the weighted mean of p@1, p@3 and p@5 on points that it has not seen.
+    """
+    axes = [axis for axis in _axes(features) if axis.name not in fixed]
+    if budget.seconds <= 0.0 or (not axes and "rounds" in fixed):
+        return base
+    started = budget.now()
+    rng = np.random.default_rng([base.model.seed, 2])
+    splits = _splits(features, labels, rng)
+    one = set_value(base, "rounds", 1) if "rounds" not in fixed else base
+    if not axes:
+        return _with_rounds(splits, one)
+
+    def objective(settings: dict[str, Any]) -> Outcome:
+        return Outcome(_score(splits, _with(one, settings))[-1], {})
+
+    looking = Search(
+        axes, objective, lambda settings: _work(features, one, settings), rng, with_more(axes)
+    )
+    looking.run(
+        first_places(axes, {"weight": one.model.weight, "reg": one.model.reg}, rng),
+        Budget(budget.now, SEARCH_SHARE * budget.seconds),
+        most=MOST_TRIALS,
+        on_trial=on_trial,
+    )
+    ends = started + budget.seconds
+    best = _final(looking.trials, features, labels, one, (budget.now, ends), rng)
+    found = _with(one, best.settings)
+    if "rounds" in fixed or ends - budget.now() < MOST_ROUNDS * best.seconds:
+        return found
+    try:
+        return _with_rounds(splits, found)
+    except Diverged:
+        return found
+
+
+def _with_rounds(splits: list[_Split], config: LabelConfig) -> LabelConfig:
+    """Return the settings with the best number of rounds."""
+    curve = _score(splits, set_value(config, "rounds", MOST_ROUNDS))
+    return set_value(config, "rounds", 1 + int(np.argmax(curve)))
+
+
+def _final(
+    trials: list[Trial],
+    features: Features,
+    labels: Interactions,
+    base: LabelConfig,
+    until: tuple[Callable[[], float], float],
+    rng: np.random.Generator,
+) -> Trial:
+    """Judge the best trials on further splits while there is time: the best of many was partly lucky."""
+    now, ends = until
+    best = sorted(trials, key=lambda trial: -trial.outcome.score)[:FINALISTS]
+    while len(best) > 1 and sum(trial.seconds for trial in best) > ends - now():
+        best.pop()
+    scores = np.array([trial.outcome.score for trial in best])
+    price = sum(trial.seconds for trial in best)
+    for split_number in range(2, 2 + FINAL_SPLITS):
+        if ends - now() < price:
+            break
+        split = _split(features, labels, rng)
+        more = [_last(split, _with(base, trial.settings)) for trial in best]
+        scores += (np.array(more) - scores) / split_number
+    return best[int(np.argmax(scores))]
+
+
+def _last(split: _Split, config: LabelConfig) -> float:
+    """Return the score after the last round, 0 where there is none."""
+    try:
+        return split.curve(config)[-1]
+    except Diverged:
+        return 0.0
+
+
+def set_value(config: LabelConfig, name: str, value: Any) -> LabelConfig:
+    """Return the settings with one changed, whichever part it belongs to."""
+    if name in ("landmarks", "gamma"):
+        return replace(config, **{name: value})
+    return replace(config, model=replace(config.model, **{name: value}))
+
+
+def _with(config: LabelConfig, settings: dict[str, Any]) -> LabelConfig:
+    for name, value in settings.items():
+        config = set_value(
+            config, name, LANDMARKS[int(value) - 1] if name == "landmarks" else value
+        )
+    return config
+
+
+def _axes(features: Features) -> list[Axis]:
+    """Return what is searched; landmarks by their place in LANDMARKS, from 1."""
+    return [
+        Axis("weight", 0.003, 1.0, log=True),
+        Axis("reg", 0.003, 10.0, log=True),
+        *landmark_axes(features.shape, LANDMARKS),
+    ]
+
+
+def _splits(features: Features, labels: Interactions, rng: np.random.Generator) -> list[_Split]:
+    if labels.n_users < FEWEST_POINTS or np.count_nonzero(labels.user_counts) < FEWEST_POINTS:
+        raise DataError(
+            f"fewer than {FEWEST_POINTS} labelled points are too few to choose settings on: "
+            "give more, or search nothing (a budget of 0 seconds)"
+        )
+    n = int(np.clip(np.ceil(JUDGES / (HELD_OUT * labels.n_users)), 1, MOST_SPLITS))
+    return [_split(features, labels, rng) for _ in range(n)]
+
+
+def _split(features: Features, labels: Interactions, rng: np.random.Generator) -> _Split:
+    return _Split(features, labels, min(round(labels.n_users * HELD_OUT), JUDGES), rng)
+
+
+def _score(splits: list[_Split], config: LabelConfig) -> F64:
+    """Return the mean score after each round."""
+    mean: F64 = np.mean([split.curve(config) for split in splits], axis=0)
+    return mean
+
+
+def _work(features: Any, config: LabelConfig, settings: dict[str, Any]) -> float:
+    """Return about the operations of a fit."""
+    landmarks = LANDMARKS[int(settings["landmarks"]) - 1] if "landmarks" in settings else 0
+    sparse = features.size if isinstance(features, np.ndarray) else features.nnz
+    if config.landmarks or landmarks:
+        size = features.shape[0] * (features.shape[1] + landmarks + config.landmarks)
+    else:
+        # a sparse product costs about four times as much an element
+        size = 4 * sparse
+    return float(size + 1) * config.model.factors

@@ -1,0 +1,233 @@
+"""One-class structured matrix factorisation: users with features and a graph if they have them.
+
+Every unlabelled pair is a negative of small weight. ``SQ-SQ``, ``SQ-wSQ`` and ``LR-wSQ`` of the paper differ in the
+loss of the positives and in that weight. ``ocmf_fit.py`` has the settings and the fit.
+"""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from core.batch.feature_map import Features, checked
+from core.batch.ocmf.fit import OcmfConfig, OcmfFit
+from core.batch.ocmf.side import FeatureMatrix
+from core.batch.ranker import Bools, Ranker, left_out, liked_counts
+from core.batch.row_objective import RowObjective, diagonal_basis, diagonalised
+from core.batch.shrinkage import drawn
+from core.errors import ConfigError, NotFitted, ShapeError
+from core.interactions import Interactions, as_interactions, check_pairs
+from core.types import F32, I32, I64
+
+OnRound = Callable[["Ocmf", int], bool]
+"""Hears the model after each round, counted from 1; True ends the fit."""
+
+
+class Ocmf(Ranker):
+    """One-class structured matrix factorisation; ``losses`` holds f(W, H) after each round."""
+
+    def __init__(self, config: OcmfConfig) -> None:
+        self.config = config
+        self.losses: list[float] = []
+        self.rounds = 0
+        self._users: F32 | None = None
+        self._parameters: F32 | None = None
+        self._fit: OcmfFit | None = None
+        self._row: RowObjective | None = None
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def fit(
+        self,
+        user_items: Any,
+        *,
+        features: Features | FeatureMatrix | None = None,
+        graph: Any = None,
+        on_round: OnRound = lambda model, number: False,
+    ) -> Self:
+        """Learn; ``features`` (users, d) describe the users, ``graph`` links them (see ``graph.similarity``)."""
+        pairs = as_interactions(user_items)
+        check_pairs(pairs)
+        fit = self._fit = OcmfFit(self.config, pairs, features, graph)
+        self._popular = liked_counts(pairs)
+        self.losses = []
+        for number in range(1, self.config.rounds + 1):
+            if number > 1:
+                fit.solve_items()
+            self.losses.append(fit.solve_users())
+            self._users, self._item_factors = fit.users, fit.items
+            self._parameters, self._row = fit.parameters, None
+            self.rounds = number
+            if on_round(self, number):
+                break
+        return self
+
+    @property
+    def trained_users(self) -> F32:
+        """Return the vectors of the users of the fit, (users, k)."""
+        if self._users is None:
+            raise NotFitted("the model has not been fitted: call fit first")
+        return self._users
+
+    @property
+    def objective(self) -> RowObjective:
+        """Return what folds users in, for snapshots and serving; its items are turned, scores are the same."""
+        fit = self._fitted
+        if fit.side.features is not None or fit.side.laplacian is not None:
+            raise ConfigError(
+                "this model's users are not known by their pairs alone: export ocmf_users.users_of"
+            )
+        return self.row_objective
+
+    @property
+    def row_objective(self) -> RowObjective:
+        """Return what the pairs of a user say, features and graph apart; its items are turned."""
+        if self._row is None:
+            self._row = self._exported()
+        return self._row
+
+    def _exported(self) -> RowObjective:
+        fit = self._fitted
+        if self.config.negatives != "all":
+            raise ConfigError("a model of listed negatives has no row objective: let them be all")
+        loss = self.config.row_loss
+        if loss is None:
+            raise ConfigError(
+                "serving folds users in by loss square or logistic, not by this one: "
+                "ask the model itself (recommend, user_vectors)"
+            )
+        row = diagonalised(
+            self.item_factors,
+            fit.item_weight,
+            negative_target=self.config.target,
+            reg=self.config.reg,
+            nu=self.config.nu,
+            mean_count=fit.mean_counts[0],
+            loss=loss,
+        )
+        return drawn(row, fit.listed, self.config.draw)
+
+    @property
+    def parameters(self) -> F32 | None:
+        """Return W (d, k), the vector of each feature; None for a model without features."""
+        return None if self._fitted.side.features is None else self._parameters
+
+    @property
+    def link(self) -> float:
+        """Return how strongly a link of weight 1 pulls; 0 for a model without a graph."""
+        return 0.0 if self._fitted.side.laplacian is None else self._fitted.side.graph
+
+    @property
+    def _fitted(self) -> OcmfFit:
+        if self._fit is None:
+            raise NotFitted("the model has not been fitted: call fit first")
+        return self._fit
+
+    def vectors_of(self, features: Features) -> F32:
+        """Return the vectors of users who are known by their features alone, (users, k)."""
+        parameters = self.parameters
+        if parameters is None:
+            raise ConfigError("the model was fitted without features: fit it with features")
+        known = checked(features)
+        if known.shape[1] != parameters.shape[0]:
+            raise ShapeError(f"{known.shape[1]} features for a model of {parameters.shape[0]}")
+        vectors: Any = known @ parameters
+        ready: F32 = vectors
+        return ready
+
+    def user_vectors(self, user_items: Any, *, links: Any = None) -> F32:
+        """Return the minimiser of each user's own row, whatever was fitted.
+
+        ``links`` (users, users of the fit): weights of each user's links, for a model with a graph.
+        """
+        pairs = self._known(user_items)
+        if self._fitted.side.features is not None:
+            raise ConfigError(
+                "this model knows users by their features: call vectors_of, or recommend with features"
+            )
+        return self._folded_in(pairs, links)
+
+    def recommend(
+        self,
+        userid: int | I64,
+        user_items: Any,
+        N: int = 10,
+        filter_already_liked_items: bool = True,
+        filter_items: I32 | I64 | None = None,
+        *,
+        features: Features | None = None,
+        links: Any = None,
+    ) -> tuple[I32, F32]:
+        """Return the best items of users, as every ranker does, by all that the fit knew of them.
+
+        Of others ``features`` (users, d) or ``links`` (users, users of the fit) say it, one row for each user asked.
+        """
+        asked, rows = self._asked_rows(userid, user_items)
+        vectors = self.asked_vectors(asked, rows, features=features, links=links)
+        unknown = self.unknown(asked, rows, links=links)
+        seen = left_out(rows, filter_already_liked_items)
+        ids, scores = self._ranked(vectors, unknown, seen, N, filter_items)
+        return (ids[0], scores[0]) if np.ndim(userid) == 0 else (ids, scores)
+
+    def asked_vectors(
+        self,
+        users: I64,
+        rows: Interactions,
+        *,
+        features: Features | None = None,
+        links: Any = None,
+    ) -> F32:
+        """Return the vectors of users by their features or else by their pairs and links, those of the fit unless given."""
+        side = self._fitted.side
+        if side.features is not None and links is not None:
+            raise ConfigError("users of this model are made of their features: leave links out")
+        if features is not None:
+            vectors = self.vectors_of(features)
+            if vectors.shape[0] != users.size:
+                raise ShapeError(f"features of {vectors.shape[0]} users for {users.size} users")
+            return vectors
+        if side.features is not None:
+            return self.trained_users[self._of_fit(users, "features")]
+        return self._folded_in(rows, self._links(users, links))
+
+    def unknown(self, users: I64, rows: Interactions, *, links: Any = None) -> Bools:
+        """Tell who has neither pairs nor features nor a friend with pairs, where nothing draws them anywhere either."""
+        fit = self._fitted
+        if fit.side.features is not None or self._draws:
+            return np.zeros(users.size, np.bool_)
+        alone, near = super().unknown(users, rows), self._links(users, links)
+        return alone if not self.link else alone & (near @ fit.heard == 0.0)
+
+    @property
+    def _draws(self) -> bool:
+        """Whether short histories are drawn to the typical user: where users are known by their pairs alone."""
+        side = self._fitted.side
+        alone = side.features is None and side.laplacian is None
+        return alone and self.config.draw > 0.0 and self.config.negatives == "all"
+
+    def _folded_in(self, pairs: Interactions, links: Any) -> F32:
+        """Return what pairs and links make of users, as serving does."""
+        if not self._draws or links is not None:
+            return self._fitted.fold_in(pairs, links)
+        row = self.row_objective
+        _, basis = diagonal_basis(self.item_factors, row.negative)
+        return np.ascontiguousarray(row.vectors(pairs) @ basis.T, np.float32)
+
+    def _links(self, users: I64, links: Any) -> Any:
+        """Return the links of users, (users, users of the fit), those of the fit unless given; None without a graph."""
+        similar = self._fitted.similar
+        if similar is not None:
+            return similar[self._of_fit(users, "links")] if links is None else sp.csr_array(links)
+        if links is not None:
+            raise ConfigError(
+                "the model was fitted without a graph: fit it with one, or leave links out"
+            )
+        return None
+
+    def _of_fit(self, users: I64, wanted: str) -> I64:
+        n = self.trained_users.shape[0]
+        if users.max(initial=-1) >= n:
+            raise ShapeError(
+                f"the fit had users 0 .. {n - 1}: give the {wanted} of others ({wanted}=)"
+            )
+        return users

@@ -1,0 +1,254 @@
+"""The settings of a one-class model for a data set: what is searched, and how a trial is judged.
+
+Users are scored by their trained rows: a round ends with their solution, which is what folding them in would give.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from core import ranking_metrics
+from core.batch.feature_map import FeatureMap
+from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.model import Ocmf
+from core.batch.ocmf.users import users_of
+from core.batch.ranker import rank
+from core.batch.weighting import unit_reg
+from core.errors import DataError
+from core.interactions import Interactions, split_within_users
+from core.search.search import LARGEST_TRIAL, Axis, Budget, Outcome, Search
+from core.types import F32, F64, I64
+
+HELD_OUT = 0.1
+DEPTH = 20
+"""A trial's score is ndcg at this depth."""
+JUDGES, JUDGED_SCORES, MOST_SPLITS = 6_000, 1.5e8, 3
+"""Users that judge a trial, fewer where they score many items; with fewer users, several splits judge."""
+FEWEST_USERS = 10
+MOST_ROUNDS, PATIENCE = 12, 2
+SLACK = 0.0005
+"""The fewest rounds within this share of the best are taken."""
+HOPELESS = 0.9
+"""Below this share of what the best settings score on the first split no other one is asked."""
+MOST_TRIALS = 100
+ROUGH_GRAPH = 0.01
+"""Strong enough to say something, and never measured to harm."""
+LARGEST = 256
+
+
+class Split:
+    """One validation split with the users that judge."""
+
+    def __init__(self, pairs: Interactions, rng: np.random.Generator) -> None:
+        self.fit, held = split_within_users(pairs, HELD_OUT, rng)
+        held = held.liked
+        users = np.flatnonzero(held.user_counts)
+        self.judges: I64 = np.sort(rng.permutation(users)[: _judges(pairs)])
+        """Their numbers."""
+        self._seen, self._held = self.fit.rows(self.judges), held.rows(self.judges)
+
+    def score(self, vectors: F32, items: F32) -> float:
+        """Return the mean ndcg of the judges, one at least, whose vectors (judges, g) these are."""
+        ids, _ = rank(vectors, items, self._seen, DEPTH)
+        return float(ranking_metrics.ndcg(ranking_metrics.hits(ids, self._held), DEPTH).mean())
+
+
+class _Trials:
+    """A split for models that use the same features and links."""
+
+    def __init__(self, split: Split, similar: sp.csr_array | None, features: Any) -> None:
+        self.split, self.similar, self.features = split, similar, features
+        self._feature_map = FeatureMap()
+
+    def curve(
+        self, config: OcmfConfig, give_up: Callable[[list[float]], bool] = lambda curve: False
+    ) -> list[float]:
+        """Return the score after each round, until ``give_up``."""
+        curve: list[float] = []
+
+        def on_round(model: Ocmf, number: int) -> bool:
+            curve.append(self._score(model))
+            return give_up(curve)
+
+        known = None if self.features is None else self._feature_map.transform(self.features)
+        Ocmf(config).fit(self.split.fit, graph=self.similar, features=known, on_round=on_round)
+        return curve
+
+    def _score(self, model: Ocmf) -> float:
+        """Return the mean ndcg of the judges; 0 where there are none."""
+        judges, split = self.split.judges, self.split
+        if not judges.size:
+            return 0.0
+        if self.features is None:
+            return split.score(model.trained_users[judges], model.item_factors)
+        # what they have counts beside what they are
+        users = users_of(model, self._feature_map)
+        described = users.described(self.features[judges])
+        vectors = users.vectors(split.fit.rows(judges), described=described)
+        return split.score(vectors, users.row.item_factors)
+
+
+def search(
+    pairs: Interactions,
+    base: OcmfConfig,
+    budget: Budget,
+    *,
+    similar: sp.csr_array | None = None,
+    features: Any = None,
+    fixed: frozenset[str] = frozenset(),
+    on_trial: Callable[[float], None] = lambda share: None,
+) -> OcmfConfig:
+    """Return the settings found within the budget; those named in ``fixed`` stay as ``base`` has them.
+
+    ``similar`` (``graph.similarity``) adds the strength of the graph to what is searched; of ``features`` (users, d)
+    the users are made. A budget of 0 returns rough settings for data of this size, untested.
+    """
+    usual = rough(pairs, base) | ({} if similar is None else {"graph": ROUGH_GRAPH})
+    start = replace(base, **{k: v for k, v in usual.items() if k not in fixed})
+    axes = [axis for axis in axes_for(pairs, similar) if axis.name not in fixed]
+    exact = "rounds" in fixed
+    if budget.seconds <= 0.0 or (not axes and exact):
+        return start
+    rng = np.random.default_rng([base.seed, 4])
+    splits = [_Trials(split, similar, features) for split in splits_of(pairs, rng)]
+    judge = _Judge(splits, start, budget, exact=exact)
+    if not axes:
+        return _found(start, {}, judge({}))
+    looking = Search(axes, judge, lambda settings: _work(pairs, start, settings), rng)
+    best = looking.run(_first(axes, start, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
+    return _found(start, best.settings, best.outcome)
+
+
+def _found(start: OcmfConfig, settings: dict[str, Any], outcome: Outcome) -> OcmfConfig:
+    """Return what was found; where nobody's list had a hit, no settings are better than the rough ones."""
+    return replace(start, **settings, **outcome.found) if outcome.score else start
+
+
+def rough(pairs: Interactions, base: OcmfConfig) -> dict[str, Any]:
+    """Return where a search begins."""
+    return {
+        "factors": min(64, _most_factors(pairs)),
+        "weight": 0.03 if base.loss == "logistic" else base.weight,
+        "reg": 0.05 * unit_reg(pairs),
+        "nu": 0.5,
+        "rounds": 6,
+        "graph": 0.0,
+    }
+
+
+def axes_for(pairs: Interactions, similar: sp.csr_array | None) -> list[Axis]:
+    """Return what is searched, in units that the size, density and weights of the data suggest."""
+    reg = unit_reg(pairs)
+    return [
+        Axis("weight", 0.001, 1.0, log=True),
+        Axis("reg", 0.003 * reg, 0.7 * reg, log=True),
+        Axis("nu", 0.0, 1.0),
+        Axis("factors", min(16, _most_factors(pairs)), _most_factors(pairs), log=True, multiple=8),
+        *([] if similar is None else [Axis("graph", 0.001, 3.0, log=True)]),
+    ]
+
+
+def _most_factors(pairs: Interactions) -> int:
+    return min(LARGEST, max(16, min(pairs.n_users, pairs.n_items) // 16 * 8))
+
+
+def _judges(pairs: Interactions) -> int:
+    return int(np.clip(JUDGED_SCORES / max(pairs.n_items, 1), 500, JUDGES))
+
+
+def splits_of(pairs: Interactions, rng: np.random.Generator) -> list[Split]:
+    """Return validation splits, the more the fewer users there are; DataError where hardly anybody could judge."""
+    if int((pairs.user_counts > 1).sum()) < FEWEST_USERS:
+        raise DataError(
+            f"fewer than {FEWEST_USERS} users have two pairs: too little to choose settings on; "
+            "give more data, or settings of your own (--set) and no search (--budget-s 0)"
+        )
+    n = int(np.clip(np.ceil(_judges(pairs) / max(pairs.n_users, 1)), 1, MOST_SPLITS))
+    return [Split(pairs, rng) for _ in range(n)]
+
+
+def _first(axes: list[Axis], start: OcmfConfig, rng: np.random.Generator) -> list[dict[str, Any]]:
+    """Return the rough settings and a few others of the same size around them."""
+    middle = {
+        axis.name: axis.value(axis.unit(getattr(start, axis.name) or axis.low)) for axis in axes
+    }
+    places = [middle]
+    for _ in range(2 * len(axes)):
+        place = {axis.name: axis.value(float(rng.uniform(0.1, 0.9))) for axis in axes}
+        places.append({**place, **{k: v for k, v in middle.items() if k == "factors"}})
+    return places
+
+
+class _Judge:
+    """Scores settings at their best number of rounds, unless these are to be taken ``exact``."""
+
+    def __init__(
+        self, splits: list[_Trials], start: OcmfConfig, budget: Budget, *, exact: bool
+    ) -> None:
+        self._splits, self._start, self._exact = splits, start, exact
+        self._trial_s, self._left = LARGEST_TRIAL * budget.seconds, budget.begin()
+        self._is_first = True
+        self._best = self._best_first = 0.0
+        """The best score, and on the first split."""
+
+    def __call__(self, settings: dict[str, Any]) -> Outcome:
+        """Judge on the first split, which decides how many rounds are looked at, and if there is hope on the others."""
+        outcome = self._judged(settings)
+        self._best, self._is_first = max(self._best, outcome.score), False
+        return outcome
+
+    def _judged(self, settings: dict[str, Any]) -> Outcome:
+        config = replace(self._start, **settings)
+        begun = self._left()
+        most = config if self._exact else replace(config, rounds=MOST_ROUNDS)
+        first = self._splits[0].curve(most, self._gives_up)
+        if self._is_first:
+            # from now on as many splits judge as one trial may cost
+            affordable = self._trial_s / max(begun - self._left(), 1e-9)
+            del self._splits[max(int(affordable), 1) :]
+        same = replace(config, rounds=len(first))
+        is_hopeless = self._score(first) < HOPELESS * self._best_first
+        others = [] if is_hopeless else self._splits[1:]
+        curves = [split.curve(same, self._is_late) for split in others if not self._is_late()]
+        # one that was cut short is shorter
+        mean: F64 = np.mean([*zip(first, *curves, strict=False)], axis=1)
+        if self._is_late():
+            # tells too little to be chosen, or to choose the rounds by
+            return Outcome(float(mean.max()) if self._is_first else 0.0, {})
+        found = {} if self._exact else {"rounds": _rounds(mean)}
+        if is_hopeless:
+            # the other splits are as much easier as they were for the best settings
+            return Outcome(self._best * self._score(first) / self._best_first, found)
+        if (score := self._score(mean)) > self._best:
+            self._best_first = self._score(first)
+        return Outcome(score, found)
+
+    def _score(self, curve: Sequence[float] | F64) -> float:
+        return float(curve[-1] if self._exact else max(curve))
+
+    def _gives_up(self, curve: list[float]) -> bool:
+        return self._is_late(curve) or (not self._exact and _stale(curve))
+
+    def _is_late(self, curve: Sequence[float] = ()) -> bool:
+        return self._left() <= 0.0
+
+
+def _rounds(mean: F64) -> int:
+    return 1 + int(np.argmax(mean >= (1.0 - SLACK) * mean.max()))
+
+
+def _stale(curve: list[float]) -> bool:
+    """Tell whether the last rounds were no better than those before by more than SLACK."""
+    if len(curve) <= PATIENCE:
+        return False
+    return max(curve[-PATIENCE:]) < (1.0 + SLACK) * max(curve[:-PATIENCE])
+
+
+def _work(pairs: Interactions, start: OcmfConfig, settings: dict[str, Any]) -> float:
+    """Return about the operations of a round and its judgement."""
+    judged = min(_judges(pairs), pairs.n_users) * pairs.n_items
+    factors = float(settings.get("factors", start.factors))
+    return factors * (80.0 * len(pairs) + 4.0 * judged) + 10.0 * factors**3

@@ -1,0 +1,277 @@
+"""Items and users: their documents, their lists, and their complete deletion."""
+
+import heapq
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Body, Header, Query
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ValidationError
+from starlette.responses import Response
+
+from service.api.catalogue.schemas import Item, ItemBody, User, UserBody
+from service.api.documentation import problems
+from service.api.feedback.deletions import SAFE, Receipt
+from service.api.feedback.deletions import delete_item as deleted_item
+from service.api.feedback.deletions import delete_user as deleted_user
+from service.api.schemas import Page
+from service.errors import NotFound, TooLarge
+from service.http.cursors import make_cursor, read_cursor, read_number
+from service.http.faults import ETAG
+from service.http.routing import ItemId, Route, Runtime, UserId
+from service.runtime import ApiRuntime
+from service.store.catalogue.documents import Document
+
+MAX_DOCUMENT_BYTES = 64 << 10
+
+router = APIRouter(route_class=Route)
+
+Limit = Annotated[int, Query(ge=1, le=1_000, description="Most entries of the page.")]
+Cursor = Annotated[
+    str | None, Query(max_length=4_096, description="`next_cursor` of the page before.")
+]
+IfMatch = Annotated[
+    str | None,
+    Header(
+        pattern=ETAG,
+        description="Write only if the document is still at this version (its ETag).",
+    ),
+]
+_ITEM = {
+    "categories": ["film", "drama"],
+    "features": {"title": "The Long Hedge", "year": 2024, "languages": ["en", "fr"]},
+    "available_from": "2026-11-01T00:00:00Z",
+}
+_EMPTY_ITEM = ItemBody().model_dump()
+_USER = {"features": {"age": 31, "plan": "family"}, "links": [{"user": "grace", "weight": 0.5}]}
+ItemInput = Annotated[ItemBody, Body(openapi_examples={"film": {"value": _ITEM}})]
+UserInput = Annotated[UserBody, Body(openapi_examples={"user": {"value": _USER}})]
+Patch = Annotated[
+    dict[str, Any],
+    Body(
+        description="A JSON Merge Patch (RFC 7396): what is given replaces, null removes.",
+        openapi_examples={"hide": {"value": {"hidden": True, "features": {"year": None}}}},
+    ),
+]
+
+
+# --- items --------------------------------------------------------------------------------------------
+
+
+@router.get("/v1/items", tags=["items"], summary="List items")
+async def list_items(runtime: Runtime, limit: Limit = 100, cursor: Cursor = None) -> Page[Item]:
+    """Every item that has a document or feedback, oldest first; deleted ones are left out.
+
+    So a page may be shorter than `limit`: the list ends where `next_cursor` is null.
+    """
+    first = 0 if cursor is None else read_number("items", cursor)
+    ids = await runtime.numbers.page(first, limit)
+    documents = await runtime.catalogue.items(range(first, first + len(ids)))
+    pairs = zip(ids, documents, strict=True)
+    return Page(
+        items=[_item(item, document) for item, document in pairs if not document.deleted],
+        next_cursor=make_cursor("items", first + limit) if len(ids) == limit else None,
+    )
+
+
+@router.get("/v1/items/{item:id}", tags=["items"], summary="Read an item", responses=problems(404))
+async def get_item(runtime: Runtime, item: ItemId, response: Response) -> Item:
+    """The item's document; version 0 if it is known from feedback alone."""
+    number = await _number(runtime, item)
+    [document] = await runtime.catalogue.items([number])
+    if document.deleted:
+        raise _deleted_item()
+    return _item(item, document, response)
+
+
+@router.put(
+    "/v1/items/{item:id}",
+    tags=["items"],
+    summary="Write an item",
+    responses=problems(400, 409, 413),
+)
+async def put_item(
+    runtime: Runtime, item: ItemId, body: ItemInput, response: Response, if_match: IfMatch = None
+) -> Item:
+    """Make or replace the item's document."""
+    [number] = await runtime.numbers.numbers([item])
+    new = stored(body)
+    document = await runtime.catalogue.change_item(number, lambda _: new, _version(if_match))
+    return _item(item, document, response)
+
+
+@router.patch(
+    "/v1/items/{item:id}",
+    tags=["items"],
+    summary="Change an item",
+    responses=problems(400, 404, 409, 413),
+)
+async def patch_item(
+    runtime: Runtime, item: ItemId, patch: Patch, response: Response, if_match: IfMatch = None
+) -> Item:
+    """Change what is given of the item's document, keep the rest."""
+    number = await _number(runtime, item)
+    [current] = await runtime.catalogue.items([number])
+    if current.deleted:
+        raise _deleted_item()
+    document = await runtime.catalogue.change_item(
+        number, lambda old: _patched(ItemBody, old, patch), _version(if_match)
+    )
+    return _item(item, document, response)
+
+
+@router.delete(
+    "/v1/items/{item:id}", tags=["items"], summary="Delete an item", responses=SAFE | problems(404)
+)
+async def delete_item(runtime: Runtime, item: ItemId, response: Response) -> Receipt:
+    """Forget the item: its document, what was learned of it, its part in every history.
+
+    Feedback sent afterwards starts anew; the item is listed again once it is written again.
+    """
+    receipt = await deleted_item(runtime, item, await _number(runtime, item))
+    response.status_code = 200 if receipt.learned else 202
+    return receipt
+
+
+async def _number(runtime: ApiRuntime, item: str) -> int:
+    [number] = await runtime.numbers.lookup([item])
+    if number is None:
+        raise NotFound("there is no such item: PUT it, or send feedback for it")
+    return number
+
+
+def _deleted_item() -> NotFound:
+    return NotFound(
+        "there is no such item any more: it was deleted; PUT it to have it again, feedback alone does not bring it back"
+    )
+
+
+# --- users --------------------------------------------------------------------------------------------
+
+
+@router.get("/v1/users", tags=["users"], summary="List users")
+async def list_users(runtime: Runtime, limit: Limit = 100, cursor: Cursor = None) -> Page[User]:
+    """Every user that has a document or learned feedback, in the order of the ids' bytes."""
+    after = None if cursor is None else read_cursor("users", cursor)
+    profiles, partitions = runtime.profiles, range(runtime.namespace.partitions)
+    lists = [await profiles.users(partition, after, limit + 1) for partition in partitions]
+    lists.append(await runtime.catalogue.user_ids(after, limit + 1))
+    users = list(dict.fromkeys(heapq.merge(*lists, key=str.encode)))
+    shown = users[:limit]
+    documents = await runtime.catalogue.users(shown)
+    return Page(
+        items=[_user(user, document) for user, document in zip(shown, documents, strict=True)],
+        next_cursor=make_cursor("users", shown[-1]) if len(users) > limit else None,
+    )
+
+
+@router.get("/v1/users/{user:id}", tags=["users"], summary="Read a user", responses=problems(404))
+async def get_user(runtime: Runtime, user: UserId, response: Response) -> User:
+    """The user's document; version 0 if they are known from feedback alone."""
+    return _user(user, await _known_user(runtime, user), response)
+
+
+@router.put(
+    "/v1/users/{user:id}", tags=["users"], summary="Write a user", responses=problems(400, 409, 413)
+)
+async def put_user(
+    runtime: Runtime, user: UserId, body: UserInput, response: Response, if_match: IfMatch = None
+) -> User:
+    """Make or replace the user's document: features and links to other users."""
+    new = stored(body)
+    document = await runtime.catalogue.change_user(user, lambda _: new, _version(if_match))
+    return _user(user, document, response)
+
+
+@router.patch(
+    "/v1/users/{user:id}",
+    tags=["users"],
+    summary="Change a user",
+    responses=problems(400, 404, 409, 413),
+)
+async def patch_user(
+    runtime: Runtime, user: UserId, patch: Patch, response: Response, if_match: IfMatch = None
+) -> User:
+    """Change what is given of the user's document, keep the rest."""
+    await _known_user(runtime, user)
+    document = await runtime.catalogue.change_user(
+        user, lambda old: _patched(UserBody, old, patch), _version(if_match)
+    )
+    return _user(user, document, response)
+
+
+@router.delete("/v1/users/{user:id}", tags=["users"], summary="Delete a user", responses=SAFE)
+async def delete_user(runtime: Runtime, user: UserId, response: Response) -> Receipt:
+    """Delete everything of a user: document, history, what was learned. The answer is the receipt.
+
+    Feedback acknowledged before cannot come back. What other users' rows and the experts' weights learned
+    from these ratings stays, as in any trained model; `hedgerow rebuild` learns everything without them.
+    """
+    receipt = await deleted_user(runtime, user)
+    response.status_code = 200 if receipt.learned else 202
+    return receipt
+
+
+async def _known_user(runtime: ApiRuntime, user: str) -> Document:
+    [document] = await runtime.catalogue.users([user])
+    if document.body is None and not await runtime.profiles.known(user):
+        raise NotFound("there is no such user: PUT them, or send feedback of theirs")
+    return document
+
+
+# --- documents ----------------------------------------------------------------------------------------
+
+
+def _item(item: str, document: Document, response: Response | None = None) -> Item:
+    _tag(document, response)
+    return Item(item=item, version=document.version, **(_EMPTY_ITEM | (document.body or {})))
+
+
+def _user(user: str, document: Document, response: Response | None = None) -> User:
+    _tag(document, response)
+    body = UserBody.model_validate(document.body or {})
+    return User(user=user, version=document.version, features=body.features, links=body.links)
+
+
+def _tag(document: Document, response: Response | None) -> None:
+    if response is not None:
+        response.headers["etag"] = f'"{document.version}"'
+
+
+def _version(if_match: str | None) -> int | None:
+    return None if if_match is None else int(if_match.strip('"'))
+
+
+def stored(body: BaseModel) -> dict[str, Any]:
+    """Return what is stored of a document: only what was said."""
+    said = body.model_dump(exclude_defaults=True)
+    if len(msgspec.json.encode(said)) > MAX_DOCUMENT_BYTES:
+        raise TooLarge(f"a document has at most {MAX_DOCUMENT_BYTES} bytes: say less")
+    return said
+
+
+def _patched(
+    model: type[BaseModel], old: dict[str, Any] | None, patch: dict[str, Any]
+) -> dict[str, Any]:
+    try:
+        return stored(model.model_validate(merged(old or {}, patch)))
+    except ValidationError as error:
+        faults = [{**fault, "loc": ("body", *fault["loc"])} for fault in error.errors()]
+        raise RequestValidationError(faults) from None
+
+
+def merged(old: Any, patch: Any, depth: int = 4) -> Any:
+    """Return ``old`` after a JSON Merge Patch [RFC 7396]; no document is as deep as ``depth``.
+
+    >>> merged({"a": 1, "b": {"c": 2}}, {"a": None, "b": {"d": 3}})
+    {'b': {'c': 2, 'd': 3}}
+    """
+    if not isinstance(patch, dict) or not depth:
+        return patch
+    out = dict(old) if isinstance(old, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            out.pop(name, None)
+        else:
+            out[name] = merged(out.get(name), value, depth - 1)
+    return out

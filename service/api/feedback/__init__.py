@@ -1,0 +1,1 @@
+"""Routes that write what users did, and show it."""

@@ -1,0 +1,66 @@
+"""What users made of the slates, by strategy and model."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import APIRouter
+
+from service.api.schemas import Answer
+from service.http.routing import Route, Runtime
+from service.ids import sequence_token
+from service.rec_ids import named
+from service.settings import Settings
+from service.store.log.codec import RATING
+from service.store.profiles.responses import read_responses
+
+router = APIRouter(route_class=Route, tags=["operations"])
+
+
+class SlateResponses(Answer):
+    """What came of the slates of one model."""
+
+    strategy: str
+    model_version: str | None
+    """The first 12 digits of the version; null where no model stands behind the slates."""
+    impressions: int
+    clicks: int
+    click_through: float | None
+    """Clicks for each impression; null before the first impression."""
+    events: dict[str, int]
+    """All feedback that named a slate, by kind; `rating` is one."""
+
+
+class ClickThrough(Answer):
+    """The slates of each model, the most shown first."""
+
+    slates: list[SlateResponses]
+    seen_through: str
+
+
+@router.get("/v1/stats/click-through", summary="What came of the recommendations?")
+async def get_click_through(runtime: Runtime) -> ClickThrough:
+    """Impressions and clicks by strategy and model, from feedback that carried a slate's `rec_id`."""
+    namespace = runtime.namespace
+    watermarks = {p: runtime.changes.watermark(p) for p in range(namespace.partitions)}
+    responses = await read_responses(runtime.redis, namespace.name, namespace.partitions)
+    slates = [_slates(runtime.settings, *one) for one in responses.items()]
+    return ClickThrough(
+        slates=sorted(slates, key=lambda one: (-one.impressions, one.strategy)),
+        seen_through=sequence_token(watermarks),
+    )
+
+
+def _slates(settings: Settings, source: bytes, events: Mapping[int, int]) -> SlateResponses:
+    strategy, model = named(source)
+    names: dict[Any, str] = {kind.code: name for name, kind in settings.kinds.items()}
+    names[RATING] = "rating"
+    by_name = {names.get(code, f"kind {code}"): n for code, n in sorted(events.items())}
+    shown, clicks = by_name.get("impression", 0), by_name.get("click", 0)
+    return SlateResponses(
+        strategy=strategy,
+        model_version=model or None,
+        impressions=shown,
+        clicks=clicks,
+        click_through=clicks / shown if shown else None,
+        events=by_name,
+    )

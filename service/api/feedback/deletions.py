@@ -1,0 +1,103 @@
+"""Deletions are events: they take their place in the order, so nothing acknowledged before can come back."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from service.api.feedback.intake import settled
+from service.api.schemas import Answer
+from service.ids import sequence_token
+from service.ingest import Row, now_ms
+from service.runtime import ApiRuntime
+from service.store.log.codec import DELETE_ITEM, DELETE_RATING, DELETE_USER
+from service.store.namespace import partition_of
+
+What = Literal["rating", "item", "user"]
+
+
+class Receipt(Answer):
+    """The proof of a deletion: it has its place in the order of events."""
+
+    deleted: What
+    user: str | None
+    item: str | None
+    sequence: str
+    learned: bool
+    """True: nothing of it is left. False (202): the deletion is safe and follows within moments."""
+    timestamp: str
+
+
+SAFE: dict[int | str, dict[str, Any]] = {
+    202: {"model": Receipt, "description": "Safe, not learned yet."}
+}
+"""What a deletion answers besides 200."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+async def delete_rating(runtime: ApiRuntime, user: str, item: str, number: int) -> Receipt:
+    """Delete every event of a pair."""
+    partition = partition_of(user, runtime.namespace.partitions)
+    row = _row(DELETE_RATING, user, number)
+    return await _delete(runtime, "rating", row, [partition], user=user, item=item)
+
+
+async def delete_user(runtime: ApiRuntime, user: str) -> Receipt:
+    """Delete a user's row, history and document."""
+    partition = partition_of(user, runtime.namespace.partitions)
+    receipt = await _delete(runtime, "user", _row(DELETE_USER, user, 0), [partition], user=user)
+    await runtime.catalogue.change_user(user, lambda _: None)
+    return receipt
+
+
+async def delete_item(runtime: ApiRuntime, item: str, number: int) -> Receipt:
+    """Delete an item's rows, its part in all histories, and its document."""
+    partitions = range(runtime.namespace.partitions)
+    row = _row(DELETE_ITEM, "", number)
+    receipt = await _delete(runtime, "item", row, partitions, item=item)
+    await runtime.catalogue.change_item(number, lambda _: None)
+    return receipt
+
+
+def _row(kind: int, user: str, item: int) -> Row:
+    return Row(user, item, 0.0, now_ms(), kind, 0, b"")
+
+
+async def _delete(
+    runtime: ApiRuntime,
+    what: What,
+    row: Row,
+    partitions: Sequence[int],
+    *,
+    user: str | None = None,
+    item: str | None = None,
+) -> Receipt:
+    places = await settled([runtime.appender.submit(partition, (row,)) for partition in partitions])
+    sequences = dict(zip(partitions, places, strict=True))
+    return Receipt(
+        deleted=what,
+        user=user,
+        item=item,
+        sequence=sequence_token(sequences),
+        learned=await learned(runtime, sequences, runtime.settings.wait_timeout_ms),
+        timestamp=rfc3339(row.time_ms),
+    )
+
+
+async def learned(runtime: ApiRuntime, sequences: dict[int, int], timeout_ms: int) -> bool:
+    """Wait until every partition is learned that far; false if that takes longer."""
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            for partition, sequence in sequences.items():
+                await runtime.changes.reached(partition, sequence)
+    except TimeoutError:
+        return False
+    return True
+
+
+def rfc3339(time_ms: int) -> str:
+    """Return a moment as text, to the millisecond."""
+    # whole numbers all the way: a float has too few digits for the ms of late years
+    moment = _EPOCH + timedelta(milliseconds=time_ms)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,100 @@
+"""A user's events: read them page by page, delete what was said of an item."""
+
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Query
+from numpy.typing import NDArray
+from starlette.responses import Response
+
+from service.api.documentation import problems
+from service.api.feedback.deletions import SAFE, Receipt, rfc3339
+from service.api.feedback.deletions import delete_rating as deleted_rating
+from service.api.schemas import Answer, Page
+from service.errors import NotFound
+from service.http.cursors import make_cursor, read_number
+from service.http.routing import ItemId, Route, Runtime, UserId
+from service.ids import sequence_token
+from service.runtime import ApiRuntime
+from service.store.log.codec import RATING, sequences
+from service.store.namespace import partition_of
+
+router = APIRouter(route_class=Route, tags=["ratings"])
+
+Limit = Annotated[int, Query(ge=1, le=1_000, description="Most entries of the page.")]
+Cursor = Annotated[
+    str | None, Query(max_length=4_096, description="`next_cursor` of the page before.")
+]
+
+
+class Event(Answer):
+    """One event of a history."""
+
+    item: str
+    kind: str
+    """`rating`, or the kind of feedback."""
+    rating: float | None
+    """Null for other kinds."""
+    timestamp: str
+    sequence: str
+
+
+@router.get("/v1/users/{user:id}/ratings", summary="Read a user's history")
+async def get_history(
+    runtime: Runtime, user: UserId, limit: Limit = 100, cursor: Cursor = None
+) -> Page[Event]:
+    """Every event that is learned and kept, newest first; what comes in while you page moves nothing."""
+    of = f"ratings of {user}"
+    before = None if cursor is None else read_number(of, cursor)
+    history = await runtime.profiles.history(user)
+    order = sequences(history)
+    end = len(order) if before is None else int(np.searchsorted(order, before))
+    first = max(end - limit, 0)
+    events = await _events(runtime, user, history[first:end])
+    return Page(
+        items=events[::-1], next_cursor=make_cursor(of, int(order[first])) if first else None
+    )
+
+
+@router.delete(
+    "/v1/users/{user:id}/ratings/{item:id}",
+    summary="Delete a rating",
+    responses=SAFE | problems(404),
+)
+async def delete_rating(
+    runtime: Runtime, user: UserId, item: ItemId, response: Response
+) -> Receipt:
+    """Delete every event of this user and this item that was acknowledged before.
+
+    404 only if the item was never named at all: whether the user rated it is known once this is learned.
+    """
+    [number] = await runtime.numbers.lookup([item])
+    if number is None:
+        raise NotFound("there is no such item, so nobody has rated it")
+    receipt = await deleted_rating(runtime, user, item, number)
+    response.status_code = 200 if receipt.learned else 202
+    return receipt
+
+
+async def _events(runtime: ApiRuntime, user: str, history: NDArray[Any]) -> list[Event]:
+    partition = partition_of(user, runtime.namespace.partitions)
+    kinds = {kind.code: name for name, kind in runtime.settings.kinds.items()}
+    items = await runtime.numbers.ids(history["item"].tolist())
+    return [
+        Event(
+            item=item,
+            kind="rating" if code == RATING else kinds.get(code, f"kind {code}"),
+            # the shortest number that is the same float32: what was sent
+            rating=float(str(value)) if code == RATING else None,
+            timestamp=rfc3339(time_ms),
+            sequence=sequence_token({partition: sequence}),
+        )
+        for item, code, value, time_ms, sequence in zip(
+            items,
+            history["kind"].tolist(),
+            history["value"],
+            history["time_ms"].tolist(),
+            sequences(history).tolist(),
+            strict=True,
+        )
+    ]

@@ -1,0 +1,112 @@
+"""From checked feedback to the log: item numbers, partitions, rows, and the predictions somebody waits for."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from service.api.feedback.schemas import Fault, Feedback, Learned, Rejected, Rules, Written
+from service.errors import InvalidEvent
+from service.ids import sequence_token
+from service.ingest import Row, now_ms
+from service.runtime import ApiRuntime
+from service.store.catalogue.numbers import TooManyItems
+from service.store.namespace import partition_of
+
+
+@dataclass
+class Accepted:
+    """Rows by their partition: ``sequences[p]`` is the place of the last, ``indexes[p]`` say which they are."""
+
+    rejected: list[Rejected] = field(default_factory=list)
+    indexes: dict[int, list[int]] = field(default_factory=dict)
+    sequences: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        return sum(map(len, self.indexes.values()))
+
+    def written(self) -> Written:
+        return Written(self.n, self.rejected, sequence_token(self.sequences))
+
+
+class Intake:
+    """Accepts feedback for one application."""
+
+    def __init__(self, runtime: ApiRuntime) -> None:
+        self.rules = Rules.of(runtime.settings, runtime.namespace.scale)
+        self.partitions = runtime.namespace.partitions
+        self.numbers = runtime.numbers
+        self.appender = runtime.appender
+        self._changes = runtime.changes
+
+    async def accept_one(self, event: Feedback, key: str | None) -> str:
+        """Append one event and return its sequence token; InvalidEvent if it is not acceptable."""
+        fault = self.rules.fault(event)
+        if fault is not None:
+            raise InvalidEvent(fault[1], code=fault[0])
+        number = self.numbers.known.get(event.item)
+        if number is None:
+            [number] = await self.numbers.numbers([event.item])
+        event_id = None if key is None else f"{key}#0"
+        row = self.rules.row(event, number, now_ms(), event_id, awaited=False)
+        partition = partition_of(event.user, self.partitions)
+        return f"{partition}:{await self.appender.submit(partition, (row,))}"
+
+    async def accept(
+        self, events: Sequence[Feedback | Fault], key: str | None, *, awaited: bool = False
+    ) -> Accepted:
+        """Append the good ones of some events, in their order; the others are ``rejected``."""
+        result = Accepted()
+        good: list[tuple[int, Feedback]] = []
+        for index, event in enumerate(events):
+            fault = self.rules.fault(event) if isinstance(event, Feedback) else event
+            if fault is None and isinstance(event, Feedback):
+                good.append((index, event))
+            elif fault is not None:
+                result.rejected.append(Rejected(index, *fault))
+        if good:
+            await self._append(good, key, awaited, result)
+        return result
+
+    async def _append(
+        self, good: list[tuple[int, Feedback]], key: str | None, awaited: bool, result: Accepted
+    ) -> None:
+        numbers = await self.numbers.give(event.item for _, event in good)
+        now, rows = now_ms(), dict[int, list[Row]]()
+        for index, event in good:
+            if event.item not in numbers:
+                result.rejected.append(Rejected(index, TooManyItems.code, self.numbers.exhausted))
+                continue
+            partition = partition_of(event.user, self.partitions)
+            event_id = None if key is None else f"{key}#{index}"
+            row = self.rules.row(event, numbers[event.item], now, event_id, awaited)
+            rows.setdefault(partition, []).append(row)
+            result.indexes.setdefault(partition, []).append(index)
+        pending = [self.appender.submit(partition, chunk) for partition, chunk in rows.items()]
+        result.sequences = dict(zip(rows, await settled(pending), strict=True))
+
+    async def learned(self, accepted: Accepted, timeout_s: float) -> list[Learned] | None:
+        """Wait until the rows are learned and return the predictions made before; None if that takes longer."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                for partition, sequence in accepted.sequences.items():
+                    await self._changes.reached(partition, sequence)
+        except TimeoutError:
+            return None
+        found: list[Learned] = []
+        for partition, indexes in accepted.indexes.items():
+            first = accepted.sequences[partition] - len(indexes) + 1
+            answers = self._changes.answers(partition, range(first, first + len(indexes)))
+            for index, answer in zip(indexes, answers, strict=True):
+                if answer is not None:
+                    found.append(Learned(index, *answer))
+        return sorted(found, key=lambda row: row.index)
+
+
+async def settled(pending: Sequence[asyncio.Future[int]]) -> list[int]:
+    """Return all results; the first error only after everything has ended, so that none goes unseen."""
+    results = await asyncio.gather(*pending, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in results if isinstance(result, int)]

@@ -1,0 +1,172 @@
+"""Merging an anonymous user into a known one: events in the log, in an order that loses nothing.
+
+In one partition it is a single event. Across two, the source's events are first sent to the target's partition,
+under ids that make sending them again harmless, but for ratings of items that the target rated later; then the source's
+partition is told how far they were sent.
+"""
+
+from collections.abc import Collection
+from time import monotonic
+from typing import Annotated
+
+import numpy as np
+from fastapi import APIRouter, Body, Response
+
+from service.api.documentation import problems
+from service.api.feedback.deletions import learned, rfc3339
+from service.api.feedback.intake import settled
+from service.api.feedback.schemas import digest
+from service.api.schemas import Answer, Id, Request
+from service.errors import Conflict, NotReady
+from service.http.routing import Route, Runtime, UserId
+from service.ids import sequence_token
+from service.ingest import Row, now_ms
+from service.runtime import ApiRuntime
+from service.store.log.codec import (
+    HAS_DIGEST,
+    MERGE_USER,
+    MOVE_USER,
+    RATING,
+    Entry,
+    encode,
+    sequences,
+)
+from service.store.namespace import partition_of
+from service.store.profiles.histories import Records, rated_by_both
+from service.store.progress import partition_progress
+
+router = APIRouter(route_class=Route, tags=["users"])
+
+
+UNKNOWN = "nothing was known of the source: it was merged before, or its id is another one"
+
+
+class Merge(Request):
+    """Whose events the user takes over."""
+
+    source: Id
+    """Ends with the merge: history, online row and document."""
+
+
+class Merged(Answer):
+    """The proof of a merge: it has its place in the order of events."""
+
+    user: str
+    source: str
+    sequence: str
+    learned: bool
+    """True: the user has the events. False (202): the merge is safe and follows within moments."""
+    timestamp: str
+    reason: str | None
+    """Why there may be nothing to take over."""
+
+
+Input = Annotated[Merge, Body(openapi_examples={"login": {"value": {"source": "visitor-8f31"}}})]
+
+
+@router.post(
+    "/v1/users/{user:id}/merge",
+    summary="Merge two users",
+    responses={
+        202: {"model": Merged, "description": "Safe, not learned yet."},
+        **problems(409, 503),
+    },
+)
+async def merge_users(runtime: Runtime, user: UserId, body: Input, response: Response) -> Merged:
+    """Give the source's events to the user, each once, and end the source: when somebody anonymous logs in.
+
+    Of the two online rows the one with more ratings stays. The user's document stays as it is. To send the same
+    merge again is harmless.
+    """
+    if user == body.source:
+        raise Conflict("a user cannot be merged into itself: name another source")
+    partitions = runtime.namespace.partitions
+    ours, theirs = partition_of(user, partitions), partition_of(body.source, partitions)
+    time_ms, until = now_ms(), monotonic() + runtime.settings.wait_timeout_ms / 1000
+    is_known, is_learned = await _is_known(runtime, body.source), True
+    if ours != theirs or not is_known:
+        # what was acknowledged before the merge belongs to it
+        is_learned = await _all_learned(runtime, {ours, theirs}, until)
+        is_known = is_known or await _is_known(runtime, body.source)
+    if ours == theirs:
+        merged = encode(_entry((body.source, user), 1, MERGE_USER, time_ms))
+        [place] = await settled([runtime.appender.submit_entry(ours, merged, 1)])
+        sequences_of = {ours: place}
+    elif not is_learned:
+        raise NotReady(
+            "not everything of the two users is learned yet: send the merge again, once /readyz says `learning`"
+        )
+    else:
+        sequences_of = await _move(runtime, body.source, theirs, user, ours)
+    await runtime.catalogue.change_user(body.source, lambda _: None)
+    done = await learned(runtime, sequences_of, _left_ms(until))
+    response.status_code = 200 if done else 202
+    return Merged(
+        user=user,
+        source=body.source,
+        sequence=sequence_token(sequences_of),
+        learned=done,
+        timestamp=rfc3339(time_ms),
+        reason=None if is_known or not is_learned else UNKNOWN,
+    )
+
+
+async def _move(
+    runtime: ApiRuntime, source: str, theirs: int, user: str, ours: int
+) -> dict[int, int]:
+    """Send the source's events to the user's partition, then tell the source's; {partition: sequence}."""
+    history, own = [await runtime.profiles.history(one) for one in (source, user)]
+    if not history.size:
+        return {ours: runtime.changes.watermark(ours)}
+    through = int(sequences(history)[-1])
+    stay, _ = rated_by_both(own, history)
+    copied = history[(history["kind"] != RATING) | ~np.isin(history["item"], stay["item"])]
+    rows = _rows(copied, source, user)
+    places = await settled([runtime.appender.submit(ours, rows)] if rows else [])
+    moved = encode(_entry((source,), 0, MOVE_USER, through))
+    [end] = await settled([runtime.appender.submit_entry(theirs, moved, 1)])
+    return {ours: places[0] if places else runtime.changes.watermark(ours), theirs: end}
+
+
+async def _is_known(runtime: ApiRuntime, user: str) -> bool:
+    """Whether there is anything to take over as far as it is learned: a document or a history."""
+    [document] = await runtime.catalogue.users([user])
+    return document.body is not None or await runtime.profiles.known(user)
+
+
+async def _all_learned(runtime: ApiRuntime, partitions: Collection[int], until: float) -> bool:
+    """Wait until everything acknowledged before now is in the histories; false if that takes too long."""
+    name = runtime.namespace.name
+    found = [await partition_progress(runtime.redis, name, one) for one in partitions]
+    appended = {one.partition: one.appended for one in found}
+    return await learned(runtime, appended, _left_ms(until))
+
+
+def _left_ms(until: float) -> int:
+    """Return how long a request may still wait: both of its waits share the time."""
+    return max(int(1000 * (until - monotonic())), 0)
+
+
+def _rows(history: Records, source: str, user: str) -> list[Row]:
+    """Return the records as events of the user; their ids tell a repeat, and no client can make one of them."""
+    columns = (history["item"], history["value"], history["time_ms"], history["kind"])
+    rows = zip(*(column.tolist() for column in columns), sequences(history).tolist(), strict=True)
+    return [
+        Row(user, item, value, time_ms, kind, HAS_DIGEST, digest(user, f"\0{source}\0{number}"))
+        for item, value, time_ms, kind, number in rows
+    ]
+
+
+def _entry(users: tuple[str, ...], item: int, kind: int, time_ms: int) -> Entry:
+    """Return an entry of a single event of the first user."""
+    return Entry(
+        users=users,
+        user_ix=np.zeros(1, dtype=np.uint32),
+        item=np.array([item], dtype=np.uint32),
+        value=np.zeros(1, dtype=np.float32),
+        time_ms=np.array([time_ms], dtype=np.int64),
+        kind=np.array([kind], dtype=np.uint8),
+        flags=np.zeros(1, dtype=np.uint8),
+        digests=b"",
+        appended_ms=now_ms(),
+    )

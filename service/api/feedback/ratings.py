@@ -1,0 +1,197 @@
+"""Feedback in: one event, an array, or a stream of lines (see ``upload``)."""
+
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from service.api.documentation import (
+    FEEDBACK_EXAMPLE,
+    answers,
+    json_body,
+    ndjson_body,
+    parameter,
+    reference,
+)
+from service.api.feedback.intake import Accepted, Intake
+from service.api.feedback.schemas import (
+    DECODE_ERRORS,
+    Feedback,
+    Learned,
+    decode_array,
+    decode_fault,
+    decode_one,
+)
+from service.api.feedback.upload import Upload
+from service.errors import InvalidEvent, ServiceError, TooLarge
+from service.http.problems import of_service_error, problem
+from service.http.routing import RawRoute, media_type, read_body
+from service.ids import is_id
+
+MAX_AWAITED_ROWS = 100
+MAX_KEY_LENGTH = 200
+"""Leaves room for ``#`` and the number of a row within the length of an event id."""
+
+router = APIRouter(route_class=RawRoute, tags=["ratings"])
+_encode = msgspec.json.Encoder().encode
+
+_IDEMPOTENCY = parameter(
+    "Idempotency-Key",
+    "header",
+    f"Row i (from 0) without an `event_id` gets the id `<key>#i`, so that a repeat counts once. "
+    f"1 to {MAX_KEY_LENGTH} characters.",
+    {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH},
+)
+_WAIT = parameter(
+    "wait",
+    "query",
+    f"`learned`: answer once the rows are learned, with what was predicted just before (at most "
+    f"{MAX_AWAITED_ROWS} rows).",
+    {"type": "string", "enum": ["learned"]},
+)
+
+
+@router.post(
+    "/v1/ratings",
+    summary="Send feedback",
+    status_code=202,
+    openapi_extra={
+        "parameters": [_WAIT, _IDEMPOTENCY],
+        "requestBody": json_body(
+            {
+                "oneOf": [
+                    reference("Feedback"),
+                    {"type": "array", "items": reference("Feedback"), "maxItems": 10_000},
+                ]
+            },
+            one=FEEDBACK_EXAMPLE,
+            several=[FEEDBACK_EXAMPLE, {"user": "ada", "item": "tt0068646", "kind": "view"}],
+        ),
+        "responses": answers(
+            {202: "Written", 200: "Written"},
+            (413, 415),
+            {202: "The rows are safe.", 200: "They have also been learned (`?wait=learned`)."},
+        ),
+    },
+)
+async def post_ratings(request: Request) -> Response:
+    """One event or an array of them. Accepted means stored durably; learning follows within milliseconds.
+
+    In an array each row stands for itself: 202 if one was accepted, else 422, with `rejected` either way.
+    """
+    scope = request.scope
+    intake: Intake = scope["app"].state.intake
+    key = idempotency_key(request)
+    media_type(request, "application/json")
+    body = await read_body(request.receive)
+    if scope["query_string"]:
+        return await _wait_learned(request, intake, body, key)
+    if body.lstrip()[:1] != b"[":
+        return _accepted(await intake.accept_one(_event(body), key))
+    limit = scope["app"].state.settings.max_array
+    return _written(request, await intake.accept(decode_array(body, limit), key))
+
+
+@router.post(
+    "/v1/ratings/stream",
+    summary="Send a stream of feedback",
+    status_code=202,
+    openapi_extra={
+        "x-streams": True,
+        "parameters": [_IDEMPOTENCY],
+        "requestBody": ndjson_body("Feedback", FEEDBACK_EXAMPLE),
+        "responses": answers({202: "Uploaded"}, (415,), {202: "The good rows are safe."}),
+    },
+)
+async def post_stream(request: Request) -> Response:
+    """NDJSON of any length: one event a line. A bad line is one entry of `rejected` and stops nothing.
+
+    While the log is full the service stops reading. A body that is cut keeps its complete lines.
+    """
+    key = idempotency_key(request)
+    media_type(
+        request,
+        "application/x-ndjson",
+        "application/ndjson",
+        "application/jsonl",
+        "application/json",
+    )
+    state = request.app.state
+    upload = Upload(state.intake, state.settings, key)
+    try:
+        await upload.run(request.receive)
+    except ServiceError as error:
+        # what is safe is safe: say how much, so that the client can go on from there
+        safe = msgspec.to_builtins(upload.summary())
+        return of_service_error(request.scope["request_id"], error, **safe)
+    summary = upload.summary()
+    if summary.rejected_total and not summary.accepted:
+        return _nothing_accepted(request, msgspec.to_builtins(summary))
+    return Response(_encode(summary), 202, media_type="application/json")
+
+
+def idempotency_key(request: Request) -> str | None:
+    """Return the key of a write, if it has one; InvalidEvent for one that cannot be used."""
+    for name, value in request.scope["headers"]:
+        if name == b"idempotency-key":
+            key: str = value.decode("latin-1")
+            if not is_id(key) or len(key) > MAX_KEY_LENGTH:
+                detail = f"Idempotency-Key: 1 to {MAX_KEY_LENGTH} characters, none of them a control character"
+                raise InvalidEvent(detail, code="invalid_id")
+            return key
+    return None
+
+
+async def _wait_learned(request: Request, intake: Intake, body: bytes, key: str | None) -> Response:
+    if request.query_params.get("wait") != "learned":
+        raise InvalidEvent("`wait` can only be `learned`", code="invalid_request")
+    state = request.scope["app"].state
+    many = body.lstrip()[:1] == b"["
+    events = decode_array(body, state.settings.max_array) if many else [_event(body)]
+    if len(events) > MAX_AWAITED_ROWS:
+        raise TooLarge(
+            f"wait=learned takes at most {MAX_AWAITED_ROWS} rows: send fewer, or do not wait"
+        )
+    accepted = await intake.accept(events, key, awaited=True)
+    if not many and accepted.rejected:
+        only = accepted.rejected[0]
+        raise InvalidEvent(only.detail, code=only.code)
+    predictions = await intake.learned(accepted, state.settings.wait_timeout_ms / 1000)
+    return _written(request, accepted, predictions)
+
+
+def _event(body: bytes) -> Feedback:
+    try:
+        return decode_one(body)
+    except DECODE_ERRORS as error:
+        code, detail = decode_fault(error)
+        raise InvalidEvent(detail, code=code) from None
+
+
+def _written(
+    request: Request, accepted: Accepted, predictions: list[Learned] | None = None
+) -> Response:
+    written = accepted.written()
+    if not written.accepted:
+        return _nothing_accepted(request, msgspec.to_builtins(written))
+    if predictions is not None:
+        written.predictions = predictions
+    status = 202 if predictions is None else 200
+    return Response(_encode(written), status, media_type="application/json")
+
+
+def _accepted(token: str) -> Response:
+    written = b'{"accepted":1,"rejected":[],"sequence":"%b"}' % token.encode()
+    return Response(written, 202, media_type="application/json")
+
+
+def _nothing_accepted(request: Request, written: dict[str, Any]) -> Response:
+    return problem(
+        request.scope["request_id"],
+        422,
+        "nothing_accepted",
+        "no row was accepted: `rejected` says why for each; an empty array is refused too",
+        **written,
+    )

@@ -1,0 +1,197 @@
+"""Feedback as it is sent: one strict schema, the checks of a row, and what becomes of a good one.
+
+msgspec parses; NaN, overflow, booleans and strings for numbers, lone surrogates and unknown fields never pass.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from core.online.model import Scale
+from service.errors import InvalidEvent, TooLarge
+from service.http.faults import of_msgspec
+from service.ids import id_fault, is_id
+from service.ingest import Row
+from service.rec_ids import source_of
+from service.settings import Settings
+from service.store.log.codec import AWAITED, DIGEST_BYTES, HAS_DIGEST, HAS_SOURCE, RATING
+
+Fault = tuple[str, str]
+"""(code, detail) of a row that cannot be accepted."""
+
+
+class Feedback(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """One event: a user, an item, and either a rating or a kind."""
+
+    user: str
+    item: str
+    rating: float | UnsetType = UNSET
+    kind: str | UnsetType = UNSET
+    timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | UnsetType = UNSET
+    event_id: str | UnsetType = UNSET
+    rec_id: str | UnsetType = UNSET
+
+
+class Rejected(msgspec.Struct):
+    """A row that was not accepted, and why."""
+
+    index: int
+    code: str
+    detail: str
+
+
+class Learned(msgspec.Struct):
+    """What was predicted for a row just before it was learned."""
+
+    index: int
+    rating: float
+    low: float
+    high: float
+
+
+class Written(msgspec.Struct, omit_defaults=True):
+    """What became of the rows; ``sequence`` is the place of the last accepted one, to be handed back."""
+
+    accepted: int
+    rejected: list[Rejected]
+    sequence: str
+    predictions: list[Learned] | UnsetType = UNSET
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a row is checked against."""
+
+    scale: Scale
+    kinds: dict[str, int]
+
+    @classmethod
+    def of(cls, settings: Settings, scale: Scale) -> "Rules":
+        return cls(scale, {name: kind.code for name, kind in settings.kinds.items()})
+
+    def fault(self, event: Feedback) -> Fault | None:
+        """Return (code, detail) of what is wrong with an event, None if nothing is."""
+        if not is_id(event.user):
+            return "invalid_id", id_fault("user", event.user)
+        if not is_id(event.item):
+            return "invalid_id", id_fault("item", event.item)
+        if event.event_id is not UNSET and not is_id(event.event_id):
+            return "invalid_id", id_fault("event_id", event.event_id)
+        if event.rec_id is not UNSET and not is_id(event.rec_id):
+            return "invalid_id", id_fault("rec_id", event.rec_id)
+        if event.timestamp is not UNSET and not is_moment(event.timestamp):
+            return "invalid_event", "`timestamp` must lie in the years 1 to 9999 of UTC"
+        return self._value_fault(event)
+
+    def _value_fault(self, event: Feedback) -> Fault | None:
+        rating, kind = event.rating, event.kind
+        if rating is not UNSET:
+            if kind is not UNSET:
+                return "invalid_event", "give `rating` or `kind`, not both"
+            if self.scale.low <= rating <= self.scale.high:
+                return None
+            low, high = self.scale.low, self.scale.high
+            return "out_of_scale", f"`rating` must be from {low:g} to {high:g}"
+        if kind is UNSET:
+            return "invalid_event", "give a `rating`, or a `kind` of feedback"
+        if kind not in self.kinds:
+            return "unknown_kind", f"`kind` must be one of: {', '.join(sorted(self.kinds))}"
+        return None
+
+    def row(
+        self, event: Feedback, item: int, now_ms: int, event_id: str | None, awaited: bool
+    ) -> Row:
+        """Return a checked event as a row of the log; ``event_id`` is for an event without one."""
+        own = event_id if event.event_id is UNSET else event.event_id
+        source = b"" if event.rec_id is UNSET else source_of(event.rec_id, event.user)
+        return Row(
+            event.user,
+            item,
+            0.0 if event.rating is UNSET else event.rating,
+            now_ms if event.timestamp is UNSET else milliseconds(event.timestamp),
+            RATING if event.kind is UNSET else self.kinds[event.kind],
+            (HAS_DIGEST if own is not None else 0)
+            | (AWAITED if awaited else 0)
+            | (HAS_SOURCE if source else 0),
+            b"" if own is None else digest(event.user, own),
+            source,
+        )
+
+
+def digest(user: str, event_id: str) -> bytes:
+    """Return the 16 bytes that stand for (user, event id); no id holds the separator."""
+    return blake2b(f"{user}\0{event_id}".encode(), digest_size=DIGEST_BYTES).digest()
+
+
+def milliseconds(moment: datetime) -> int:
+    """Return UTC milliseconds since 1970, rounded down."""
+    delta = moment - _EPOCH
+    return (delta.days * 86_400 + delta.seconds) * 1000 + delta.microseconds // 1000
+
+
+def is_moment(moment: datetime) -> bool:
+    """Return whether a time can be written in UTC; its offset may lead beyond the calendar."""
+    return _FIRST <= moment <= _LAST
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+_one = msgspec.json.Decoder(Feedback)
+_many = msgspec.json.Decoder(list[Feedback])
+
+DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError)
+"""What msgspec raises for bytes that are not the wanted JSON."""
+
+decode_one = _one.decode
+decode_lines = _one.decode_lines
+
+
+def decode_fault(error: Exception) -> Fault:
+    """Return (code, detail) of a decoding error."""
+    if isinstance(error, UnicodeError):
+        return "malformed_json", "the text is not UTF-8, or holds a lone surrogate"
+    if not isinstance(error, msgspec.ValidationError):
+        early = (
+            "the JSON ends too early: send one whole value, with all its brackets and quotes closed"
+        )
+        return "malformed_json", early if "truncated" in str(error) else str(error)
+    field, words = of_msgspec(error, Feedback)
+    code = "out_of_scale" if "Number out of range" in str(error) else "invalid_event"
+    return code, f"`{field}` {words}" if field else f"a row of feedback {words}"
+
+
+def decode_array(body: bytes, most: int) -> list[Feedback | Fault]:
+    """Return each row of a JSON array: the event, or (code, detail) of why it is none."""
+    try:
+        events: Sequence[Any] = _many.decode(body)
+        faulty = False
+    except DECODE_ERRORS:
+        events, faulty = _lenient(body), True
+    if len(events) > most:
+        raise TooLarge(f"an array has at most {most} rows: send it in parts, or as a stream")
+    return [_converted(event) for event in events] if faulty else list(events)
+
+
+def _lenient(body: bytes) -> list[Any]:
+    """Parse with Python's own parser, which reads NaN and 1e999: then only their rows are refused."""
+    try:
+        rows = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise InvalidEvent(f"the body is not JSON: {reason}", code="malformed_json") from None
+    if not isinstance(rows, list):
+        raise InvalidEvent("the body must be an object or an array of objects")
+    return rows
+
+
+def _converted(row: Any) -> Feedback | Fault:
+    try:
+        return msgspec.convert(row, Feedback)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        return decode_fault(error)

@@ -1,0 +1,319 @@
+"""A stream of feedback: blocks of lines are decoded at once and become one log entry each.
+
+A block with a fault is gone through line by line. One block is being appended while the next is decoded, and
+while the log is full nothing more is read: memory stays bounded, and a slow learner slows the sender.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from itertools import compress
+
+import msgspec
+import numpy as np
+from msgspec import UNSET
+from starlette.types import Receive
+
+from core.types import F32, I64, U8
+from service.api.feedback.intake import Intake, settled
+from service.api.feedback.schemas import (
+    DECODE_ERRORS,
+    Fault,
+    Feedback,
+    Rejected,
+    Rules,
+    decode_fault,
+    decode_lines,
+    decode_one,
+    digest,
+    is_moment,
+    milliseconds,
+)
+from service.errors import Backlogged
+from service.http.lines import Block, Lines
+from service.ids import is_id, sequence_token
+from service.ingest import now_ms
+from service.rec_ids import source_of
+from service.settings import Settings
+from service.store.catalogue.numbers import TooManyItems
+from service.store.log.codec import DIGEST_BYTES, HAS_DIGEST, HAS_SOURCE, RATING, Entry, encode
+from service.store.namespace import partition_of
+
+BLOCK_BYTES = 512 << 10
+"""Bytes that are decoded at once: bounds how long other requests wait for a stream."""
+MAX_REJECTED = 1_000
+"""Rejections that are spelt out in the summary; the others are counted."""
+PATIENCE_S = 30.0
+"""How long a stream waits for room in a full log before it gives up."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.5
+
+
+class RejectedLine(Rejected):
+    """A line that was not accepted; ``line`` counts from 1, as editors do."""
+
+    line: int
+
+
+class Uploaded(msgspec.Struct):
+    """What became of a stream: ``rejected`` spells out the first 1 000 bad lines."""
+
+    accepted: int
+    rejected: list[RejectedLine]
+    rejected_total: int
+    lines: int
+    sequence: str
+
+
+class Upload:
+    """One stream, from its first byte to its summary."""
+
+    def __init__(self, intake: Intake, settings: Settings, key: str | None) -> None:
+        self._intake = intake
+        self._settings = settings
+        self._key = key
+        self._summary = Uploaded(0, [], 0, 0, "")
+        self._sequences: dict[int, int] = {}
+        self._under_way: asyncio.Task[None] | None = None
+
+    def summary(self) -> Uploaded:
+        """Return what is safe so far."""
+        self._summary.sequence = sequence_token(self._sequences)
+        return self._summary
+
+    async def run(self, receive: Receive) -> None:
+        """Read the body to its end; Backlogged if the log stays full."""
+        lines = Lines(
+            receive, block_bytes=BLOCK_BYTES, max_line_bytes=self._settings.max_line_bytes
+        )
+        try:
+            async for block in lines.blocks():
+                await self._take(block)
+        finally:
+            await self._appended()
+
+    async def _take(self, block: Block) -> None:
+        self._summary.lines += block.n
+        indexes, events = self._decode(block)
+        items = dict.fromkeys([event.item for event in events])
+        numbers = await self._intake.numbers.give(items)
+        if len(numbers) < len(items):
+            indexes, events = self._numbered(indexes, events, numbers)
+        entries = self._entries(indexes, events, numbers) if events else []
+        await self._appended()
+        # in the background, but one at a time: the order of the lines is the order of the log
+        self._under_way = asyncio.create_task(self._append(entries))
+
+    async def _appended(self) -> None:
+        if self._under_way is not None:
+            under_way, self._under_way = self._under_way, None
+            await under_way
+
+    async def _append(self, entries: list[tuple[int, Entry]]) -> None:
+        await settled([asyncio.ensure_future(self._append_entry(p, e)) for p, e in entries])
+
+    async def _append_entry(self, partition: int, entry: Entry) -> int:
+        clock, packed = asyncio.get_running_loop(), encode(entry)
+        deadline, pause = clock.time() + PATIENCE_S, FIRST_PAUSE_S
+        while True:
+            try:
+                last = await self._intake.appender.submit_entry(partition, packed, len(entry))
+            except Backlogged:
+                if clock.time() > deadline:
+                    raise
+            else:
+                self._sequences[partition] = last
+                self._summary.accepted += len(entry)
+                return last
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_S)
+
+    # --- lines to events ----------------------------------------------------------------------------
+
+    def _decode(self, block: Block) -> tuple[Sequence[int], list[Feedback]]:
+        if block.too_long:
+            self._reject(block.first, self._too_long())
+            return (), []
+        try:
+            events = decode_lines(block.text)
+        except DECODE_ERRORS:
+            return self._decode_each(block)
+        if (
+            len(events) != block.n
+            or not one_a_line(block)
+            or longest_line(block.text) > self._settings.max_line_bytes
+            or not good(self._intake.rules, events)
+        ):
+            return self._decode_each(block)
+        return range(block.first, block.first + block.n), events
+
+    def _decode_each(self, block: Block) -> tuple[list[int], list[Feedback]]:
+        indexes, events = [], []
+        for index, line in enumerate(block.text.split(b"\n"), block.first):
+            if not line.strip():
+                continue
+            event = self._decode_line(line)
+            if isinstance(event, Feedback):
+                indexes.append(index)
+                events.append(event)
+            else:
+                self._reject(index, event)
+        return indexes, events
+
+    def _decode_line(self, line: bytes) -> Feedback | Fault:
+        if len(line) > self._settings.max_line_bytes:
+            return self._too_long()
+        try:
+            event = decode_one(line)
+        except DECODE_ERRORS as error:
+            return decode_fault(error)
+        return self._intake.rules.fault(event) or event
+
+    def _too_long(self) -> Fault:
+        return "line_too_long", f"a line has at most {self._settings.max_line_bytes} bytes"
+
+    def _numbered(
+        self, indexes: Sequence[int], events: list[Feedback], numbers: dict[str, int]
+    ) -> tuple[list[int], list[Feedback]]:
+        has_number = [event.item in numbers for event in events]
+        for index in compress(indexes, (not has for has in has_number)):
+            self._reject(index, (TooManyItems.code, self._intake.numbers.exhausted))
+        return list(compress(indexes, has_number)), list(compress(events, has_number))
+
+    def _reject(self, index: int, fault: Fault) -> None:
+        self._summary.rejected_total += 1
+        if len(self._summary.rejected) < MAX_REJECTED:
+            self._summary.rejected.append(RejectedLine(index, *fault, index + 1))
+
+    # --- events to entries ---------------------------------------------------------------------------
+
+    def _entries(
+        self, indexes: Sequence[int], events: list[Feedback], numbers: dict[str, int]
+    ) -> list[tuple[int, Entry]]:
+        """Return the events as one entry for each partition that they concern."""
+        partitions = self._intake.partitions
+        if partitions == 1:
+            return [(0, entry(self._intake.rules, indexes, events, numbers, self._key))]
+        places: dict[int, list[int]] = {}
+        for place, event in enumerate(events):
+            places.setdefault(partition_of(event.user, partitions), []).append(place)
+        return [
+            (
+                partition,
+                entry(
+                    self._intake.rules,
+                    [indexes[i] for i in chosen],
+                    [events[i] for i in chosen],
+                    numbers,
+                    self._key,
+                ),
+            )
+            for partition, chosen in places.items()
+        ]
+
+
+def one_a_line(block: Block) -> bool:
+    """Return whether each line of a block that holds n events is one of them.
+
+    The decoder minds no line ends. But an event holds no other object, so it ends where } and { meet.
+    """
+    ends = block.text.count(b"}\n{")
+    if ends < block.n - 1:
+        ends += block.text.count(b"}\r\n{")
+    return ends == block.n - 1
+
+
+def longest_line(text: bytes) -> int:
+    """Return the bytes of the longest line."""
+    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
+    bounds = np.concatenate(([-1], ends, [len(text)]))
+    return int(np.diff(bounds).max()) - 1
+
+
+def good(rules: Rules, events: list[Feedback]) -> bool:
+    """Return whether no event has a fault; quick for plain ratings, *same as* asking each."""
+    n = len(events)
+    if (
+        [event.kind for event in events].count(UNSET) < n
+        or [event.event_id for event in events].count(UNSET) < n
+        or [event.rec_id for event in events].count(UNSET) < n
+        or UNSET in (ratings := [event.rating for event in events])
+    ):
+        return all(rules.fault(event) is None for event in events)
+    values, times = np.array(ratings, dtype=np.float64), [event.timestamp for event in events]
+    return bool(
+        n
+        and (times.count(UNSET) == n or all(t is UNSET or is_moment(t) for t in times))
+        and rules.scale.low <= values.min()
+        and values.max() <= rules.scale.high
+        and all(map(is_id, {event.user for event in events}))
+        and all(map(is_id, {event.item for event in events}))
+    )
+
+
+def entry(
+    rules: Rules,
+    indexes: Sequence[int],
+    events: list[Feedback],
+    numbers: dict[str, int],
+    key: str | None,
+) -> Entry:
+    """Return good events as the columns of a log entry; *same as* ``Rules.row`` of each."""
+    n, now = len(events), now_ms()
+    users = [event.user for event in events]
+    index = {user: ix for ix, user in enumerate(dict.fromkeys(users))}
+    flags, digests = _digests(indexes, events, key)
+    sourced, sources = _sources(events)
+    return Entry(
+        users=tuple(index),
+        user_ix=np.fromiter(map(index.__getitem__, users), np.uint32, n),
+        item=np.fromiter([numbers[event.item] for event in events], np.uint32, n),
+        value=_values(events),
+        time_ms=_times(events, now),
+        kind=_kinds(rules, events),
+        flags=flags | sourced,
+        digests=digests,
+        appended_ms=now,
+        sources=sources,
+    )
+
+
+def _values(events: list[Feedback]) -> F32:
+    ratings = [event.rating for event in events]
+    if UNSET in ratings:
+        ratings = [0.0 if rating is UNSET else rating for rating in ratings]
+    return np.array(ratings, dtype=np.float32)
+
+
+def _kinds(rules: Rules, events: list[Feedback]) -> U8:
+    kinds = [event.kind for event in events]
+    if kinds.count(UNSET) == len(events):
+        return np.full(len(events), RATING, dtype=np.uint8)
+    codes = [RATING if kind is UNSET else rules.kinds[kind] for kind in kinds]
+    return np.array(codes, dtype=np.uint8)
+
+
+def _times(events: list[Feedback], now: int) -> I64:
+    stamps = [event.timestamp for event in events]
+    if stamps.count(UNSET) == len(events):
+        return np.full(len(events), now, dtype=np.int64)
+    return np.array([now if t is UNSET else milliseconds(t) for t in stamps], dtype=np.int64)
+
+
+def _sources(events: list[Feedback]) -> tuple[U8, bytes]:
+    if [event.rec_id for event in events].count(UNSET) == len(events):
+        return np.zeros(len(events), dtype=np.uint8), b""
+    found = [b"" if e.rec_id is UNSET else source_of(e.rec_id, e.user) for e in events]
+    return np.array([HAS_SOURCE if one else 0 for one in found], dtype=np.uint8), b"".join(found)
+
+
+def _digests(indexes: Sequence[int], events: list[Feedback], key: str | None) -> tuple[U8, bytes]:
+    if key is not None:
+        named = [
+            digest(e.user, f"{key}#{i}" if e.event_id is UNSET else e.event_id)
+            for i, e in zip(indexes, events, strict=True)
+        ]
+    else:
+        named = [b"" if e.event_id is UNSET else digest(e.user, e.event_id) for e in events]
+    joined = b"".join(named)
+    if len(joined) == DIGEST_BYTES * len(events):
+        return np.full(len(events), HAS_DIGEST, dtype=np.uint8), joined
+    return np.array([HAS_DIGEST if one else 0 for one in named], dtype=np.uint8), joined

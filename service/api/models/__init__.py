@@ -1,0 +1,1 @@
+"""Routes of models, experts, rankers and trainings."""

@@ -1,0 +1,143 @@
+"""Orders of a training, jobs and the schedule, as the api speaks of them."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from service.api.feedback.deletions import rfc3339
+from service.api.schemas import Answer, Name, Request
+from service.store.jobs.records import JobRecord, Status
+from service.store.jobs.schedule import Schedules
+
+Model = Annotated[str, Field(min_length=1, max_length=64)]
+Parameters = Annotated[dict[Name, Any], Field(max_length=64)]
+Seconds = Annotated[float, Field(ge=0, le=3_600, allow_inf_nan=False)]
+
+
+class Retrain(Request):
+    """What to train."""
+
+    model: Model = "fbgd"
+    """`fbgd`, `ocmf-lr-wsq`, `ocmf-sq-wsq`, `ocmf-sq-sq`, `exmlds` or `ordinal`."""
+    parameters: Parameters = Field(default_factory=dict)
+    """Settings of the model that are not searched."""
+    budget_s: Seconds | None = None
+    """Seconds that the search of the other settings may take; by default those of the settings."""
+    promote_unjudged: bool = False
+    """Let the model serve even where too few users can judge it: for small communities."""
+
+
+class Job(Answer):
+    """A training: ordered, under way or ended."""
+
+    id: str
+    status: Status
+    """It only moves forward: `queued`, `running`, then one of the others."""
+    progress: float
+    """0 to 1."""
+    stage: str
+    """What a running job does: reading, searching, fitting, judging, refining, publishing, promoting."""
+    model: str
+    parameters: dict[str, Any]
+    budget_s: float
+    promote_unjudged: bool
+    who: str
+    """Who ordered it."""
+    why: str
+    """`order`, or what of the schedule it was: `cron`, `events`, `drift`."""
+    created: str
+    started: str | None
+    ended: str | None
+    error: str | None
+    """Why it failed or was cancelled, and what to do."""
+    metrics: dict[str, Any]
+    """What the users who judge say of the new model, of what serves, and of popularity; costs."""
+    decision: dict[str, Any]
+    """Of the gate: `outcome` (`promoted`, `refused`, `not_judged`), `reason`, and the difference it rests on."""
+    version: str | None
+    """The model that it published."""
+
+
+class ScheduleBody(Request):
+    """When to retrain by itself: any condition starts a job, none of them is needed."""
+
+    cron: Annotated[str, Field(max_length=200)] | None = None
+    """Five fields, in UTC: `0 4 * * *` is every day at four."""
+    after_events: Annotated[int, Field(ge=1, le=2**48)] | None = None
+    """So many new events of the log, impressions included, since the last training that ended well began."""
+    drift: Annotated[float, Field(gt=1, le=1_000, allow_inf_nan=False)] | None = None
+    """The recent online error is so many times the usual one: 1.1 is ten percent more. One drift starts one job."""
+    model: Model = "fbgd"
+    parameters: Parameters = Field(default_factory=dict)
+    budget_s: Seconds | None = None
+    promote_unjudged: bool = False
+
+
+class CurrentSchedule(Answer):
+    """The schedule, and where its conditions stand."""
+
+    cron: str | None
+    after_events: int | None
+    """As things are: while the settings decide, it usually grows with the log."""
+    drift: float | None
+    model: str
+    parameters: dict[str, Any]
+    budget_s: float | None
+    promote_unjudged: bool
+    of_settings: bool
+    """Whether the settings decide: nobody has set one, or what was set is forgotten."""
+    version: int
+    """Raised by each change, DELETE too; 0: there was none."""
+    who: str | None
+    changed: str | None
+    last_began: str | None
+    """When the last training began that the conditions count from: of the schedule's model, and it ended well, whoever
+    ordered it. Has `model` been changed since, it is still that of the one before, until one of the new model ends well."""
+    not_before: str | None
+    """The trainer starts nothing by itself before: the pause after the last training and after its own start
+    (HEDGEROW_RETRAIN_PAUSE_S), doubled for each order of the schedule that came to nothing again. null: no trainer
+    has ever run."""
+    events_at_last: int
+    """Events of the log that were learned by then, impressions included."""
+    new_events: int
+    """Events of the log that were learned since, impressions included."""
+    drift_now: float
+    """The recent online error over the usual one, or over that since the last training began if it is higher."""
+
+
+def shown_job(record: JobRecord) -> Job:
+    """Return a job as the api shows it."""
+    values = {name: getattr(record, name) for name in Job.model_fields if hasattr(record, name)}
+    return Job(
+        **values,
+        created=rfc3339(record.created_ms),
+        started=_moment(record.started_ms),
+        ended=_moment(record.ended_ms),
+    )
+
+
+def shown_schedule(schedules: Schedules) -> CurrentSchedule:
+    """Return the schedule of this moment as the api shows it."""
+    schedule, last = schedules.current(), schedules.last()
+    return CurrentSchedule(
+        cron=schedule.cron,
+        after_events=schedules.after_events(schedule, last),
+        drift=schedule.drift,
+        model=schedule.model,
+        parameters=schedule.parameters,
+        budget_s=schedule.budget_s,
+        promote_unjudged=schedule.promote_unjudged,
+        of_settings=schedule.of_settings,
+        version=schedule.version,
+        who=schedule.who or None,
+        changed=_moment(schedule.changed_ms or None),
+        last_began=_moment(last.at_ms or None),
+        not_before=_moment(schedules.not_before_ms(last) or None),
+        events_at_last=last.events,
+        new_events=schedules.new_events(last),
+        drift_now=schedules.drift(),
+    )
+
+
+def _moment(time_ms: int | None) -> str | None:
+    return None if time_ms is None else rfc3339(time_ms)

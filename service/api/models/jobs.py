@@ -1,0 +1,128 @@
+"""Trainings: order one, watch it, end it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Depends, Path, Query
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from starlette.requests import Request
+from starlette.responses import Response
+
+from service.api.documentation import problems
+from service.api.models.job_schemas import Job, Retrain, shown_job
+from service.api.schemas import Page
+from service.errors import NotFound, StoreUnavailable
+from service.http.cursors import make_cursor, read_cursor
+from service.http.faults import JOB_ID
+from service.http.routing import Caller, Route, Runtime
+from service.store.jobs.records import ORDERED, JobRecord
+from service.training.recipes import checked
+
+router = APIRouter(route_class=Route, tags=["training"])
+
+LOOK_S = 0.25
+"""Between two looks at a job that somebody watches."""
+LIST = "jobs"
+
+RetrainInput = Annotated[
+    Retrain | None,
+    Body(
+        openapi_examples={
+            "usual": {"value": {"model": "fbgd"}},
+            "by hand": {"value": {"model": "fbgd", "parameters": {"factors": 128}, "budget_s": 60}},
+        }
+    ),
+]
+JobId = Annotated[str, Path(pattern=JOB_ID, description="The job's id.")]
+Limit = Annotated[int, Query(ge=1, le=500, description="Most jobs of the page.")]
+Cursor = Annotated[
+    str | None, Query(max_length=4_096, description="`next_cursor` of the page before.")
+]
+
+
+@router.post(
+    "/v1/retrain",
+    status_code=202,
+    summary="Order a training",
+    responses=problems(400, 413, 422, 503),
+)
+async def post_retrain(
+    runtime: Runtime, caller: Caller, response: Response, body: RetrainInput = None
+) -> Job:
+    """A trainer takes the job as soon as it is free; watch it by its id.
+
+    The new model serves if it is not worse than what serves now, judged by the newest events.
+    """
+    order = body or Retrain()
+    checked(order.model, order.parameters)
+    budget_s = runtime.settings.retrain_budget_s if order.budget_s is None else order.budget_s
+    record = await asyncio.to_thread(
+        runtime.jobs.submit,
+        order.model,
+        order.parameters,
+        budget_s=budget_s,
+        who=caller,
+        why=ORDERED,
+        promote_unjudged=order.promote_unjudged,
+    )
+    response.headers["location"] = f"/v1/jobs/{record.id}"
+    return shown_job(record)
+
+
+@router.get("/v1/jobs", summary="List trainings", responses=problems(422))
+async def get_jobs(runtime: Runtime, limit: Limit = 50, cursor: Cursor = None) -> Page[Job]:
+    """The newest first; jobs of the last 30 days, at most 500."""
+    after = None if cursor is None else read_cursor(LIST, cursor)
+    found = await asyncio.to_thread(runtime.jobs.records.records, limit + 1, after)
+    more = len(found) > limit
+    shown = [shown_job(record) for record in found[:limit]]
+    return Page(items=shown, next_cursor=make_cursor(LIST, shown[-1].id) if more else None)
+
+
+@router.get("/v1/jobs/{job}", summary="Look at a training", responses=problems(404))
+async def get_job(runtime: Runtime, job: JobId) -> Job:
+    """A job whose trainer is gone is `failed` within seconds; what serves is not touched by it."""
+    return shown_job(await _record(runtime, job))
+
+
+async def _record(runtime: Runtime, job: JobId) -> JobRecord:
+    return await asyncio.to_thread(runtime.jobs.records.record, job)
+
+
+@router.get(
+    "/v1/jobs/{job}/events",
+    summary="Watch a training",
+    response_class=EventSourceResponse,
+    responses=problems(404),
+)
+async def get_job_events(
+    request: Request, runtime: Runtime, job: JobId, first: Annotated[JobRecord, Depends(_record)]
+) -> AsyncIterator[ServerSentEvent]:
+    """Server-sent events named `job`: the job as it is, then each change of it, until it has ended.
+
+    They end early where the server is stopped: ask again.
+    """
+    said, stopping = first, request.app.state.stopping
+    yield _event(said)
+    while not (said.has_ended or stopping.is_set()):
+        await asyncio.sleep(LOOK_S)
+        try:
+            now = await _record(runtime, job)
+        except StoreUnavailable:
+            continue
+        except NotFound:
+            return
+        if now != said:
+            said = now
+            yield _event(said)
+
+
+@router.delete("/v1/jobs/{job}", summary="Cancel a training", responses=problems(404, 409))
+async def delete_job(runtime: Runtime, caller: Caller, job: JobId) -> Job:
+    """A running one stops within about a second. 409 when it has ended, or makes its model active just now."""
+    return shown_job(await asyncio.to_thread(runtime.jobs.cancel, job, caller))
+
+
+def _event(record: JobRecord) -> ServerSentEvent:
+    return ServerSentEvent(event="job", data=shown_job(record))

@@ -1,0 +1,195 @@
+"""The registry for operators: which models there are, which serve, and changing that."""
+
+import asyncio
+import re
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Path, Query
+
+from service.api.documentation import problems
+from service.api.models.schemas import (
+    Change,
+    Model,
+    Models,
+    ModelStrategy,
+    Reason,
+    RollBack,
+    Why,
+    shown_change,
+    shown_model,
+    shown_served,
+)
+from service.api.schemas import Page
+from service.errors import NotFound
+from service.http.cursors import InvalidCursor, make_cursor, read_cursor
+from service.http.routing import Caller, Route, Runtime
+from service.store.models.registry import SHOWN, ModelRecord, Registry
+
+router = APIRouter(route_class=Route, tags=["models"])
+
+CHANGES = "changes of models"
+
+Version = Annotated[
+    str, Path(max_length=64, description="The model's version, or how it begins: 12 characters.")
+]
+StrategyFilter = Annotated[
+    ModelStrategy | None, Query(description="Only the models of this strategy.")
+]
+Limit = Annotated[int, Query(ge=1, le=1_000, description="Most entries of the page.")]
+Cursor = Annotated[
+    str | None, Query(max_length=4_096, description="`next_cursor` of the page before.")
+]
+WhyQuery = Annotated[Why, Query(description="Kept with who and when.")]
+ReasonInput = Annotated[
+    Reason | None, Body(openapi_examples={"why": {"value": {"why": "fewer complaints"}}})
+]
+RollBackInput = Annotated[
+    RollBack | None,
+    Body(openapi_examples={"fbgd": {"value": {"strategy": "fbgd", "why": "complaints"}}}),
+]
+
+
+@router.get("/v1/models", summary="List models")
+async def get_models(
+    runtime: Runtime, strategy: StrategyFilter = None, limit: Limit = 100, cursor: Cursor = None
+) -> Models:
+    """The newest first, with their metrics, what the gate said, and which serve.
+
+    `served` is what the process that answers has loaded: a promotion reaches every process within a
+    second, or up to ten later where it never served and many users' lists are prepared first. A roll-back
+    never waits.
+    """
+    registry = runtime.registry
+    of = f"models {strategy}"
+    after = None if cursor is None else read_cursor(of, cursor)
+    records = await asyncio.to_thread(_records, registry, strategy, after)
+    active, pinned = await asyncio.to_thread(_pointers, registry)
+    return Models(
+        items=[shown_model(record, active, pinned) for record in records[:limit]],
+        next_cursor=make_cursor(of, _place(records[limit - 1])) if records[limit:] else None,
+        active=active,
+        pinned=pinned,
+        served=shown_served(runtime.active.current),
+    )
+
+
+@router.get("/v1/models/changes", summary="List changes of what serves")
+async def get_model_changes(
+    runtime: Runtime, limit: Limit = 100, cursor: Cursor = None
+) -> Page[Change]:
+    """Who changed what serves, when and why, the newest first; the gate is `trainer`. The last 1 000 are kept."""
+    before = None if cursor is None else _change_id(read_cursor(CHANGES, cursor))
+    found = await asyncio.to_thread(runtime.registry.changes, limit + 1, before)
+    shown = found[:limit]
+    return Page(
+        items=[shown_change(change) for change in shown],
+        next_cursor=make_cursor(CHANGES, shown[-1].id) if found[limit:] else None,
+    )
+
+
+@router.post(
+    "/v1/models/rollback", summary="Go back to the model before", responses=problems(400, 409, 413)
+)
+async def post_rollback(runtime: Runtime, caller: Caller, body: RollBackInput = None) -> Model:
+    """The version that served before serves again; repeated, the one before that.
+
+    409 `no_earlier_version` if none is left, 409 `model_pinned` if the active one is pinned.
+    """
+    order = body or RollBack()
+    return await asyncio.to_thread(_rolled_back, runtime.registry, order, caller)
+
+
+@router.post(
+    "/v1/models/{version}/promote",
+    summary="Let a model serve",
+    responses=problems(400, 404, 409, 413),
+)
+async def post_promote(
+    runtime: Runtime, caller: Caller, version: Version, body: ReasonInput = None
+) -> Model:
+    """It serves its strategy instead of the active version, whatever the gate said.
+
+    409 `model_pinned` if another version is pinned. The next training may replace it: pin it to keep it.
+    """
+    why = (body or Reason()).why
+    return await asyncio.to_thread(_promoted, runtime.registry, version, caller, why)
+
+
+@router.put(
+    "/v1/models/{version}/pin", summary="Pin a model", responses=problems(400, 404, 409, 413)
+)
+async def put_pin(
+    runtime: Runtime, caller: Caller, version: Version, body: ReasonInput = None
+) -> Model:
+    """It serves its strategy and stays, whatever is trained, until it is unpinned; it is never removed.
+
+    409 `model_pinned` if another version is.
+    """
+    why = (body or Reason()).why
+    return await asyncio.to_thread(_pinned, runtime.registry, version, caller, why)
+
+
+@router.delete("/v1/models/{version}/pin", summary="Unpin a model", responses=problems(404, 409))
+async def delete_pin(
+    runtime: Runtime, caller: Caller, version: Version, why: WhyQuery = ""
+) -> Model:
+    """It goes on serving; the next training may replace it. Unpinning what is not pinned changes nothing."""
+    return await asyncio.to_thread(_unpinned, runtime.registry, version, caller, why)
+
+
+def _records(registry: Registry, strategy: str | None, after: str | None) -> list[ModelRecord]:
+    """Return the models, or those that stand behind a place."""
+    records = sorted(registry.records(strategy), key=_place, reverse=True)
+    return [record for record in records if after is None or _place(record) < after]
+
+
+def _change_id(text: str) -> str:
+    if not re.fullmatch(r"[0-9]{1,15}-[0-9]{1,15}", text):
+        raise InvalidCursor
+    return text
+
+
+def _place(record: ModelRecord) -> str:
+    return f"{record.created_ms:015} {record.version}"
+
+
+def _pointers(registry: Registry) -> tuple[dict[str, str], dict[str, str]]:
+    return registry.active(), registry.pins()
+
+
+def _shown(registry: Registry, version: str) -> Model:
+    return shown_model(registry.record(version), *_pointers(registry))
+
+
+def _named(registry: Registry, version: str) -> ModelRecord:
+    """Return the model whose version is, or begins, so."""
+    if len(version) < SHOWN:
+        raise NotFound(
+            f"there is no model {version!r}: give the version or its first {SHOWN} characters; "
+            "`hedgerow models list` and GET /v1/models show all"
+        )
+    return registry.named(version)
+
+
+def _promoted(registry: Registry, version: str, who: str, why: str) -> Model:
+    record = _named(registry, version)
+    expected = registry.active().get(record.strategy)
+    registry.set_active(record.strategy, record.version, expected=expected, who=who, why=why)
+    return _shown(registry, record.version)
+
+
+def _pinned(registry: Registry, version: str, who: str, why: str) -> Model:
+    whole = _named(registry, version).version
+    registry.pin(whole, who, why)
+    return _shown(registry, whole)
+
+
+def _unpinned(registry: Registry, version: str, who: str, why: str) -> Model:
+    whole = _named(registry, version).version
+    registry.unpin(whole, who, why)
+    return _shown(registry, whole)
+
+
+def _rolled_back(registry: Registry, order: RollBack, who: str) -> Model:
+    strategy = order.strategy or registry.only_strategy()
+    return _shown(registry, registry.roll_back(strategy, who=who, why=order.why))

@@ -1,0 +1,119 @@
+"""The mixture of rankers: what each weighs, and how well it foresees what users do next."""
+
+from fastapi import APIRouter
+
+from core.mixture import LENGTHS
+from service.api.schemas import Answer
+from service.http.routing import Route, Runtime
+from service.ids import sequence_token
+from service.store.models.mixture import LengthRecord, RankerRecord, joined, joined_lengths
+
+router = APIRouter(route_class=Route, tags=["models"])
+UNJUDGED = (
+    "no positive was judged yet: only those that arrive at a moderate pace, about in the order of their times and from "
+    "users with known preferences are; those of an import mostly are not. Until then the weights are what the gate expects"
+)
+
+
+class Ranker(Answer):
+    """How one ranker has done, each positive judged before it was learned."""
+
+    name: str
+    """Its strategy."""
+    weight: float
+    """In the mixture, by all judgements; the weights sum to 1."""
+    model_version: str
+    judged: int
+    """Positives that this version was judged on; figures of rankers with different counts cannot be compared."""
+    mrr: float | None
+    """Mean reciprocal rank of the item that the user took among all unseen ones, 0 beyond 100; about the last
+    10 000 judgements; null before the first."""
+    ndcg_at_10: float | None
+    """Likewise; null before the first judgement."""
+
+
+class LengthWeight(Answer):
+    """What one ranker weighs for histories of a length."""
+
+    name: str
+    weight: float
+
+
+class HistoryLength(Answer):
+    """What the rankers weigh for users with about as long a history."""
+
+    preferences_from: int
+    """The least number of items that the user is known to like or dislike."""
+    preferences_to: int | None
+    """The largest; null: any."""
+    judged: int
+    """Positives of users with so long a history, whichever versions were judged on them."""
+    weights: list[LengthWeight]
+    """The heaviest first; they sum to 1."""
+
+
+class Rankers(Answer):
+    """The rankers of the mixture, the heaviest first."""
+
+    rankers: list[Ranker]
+    mixture: Ranker | None
+    """The combined lists; null until something was judged."""
+    by_length: list[HistoryLength]
+    """The weights that slates are made with; for a length that is not here, those of all judgements."""
+    judged: int
+    """Positives that any ranker was judged on."""
+    passed_over: int
+    """Positives that arrived too fast to be judged, up to two seconds ago."""
+    reason: str | None
+    """Why there are no figures; null once something was judged."""
+    seen_through: str
+
+
+@router.get("/v1/rankers", summary="Compare the rankers")
+async def get_rankers(runtime: Runtime) -> Rankers:
+    """Weights and prequential metrics of each ranker in the mixture.
+
+    A sample of the arriving positives is ranked by every ranker with what was known just before. A partition
+    whose learner is away does not count for models that were promoted since.
+    """
+    records = await runtime.mixing.reader.records()
+    counting = runtime.mixing.counting(records)
+    rankers, mixture = joined(counting)
+    known = [one for one in records if one is not None]
+    judged = sum(one.judged for one in known)
+    seen = {p: 0 if one is None else one.watermark for p, one in enumerate(records)}
+    return Rankers(
+        rankers=[
+            _ranker(name, one)
+            for name, one in sorted(rankers.items(), key=lambda pair: (-pair[1].weight, pair[0]))
+        ],
+        mixture=None if mixture is None else _ranker("mixture", mixture),
+        by_length=[_history_length(least, one) for least, one in joined_lengths(counting).items()],
+        judged=judged,
+        passed_over=sum(one.passed_over for one in known),
+        reason=None if judged else UNJUDGED,
+        seen_through=sequence_token(seen),
+    )
+
+
+def _ranker(name: str, record: RankerRecord) -> Ranker:
+    return Ranker(
+        name=name,
+        weight=record.weight,
+        model_version=record.version or name,
+        judged=record.judged,
+        mrr=record.mrr if record.judged else None,
+        ndcg_at_10=record.ndcg10 if record.judged else None,
+    )
+
+
+def _history_length(least: int, record: LengthRecord) -> HistoryLength:
+    return HistoryLength(
+        preferences_from=least,
+        preferences_to=next((n - 1 for n in LENGTHS if n > least), None),
+        judged=record.judged,
+        weights=[
+            LengthWeight(name=name, weight=weight)
+            for name, weight in sorted(record.weights.items(), key=lambda pair: (-pair[1], pair[0]))
+        ],
+    )

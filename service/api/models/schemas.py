@@ -1,0 +1,118 @@
+"""Models, what serves, and the changes of it, as the api speaks of them."""
+
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from pydantic import StringConstraints
+
+from service.api.feedback.deletions import rfc3339
+from service.api.schemas import Answer, Request
+from service.ids import sequence_token
+from service.served_models import ActiveSet
+from service.store.models.registry import MOST_TEXT, ModelChange, ModelRecord
+
+ModelStrategy = Literal["fbgd", "ocmf", "exmlds", "ordinal"]
+"""Strategies that a trained model answers for."""
+Why = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
+
+
+class Reason(Request):
+    """Why somebody changes what serves; kept with who and when."""
+
+    why: Why = ""
+
+
+class RollBack(Reason):
+    """What to roll back."""
+
+    strategy: ModelStrategy | None = None
+    """Needed when models of several strategies are active."""
+
+
+class Model(Answer):
+    """A trained model; it never changes."""
+
+    version: str
+    strategy: ModelStrategy
+    model: str
+    created: str
+    job: str | None
+    """The training that made it, see `/v1/jobs/{job}`."""
+    parameters: dict[str, Any]
+    metrics: dict[str, Any]
+    decision: dict[str, Any]
+    """Of the gate: `outcome` (`promoted`, `refused`, `not_judged`), `reason`, and the difference it rests on."""
+    cuts: dict[str, Any]
+    """Up to which events it was trained and judged."""
+    trained_through: str
+    bytes: int
+    active: bool
+    """Whether it is the one of its strategy that serves."""
+    pinned: bool
+    """Whether it stays active until it is unpinned."""
+
+
+class ServedModel(Answer):
+    """What the process that answers this request serves for a strategy."""
+
+    strategy: str
+    version: str | None
+    """Null: no version could be loaded."""
+    fault: str | None
+    """Why the active version does not serve here and what to do; the version before it goes on."""
+
+
+class Models(Answer):
+    """A page of the models, the newest first."""
+
+    items: list[Model]
+    next_cursor: str | None
+    """Hand it back as `cursor` for the next page; null at the end."""
+    active: dict[str, str]
+    """Strategy: version."""
+    pinned: dict[str, str]
+    """Strategy: version."""
+    served: list[ServedModel]
+
+
+class Change(Answer):
+    """One change of what serves."""
+
+    at: str
+    strategy: str
+    version: str
+    before: str | None
+    """What was active until then."""
+    action: Literal["promoted", "rolled_back", "pinned", "unpinned"]
+    who: str
+    why: str
+
+
+def shown_model(record: ModelRecord, active: dict[str, str], pinned: dict[str, str]) -> Model:
+    """Return a model as the api shows it."""
+    values = asdict(record)
+    through = record.cuts.get("trained_through", {})
+    return Model(
+        **{name: values[name] for name in Model.model_fields if name in values},
+        created=rfc3339(record.created_ms),
+        trained_through=sequence_token({int(part): int(at) for part, at in through.items()}),
+        active=active.get(record.strategy) == record.version,
+        pinned=pinned.get(record.strategy) == record.version,
+    )
+
+
+def shown_served(current: ActiveSet) -> list[ServedModel]:
+    """Return what a process serves, and why not something else."""
+    versions = {strategy: one.record.version for strategy, one in current.models.items()}
+    faults = {strategy: fault.detail for strategy, fault in current.faults.items()}
+    return [
+        ServedModel(strategy=name, version=versions.get(name), fault=faults.get(name))
+        for name in sorted(versions.keys() | faults.keys())
+    ]
+
+
+def shown_change(change: ModelChange) -> Change:
+    """Return a change as the api shows it."""
+    values = asdict(change)
+    del values["id"]
+    return Change(at=rfc3339(values.pop("at_ms")), **values)

@@ -1,0 +1,1 @@
+"""Routes that answer with items, users or predictions."""

@@ -1,0 +1,140 @@
+"""The shape of a slate, and how an answer of the recommender becomes one."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+from starlette.responses import Response
+
+from service.api.slates.cursors import make_cursor
+from service.rec_ids import Strategy, encode
+from service.runtime import ApiRuntime
+from service.serving.recommender import Answer
+
+_encode = msgspec.json.Encoder().encode
+
+
+class JsonResponse(Response):
+    """JSON that is ready: what starlette looks for among headers is none of it."""
+
+    background = None
+
+    def __init__(self, body: bytes) -> None:
+        self.status_code, self.body = 200, body
+        self.raw_headers = [
+            (b"content-length", b"%d" % len(body)),
+            (b"content-type", b"application/json"),
+        ]
+
+
+class Because(Struct):
+    """A past item that carries a part of a score."""
+
+    item: str
+    part: float
+
+
+class SlateItem(Struct, gc=False):
+    """One item, the best first; scores compare within one strategy of one answer."""
+
+    item: str
+    score: float
+    strategy: Strategy
+    because: list[Because] | UnsetType = UNSET
+    """With `explain`: the past items that carry the score, the heaviest first."""
+    fields: dict[str, Any] | UnsetType = UNSET
+    """With `fields`: what was asked for, null where the item has none."""
+
+
+class Blend(Struct):
+    """What the online model has in the scores."""
+
+    share: float
+    model_version: str
+
+
+class Slate(Struct):
+    """Items in order, and what they come from."""
+
+    user: str | None
+    rec_id: str
+    items: list[SlateItem]
+    model_version: str
+    strategy: Strategy
+    trained_through: str
+    seen_through: str
+    next_cursor: str | None
+    reason: str | None
+    """Why the answer is not what was asked for, or not personal; null where it is."""
+    removed: int
+    """How many items `filter` left out."""
+    models: dict[str, str]
+    """Version of each trained model that ranked, by strategy."""
+    blend: Blend | None
+    """With `blend`, where it could be: `model_version` names both models and the share then."""
+
+
+class SimilarUser(Struct):
+    """A user and the cosine of the two vectors."""
+
+    user: str
+    score: float
+
+
+class SimilarUsers(Struct):
+    """The most similar first."""
+
+    user: str
+    users: list[SimilarUser]
+    model_version: str | None
+    strategy: Strategy | None
+    trained_through: str | None
+    seen_through: str
+    reason: str | None
+    """Why there are none."""
+
+
+def response(slate: Slate | SimilarUsers) -> Response:
+    """Return the HTTP answer."""
+    return JsonResponse(_encode(slate))
+
+
+async def slate_of(
+    runtime: ApiRuntime, answer: Answer, user: str | None, of: bytes, fields: Sequence[str] = ()
+) -> Slate:
+    """Return what an answer says; ``of`` names the list and every parameter that shapes it."""
+    made, origin = answer.slate, answer.slate.origin
+    items = [
+        SlateItem(item, pick.score, pick.strategy)
+        for item, pick in zip(answer.ids, made.picks, strict=True)
+    ]
+    if answer.because is not None:
+        for one, reasons in zip(items, answer.because, strict=True):
+            one.because = [Because(item, part) for item, part in reasons]
+    if fields:
+        await _add_fields(runtime, items, [pick.item for pick in made.picks], fields)
+    return Slate(
+        user,
+        encode(origin.strategy, origin.version, answer.time_ms, user),
+        items,
+        origin.version,
+        origin.strategy,
+        origin.trained_through,
+        answer.seen_through,
+        None if answer.place is None else make_cursor(of, answer.place),
+        made.reason,
+        answer.removed,
+        dict(origin.versions),
+        None if origin.blend is None else Blend(origin.blend.share, origin.blend.version),
+    )
+
+
+async def _add_fields(
+    runtime: ApiRuntime, items: list[SlateItem], numbers: list[int], fields: Sequence[str]
+) -> None:
+    documents = await runtime.catalogue.items(numbers)
+    for item, document in zip(items, documents, strict=True):
+        body = document.body or {}
+        said = {**body.get("features", {}), "categories": body.get("categories", [])}
+        item.fields = {name: said.get(name) for name in fields}

@@ -1,0 +1,136 @@
+"""Who would like an item."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from fastapi import APIRouter, Body
+from fastapi.exceptions import RequestValidationError
+from pydantic import Field
+
+from service.api.documentation import problems
+from service.api.schemas import Answer, Features, Id, Request, Text
+from service.http.cursors import InvalidCursor, seal, unseal
+from service.http.routing import Route, Runtime
+from service.ids import sequence_token
+from service.serving.audience import Place
+
+MAX_K = 1_000
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Place).decode
+
+router = APIRouter(route_class=Route, tags=["recommendations"])
+
+
+class AudienceBody(Request):
+    """An item by its id, or one that is not there yet by what would be said of it."""
+
+    item: Id | None = None
+    features: Features = Field(default_factory=dict)
+    """As in an item's document; not together with `item`."""
+    categories: Annotated[list[Text], Field(max_length=64)] = Field(default_factory=list)
+    """As in an item's document; not together with `item`."""
+    k: Annotated[int, Field(ge=1, le=MAX_K)] = 10
+    """Most users of the answer."""
+    exclude_seen: bool = True
+    """Leave out who has rated, bought, ... the item."""
+    cursor: Annotated[str, Field(max_length=8_192)] | None = None
+    """`next_cursor` of the answer before: the next users."""
+
+
+class FeaturePart(Answer):
+    """A feature of a user that speaks for the item, more than for the users considered on average."""
+
+    feature: str
+    part: float
+
+
+class AudienceMember(Answer):
+    """A user; scores compare within one answer."""
+
+    user: str
+    score: float
+    because: list[FeaturePart]
+
+
+class AudienceAnswer(Answer):
+    """Users with features, the likeliest to like the item first."""
+
+    item: str | None
+    users: list[AudienceMember]
+    known_by: Literal["feedback", "features"] | None
+    """What the model knows the item by."""
+    considered: int
+    """Users with features that were compared: 10 000 are at a time, those that follow on later pages."""
+    next_cursor: str | None
+    """Hand it back as `cursor` for the next users; null at the end. A page may be shorter than `k`."""
+    model_version: str | None
+    strategy: Literal["exmlds"] | None
+    trained_through: str | None
+    reason: str | None
+    """Why there is nobody."""
+
+
+_Input = Annotated[
+    AudienceBody,
+    Body(
+        openapi_examples={
+            "known": {"value": {"item": "tt0111161", "k": 20}},
+            "new": {"value": {"features": {"year": 2026}, "categories": ["drama"]}},
+        }
+    ),
+]
+
+
+@router.post(
+    "/v1/items/audience",
+    summary="Find who would like an item",
+    responses=problems(400, 404, 410, 413),
+)
+async def post_audience(runtime: Runtime, body: _Input) -> AudienceAnswer:
+    """Users with documents, ranked for one item by their features. It needs an active `exmlds` model.
+
+    An item that the model has no feedback for is known by its features. Nothing is stored.
+    """
+    document = _document(body)
+    of = f"audience {body.model_dump_json(exclude={'k', 'cursor'})}".encode()
+    after = None if body.cursor is None else _place(unseal(of, body.cursor))
+    found = await runtime.audience.find(
+        body.item, document, body.k, exclude_seen=body.exclude_seen, after=after
+    )
+    model = found.model
+    return AudienceAnswer(
+        item=body.item,
+        users=[
+            AudienceMember(
+                user=member.user,
+                score=member.score,
+                because=[FeaturePart(feature=name, part=part) for name, part in member.because],
+            )
+            for member in found.members
+        ],
+        known_by=found.known_by,
+        considered=found.considered,
+        next_cursor=None if found.place is None else seal(of, _encode(found.place)),
+        model_version=None if model is None else model.version,
+        strategy=None if model is None else "exmlds",
+        trained_through=None if model is None else sequence_token(model.trained_through),
+        reason=found.reason,
+    )
+
+
+def _place(content: bytes) -> Place:
+    try:
+        return _decode(content)
+    except msgspec.DecodeError:
+        raise InvalidCursor from None
+
+
+def _document(body: AudienceBody) -> dict[str, Any]:
+    described = bool(body.features or body.categories)
+    if (body.item is None) != described:
+        message = "give either `item` or `features` and `categories`"
+        raise RequestValidationError(
+            [{"type": "value_error", "loc": ("body", "item"), "msg": message}]
+        )
+    return {"features": body.features, "categories": body.categories}

@@ -1,0 +1,58 @@
+"""Everybody's lists: what is popular, and what is becoming so."""
+
+from typing import Literal
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from service.api.documentation import answers
+from service.api.slates.answers import response, slate_of
+from service.api.slates.cursors import place
+from service.api.slates.requests import (
+    Query,
+    checked_ids,
+    field_names,
+    list_name,
+    names,
+    parameters,
+    read_query,
+    shape_of,
+)
+from service.http.routing import QueryRoute, runtime_of
+from service.ranking.slates import Wanted
+from service.serving.recommender import Asked
+
+router = APIRouter(route_class=QueryRoute, tags=["recommendations"])
+
+_EXTRA = {
+    "parameters": parameters(Query),
+    "responses": answers({200: "Slate"}, (410,), {200: "The items, the most popular first."}),
+}
+
+
+@router.get("/v1/popular", summary="List what is popular", openapi_extra=_EXTRA)
+async def get_popular(request: Request) -> Response:
+    """The items with the most evidence for them, of all times: the score is the weight of all positives."""
+    return await _list(request, "popular")
+
+
+@router.get("/v1/trending", summary="List what is trending", openapi_extra=_EXTRA)
+async def get_trending(request: Request) -> Response:
+    """The items with the most evidence lately: each positive counts half as much after a half-life."""
+    return await _list(request, "trending")
+
+
+async def _list(request: Request, strategy: Literal["popular", "trending"]) -> Response:
+    runtime = runtime_of(request)
+    query = read_query(request.scope["query_string"], Query)
+    of = list_name(strategy, None, shape_of(query))
+    asked = Asked(
+        Wanted(query.k, query.offset, strategy),
+        exclude=checked_ids("exclude", names(query.exclude)),
+        category=query.category,
+        filter=query.filter,
+        after=place(of, query),
+    )
+    answer = await runtime.recommender.recommend(asked)
+    return response(await slate_of(runtime, answer, None, of, field_names(query.fields)))

@@ -1,0 +1,192 @@
+"""What a user would rate an item."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Query
+from fastapi.exceptions import RequestValidationError
+
+from service.api.documentation import problems
+from service.api.slates.prediction_schemas import (
+    ExpertPart,
+    OrdinalPrediction,
+    Pair,
+    Pairs,
+    Prediction,
+    Predictions,
+    PredictionStrategy,
+)
+from service.errors import NotReady
+from service.http.routing import ItemId, Route, Runtime, UserId
+from service.ids import InvalidSequence, parse_sequence_token, sequence_token
+from service.runtime import ApiRuntime
+from service.store.namespace import partition_of
+
+router = APIRouter(route_class=Route, tags=["predictions"])
+
+MAX_READS = 16
+"""Users of one batch that are read at a time."""
+
+_PAIR = {"user": "ada", "item": "tt0111161"}
+
+PairsInput = Annotated[
+    Pairs, Body(openapi_examples={"two": {"value": {"pairs": [_PAIR, {**_PAIR, "item": "new"}]}}})
+]
+MinSequence = Annotated[
+    str | None,
+    Query(
+        max_length=4_096,
+        description="Answer only once this `sequence` is learned: so you read your own writes.",
+    ),
+]
+
+
+Model = Annotated[
+    PredictionStrategy | None,
+    Query(description="Who predicts: `ordinal` knows user and item by their documents alone."),
+]
+Strategy = Annotated[PredictionStrategy | None, Query(description="The same as `model`.")]
+
+
+@router.get(
+    "/v1/users/{user:id}/predictions/{item:id}", summary="Predict a rating", responses=problems(409)
+)
+async def get_prediction(
+    runtime: Runtime,
+    user: UserId,
+    item: ItemId,
+    model: Model = None,
+    strategy: Strategy = None,
+    min_sequence: MinSequence = None,
+) -> Prediction | OrdinalPrediction:
+    """The rating that this user would give this item, with the part of each expert.
+
+    An unknown user or item is no error: the interval is wide then. Nothing is stored by asking.
+    """
+    await reached(runtime, min_sequence, [user])
+    if _chosen("query", model, strategy) == "ordinal":
+        [ordinal] = await _stars(runtime, [Pair(user=user, item=item)])
+        return ordinal
+    [prediction] = await _predictions(runtime, user, [item])
+    return prediction
+
+
+@router.post("/v1/predictions", summary="Predict many ratings", responses=problems(400, 409, 413))
+async def post_predictions(
+    runtime: Runtime, body: PairsInput, min_sequence: MinSequence = None
+) -> Predictions:
+    """Up to 1 000 pairs at once, answered in their order."""
+    items: dict[str, dict[str, None]] = {}
+    for pair in body.pairs:
+        items.setdefault(pair.user, {})[pair.item] = None
+    await reached(runtime, min_sequence, items)
+    if _chosen("body", body.model, body.strategy) == "ordinal":
+        return Predictions(predictions=[*await _stars(runtime, body.pairs)])
+    turn = asyncio.Semaphore(MAX_READS)
+
+    async def of_user(user: str) -> list[Prediction]:
+        async with turn:
+            return await _predictions(runtime, user, list(items[user]))
+
+    answers = await asyncio.gather(*map(of_user, items))
+    found = {(one.user, one.item): one for several in answers for one in several}
+    return Predictions(predictions=[found[pair.user, pair.item] for pair in body.pairs])
+
+
+def _chosen(
+    where: str, model: PredictionStrategy | None, strategy: PredictionStrategy | None
+) -> PredictionStrategy:
+    if model and strategy and model != strategy:
+        message = "says something else than `strategy`: give one of them"
+        fault = {"type": "value_error", "loc": (where, "model"), "msg": message}
+        raise RequestValidationError([fault])
+    return model or strategy or "online"
+
+
+async def reached(runtime: ApiRuntime, token: str | None, users: Iterable[str]) -> None:
+    """Wait until the users' partitions are learned as far as ``token`` says."""
+    if token is None:
+        return
+    wanted = parse_sequence_token(token)
+    partitions = runtime.namespace.partitions
+    if max(wanted) >= partitions:
+        raise InvalidSequence(
+            f"min_sequence names partition {max(wanted)}, the last one here is {partitions - 1}: "
+            "hand back a `sequence` or `seen_through` of this namespace"
+        )
+    concerned = {partition_of(user, partitions) for user in users} & wanted.keys()
+    try:
+        async with asyncio.timeout(runtime.settings.min_sequence_wait_ms / 1000):
+            for partition in concerned:
+                await runtime.changes.reached(partition, wanted[partition])
+    except TimeoutError:
+        raise NotReady(
+            "min_sequence is not learned yet: ask again, or leave it out for an answer as of now",
+            code="sequence_not_reached",
+        ) from None
+
+
+async def _stars(runtime: ApiRuntime, pairs: Sequence[Pair]) -> list[OrdinalPrediction]:
+    users, items = [pair.user for pair in pairs], [pair.item for pair in pairs]
+    found = await runtime.stars.predict(users, items)
+    through = sequence_token(found.model.trained_through)
+    known = zip(found.user_known.tolist(), found.item_known.tolist(), strict=True)
+    reasons = [_unknown(*pair) for pair in known]
+    columns = (found.level, found.probabilities, found.expected, found.low, found.high)
+    rows = zip(users, items, reasons, *(column.tolist() for column in columns), strict=True)
+    return [
+        OrdinalPrediction(
+            user=user,
+            item=item,
+            rating=expected,
+            low=low,
+            high=high,
+            experts=[],
+            model_version=found.model.version,
+            strategy="ordinal",
+            trained_through=through,
+            seen_through=through,
+            level=level,
+            level_probabilities=probabilities,
+            expected=expected,
+            reason=reason,
+        )
+        for user, item, reason, level, probabilities, expected, low, high in rows
+    ]
+
+
+def _unknown(user_known: bool, item_known: bool) -> str | None:
+    """Return why a prediction is not of this pair alone."""
+    unknown = [name for name, known in (("user", user_known), ("item", item_known)) if not known]
+    if not unknown:
+        return None
+    of = " and ".join(f"this {name}" for name in unknown)
+    return f"the model knows no feature of {of}, so it says what holds for any: write a document"
+
+
+async def _predictions(runtime: ApiRuntime, user: str, items: Sequence[str]) -> list[Prediction]:
+    serving = runtime.serving
+    made = await serving.predict(user, items)
+    predicted, seen = made.predicted, sequence_token({made.partition: made.watermark})
+    weights = predicted.weights.tolist()
+    columns = (predicted.rating, predicted.low, predicted.high, predicted.parts)
+    rows = zip(items, *(column.tolist() for column in columns), strict=True)
+    return [
+        Prediction(
+            user=user,
+            item=item,
+            rating=rating,
+            low=low,
+            high=high,
+            experts=[
+                ExpertPart(name=name, rating=part, weight=weight)
+                for name, part, weight in zip(serving.names, parts, weights, strict=True)
+            ],
+            model_version=serving.version,
+            strategy="online",
+            trained_through=seen,
+            seen_through=seen,
+        )
+        for item, rating, low, high, parts in rows
+    ]

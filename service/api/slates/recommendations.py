@@ -1,0 +1,211 @@
+"""Items for somebody: a user, somebody with a history of the moment, candidates to put in order."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from fastapi import APIRouter
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from service.api.documentation import answers, json_body, reference
+from service.api.feedback.schemas import Feedback, Rules
+from service.api.slates.answers import response, slate_of
+from service.api.slates.cursors import place
+from service.api.slates.predictions import reached
+from service.api.slates.requests import (
+    RankBody,
+    Ranking,
+    RecommendationBody,
+    RecommendationQuery,
+    check_variety,
+    checked_features,
+    checked_ids,
+    field_names,
+    list_name,
+    names,
+    parameters,
+    path_parameter,
+    read_json,
+    read_query,
+    refuse,
+    shape_of,
+)
+from service.errors import InvalidEvent, InvalidId
+from service.http.routing import QueryRoute, media_type, read_body, runtime_of
+from service.ids import id_fault, is_id, path_id
+from service.ranking.slates import Wanted
+from service.serving.recommender import Asked
+from service.store.log.codec import records
+from service.store.profiles.user_histories import HistoryAnswer
+
+router = APIRouter(route_class=QueryRoute, tags=["recommendations"])
+
+PARSED, LONGEST_PARSED = 1_000, 200
+"""Queries that are kept parsed: most requests ask the same of another user."""
+
+_ANSWER = answers({200: "Slate"}, (404, 410), {200: "The items, the best first."})
+
+
+@router.get(
+    "/v1/users/{user:id}/recommendations",  # noqa: FAST003 - a raw route reads its own path
+    summary="Recommend to a user",
+    openapi_extra={
+        "parameters": [path_parameter("user", "ada"), *parameters(RecommendationQuery)],
+        "responses": _ANSWER,
+    },
+)
+async def get_recommendations(request: Request) -> Response:
+    """The best items for this user as of now. Somebody unknown gets what is popular, with the `reason`.
+
+    Nothing is stored by asking. `next_cursor` goes on: no item comes twice, whatever happens meanwhile.
+    """
+    scope = request.scope
+    user = path_id("user", scope["path_params"]["user"])
+    read = _read(scope["query_string"])
+    query, of = read.query, list_name("recommendations", user, read.shape)
+    asked = Asked(
+        read.wanted,
+        user=user,
+        exclude=read.exclude,
+        exclude_seen=query.exclude_seen,
+        category=query.category,
+        filter=query.filter,
+        after=place(of, query),
+    )
+    return await _answer(request, asked, of, query, read.fields)
+
+
+@router.post(
+    "/v1/recommendations",
+    summary="Recommend to somebody",
+    openapi_extra={
+        "requestBody": json_body(
+            reference("RecommendationBody"),
+            anonymous={"history": [{"item": "tt0111161", "rating": 5}], "k": 10},
+            cold={"features": {"age": 31, "country": "NO"}},
+        ),
+        "responses": _ANSWER,
+    },
+)
+async def post_recommendations(request: Request) -> Response:
+    """As for a user, but for whoever has this `history` or these `features`, and from these `candidates`.
+
+    Nothing of it is stored.
+    """
+    return await _post(request, "recommendations", RecommendationBody)
+
+
+@router.post(
+    "/v1/rank",
+    summary="Put candidates in order",
+    openapi_extra={
+        "requestBody": json_body(
+            reference("RankBody"),
+            one={"user": "ada", "candidates": ["tt0111161", "tt0068646"]},
+        ),
+        "responses": _ANSWER,
+    },
+)
+async def post_rank(request: Request) -> Response:
+    """The candidates in the order in which this user should see them; hidden, expired and unknown ones are left out.
+
+    Those that the model does not know come last, the popular ones first.
+    """
+    return await _post(request, "rank", RankBody)
+
+
+class _Query(Struct, frozen=True):
+    query: RecommendationQuery
+    wanted: Wanted
+    exclude: Sequence[str]
+    fields: Sequence[str]
+    shape: bytes
+
+
+def _read(query: bytes) -> _Query:
+    return _parsed(query) if len(query) <= LONGEST_PARSED else _parsed.__wrapped__(query)
+
+
+@lru_cache(PARSED)
+def _parsed(given: bytes) -> _Query:
+    query = read_query(given, RecommendationQuery)
+    check_variety("query", query, None)
+    exclude = checked_ids("exclude", names(query.exclude))
+    return _Query(query, _wanted(query), exclude, field_names(query.fields), shape_of(query))
+
+
+async def _post(request: Request, name: str, schema: type[RecommendationBody]) -> Response:
+    media_type(request, "application/json")
+    body = read_json(await read_body(request.receive), schema)
+    if body.user is not None:
+        if not is_id(body.user):
+            raise InvalidId(id_fault("user", body.user))
+        if body.history is not None:
+            refuse("body", "history", "give `user` or `history`, not both")
+    check_variety("body", body, body.candidates)
+    of = list_name(name, body.user, shape_of(body))
+    asked = Asked(
+        _wanted(body),
+        user=body.user,
+        history=await _history(request, body),
+        features=checked_features(body.features),
+        exclude=checked_ids("exclude", body.exclude),
+        candidates=None if body.candidates is None else checked_ids("candidates", body.candidates),
+        exclude_seen=body.exclude_seen,
+        category=body.category,
+        filter=body.filter,
+        after=place(of, body, "body"),
+    )
+    return await _answer(request, asked, of, body, body.fields)
+
+
+async def _answer(
+    request: Request, asked: Asked, of: bytes, ranking: Ranking, fields: Sequence[str]
+) -> Response:
+    runtime = runtime_of(request)
+    if ranking.min_sequence is not None:
+        await reached(runtime, ranking.min_sequence, () if asked.user is None else (asked.user,))
+    answer = await runtime.recommender.recommend(asked)
+    return response(await slate_of(runtime, answer, asked.user, of, fields))
+
+
+def _wanted(ranking: Ranking) -> Wanted:
+    return Wanted(
+        ranking.k,
+        ranking.offset,
+        ranking.model,
+        ranking.blend,
+        ranking.diversity,
+        ranking.max_per_category,
+        ranking.explain,
+    )
+
+
+async def _history(request: Request, body: RecommendationBody) -> HistoryAnswer | None:
+    """Return a posted history as records; what nobody has ever named says nothing."""
+    if not body.history:
+        return None
+    rules: Rules = request.scope["app"].state.intake.rules
+    events = [Feedback("nobody", one.item, one.rating, one.kind) for one in body.history]
+    for index, event in enumerate(events):
+        if (fault := rules.fault(event)) is not None:
+            raise InvalidEvent(f"history[{index}]: {fault[1]}", code=fault[0])
+    numbers = await runtime_of(request).numbers.lookup([event.item for event in events])
+    rows = [
+        rules.row(event, number, 0, None, awaited=False)
+        for event, number in zip(events, numbers, strict=True)
+        if number is not None
+    ]
+    return HistoryAnswer(
+        records(
+            np.array([row.item for row in rows], np.uint32),
+            np.array([row.value for row in rows], np.float32),
+            np.zeros(len(rows), np.int64),
+            np.arange(1, len(rows) + 1, dtype=np.int64),
+            np.array([row.kind for row in rows], np.uint8),
+        ),
+        np.empty(0, np.uint32),
+        0,
+    )

@@ -1,0 +1,88 @@
+"""Items like an item, users like a user."""
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from service.api.documentation import answers
+from service.api.slates.answers import SimilarUser, SimilarUsers, response, slate_of
+from service.api.slates.cursors import place
+from service.api.slates.requests import (
+    SimilarQuery,
+    SimilarUsersQuery,
+    checked_ids,
+    field_names,
+    list_name,
+    names,
+    parameters,
+    path_parameter,
+    read_query,
+    shape_of,
+)
+from service.http.routing import QueryRoute, runtime_of
+from service.ids import path_id, sequence_token
+from service.ranking.slates import Wanted
+from service.serving.recommender import Asked
+
+router = APIRouter(route_class=QueryRoute, tags=["recommendations"])
+
+
+@router.get(
+    "/v1/items/{item:id}/similar",  # noqa: FAST003 - a raw route reads its own path
+    summary="Find similar items",
+    openapi_extra={
+        "parameters": [path_parameter("item", "tt0111161"), *parameters(SimilarQuery)],
+        "responses": answers(
+            {200: "Slate"}, (404, 410), {200: "The items, the most similar first."}
+        ),
+    },
+)
+async def get_similar_items(request: Request) -> Response:
+    """Items that are liked by those who like this one: the score is the cosine of the model's vectors."""
+    scope, runtime = request.scope, runtime_of(request)
+    item = path_id("item", scope["path_params"]["item"])
+    query = read_query(scope["query_string"], SimilarQuery)
+    of = list_name("similar", item, shape_of(query))
+    asked = Asked(
+        Wanted(query.k, query.offset, query.model),
+        exclude=checked_ids("exclude", names(query.exclude)),
+        category=query.category,
+        filter=query.filter,
+        after=place(of, query),
+    )
+    answer = await runtime.recommender.similar(item, asked)
+    return response(await slate_of(runtime, answer, None, of, field_names(query.fields)))
+
+
+@router.get(
+    "/v1/users/{user:id}/similar",  # noqa: FAST003 - a raw route reads its own path
+    summary="Find similar users",
+    openapi_extra={
+        "parameters": [path_parameter("user", "ada"), *parameters(SimilarUsersQuery)],
+        "responses": answers(
+            {200: "SimilarUsers"}, (), {200: "The users, the most similar first."}
+        ),
+    },
+)
+async def get_similar_users(request: Request) -> Response:
+    """Users whose history leads to a vector like this one's, among a sample of up to 20 000.
+
+    A user of whom no active model knows anything has none, with the `reason`. The first request after a new model may
+    take some seconds.
+    """
+    scope = request.scope
+    user = path_id("user", scope["path_params"]["user"])
+    query = read_query(scope["query_string"], SimilarUsersQuery)
+    found = await runtime_of(request).recommender.similar_users(user, query.k, query.model)
+    model = found.model
+    return response(
+        SimilarUsers(
+            user,
+            [SimilarUser(name, score) for name, score in found.users],
+            model.version if model else None,
+            model.strategy if model else None,
+            sequence_token(model.trained_through) if model else None,
+            found.seen_through,
+            found.reason,
+        )
+    )

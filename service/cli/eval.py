@@ -1,0 +1,131 @@
+"""``hedgerow eval``: how good the models are on a file of ratings.
+
+Owns the options and what is printed; ``evaluation.py`` does the work.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from core.errors import ConfigError
+from core.online.aggregators import AggregatorName
+from core.online.experts import Init, Step, Variant
+from core.online.model import Scale
+from core.online.recipes import Given
+from service.cli import options
+from service.cli.eval_labels import labels
+from service.cli.eval_ordinal import ordinal
+from service.cli.eval_run import OnProgress, Report, evaluated
+from service.cli.eval_topk import topk
+from service.evaluation.online import Experts, Model, Order, Request, evaluate_online
+from service.files.ratings import read_ratings
+
+eval_app = options.verb()
+
+
+def _show(report: Report) -> None:
+    out = Console()
+    table = Table(
+        title=f"{report['model']}: {report['n_train']} learned, {report['n_test']} tested"
+    )
+    for name in ("online MAE", "test MAE", "test RMSE", "in 80 % interval", "ratings/s"):
+        table.add_column(name, justify="right")
+    table.add_row(
+        f"{report['train_mae']:.4f}",
+        f"{report['test_mae']:.4f}",
+        f"{report['test_rmse']:.4f}",
+        f"{report['coverage80']:.3f}",
+        f"{report['ratings_per_second']:,.0f}",
+    )
+    out.print(table)
+    experts = Table(title="experts")
+    for name in ("expert", "rank", "c", "weight", "part", "test MAE", "updates"):
+        experts.add_column(name, justify="left" if name == "expert" else "right")
+    for one in report["experts"]:
+        c = "" if one["c"] is None else f"{one['c']:g}"
+        figures = (f"{one['weight']:.3f}", f"{one['part']:.3f}", f"{one['mae']:.4f}")
+        experts.add_row(one["name"], str(one["rank"]), c, *figures, str(one["updates"]))
+    out.print(experts)
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+@eval_app.callback()
+def _group() -> None:
+    """How good the models are on a data set."""
+
+
+def _parse_scale(text: str | None) -> Scale | None:
+    if text is None:
+        return None
+    try:
+        low, high = map(float, text.split(":"))
+    except ValueError as error:
+        raise ConfigError(f"--scale must be LOW:HIGH, such as 1:5, not {text!r}") from error
+    return Scale(low, high)
+
+
+@eval_app.command("online")
+def online(
+    ratings: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RATINGS", help="CSV or NDJSON, also gzip: user,item,rating[,timestamp]"
+        ),
+    ],
+    model: Annotated[
+        Model, typer.Option(help="A set of experts (-m learned, -u equal weights) or a single one")
+    ] = "nn-apa-m",
+    experts: Annotated[
+        Experts | None, typer.Option(help="The set; default, but paper for nn-apa-u")
+    ] = None,
+    aggregator: Annotated[
+        AggregatorName | None, typer.Option(help="stack, but hedge for the paper's experts")
+    ] = None,
+    init: Annotated[
+        Init, typer.Option(help="paper: start at U[0, 1), clip no prediction, choose parameters")
+    ] = "default",
+    scale: Annotated[str | None, typer.Option(help="LOW:HIGH; taken from the data")] = None,
+    order: Annotated[Order, typer.Option(help="time learns the earlier ratings")] = "random",
+    test_fraction: Annotated[float, typer.Option(help="The part that is only predicted")] = 0.2,
+    seed: Annotated[int, typer.Option(min=0, help="Of the split and of the start")] = 0,
+    rank: Annotated[int, typer.Option(min=1, max=1000, help="Of a single model")] = 10,
+    c: Annotated[float | None, typer.Option(help="Aggressiveness of a single model")] = None,
+    eps: Annotated[float | None, typer.Option(help="Errors up to this do not teach")] = None,
+    delta: Annotated[float | None, typer.Option(help="Start of the metric of NN-APA")] = None,
+    variant: Annotated[Variant, typer.Option(help="Hard, linear or squared slack")] = "pa2",
+    step: Annotated[Step, typer.Option(help="Clip at 0, or solve the constrained step")] = "clip",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout")] = False,
+) -> None:
+    """Predict, then learn, each rating of one part of RATINGS in a single pass; test on the rest."""
+    settled: dict[str, float | None] = {"c": c, "eps": eps, "delta": delta}
+    given = Given(**{key: value for key, value in settled.items() if value is not None})  # type: ignore[typeddict-item]
+
+    def work(on_progress: OnProgress) -> Report:
+        request = Request(
+            model=model,
+            experts=experts,
+            aggregator=aggregator,
+            init=init,
+            scale=_parse_scale(scale),
+            order=order,
+            test_fraction=test_fraction,
+            seed=seed,
+            rank=rank,
+            variant=variant,
+            step=step,
+            given=given,
+        )
+        read = read_ratings(ratings, lambda share: on_progress("reading", share))
+        return evaluate_online(read, request, on_progress)
+
+    evaluated(work, _show, as_json=as_json)
+
+
+eval_app.command("topk")(topk)
+eval_app.command("labels")(labels)
+eval_app.command("ordinal")(ordinal)

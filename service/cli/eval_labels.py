@@ -1,0 +1,57 @@
+"""``hedgerow eval labels``: the options and what is printed; ``labels_evaluation.py`` does the work."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from service.cli.eval_run import OnProgress, Report, evaluated, settings_of
+from service.cli.options import BUDGET_HELP
+from service.evaluation.label_models import Model
+from service.evaluation.labels import Request, evaluate_labels
+from service.files.labelled_points import read_xmlc
+
+
+def labels(
+    train: Annotated[
+        Path, typer.Argument(help="Labelled points in the XMLC sparse text format, also gzip")
+    ],
+    test: Annotated[Path, typer.Argument(help="The held-out points, in the same form")],
+    model: Annotated[Model, typer.Option(help="The label model")] = "ocmf-lr-wsq",
+    revealed: Annotated[
+        float, typer.Option(help="Share of the training labels that the model sees")
+    ] = 1.0,
+    given: Annotated[
+        list[str] | None, typer.Option("--set", help="NAME=VALUE: a setting that is not searched")
+    ] = None,
+    budget_s: Annotated[float, typer.Option(min=0.0, help=BUDGET_HELP)] = 120.0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Of the search, the start and what is revealed")
+    ] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout")] = False,
+) -> None:
+    """Fit on TRAIN with settings the program finds itself; rank all labels for the points of TEST."""
+
+    def work(on_progress: OnProgress) -> Report:
+        request = Request(model, revealed, settings_of(given or [], "reg=0.1"), budget_s, seed)
+        return evaluate_labels(read_xmlc(train), read_xmlc(test), request, on_progress)
+
+    evaluated(work, _show, as_json=as_json)
+
+
+def _show(report: Report) -> None:
+    table = Table(
+        title=f"{report['model']}: {report['n_test']} points, {report['n_labels']} labels"
+    )
+    for name in ("p@1", "p@3", "p@5", "fit s", "predict s", "search s"):
+        table.add_column(name, justify="right")
+    seconds = (report[f"{what}_seconds"] for what in ("fit", "predict", "search"))
+    table.add_row(
+        *(f"{report[name]:.2f}" for name in ("p@1", "p@3", "p@5")),
+        *(f"{one:.2f}" for one in seconds),
+    )
+    out = Console()
+    out.print(table)
+    out.print(", ".join(f"{name} {value}" for name, value in report["parameters"].items()))

@@ -1,0 +1,86 @@
+"""``hedgerow eval ordinal``: ordinal scores of a table from few labelled rows."""
+
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from core.errors import ConfigError
+from core.ordinal.judge import equal_levels, mean_auc
+from core.ordinal.qs3orao import OrdinalConfig, Solver, fit
+from service.cli.eval_run import OnProgress, Report, evaluated
+from service.files.tables import Table, read_table
+
+
+def ordinal(
+    file: Annotated[Path, typer.Argument(help="CSV of numbers with a header, also gzip")],
+    target: Annotated[str, typer.Option(help="The column that is cut into levels")],
+    ignore: Annotated[str, typer.Option(help="Columns to leave out, joined by commas")] = "",
+    levels: Annotated[int, typer.Option(min=2, max=1000, help="Of equal frequency")] = 5,
+    labelled: Annotated[int, typer.Option(min=2, help="Rows whose level is known")] = 500,
+    solver: Annotated[
+        Solver, typer.Option(help="closed: where all steps lead; stochastic: the steps themselves")
+    ] = "closed",
+    seed: Annotated[int, typer.Option(min=0, help="Of the labelled rows and of the fit")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout")] = False,
+) -> None:
+    """Learn from a few labelled rows and many unlabelled ones; judge by the unlabelled."""
+    ignored = [name.strip() for name in ignore.split(",") if name.strip()]
+
+    def work(_: OnProgress) -> Report:
+        table = read_table(file, target, ignored)
+        return evaluate_ordinal(table, levels, labelled, OrdinalConfig(solver=solver, seed=seed))
+
+    evaluated(work, _show, as_json=as_json)
+
+
+def evaluate_ordinal(table: Table, levels: int, labelled: int, config: OrdinalConfig) -> Report:
+    """Cut the target into levels, hide all but ``labelled`` of them, fit, and judge by the hidden ones."""
+    n = len(table.target)
+    if labelled >= n:
+        raise ConfigError(
+            f"--labelled {labelled} leaves nothing to judge by: the file has {n} rows, give fewer"
+        )
+    level = equal_levels(table.target, levels)
+    known = np.zeros(n, dtype=np.int64)
+    chosen = np.random.default_rng([config.seed, 0]).permutation(n)[:labelled]
+    known[chosen] = level[chosen]
+    started = perf_counter()
+    model = fit(table.features, known, int(level.max()), config)
+    seconds = perf_counter() - started
+    hidden = known == 0
+    scores, truth = model.scores(table.features[hidden]), level[hidden]
+    said = model.levels.level(scores)
+    return {
+        "model": "qs3orao",
+        "auc": mean_auc(scores, truth),
+        "mae": float(np.abs(said - truth).mean()),
+        "accuracy": float((said == truth).mean()),
+        "fit_seconds": seconds,
+        "thresholds": model.levels.thresholds.tolist(),
+        "n_labelled": labelled,
+        "n_unlabelled": int(hidden.sum()),
+        "levels": int(level.max()),
+        "validation_auc": model.auc,
+        "parameters": {
+            "solver": config.solver,
+            "reg": model.reg,
+            "gamma": model.gamma,
+            "widths": dict(zip(table.columns, model.widths.tolist(), strict=True)),
+        },
+    }
+
+
+def _show(report: Report) -> None:
+    out = Console()
+    out.print(
+        f"AUC {report['auc']:.4f}, MAE {report['mae']:.3f}, accuracy {report['accuracy']:.3f} "
+        f"of {report['n_unlabelled']} rows after {report['n_labelled']} labelled ones, "
+        f"{report['fit_seconds']:.1f} s"
+    )
+    out.print("thresholds " + ", ".join(f"{one:.3f}" for one in report["thresholds"]))
+    found = report["parameters"]
+    out.print(f"reg {found['reg']:.3g}, share of labelled pairs {found['gamma']:g}")

@@ -1,0 +1,1 @@
+"""What `hedgerow demo` streams and shows."""

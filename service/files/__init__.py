@@ -1,0 +1,1 @@
+"""Files that people bring and take: opening, reading, writing; every error names the file and the place."""

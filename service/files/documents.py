@@ -1,0 +1,82 @@
+"""Files of documents for `hedgerow import`: NDJSON as the api takes it, or a CSV with a column for each feature."""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from service.files.features import BadSideFile, feature_value, table_rows
+from service.files.feedback import BOM, Part, file_lines, is_ndjson
+
+ROWS = 5_000
+"""Documents of one part."""
+
+Numbered = Iterator[tuple[int, bytes]]
+"""Where a document stands in its file, and the document."""
+
+
+def read_documents(path: Path, named: str, rows: int = ROWS) -> Iterator[Part]:
+    """Yield the documents of a file in parts; ``named`` (item or user) is the field or column of the ids."""
+    documents = _lines(path) if is_ndjson(path) else _rows(path, named)
+    while chosen := list(islice(documents, rows)):
+        numbers = [number for number, _ in chosen]
+        # how far a file is read is known at its end alone: the parts are few
+        yield Part(b"\n".join(line for _, line in chosen), numbers, 0.0)
+
+
+def _lines(path: Path) -> Numbered:
+    for number, line in enumerate(file_lines(path), 1):
+        text = line.removeprefix(BOM).strip()
+        if text:
+            yield number, text
+
+
+def _rows(path: Path, named: str) -> Numbered:
+    known: dict[str, int] = {}
+    for number, row in enumerate(table_rows(path, named), 2):
+        _check_is_document(path, named, row)
+        if (before := known.setdefault(row[named], number)) != number:
+            raise BadSideFile(
+                f"{path}, line {number}: {named} {row[named]!r} is in line {before} already: "
+                "each has one document; leave one line"
+            )
+        document: dict[str, Any] = {named: row[named]}
+        features = {}
+        for name, text in row.items():
+            if name == named or not text:
+                continue
+            if named == "item" and name in _FIELDS:
+                document[name] = _FIELDS[name](text)
+            else:
+                features[name] = _feature(text)
+        yield number, msgspec.json.encode(document | {"features": features})
+
+
+def _check_is_document(path: Path, named: str, row: dict[str, str]) -> None:
+    """Refuse feedback: taken for documents it would replace them all."""
+    if {"user", "item"} <= row.keys():
+        raise BadSideFile(
+            f"{path}: a file with the columns user and item holds feedback, not documents of {named}s: "
+            f"`hedgerow import {path.name}` takes it"
+        )
+
+
+def _feature(text: str) -> float | int | str | list[str]:
+    value = feature_value(text)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _truth(text: str) -> bool | str:
+    # what is neither goes to the service as it is: its answer names the line
+    return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
+
+
+_FIELDS: dict[str, Callable[[str], Any]] = {
+    "categories": lambda text: text.split("|"),
+    "hidden": _truth,
+    "available_from": str,
+    "available_until": str,
+}
+"""Columns of an item that are no features."""

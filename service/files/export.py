@@ -1,0 +1,63 @@
+"""All histories as events again, a page of users at a time: `hedgerow import` of them makes the same histories."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from service.files.feedback import Line
+from service.online import online_model
+from service.settings import Settings
+from service.store.catalogue.numbers import ItemNumbers
+from service.store.connection import connect, connect_async
+from service.store.log.codec import RATING
+from service.store.namespace import Namespace, read_namespace
+from service.store.profiles.reader import ProfileReader
+
+PAGE = 64
+"""Users whose histories are in memory at a time."""
+
+
+async def export(settings: Settings, url: str) -> AsyncIterator[Sequence[Line]]:
+    """Yield the events of each user, oldest first; users in the order of the index of their partition."""
+    with connect(url, role="export") as client:
+        namespace = read_namespace(client, settings.namespace)
+    if namespace is None:
+        return
+    async with connect_async(url, role="export") as connection:
+        profiles = ProfileReader(connection, namespace, online_model(settings, namespace))
+        numbers = ItemNumbers(connection, namespace.name, settings.max_items)
+        names = {kind.code: name for name, kind in settings.kinds.items()}
+        async for users in _pages(profiles, namespace):
+            for user, history in zip(
+                users, await asyncio.gather(*map(profiles.history, users)), strict=True
+            ):
+                items = await numbers.ids(history["item"].tolist())
+                yield _lines(user, history, items, names)
+
+
+async def _pages(profiles: ProfileReader, namespace: Namespace) -> AsyncIterator[list[str]]:
+    for partition in range(namespace.partitions):
+        after = None
+        while users := await profiles.users(partition, after, PAGE):
+            yield users
+            after = users[-1]
+
+
+def _lines(user: str, history: Any, items: list[str], names: dict[int, str]) -> list[Line]:
+    times = np.datetime_as_string(
+        history["time_ms"].astype("datetime64[ms]"), unit="ms", timezone="UTC"
+    )
+    return [
+        Line(
+            user,
+            item,
+            rating=float(str(value)) if kind == RATING else None,
+            kind=None if kind == RATING else names.get(kind, f"unknown-{kind}"),
+            timestamp=time,
+        )
+        for item, value, kind, time in zip(
+            items, history["value"], history["kind"].tolist(), times.tolist(), strict=True
+        )
+    ]

@@ -1,0 +1,58 @@
+"""The outermost layer: the raw path, the request id, and every error as a problem.
+
+Pure ASGI, because every request pays for it. Routes that need no framework (writes of feedback, recommendations) are
+called from here at once; the framework's own layers cost more than accepting a rating.
+"""
+
+import itertools
+import secrets
+from urllib.parse import quote
+
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.http.problems import answer, unforeseen
+from service.http.raw_router import Express
+from service.telemetry import logger
+
+
+class Edge:
+    """Wraps an application; what ``express`` finds is called directly."""
+
+    def __init__(self, app: ASGIApp, express: Express) -> None:
+        self._app = app
+        self._express = express
+        self._prefix = secrets.token_hex(4)
+        self._numbers = itertools.count(1)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # routes match on the raw path, so that %2F belongs to the id
+        raw = scope.get("raw_path")
+        path = scope["path"] = raw.decode("latin-1") if raw else quote(scope["path"])
+        request_id = scope["request_id"] = f"{self._prefix}-{next(self._numbers):x}"
+        header = (b"x-request-id", request_id.encode())
+        started = ended = False
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal started, ended
+            if message["type"] == "http.response.start":
+                started = True
+                message["headers"] = [*message.get("headers", ()), header]
+            else:
+                ended = not message.get("more_body")
+            await send(message)
+
+        app = self._express.find(scope, path) or self._app
+        try:
+            await app(scope, receive, send_with_id)
+        except ClientDisconnect:
+            logger().debug("client_disconnected", request_id=request_id)
+        except Exception as error:
+            response = answer(request_id, error)
+            if response is None:
+                logger().exception("request_failed", request_id=request_id)
+                response = unforeseen(request_id)
+            if not started:
+                await response(scope, receive, send_with_id)
+            elif not ended:
+                raise  # the server cuts the connection: the client must not take half an answer for a whole

@@ -1,0 +1,193 @@
+"""How Hedgerow's routes differ from FastAPI's: a role each, bounded bodies, no unknown parameters, raw ids.
+
+``Route`` serves ordinary handlers. ``RawRoute`` gives its handler the request as it came, without pydantic:
+for the writes, where each microsecond counts and msgspec is the parser.
+"""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Annotated, Any
+from urllib.parse import parse_qsl
+
+from fastapi import Depends, Path
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BeforeValidator
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from service.http.auth import ROLES, caller
+from service.ids import path_id
+from service.runtime import ApiRuntime
+
+
+class _Segment(Convertor[str]):
+    """One raw path segment; an empty one matches too, so that the answer can say that an id is missing."""
+
+    regex = "[^/]*"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("id", _Segment())
+
+UserId = Annotated[
+    str,
+    Path(description="The user's id, percent-encoded.", examples=["ada"]),
+    BeforeValidator(lambda segment: path_id("user", segment)),
+]
+ItemId = Annotated[
+    str,
+    Path(description="The item's id, percent-encoded.", examples=["tt0111161"]),
+    BeforeValidator(lambda segment: path_id("item", segment)),
+]
+
+
+def runtime_of(request: Request) -> ApiRuntime:
+    """Return what the application's lifespan opened."""
+    runtime: ApiRuntime = request.app.state.runtime
+    return runtime
+
+
+async def _runtime(request: Request) -> ApiRuntime:
+    # async, because FastAPI sends plain functions through a pool of threads
+    return runtime_of(request)
+
+
+Runtime = Annotated[ApiRuntime, Depends(_runtime)]
+
+
+async def _caller(request: Request) -> str:
+    return caller(request.scope)
+
+
+Caller = Annotated[str, Depends(_caller)]
+"""Who calls, for the records of what was changed."""
+
+
+class Route(APIRoute):
+    """A route with a role (see ``auth.ROLES``), a bounded body and no parameters but those it declares."""
+
+    streams = False
+    """Whether the handler reads a body of any length itself."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.needs = {method: ROLES[method, self.path_format] for method in self.methods or ()}
+        self.parameters = frozenset(field.alias for field in self.dependant.query_params)
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        need = self.needs.get(scope["method"])
+        if need is not None:
+            state = scope["app"].state
+            await state.gate.check(scope, need)
+            if scope["query_string"]:
+                self._check_parameters(scope["query_string"])
+            if not self.streams and scope["method"] != "GET":
+                receive = bounded(receive, state.settings.max_body_bytes)
+            await self.answer(scope, receive, send)
+        else:
+            await super().handle(scope, receive, send)
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that may come in, of one of our methods."""
+        await super().handle(scope, receive, send)
+
+    def _check_parameters(self, query: bytes) -> None:
+        pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+        names = Counter(name for name, _ in pairs)
+        unknown = sorted(names.keys() - self.parameters)
+        twice = sorted(name for name, n in names.items() if n > 1)
+        known = ", ".join(sorted(self.parameters)) or "none"
+        if unknown:
+            _refuse(unknown[0], f"this route has no such parameter; it knows: {known}")
+        if twice:
+            _refuse(twice[0], "give the parameter once")
+
+
+def _refuse(name: str, detail: str) -> None:
+    fault = {"type": "value_error", "loc": ("query", name), "msg": detail}
+    raise RequestValidationError([fault])
+
+
+class RawRoute(Route):
+    """A route whose endpoint is ``async (Request) -> Response``, its parameters named in ``openapi_extra``."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        extra = self.openapi_extra or {}
+        named = (p["name"] for p in extra.get("parameters", ()) if p["in"] == "query")
+        self.parameters = frozenset(named)
+        self.streams = bool(extra.get("x-streams"))
+        self.app = _direct(self.endpoint)
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # not by way of the framework, which would look once more for what is known here
+        await self.app(scope, receive, send)
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        return self.endpoint
+
+
+class QueryRoute(RawRoute):
+    """A raw route whose GET reads the query itself, and refuses what is unknown or comes twice."""
+
+    def _check_parameters(self, query: bytes) -> None:
+        # a page view does not pay for a second parse
+        if "GET" not in self.needs:
+            super()._check_parameters(query)
+
+
+def _direct(endpoint: Callable[[Request], Awaitable[Response]]) -> Any:
+    # same as FastAPI's request_response without its exit stacks: nothing here has dependencies to close
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        response = await endpoint(Request(scope, receive, send))
+        await response(scope, receive, send)
+
+    return app
+
+
+def bounded(receive: Receive, limit: int) -> Receive:
+    """Return ``receive`` that refuses a body of more than ``limit`` bytes."""
+    left = limit
+
+    async def receive_bounded() -> Message:
+        nonlocal left
+        message = await receive()
+        if message["type"] == "http.request":
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise HTTPException(413, f"the body is longer than {limit} bytes: send it in parts")
+        return message
+
+    return receive_bounded
+
+
+async def read_body(receive: Receive) -> bytes:
+    """Return the whole body; ClientDisconnect if it never came."""
+    parts = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def media_type(request: Request, *allowed: str) -> None:
+    """Refuse a body of another content type: then no web page can write without asking first (CORS)."""
+    for name, value in request.scope["headers"]:
+        if name == b"content-type":
+            given = value.partition(b";")[0].strip().lower().decode("latin-1")
+            if given in allowed:
+                return
+            break
+    raise HTTPException(415, f"send the body with Content-Type: {allowed[0]}")

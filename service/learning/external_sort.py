@@ -1,0 +1,109 @@
+"""Sorting more records than memory holds: sorted runs in temporary files, merged a window at a time."""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.store.log.codec import sequences
+from service.store.profiles.histories import Records
+
+RECORDS = np.dtype(
+    [
+        ("sequence", "<i8"),
+        ("time_ms", "<i8"),
+        ("user", "<u4"),
+        ("item", "<u4"),
+        ("value", "<f4"),
+        ("kind", "u1"),
+    ]
+)
+"""``user`` is a number given by ``Spill.user``."""
+
+RUN = 2_000_000
+"""Records sorted in memory at once, 58 MB."""
+WINDOW = 65_536
+"""Records merged at once, about."""
+
+
+class Spill:
+    """Collects records in any order and returns them by sequence; memory does not grow with their number."""
+
+    def __init__(self, directory: Path, *, run: int = RUN, window: int = WINDOW) -> None:
+        self._directory, self._run_size, self._window = directory, run, window
+        self._parts: list[NDArray[Any]] = []
+        self._held = self.n_records = self._n_runs = 0
+        self._names = bytearray()
+        self._name_ends = array("q", [0])
+
+    def add(self, user: str, history: Records) -> None:
+        """Take in some of a user's history; each user comes once."""
+        if not len(history):
+            return
+        part = np.empty(len(history), dtype=RECORDS)
+        part["sequence"] = sequences(history)
+        for column in ("time_ms", "item", "value", "kind"):
+            part[column] = history[column]
+        part["user"] = len(self._name_ends) - 1
+        name = user.encode()
+        self._names += name
+        self._name_ends.append(self._name_ends[-1] + len(name))
+        self._parts.append(part)
+        self._held += len(part)
+        self.n_records += len(part)
+        if self._held >= self._run_size:
+            self._write_run()
+
+    def windows(self) -> Iterator[tuple[NDArray[Any], list[str]]]:
+        """Yield (records by sequence, the users they name); ``user`` is then a place in that list."""
+        self._write_run()
+        runs = [np.memmap(self._path(number), RECORDS, "r") for number in range(self._n_runs)]
+        for records in _merged(runs, self._window):
+            numbers, place = np.unique(records["user"], return_inverse=True)
+            records["user"] = place
+            yield records, self._users(numbers)
+
+    def users(self) -> Iterator[list[str]]:
+        """Yield the users that were added, some at a time; after ``windows``."""
+        n = len(self._name_ends) - 1
+        for first in range(0, n, 1_000):
+            yield self._users(np.arange(first, min(first + 1_000, n)))
+
+    def _users(self, numbers: NDArray[Any]) -> list[str]:
+        names = np.memmap(self._directory / "users", np.uint8, "r")
+        ends = self._name_ends
+        return [names[ends[n] : ends[n + 1]].tobytes().decode() for n in numbers.tolist()]
+
+    def _write_run(self) -> None:
+        if not self._parts:
+            return
+        with (self._directory / "users").open("ab") as file:
+            file.write(self._names)
+        self._names.clear()
+        records = np.concatenate(self._parts)
+        records[np.argsort(records["sequence"], kind="stable")].tofile(self._path(self._n_runs))
+        self._n_runs += 1
+        self._parts, self._held = [], 0
+
+    def _path(self, number: int) -> Path:
+        return self._directory / f"run-{number}"
+
+
+def _merged(runs: Sequence[NDArray[Any]], window: int) -> Iterator[NDArray[Any]]:
+    """Yield windows of the merged runs: all records up to a sequence that no run exceeds by much."""
+    at = [0] * len(runs)
+    step = max(1, window // max(1, len(runs)))
+    while any(first < len(run) for first, run in zip(at, runs, strict=True)):
+        limit = min(
+            int(run["sequence"][min(first + step, len(run)) - 1])
+            for first, run in zip(at, runs, strict=True)
+            if first < len(run)
+        )
+        ends = [int(np.searchsorted(run["sequence"], limit, side="right")) for run in runs]
+        parts = [run[first:end] for run, first, end in zip(runs, at, ends, strict=True)]
+        records = np.concatenate(parts)
+        yield records[np.argsort(records["sequence"], kind="stable")]
+        at = ends

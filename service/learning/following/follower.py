@@ -1,0 +1,188 @@
+"""Weighs the rankers of the mixture by what users do next, and publishes the online snapshot: the learner's helper.
+
+A thread of its own in the learner's process. Its results are derived: losing them costs a while of equal weights.
+It never makes the learner wait, and rests nine times as long as it works, far longer while the learner is behind.
+"""
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import msgspec
+
+from service.errors import StoreUnavailable
+from service.learning.following.handover import Handover
+from service.learning.following.judge import Judge, Stored
+from service.learning.following.models import STRATEGIES, Model, model_of
+from service.learning.following.standings import Standings, Trained
+from service.online import online_model
+from service.served_models import ActiveModel, ActiveModels
+from service.settings import Settings
+from service.store.connection import Client, connect, store_errors
+from service.store.keys import NamespaceKeys, PartitionKeys
+from service.store.log.state import read_deleted_items
+from service.store.models.mixture import read_mixture, write_mixture
+from service.store.models.online_snapshot import OnlineSnapshots
+from service.store.models.registry import LEAD, Registry
+from service.store.models.snapshot_files import SnapshotFiles
+from service.store.namespace import Namespace
+from service.telemetry import logger
+
+ORDERS = ("popular", "trending")
+SHARE, BUSY_SHARE = 0.1, 0.01
+"""Part of the time that judging may take, and while events wait for the learner: both need the interpreter."""
+PERIOD_S = 2.0
+"""Between two writes of the weights, and two looks at the registry."""
+WAIT_S = 0.5
+
+
+class Follower:
+    """Follows one learner from ``start`` to ``close``."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        redis_url: str,
+        namespace: Namespace,
+        partition: int,
+        handover: Handover,
+    ) -> None:
+        self._redis_url, self._namespace, self._partition = redis_url, namespace, partition
+        self._handover = handover
+        self._keys = PartitionKeys(namespace.name, partition)
+        self._user_document = NamespaceKeys(namespace.name).user_document
+        model = online_model(settings, namespace)
+        self._fingerprint = model.fingerprint.hex()
+        self._judge = Judge(settings, model)
+        self._files = SnapshotFiles(settings.data_dir / "snapshots")
+        self._active: ActiveModels
+        self._models: dict[str, Model] = {}
+        self._deleted: dict[int, int] = {}
+        self._passed_over = 0
+        """As far as it is counted in the standings."""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"follower-{partition}")
+        self.standings: Standings
+        handover.is_followed = True
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop, and wait for it."""
+        self._stop.set()
+        self._handover.arrived.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        with connect(self._redis_url, role=f"follower-{self._partition}") as client:
+            while not self._stop.is_set():
+                try:
+                    self._follow(client)
+                except StoreUnavailable:
+                    self._stop.wait(PERIOD_S)
+                except Exception:  # noqa: BLE001 - a thread that ends in silence would hide it for ever
+                    logger().error("follower_failed", exc_info=True)
+                    self._stop.wait(PERIOD_S)
+
+    def _follow(self, client: Client) -> None:
+        self.standings = Standings(read_mixture(client, self._keys))
+        self._active = ActiveModels(Registry(client, self._namespace.name), self._files)
+        # what is deleted from now on, the learner tells
+        self._deleted = read_deleted_items(client, self._keys)
+        due, written = 0.0, self.standings.record
+        while not self._stop.is_set():
+            if time.monotonic() >= due:
+                self._follow_models()
+                self._count_passed_over()
+                if self.standings.record is not written:
+                    written = self.standings.record
+                    write_mixture(client, self._keys, written)
+                due = time.monotonic() + PERIOD_S
+            self._publish(client)
+            if not self._judge_next(client):
+                self._handover.arrived.wait(WAIT_S)
+                self._handover.arrived.clear()
+        self._count_passed_over()
+        if self.standings.record is not written:
+            write_mixture(client, self._keys, self.standings.record)
+
+    def _publish(self, client: Client) -> None:
+        view = self._handover.take_view()
+        if view is not None:
+            snapshot = view.snapshot(self._partition, self._fingerprint)
+            OnlineSnapshots(client, self._keys).publish(snapshot)
+
+    def _judge_next(self, client: Client) -> bool:
+        """Judge one positive if one waits, then rest."""
+        sighting = self._handover.take_sighting()
+        if sighting is None:
+            return False
+        began = time.monotonic()
+        verdict = self._judge.judge(sighting, self._stored(client, sighting.user), self._models)
+        if verdict is not None:
+            self.standings.judge(verdict, sighting)
+        share = BUSY_SHARE if self._handover.is_busy else SHARE
+        self._stop.wait((time.monotonic() - began) * (1.0 / share - 1.0))
+        return True
+
+    def _count_passed_over(self) -> None:
+        now = self._handover.passed_over
+        self.standings.pass_over(now - self._passed_over)
+        self._passed_over = now
+
+    def _stored(self, client: Client, user: str) -> Stored:
+        keys = self._keys
+        self._deleted |= self._handover.take_deleted()
+        with store_errors():
+            stored = client.mget(keys.history(user), keys.trimmed(user))
+        history, trimmed = cast("list[bytes | None]", stored)
+        return Stored(history or b"", trimmed or b"", self._deleted, self._features(client, user))
+
+    def _features(self, client: Client, user: str) -> Mapping[str, Any]:
+        if not any(model.knows_features for model in self._models.values()):
+            return {}
+        with store_errors():
+            document = cast("bytes | None", client.get(self._user_document(user)))
+        body = msgspec.json.decode(document) if document is not None else {}
+        return cast("Mapping[str, Any]", body.get("features", {}))
+
+    def _follow_models(self) -> None:
+        """Take the models that serve now, and what ranks besides them."""
+        self._active.refresh()
+        found = self._active.current.models
+        self._models = {
+            name: self._model_of(name, found[name]) for name in STRATEGIES if name in found
+        }
+        trained = {
+            name: Trained(model.record.version, model.record.metrics.get(LEAD))
+            for name, model in found.items()
+        }
+        online = f"online-{self._fingerprint}"
+        self.standings.follow(trained, {"online": online} | {name: name for name in ORDERS})
+
+    def _model_of(self, strategy: str, active: ActiveModel) -> Model:
+        known = self._models.get(strategy)
+        if known is not None and known.version == active.record.version:
+            return known
+        return model_of(active, self._partition)
+
+
+@contextlib.contextmanager
+def following(
+    settings: Settings,
+    redis_url: str,
+    namespace: Namespace,
+    partition: int,
+    handover: Handover,
+) -> Iterator[None]:
+    """Follow a learner meanwhile."""
+    follower = Follower(settings, redis_url, namespace, partition, handover)
+    follower.start()
+    try:
+        yield
+    finally:
+        follower.close()

@@ -1,0 +1,149 @@
+"""How the rankers of a mixture stand: their weights, and how well each has foreseen what users took."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from core.mixture import REMEMBERED, Weights, foreseen, length, ndcg10, reciprocal_rank
+from service.learning.following.handover import Sighting
+from service.learning.following.judge import Verdict, mixed_rank
+from service.store.models.mixture import LengthRecord, MixtureRecord, RankerRecord
+
+SURE = 0.1
+"""A lead that leaves nobody else to be heard: of a first model that too few could judge."""
+UNJUDGED = {"ordinal": -SURE}
+"""Who foresees stars says little about what is taken next: it is heard once it has earned it."""
+KEEP = 1.0 - 1e-4
+"""Of the means of the metrics: about the last 10 000 judgements."""
+
+
+class Trained(NamedTuple):
+    """A trained model that serves."""
+
+    version: str
+    lead: float | None
+    """How far the gate found its reciprocal ranks above those of popularity; None: too few users could tell."""
+
+
+class Standings:
+    """Weights and metrics of the rankers: what is stored, one judgement after the other."""
+
+    def __init__(self, record: MixtureRecord | None) -> None:
+        self.record = record or MixtureRecord(0, 0, 0, {})
+
+    @property
+    def weights(self) -> Weights:
+        """Return what each ranker weighs."""
+        return self.record.weights
+
+    def follow(self, trained: Mapping[str, Trained], others: Mapping[str, str]) -> None:
+        """Have exactly these rankers, trained models and others by version; a new version keeps the weight of the old.
+
+        With a new name all begin as the gate expects it of them, until a trained model has been judged as often as
+        that stands for; later the others keep what they have learned, and the new one stands to the heaviest as expected.
+        Histories of each length begin again at the weights of all.
+        """
+        weight, by_length = self.weights.shared, self.record.by_length
+        versions = {name: model.version for name, model in trained.items()} | dict(others)
+        if self.record.versions == versions:
+            return
+        if not versions.keys() <= weight.keys():
+            weight, by_length = _begun(self._tried(trained), trained, others), {}
+        weight = _of(versions, weight)
+        self._replace(
+            rankers={name: self._ranker(name, v, weight[name]) for name, v in versions.items()},
+            by_length={
+                least: LengthRecord(one.judged, _of(versions, one.weights))
+                for least, one in by_length.items()
+            },
+        )
+
+    def _tried(self, trained: Mapping[str, Trained]) -> Mapping[str, float]:
+        """Return the weights if they rest on enough judgements of a trained model."""
+        judged = (one.judged for name, one in self.record.rankers.items() if name in trained)
+        return self.weights.shared if max(judged, default=0) >= REMEMBERED else {}
+
+    def _ranker(self, name: str, version: str, weight: float) -> RankerRecord:
+        known = self.record.rankers.get(name)
+        if known is None or known.version != version:
+            return RankerRecord(weight, version, 0, 0.0, 0.0)
+        return _weighted(known, weight)
+
+    def pass_over(self, n: int) -> None:
+        """Count positives that nobody judges."""
+        if n:
+            self._replace(passed_over=self.record.passed_over + n)
+
+    def judge(self, verdict: Verdict, sighting: Sighting) -> None:
+        """Learn from one positive."""
+        n, weights = verdict.n_known, self.weights
+        mixed = mixed_rank(verdict, weights.of(n), sighting.item)
+        gains = {name: reciprocal_rank(rank) for name, rank in verdict.ranks.items()}
+        learned = weights.after(n, gains)
+        rankers, by_length = self.record.rankers, self.record.by_length
+        before = by_length[length(n)].judged if length(n) in by_length else 0
+        self._replace(
+            watermark=sighting.sequence,
+            judged=self.record.judged + 1,
+            rankers={
+                name: _judged(_weighted(rankers[name], weight), verdict.ranks.get(name))
+                for name, weight in learned.shared.items()
+            },
+            by_length=by_length | {length(n): LengthRecord(before + 1, dict(learned.of(n)))},
+            mixture=_judged(self.record.mixture or RankerRecord(1.0, "", 0, 0.0, 0.0), mixed),
+        )
+
+    def _replace(self, **changed: Any) -> None:
+        fields = {name: getattr(self.record, name) for name in self.record.__struct_fields__}
+        self.record = MixtureRecord(**{**fields, **changed})
+
+
+def _begun(
+    learned: Mapping[str, float], trained: Mapping[str, Trained], others: Mapping[str, str]
+) -> dict[str, float]:
+    """Return the weights that were learned, and for each new name what is expected beside the heaviest of them."""
+    expected = foreseen(_leads(trained) | dict.fromkeys(others, 0.0))
+    if not learned:
+        return expected
+    first = max(learned, key=lambda name: learned[name])
+    new = expected.keys() - learned.keys()
+    part = {name: expected[name] / expected.get(first, expected[name]) for name in new}
+    # nobody knows that an unjudged model is better than the heaviest
+    known = {name for name in new if name not in trained or trained[name].lead is not None}
+    return dict(learned) | {
+        n: learned[first] * (part[n] if n in known else min(part[n], 1.0)) for n in new
+    }
+
+
+def _of(names: Iterable[str], weight: Mapping[str, float]) -> dict[str, float]:
+    """Return the weights of these alone; they sum to 1."""
+    own = {name: weight[name] for name in names}
+    total = sum(own.values())
+    return {name: one / total for name, one in own.items()}
+
+
+def _leads(trained: Mapping[str, Trained]) -> dict[str, float]:
+    """Return how far ahead of popularity each is; one that nobody could judge is held to be like the best."""
+    best = max((one.lead for one in trained.values() if one.lead is not None), default=SURE)
+    return {
+        name: UNJUDGED.get(name, best) if one.lead is None else one.lead
+        for name, one in trained.items()
+    }
+
+
+def _weighted(record: RankerRecord, weight: float) -> RankerRecord:
+    return RankerRecord(weight, record.version, record.judged, record.mrr, record.ndcg10)
+
+
+def _judged(record: RankerRecord, rank: int | None) -> RankerRecord:
+    """Count one judgement: plain means at first, decaying ones later; None: it had no list."""
+    if rank is None:
+        return record
+    judged = record.judged + 1
+    step = max(1.0 / judged, 1.0 - KEEP)
+    return RankerRecord(
+        record.weight,
+        record.version,
+        judged,
+        record.mrr + step * (reciprocal_rank(rank) - record.mrr),
+        record.ndcg10 + step * (ndcg10(rank) - record.ndcg10),
+    )

@@ -1,0 +1,88 @@
+"""A learner's time at a partition: it waits for the lease, takes over, and keeps on until it is told to stop."""
+
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from service.errors import StoreUnavailable, Superseded
+from service.learning.following.follower import following
+from service.learning.learner import Learner
+from service.learning.learning_step import warm_up
+from service.online import online_model
+from service.settings import Settings
+from service.store.connection import connect
+from service.store.keys import PartitionKeys
+from service.store.log.lease import Lease
+from service.store.namespace import open_namespace
+from service.telemetry import Outage, logger
+
+T = TypeVar("T")
+
+PAUSE_S = 0.25
+"""Between two tries while the store does not answer, or another one learns."""
+
+
+def run(settings: Settings, redis_url: str, partition: int, stop: threading.Event) -> None:
+    """Learn a partition until ``stop``: wait for its lease, take over, and keep on.
+
+    Raises Superseded when another learner took over: start again as a standby.
+    """
+    log = logger().bind(partition=partition)
+    with connect(redis_url, role=f"learner-{partition}") as client:
+        namespace = _patiently(stop, lambda: open_namespace(client, settings))
+        if namespace is None:
+            return
+        warm_up(online_model(settings, namespace))
+        lease = Lease(client, PartitionKeys(namespace.name, partition).lease, settings.lease_ms)
+        waiting = False
+        while not _patiently(stop, lease.acquire):
+            if not waiting:
+                log.info("learner_stands_by")
+            waiting = True
+            if stop.wait(PAUSE_S):
+                return
+        try:
+            learner = _patiently(stop, lambda: Learner(settings, client, namespace, partition))
+            if learner is not None:
+                log.info("learner_started", epoch=learner.state.epoch, watermark=learner.watermark)
+                with following(settings, redis_url, namespace, partition, learner.handover):
+                    _learn_on(learner, lease, stop)
+                log.info("learner_stopped", watermark=learner.watermark)
+        finally:
+            with contextlib.suppress(StoreUnavailable):
+                lease.release()
+
+
+def _learn_on(learner: Learner, lease: Lease, stop: threading.Event) -> None:
+    """Step until ``stop``; while the store does not answer, ask again and again."""
+    outage = Outage()
+    with contextlib.closing(learner):
+        while not stop.is_set():
+            try:
+                if not lease.keep():
+                    raise Superseded("another learner holds the lease of this partition")
+                if not learner.step():
+                    # a rebuild may have swapped the rows: be started anew before the next event comes
+                    learner.check_epoch()
+                outage.over()
+            except StoreUnavailable as error:
+                outage.lasts(error.detail)
+                stop.wait(PAUSE_S)
+        with contextlib.suppress(StoreUnavailable):
+            learner.settle()
+
+
+def _patiently(stop: threading.Event, attempt: Callable[[], T]) -> T | None:
+    """Return what ``attempt`` returns as soon as the store answers; None when told to stop."""
+    outage = Outage()
+    while not stop.is_set():
+        try:
+            found = attempt()
+        except StoreUnavailable as error:
+            outage.lasts(error.detail)
+            stop.wait(PAUSE_S)
+        else:
+            outage.over()
+            return found
+    return None

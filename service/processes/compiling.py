@@ -1,0 +1,117 @@
+"""Compiles every kernel for this machine by using each on a few made-up events."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from time import perf_counter
+from typing import get_args
+
+import numpy as np
+
+from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.model import Ocmf
+from core.batch.ranker import rank
+from core.counters import Counters
+from core.interactions import Interactions, from_pairs
+from core.labels.config import Variant, standard
+from core.labels.exmlds import Exmlds
+from core.online.experts import DEFAULT, PAPER_SMALL, Expert, PassiveAggressive
+from core.online.model import OnlineConfig, OnlineModel
+from core.online.tables import Side
+from core.rng import id_hashes
+from core.snapshot import Snapshot, blob, mapped, of_objective, users_of
+from service.learning.dedupe import DedupeWindow
+from service.processes.compiled import mark_compiled
+from service.serving.warm_up import rank_once
+from service.store.log.codec import DIGEST_BYTES
+
+EXACT: tuple[Expert, ...] = (
+    PassiveAggressive(metric="full", rank=3, step="exact"),
+    PassiveAggressive(metric="identity", rank=3, step="exact"),
+    PassiveAggressive(metric="sgd", rank=3),
+)
+
+RECIPES = {
+    "the default experts and the stack": OnlineConfig(experts=DEFAULT),
+    "the paper's experts and Hedge": OnlineConfig(experts=PAPER_SMALL, aggregator="hedge", rho=0.1),
+    "full matrices and exact steps": OnlineConfig(experts=EXACT, aggregator="boa"),
+    "exponentiated gradient": OnlineConfig(experts=PAPER_SMALL[:2], aggregator="eg"),
+    "equal weights": OnlineConfig(experts=PAPER_SMALL[:2], aggregator="uniform"),
+}
+"""Together they reach every kernel of the experts."""
+
+
+def compile_all() -> Iterator[tuple[str, float]]:
+    """Yield what was compiled and the seconds it took; seconds are small when numba's cache had it."""
+    for name, use in USES.items():
+        started = perf_counter()
+        use()
+        yield name, perf_counter() - started
+    mark_compiled()
+
+
+def _learn_a_little(config: OnlineConfig) -> None:
+    model = OnlineModel(config)
+    # enough for the user's row to be solved anew
+    n = 40
+    ids = np.arange(n, dtype=np.int64) % 3
+    users, items = model.user_table(4), model.item_table(4)
+    users.rows[:3] = model.start(Side.USER, id_hashes("abc"))
+    items.rows[:3] = model.start(Side.ITEM, id_hashes("xyz"))
+    rating = (1 + ids).astype(np.float64)
+    sequence = np.arange(1, n + 1, dtype=np.int64)
+    model.learn(users, items, ids, ids[::-1].copy(), rating, sequence)
+    model.predict(users.rows[:1], items.rows[:1])
+    parameters = model.parameters(items.rows)
+    # first as a learner has them, then as a snapshot does: other types to numba, another kernel
+    for writeable in (True, False):
+        parameters.flags.writeable = writeable
+        model.scores(users.rows[0], parameters)
+    model.load({name: array.copy() for name, array in model.arrays().items()})
+    model.experts()
+
+
+def _count_a_little() -> None:
+    one = np.zeros(1, dtype=np.int64)
+    Counters(1.0).add(one, np.ones(1), one)
+
+
+def _remember_a_little() -> None:
+    DedupeWindow(1, 1).repeats(bytes(DIGEST_BYTES), now_ms=0)
+
+
+def _rank_a_little() -> None:
+    pairs = from_pairs(np.array([0, 0, 1]), np.array([0, 1, 1]))
+    graded = from_pairs(np.array([0, 1]), np.array([0, 1]), weight=[2.0, 3.0], target=[0.0, 2.0])
+    for given in (pairs, graded):
+        Fbgd(FbgdConfig(factors=2, epochs=2)).fit(given).recommend(0, given, 1)
+    for config in (OcmfConfig(loss="square"), OcmfConfig(loss="logistic")):
+        model = Ocmf(config).fit(pairs)
+        model.recommend(0, pairs, 1)
+        model.objective.vector(pairs.item_ix[:1])
+        Ocmf(config).fit(pairs, features=np.eye(2), graph=[[0, 1]])
+        _judge_a_little(pairs, of_objective("", model.objective, settings={}, metrics={}, cuts={}))
+
+
+def _judge_a_little(pairs: Interactions, served: Snapshot) -> None:
+    """Use what serves as the gate does, in arrays that cannot be written."""
+    row = users_of(mapped(served.manifest, b"".join(blob(served)))).row
+    rank(row.vectors(pairs), row.item_factors, pairs, 1)
+
+
+def _label_a_little() -> None:
+    pairs = from_pairs(np.array([0, 0, 1]), np.array([0, 1, 1]))
+    for variant in get_args(Variant):
+        Exmlds(replace(standard(variant), factors=2)).fit(np.eye(2), pairs).ranked(np.eye(2), 1)
+
+
+USES: dict[str, Callable[[], object]] = {
+    **{name: partial(_learn_a_little, config) for name, config in RECIPES.items()},
+    "the counters": _count_a_little,
+    "the window of event ids": _remember_a_little,
+    "the ranking models": _rank_a_little,
+    "the label models": _label_a_little,
+    "slates": rank_once,
+}
+"""What compiles each group of kernels."""

@@ -1,0 +1,74 @@
+"""Where the api listens: the socket, and the rule that keeps an open service to this machine."""
+
+import shlex
+import socket
+
+from service.errors import Misconfigured
+from service.http.auth import is_loopback
+from service.settings import Settings
+from service.store.api_keys import read_ring
+from service.store.connection import Client
+
+BACKLOG = 2048
+STARTED = "Hedgerow listens on "
+"""How the one line on stdout begins that says where."""
+
+
+def refuse_open_bind(settings: Settings, client: Client) -> None:
+    """Raise Misconfigured when others could reach a service that has no API key yet."""
+    if is_loopback(settings.host) or read_ring(client, settings.namespace):
+        return
+    raise Misconfigured(
+        f"refusing to listen on {settings.host} while there is no API key: anybody could write. "
+        f"Make one first with `{keys_create(settings)}`, or listen on 127.0.0.1"
+    )
+
+
+def keys_create(settings: Settings, *options: str) -> str:
+    """Return the command that makes a key in the data directory of these settings.
+
+    >>> keys_create(Settings(data_dir="my data"), "--role", "admin")
+    "hedgerow keys create --role admin --data-dir 'my data'"
+    """
+    words = ["hedgerow", "keys", "create", *options]
+    if settings.data_dir != Settings.model_fields["data_dir"].default:
+        words += ["--data-dir", str(settings.data_dir)]
+    return shlex.join(words)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket; the api processes share it, so none of them loses a connection."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind)
+    except OSError as error:
+        raise Misconfigured(f"cannot listen on {host}: {error.strerror or error}") from error
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise Misconfigured(
+            f"cannot listen on {host}:{port} ({error.strerror}); choose another with --port"
+        ) from error
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return where a listening socket is reached from this machine."""
+    host, port = listener.getsockname()[:2]
+    return address(host, port)
+
+
+def address(host: str, port: int) -> str:
+    """Return the url of a place to listen, as this machine reaches it.
+
+    >>> address("0.0.0.0", 8000)
+    'http://127.0.0.1:8000'
+    """
+    if host in {"0.0.0.0", "::"}:  # noqa: S104 - read, not bound
+        host = "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

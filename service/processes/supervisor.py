@@ -1,0 +1,269 @@
+"""`hedgerow serve`: starts, watches and stops the roles and the private server.
+
+Children are processes of the same command line with the same settings. One that ends is started again after
+a pause; one that keeps ending stops everything. Each holds the read end of a pipe, its lifeline: when we are
+killed the pipe closes and they end too.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Awaitable, Iterable
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+
+from service.errors import Misconfigured, StoreUnavailable
+from service.processes.compiled import is_compiled
+from service.processes.listening import STARTED, listen, refuse_open_bind, url_of
+from service.settings import Settings, environment, without_hedgerow
+from service.store.connection import check_given, connect
+from service.store.server.embedded import EmbeddedServer
+from service.store.server.inspection import inspect_server
+from service.telemetry import logger
+
+ENDS_ALLOWED, WITHIN_S = 5, 30.0
+"""A child that ends so often in this time stops the service."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 4.0
+STOP_S = 15.0
+"""How long a child may take to end before it is killed."""
+LOADING = "usually 4 s, some times as long on a busy machine; GET /readyz says when all is there"
+SUPERSEDED = 75
+"""Exit code of a learner that another one replaced: it comes back as a standby, nothing is wrong."""
+REFUSED = 2
+"""Exit code of a process whose settings do not fit: starting it again would not help."""
+COMMAND = (sys.executable, "-P", "-m", "service.cli")
+"""Our own command line; -P because a folder named ``service`` may lie in the working directory."""
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+
+
+@dataclass
+class Child:
+    """One process that must run, and when it ended lately."""
+
+    name: str
+    arguments: list[str]
+    files: tuple[int, ...] = ()
+    essential: bool = True
+    """Whether the service stops when the child keeps ending; what serves goes on without a trainer."""
+    ended: deque[float] = field(default_factory=lambda: deque(maxlen=ENDS_ALLOWED))
+
+    def ended_too_often(self, now: float) -> bool:
+        """Note an end; true when it was one too many."""
+        self.ended.append(now)
+        return len(self.ended) == ENDS_ALLOWED and now - self.ended[0] <= WITHIN_S
+
+    @property
+    def pause_s(self) -> float:
+        """How long to wait before the next start."""
+        return min(FIRST_PAUSE_S * 2.0 ** len(self.ended), LONGEST_PAUSE_S)
+
+
+def serve(settings: Settings) -> None:
+    """Run the whole service until SIGTERM or SIGINT."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    if settings.redis_url is not None:
+        # at once, not after minutes of compiling
+        check_given(settings.redis_url)
+    compile_kernels()
+    with ExitStack() as stack:
+        server = None
+        if settings.redis_url is None:
+            server = EmbeddedServer(settings.data_dir, settings.durability)
+            stack.enter_context(server)
+            settings = settings.model_copy(update={"redis_url": server.url})
+        check_store(settings)
+        listener = stack.enter_context(closing(listen(settings.host, settings.port)))
+        # the one line on stdout: programs that start us read the address from it
+        print(f"{STARTED}{url_of(listener)}", flush=True)  # noqa: T201
+        asyncio.run(Supervisor(settings, server, listener).run())
+    logger().info("service_stopped")
+
+
+def _interrupt(*_: object) -> None:
+    """Until the loop takes over, SIGTERM unwinds as Ctrl-C does: what was started is stopped."""
+    raise KeyboardInterrupt
+
+
+def compile_kernels() -> None:
+    """Compile the kernels for this machine if that was not done yet, before several processes need them."""
+    if not is_compiled():
+        command = [*COMMAND, "doctor", "--compile"]
+        # our own program with fixed arguments; what it says goes to stderr
+        subprocess.run(  # noqa: S603
+            command,
+            check=True,
+            stdout=sys.stderr,
+            env=without_hedgerow(os.environ) | ONE_THREAD,
+        )
+
+
+def check_store(settings: Settings) -> None:
+    """Refuse a server that loses data by design, another namespace than the stored one, a public address without keys.
+
+    A server that may lose data is warned of.
+    """
+    # a namespace knows its online model: what else needs this module shall not load numba with it
+    from service.store.namespace import open_namespace  # noqa: PLC0415
+
+    with connect(str(settings.redis_url), role="supervisor") as client:
+        report = inspect_server(client)
+        open_namespace(client, settings)
+        refuse_open_bind(settings, client)
+    if report.warning and settings.durability == "fsync":
+        logger().warning("given_server_not_durable", reason=report.warning)
+
+
+class Supervisor:
+    """Keeps the children running; api processes stop first, then learners and trainer, the server last."""
+
+    def __init__(
+        self, settings: Settings, server: EmbeddedServer | None, listener: socket.socket
+    ) -> None:
+        self._settings = settings
+        self._server = server
+        self._listener = listener
+        self._lifeline, self._our_end = os.pipe()
+
+    async def run(self) -> None:
+        """Start everything, wait for the order to stop, end everything in stages."""
+        stop, stop_apis, stop_learners = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._stop_when_told(stop)
+        learners = [self._task(child, stop_learners) for child in self._learners()]
+        learners += [self._task(child, stop_learners) for child in self._trainers()]
+        apis = [self._task(child, stop_apis) for child in self._apis()]
+        store = asyncio.create_task(self._keep_store(stop_learners))
+        logger().info("service_loading", detail=LOADING)
+        told = asyncio.create_task(stop.wait())
+        keepers = [store, *apis, *learners]
+        await asyncio.wait([told, *keepers], return_when=asyncio.FIRST_COMPLETED)
+        told.cancel()
+        stop_apis.set()
+        await asyncio.wait(apis)
+        stop_learners.set()
+        await asyncio.wait([store, *learners])
+        for fd in (self._lifeline, self._our_end):
+            os.close(fd)
+        # each is looked at, or asyncio would complain of those behind the first
+        problems = [problem for keeper in keepers if (problem := keeper.exception()) is not None]
+        if problems:
+            raise problems[0]
+
+    def _learners(self) -> Iterable[Child]:
+        for partition in range(self._settings.partitions):
+            yield Child(f"learner-{partition}", ["learner", "--partition", str(partition)])
+
+    def _trainers(self) -> Iterable[Child]:
+        if self._settings.trainer:
+            yield Child("trainer", ["trainer"], essential=False)
+
+    def _apis(self) -> Iterable[Child]:
+        fd = self._listener.fileno()
+        for number in range(self._settings.api_processes):
+            yield Child(f"api-{number}", ["api", "--listen-fd", str(fd)], (fd,))
+
+    def _task(self, child: Child, stop: asyncio.Event) -> asyncio.Task[None]:
+        return asyncio.create_task(self._keep(child, stop))
+
+    @staticmethod
+    def _stop_when_told(stop: asyncio.Event) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, stop.set)
+
+    async def _keep(self, child: Child, stop: asyncio.Event) -> None:
+        while not stop.is_set():
+            process = await self._spawn(child)
+            if await happens(stop, process.wait()):
+                await end(process)
+                return
+            self._judge(child, await process.wait())
+            await happens(stop, asyncio.sleep(child.pause_s))
+
+    async def _spawn(self, child: Child) -> asyncio.subprocess.Process:
+        process = await asyncio.create_subprocess_exec(
+            *COMMAND,
+            *child.arguments,
+            "--lifeline",
+            str(self._lifeline),
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr,
+            env=without_hedgerow(os.environ) | ONE_THREAD | environment(self._settings),
+            pass_fds=(self._lifeline, *child.files),
+            # Ctrl-C in a terminal goes to the whole group, and the order of ending is ours
+            start_new_session=True,
+        )
+        logger().info("child_started", child=child.name, pid=process.pid)
+        return process
+
+    def _judge(self, child: Child, code: int) -> None:
+        """Raise Misconfigured when starting the child again makes no sense."""
+        too_often = child.ended_too_often(asyncio.get_running_loop().time())
+        problem = None
+        if child.essential and code == REFUSED:
+            problem = f"{child.name} cannot run; its message stands above"
+        elif child.essential and too_often and code != SUPERSEDED:
+            problem = (
+                f"{child.name} ended {ENDS_ALLOWED} times within {WITHIN_S:.0f} s (last exit code "
+                f"{code}); the lines above say why, and `hedgerow doctor` checks this machine"
+            )
+        does = "it is started again" if problem is None else "the service stops"
+        detail = f"{how_it_ended(code)}; {does}"
+        logger().warning("child_ended", child=child.name, code=code, detail=detail)
+        if problem is not None:
+            raise Misconfigured(problem)
+
+    async def _keep_store(self, stop: asyncio.Event) -> None:
+        if self._server is None:
+            await stop.wait()
+            return
+        deaths = Child("private server", [])
+        while not await happens(stop, asyncio.sleep(0.1)):
+            if self._server.alive:
+                continue
+            if deaths.ended_too_often(asyncio.get_running_loop().time()):
+                raise StoreUnavailable(
+                    f"the private server ended {ENDS_ALLOWED} times within {WITHIN_S:.0f} s; "
+                    f"{self._server.last_words()}"
+                )
+            # quick, and it must be the main thread: the system ties the server to the thread
+            self._server.start()
+            logger().error("store_restarted", pid=self._server.pid)
+
+
+def how_it_ended(code: int) -> str:
+    """Say what an exit code means.
+
+    >>> how_it_ended(-9), how_it_ended(3)
+    ('ended by SIGKILL', 'ended by itself')
+    """
+    if code >= 0:
+        return "ended by itself"
+    # a real-time signal has no name
+    known = {number.value: number.name for number in signal.Signals}
+    return f"ended by {known.get(-code, f'signal {-code}')}"
+
+
+async def happens(event: asyncio.Event, other: Awaitable[object]) -> bool:
+    """Wait for the first of the two; true when ``event`` is set. The other one is cancelled then."""
+    waiting = asyncio.ensure_future(event.wait())
+    working = asyncio.ensure_future(other)
+    await asyncio.wait([waiting, working], return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    working.cancel()
+    return event.is_set()
+
+
+async def end(process: asyncio.subprocess.Process) -> None:
+    """SIGTERM, then SIGKILL for a process that does not listen."""
+    if process.returncode is not None:
+        return
+    process.terminate()
+    try:
+        await asyncio.wait_for(process.wait(), STOP_S)
+    except TimeoutError:
+        process.kill()
+        await process.wait()

@@ -1,0 +1,208 @@
+"""The models that serve, in this process: follows the registry, maps what it names, swaps all at once.
+
+Whoever answers reads ``current`` once and keeps to it: no answer mixes two versions. A model that cannot be
+loaded is a fault that operators see; the one before it goes on serving.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from core.batch.ocmf.users import StructuredUsers
+from core.errors import CoreError
+from core.labels.snapshot import items_of
+from core.ordinal.snapshot import stars_of
+from core.snapshot import Snapshot, users_of
+from service.errors import ServiceError, StoreUnavailable
+from service.store.models.registry import ModelRecord, Registry
+from service.store.models.snapshot_files import SnapshotFiles
+from service.telemetry import logger
+
+POLL_S = 0.25
+"""How far a process may be behind a promotion: one small read each time, and nothing to unblock at the end."""
+RETRY_S = 5.0
+"""Between two attempts to load a model that could not be loaded."""
+TIDY_S = 30.0
+"""Between two looks for files that no process needs any more."""
+
+
+@dataclass(frozen=True, eq=False)
+class ActiveModel:
+    """One model; its arrays are pages that all processes share."""
+
+    record: ModelRecord
+    snapshot: Snapshot
+
+    @cached_property
+    def users(self) -> StructuredUsers:
+        """Return what makes users' vectors, of a model with fold-in."""
+        return users_of(self.snapshot)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A version that should serve and does not."""
+
+    version: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class ActiveSet:
+    """What serves at one moment, by strategy."""
+
+    models: Mapping[str, ActiveModel] = field(default_factory=dict)
+    faults: Mapping[str, Fault] = field(default_factory=dict)
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Return the version of each strategy's model."""
+        return {strategy: model.record.version for strategy, model in self.models.items()}
+
+
+class _Coming(NamedTuple):
+    """A model that takes over from another as soon as it is prepared."""
+
+    model: ActiveModel
+    prepared: Future[None]
+
+
+class ActiveModels:
+    """Keeps ``current`` up to date while it is started; without that, as often as ``refresh`` is called."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        files: SnapshotFiles,
+        prepare: Callable[[ActiveModel], Future[None] | None] = lambda _: None,
+    ) -> None:
+        self._registry, self._files = registry, files
+        self._prepare = prepare
+        """Called with a model that never served; the one before goes on until the future is done, if there is one."""
+        self._coming: dict[str, _Coming] = {}
+        """By version."""
+        self._closing = threading.Event()
+        # one at a time: a slower one would bring an older set back
+        self._refreshing = threading.Lock()
+        self._thread = threading.Thread(target=self._follow, name="active-models", daemon=True)
+        self._retry_at: dict[str, float] = {}
+        self._tidy_at = 0.0
+        self.current = ActiveSet()
+        """Replaced as a whole by one assignment."""
+        self.ready = False
+        """Whether the registry has been read."""
+
+    def start(self) -> None:
+        """Begin to follow, in a thread."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop following; what ``current`` holds stays usable."""
+        self._closing.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+        self._wait_for(set())
+
+    def refresh(self) -> None:
+        """Read the registry, load what is new, swap; StoreUnavailable if it does not answer."""
+        with self._refreshing:
+            self._refresh()
+
+    def _refresh(self) -> None:
+        versions, old = self._registry.active(), self.current
+        loaded = {strategy: self._loaded(strategy, versions[strategy]) for strategy in versions}
+        new = ActiveSet(
+            {strategy: model for strategy, (model, _) in loaded.items() if model is not None},
+            {strategy: fault for strategy, (_, fault) in loaded.items() if fault is not None},
+        )
+        if new != old:
+            self.current = new
+            self._retry_at = {v: at for v, at in self._retry_at.items() if v in versions.values()}
+            self._tidy_at = 0.0
+        self._wait_for(set(versions.values()) - set(new.versions.values()))
+        self.ready = True
+        self._tell(old, new)
+        if time.monotonic() >= self._tidy_at:
+            self._files.remove_unused(versions.values())
+            self._tidy_at = time.monotonic() + TIDY_S
+
+    def _follow(self) -> None:
+        while not self._closing.is_set():
+            try:
+                self.refresh()
+            except StoreUnavailable:
+                pass  # what serves goes on serving; /readyz says that the store is away
+            except Exception:  # noqa: BLE001 - a thread that ends in silence would hide every later model
+                logger().error("active_models_failed", exc_info=True)
+            self._closing.wait(POLL_S)
+
+    def _loaded(self, strategy: str, version: str) -> tuple[ActiveModel | None, Fault | None]:
+        """Return the model that serves the strategy from now on, and why it is not ``version``."""
+        present, fault = self.current.models.get(strategy), self.current.faults.get(strategy)
+        if present is not None and present.record.version == version:
+            return present, None
+        known = fault is not None and fault.version == version
+        if known and time.monotonic() < self._retry_at.get(version, 0.0):
+            return present, fault
+        try:
+            return self._next(version, present), None
+        except (CoreError, ServiceError) as error:
+            self._retry_at[version] = time.monotonic() + RETRY_S
+            return present, Fault(version, str(error))
+
+    def _next(self, version: str, present: ActiveModel | None) -> ActiveModel:
+        """Return the model of a version, or the present one until that is prepared."""
+        coming = self._coming.get(version)
+        if coming is None:
+            model = self._load(version)
+            # who goes back to a model wants to be rid of the present one now
+            new = present is not None and not self._registry.has_served(version)
+            prepared = self._prepare(model) if new else None
+            if prepared is None:
+                return model
+            coming = self._coming[version] = _Coming(model, prepared)
+        return coming.model if present is None or coming.prepared.done() else present
+
+    def _wait_for(self, versions: set[str]) -> None:
+        """End what prepares other models: they serve by now, or will not."""
+        for version in self._coming.keys() - versions:
+            self._coming.pop(version).prepared.cancel()
+
+    def _load(self, version: str) -> ActiveModel:
+        record = self._registry.record(version)
+        model = ActiveModel(record, self._files.open(self._registry, version))
+        # before it serves: a first answer compiles the kernels for read-only arrays, or finds that it fails
+        if "space" in model.snapshot.parameters:
+            items_of(model.snapshot)
+        elif "ordinal" in model.snapshot.parameters:
+            stars_of(model.snapshot)
+        elif "row" in model.snapshot.parameters:
+            model.users.vector(np.empty(0, np.int32))
+            # to find what it has learned takes long in a large catalogue
+            model.users.row.knows(np.zeros(1, np.int32))
+        return model
+
+    @staticmethod
+    def _tell(old: ActiveSet, new: ActiveSet) -> None:
+        for strategy, model in new.models.items():
+            before = old.models.get(strategy)
+            if model is not before:
+                replaced = None if before is None else before.record.version
+                version = model.record.version
+                logger().info(
+                    "model_activated", strategy=strategy, version=version, before=replaced
+                )
+        for strategy, fault in new.faults.items():
+            if fault != old.faults.get(strategy):
+                logger().error(
+                    "model_not_loaded",
+                    strategy=strategy,
+                    version=fault.version,
+                    reason=fault.detail,
+                )

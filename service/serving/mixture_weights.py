@@ -1,0 +1,27 @@
+"""How much each ranker of the mixture weighs, as the followers of the learners have found."""
+
+from collections.abc import Sequence
+
+from core.mixture import Weights
+from service.served_models import ActiveModels
+from service.serving.polling import Polled
+from service.store.models.mixture import MixtureReader, MixtureRecord, knowing, weights
+
+
+class Mixing(Polled):
+    """Follows the weights; empty until a follower has written some."""
+
+    def __init__(self, reader: MixtureReader, models: ActiveModels) -> None:
+        super().__init__()
+        self.reader, self._models = reader, models
+        self.current = Weights()
+
+    async def refresh(self) -> None:
+        """Read the weights now."""
+        found = weights(self.counting(await self.reader.records()))
+        if found != self.current:
+            self.current = found
+
+    def counting(self, records: Sequence[MixtureRecord | None]) -> list[MixtureRecord]:
+        """Return the records that say something of what serves."""
+        return knowing(records, self._models.current.versions)

@@ -1,0 +1,1 @@
+"""Item numbers and documents of items and users."""

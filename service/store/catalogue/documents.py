@@ -1,0 +1,169 @@
+"""Documents of items and users: JSON with a version, changed by compare-and-set.
+
+A document is replaced only while it is what the writer read, so no change is lost. A deleted item leaves a
+tombstone (its number lives on in histories); a deleted user leaves nothing. Each change of an item is told in a
+capped stream, see ``catalogue_feed``.
+"""
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any, cast
+
+import msgspec
+import redis.asyncio
+
+from service.errors import VersionConflict
+from service.store.connection import store_errors
+from service.store.keys import NamespaceKeys
+
+Body = dict[str, Any]
+Edit = Callable[[Body | None], Body | None]
+"""From the body of a document (None: there is none) to its new one (None: delete it)."""
+
+CHANGES_KEPT = 100_000
+"""Changes of items that the stream keeps, about: who is further behind reads all documents anew."""
+ATTEMPTS = 16
+"""How often a change is tried anew when others change the same document."""
+
+_SCRIPT = resources.files(__package__).joinpath("replace_document.lua").read_text()
+_SCRIPT_SHA = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document as it is stored; version 0 was never written, ``body`` None is absent or deleted."""
+
+    version: int = 0
+    body: Body | None = None
+    packed: bytes = b""
+
+    @property
+    def deleted(self) -> bool:
+        """Whether it is a tombstone."""
+        return bool(self.version) and self.body is None
+
+
+class Catalogue:
+    """The documents of a namespace."""
+
+    def __init__(self, client: redis.asyncio.Redis, namespace: str) -> None:
+        self._client = client
+        self._keys = NamespaceKeys(namespace)
+
+    async def items(self, numbers: Sequence[int]) -> list[Document]:
+        """Return the document of each item number."""
+        return await self._read([self._keys.item_document(number) for number in numbers])
+
+    async def users(self, users: Sequence[str]) -> list[Document]:
+        """Return the document of each user."""
+        return await self._read([self._keys.user_document(user) for user in users])
+
+    async def change_item(self, number: int, edit: Edit, if_version: int | None = None) -> Document:
+        """Apply ``edit`` to an item's document; VersionConflict if it is not at ``if_version``."""
+        return await self._change(self._item(number), edit, if_version)
+
+    async def change_user(self, user: str, edit: Edit, if_version: int | None = None) -> Document:
+        """Apply ``edit`` to a user's document; VersionConflict if it is not at ``if_version``."""
+        return await self._change(self._user(user), edit, if_version)
+
+    async def replace_items(self, bodies: Mapping[int, Body]) -> None:
+        """Put many items' documents, whatever they were."""
+        await self._replace_all({self._item(number): body for number, body in bodies.items()})
+
+    async def replace_users(self, bodies: Mapping[str, Body]) -> None:
+        """Put many users' documents, whatever they were."""
+        await self._replace_all({self._user(user): body for user, body in bodies.items()})
+
+    async def user_ids(self, after: str | None, limit: int) -> list[str]:
+        """Return up to ``limit`` users that have a document, in the order of their bytes."""
+        first = "-" if after is None else b"(" + after.encode()
+        with store_errors():
+            answer = await cast(
+                "Awaitable[list[bytes]]",
+                self._client.zrangebylex(self._keys.user_documents, first, "+", 0, limit),
+            )
+        return [user.decode() for user in answer]
+
+    async def _read(self, keys: list[str]) -> list[Document]:
+        if not keys:
+            return []
+        with store_errors():
+            answer = await cast("Awaitable[list[bytes | None]]", self._client.mget(keys))
+        return [_document(packed) for packed in answer]
+
+    async def _change(self, place: "_Place", edit: Edit, if_version: int | None) -> Document:
+        for _ in range(ATTEMPTS):
+            [old] = await self._read([place.key])
+            if if_version is not None and old.version != if_version:
+                raise VersionConflict(
+                    f"the document is at version {old.version}, not {if_version}: read it again"
+                )
+            new = _next(old, edit(old.body), is_item=bool(place.number))
+            if await self._replace(place, old, new):
+                return new
+        raise VersionConflict("others keep changing the document: try again")
+
+    async def _replace_all(self, bodies: "Mapping[_Place, Body]") -> None:
+        documents = await self._read([place.key for place in bodies])
+        with store_errors():
+            await self._load_script()
+            pipe = self._client.pipeline(transaction=False)
+            for (place, body), old in zip(bodies.items(), documents, strict=True):
+                new = _next(old, body, is_item=bool(place.number))
+                pipe.execute_command("EVALSHA", *self._arguments(place, old, new))
+            replaced = await pipe.execute()
+        for (place, body), done in zip(bodies.items(), replaced, strict=True):
+            if not done:
+                await self._change(place, lambda _, body=body: body, None)  # type: ignore[misc]
+
+    async def _replace(self, place: "_Place", old: Document, new: Document) -> bool:
+        with store_errors():
+            await self._load_script()
+            arguments = self._arguments(place, old, new)
+            send: Callable[..., Awaitable[Any]] = self._client.execute_command
+            return bool(await send("EVALSHA", *arguments))
+
+    async def _load_script(self) -> None:
+        send: Callable[..., Awaitable[Any]] = self._client.execute_command
+        if not (await send("SCRIPT EXISTS", _SCRIPT_SHA))[0]:
+            await send("SCRIPT LOAD", _SCRIPT)
+
+    def _arguments(self, place: "_Place", old: Document, new: Document) -> tuple[Any, ...]:
+        keys = (place.key, self._keys.user_documents, self._keys.catalogue_changes)
+        values = (old.packed, new.packed, place.name, place.number, CHANGES_KEPT)
+        return (_SCRIPT_SHA, len(keys), *keys, *values)
+
+    def _item(self, number: int) -> "_Place":
+        return _Place(self._keys.item_document(number), number=str(number))
+
+    def _user(self, user: str) -> "_Place":
+        return _Place(self._keys.user_document(user), name=user)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a document stands: a user's has a name in the index, an item's a number in the changes."""
+
+    key: str
+    name: str = ""
+    number: str = ""
+
+
+def _document(packed: bytes | None) -> Document:
+    if packed is None:
+        return Document()
+    stored = msgspec.json.decode(packed, type=dict[str, Any])
+    version = stored.pop("version")
+    return Document(version, None if stored.pop("deleted", False) else stored, packed)
+
+
+def _next(old: Document, body: Body | None, *, is_item: bool) -> Document:
+    """Return what follows ``old``: a body, or a tombstone for an item, nothing for a user."""
+    version = old.version + 1
+    if body is not None:
+        return Document(version, body, msgspec.json.encode({"version": version, **body}))
+    if not is_item:
+        return Document()
+    return Document(version, None, msgspec.json.encode({"version": version, "deleted": True}))

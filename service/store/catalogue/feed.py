@@ -1,0 +1,94 @@
+"""Reading the items' documents in bulk, and following their changes. Nothing here writes.
+
+The changes have numbers without holes: a follower that finds one has missed what was trimmed, and reads all anew.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib import resources
+from typing import Any
+
+import msgspec
+import redis.asyncio
+
+from service.store.connection import store_errors
+from service.store.keys import NamespaceKeys
+
+SLICE = 512
+"""Documents of one read: bounds how long other clients of Redis, and requests of this process, wait."""
+CHANGES_READ = 4_096
+
+_READ = resources.files(__package__).joinpath("read_documents.lua").read_text()
+
+
+class StoredItem(msgspec.Struct, gc=False):
+    """What an item's document says to a slate; the defaults are those of an item without one."""
+
+    deleted: bool = False
+    hidden: bool = False
+    available_from: datetime | None = None
+    available_until: datetime | None = None
+    categories: list[str] = []
+    features: dict[str, Any] = {}
+
+
+_decode = msgspec.json.Decoder(StoredItem).decode
+_NOTHING_SAID = StoredItem()
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The items that changed up to ``version``; ``numbers`` is None when some of them are not known any more."""
+
+    version: int
+    numbers: Sequence[int] | None
+
+
+class CatalogueFeed:
+    """The items of a namespace."""
+
+    def __init__(self, client: redis.asyncio.Redis, namespace: str) -> None:
+        self._client = client
+        self._keys = NamespaceKeys(namespace)
+
+    async def version(self) -> int:
+        """Return the number of the newest change, 0 before the first."""
+        with store_errors():
+            newest: Any = await self._client.xrevrange(self._keys.catalogue_changes, count=1)
+        return _number(newest[0][0]) if newest else 0
+
+    async def count(self) -> int:
+        """Return how many item numbers have been given."""
+        with store_errors():
+            return await self._client.llen(self._keys.item_ids)
+
+    async def documents(self, numbers: Iterable[int]) -> list[StoredItem]:
+        """Return what is said of some items, at most ``SLICE``."""
+        keys = [self._keys.item_document(number) for number in numbers]
+        if not keys:
+            return []
+        send: Callable[..., Awaitable[bytes]] = self._client.execute_command
+        with store_errors():
+            answer = await send("EVAL", _READ, len(keys), *keys)
+        lines = answer.split(b"\n")
+        return [_decode(line) if line else _NOTHING_SAID for line in lines]
+
+    async def changed(self, after: int, *, block_ms: int | None) -> Changed:
+        """Return what changed after version ``after``, some of it if that is much; waits ``block_ms`` for it."""
+        since: dict[Any, Any] = {self._keys.catalogue_changes: f"{after}-0"}
+        with store_errors():
+            answer: Any = await self._client.xread(since, count=CHANGES_READ, block=block_ms)
+        if not answer:
+            # silence: nothing changed, or the stream was lost
+            newest = await self.version()
+            return Changed(after, () if newest >= after else None)
+        entries = answer[0][1]
+        if _number(entries[0][0]) != after + 1:
+            return Changed(after, None)
+        numbers = dict.fromkeys(int(fields[b"i"]) for _, fields in entries)
+        return Changed(_number(entries[-1][0]), list(numbers))
+
+
+def _number(entry_id: bytes) -> int:
+    return int(entry_id.partition(b"-")[0])

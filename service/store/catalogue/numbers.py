@@ -1,0 +1,144 @@
+"""Item numbers: one dense u32 per item id and namespace, given before the first event that names the item.
+
+A number is never reused, so what a process has cached stays true.
+"""
+
+import hashlib
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from importlib import resources
+from typing import Any, TypeVar, cast
+
+import redis
+import redis.asyncio
+from redis import exceptions as redis_errors
+
+from service.errors import ServiceError
+from service.store.connection import store_errors
+from service.store.keys import NamespaceKeys
+
+MAX_CACHED = 2_000_000
+"""Ids that a process remembers; beyond it the cache starts anew."""
+CHUNK = 500
+"""Ids of one call: bounds how long other clients of Redis wait."""
+
+T = TypeVar("T")
+
+_SCRIPT = resources.files(__package__).joinpath("give_numbers.lua").read_text()
+_SCRIPT_SHA = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()
+
+
+class TooManyItems(ServiceError):
+    """Every number that the settings allow has been given."""
+
+    status, code = 422, "item_limit"
+
+
+class ItemNumbers:
+    """Ids to numbers and back, cached in the process."""
+
+    def __init__(self, client: redis.asyncio.Redis, namespace: str, max_items: int) -> None:
+        self._client = client
+        self._keys = NamespaceKeys(namespace)
+        self._max_items = max_items
+        self.known: dict[str, int] = {}
+        """What this process has seen: look here first, it needs no await."""
+        self._ids: dict[int, str] = {}
+
+    async def numbers(self, ids: Sequence[str]) -> list[int]:
+        """Return the number of each id, giving new ones; TooManyItems beyond ``max_items``."""
+        given = await self.give(ids)
+        if not all(item in given for item in ids):
+            raise TooManyItems(self.exhausted)
+        return [given[item] for item in ids]
+
+    async def give(self, ids: Iterable[str]) -> dict[str, int]:
+        """Return the number of each distinct id, giving new ones; ids beyond ``max_items`` are left out."""
+        found = {item: self.known.get(item, -1) for item in ids}
+        for chunk in _chunks([item for item, number in found.items() if number < 0]):
+            given = dict(zip(chunk, await self._give(chunk), strict=True))
+            found.update(given)
+            self._remember({item: number for item, number in given.items() if number >= 0})
+        if -1 not in found.values():
+            return found
+        return {item: number for item, number in found.items() if number >= 0}
+
+    @property
+    def exhausted(self) -> str:
+        """Say that no number is left."""
+        return (
+            f"the namespace has given out all its {self._max_items} item numbers: "
+            "raise HEDGEROW_MAX_ITEMS"
+        )
+
+    async def lookup(self, ids: Sequence[str]) -> list[int | None]:
+        """Return the number of each id, None for an id that never had an event or a document."""
+        found = {item: self.known.get(item) for item in ids}
+        for chunk in _chunks([item for item, number in found.items() if number is None]):
+            with store_errors():
+                answer = await cast(
+                    "Awaitable[list[bytes | None]]",
+                    self._client.hmget(self._keys.item_numbers, chunk),
+                )
+            given = {i: int(n) for i, n in zip(chunk, answer, strict=True) if n is not None}
+            self._remember(given)
+            found.update(given)
+        return [found[item] for item in ids]
+
+    async def ids(self, numbers: Sequence[int]) -> list[str]:
+        """Return the id of each number that was given."""
+        here = list(map(self._ids.get, numbers))
+        if None not in here:
+            return cast("list[str]", here)
+        found = dict(zip(numbers, here, strict=True))
+        for chunk in _chunks([number for number, item in found.items() if item is None]):
+            with store_errors():
+                pipe = self._client.pipeline(transaction=False)
+                for number in chunk:
+                    pipe.lindex(self._keys.item_ids, number)
+                answer = cast("list[bytes]", await pipe.execute())
+            ids = [item.decode() for item in answer]
+            found.update(zip(chunk, ids, strict=True))
+            self._remember(dict(zip(ids, chunk, strict=True)))
+        return [cast("str", found[number]) for number in numbers]
+
+    async def page(self, first: int, limit: int) -> list[str]:
+        """Return up to ``limit`` ids from number ``first`` on."""
+        with store_errors():
+            answer = await cast(
+                "Awaitable[list[bytes]]",
+                self._client.lrange(self._keys.item_ids, first, first + limit - 1),
+            )
+        return [item.decode() for item in answer]
+
+    async def count(self) -> int:
+        """Return how many numbers have been given."""
+        with store_errors():
+            return await self._client.llen(self._keys.item_ids)
+
+    async def _give(self, ids: Sequence[str]) -> list[int]:
+        send: Callable[..., Awaitable[Any]] = self._client.execute_command
+        arguments = (2, self._keys.item_numbers, self._keys.item_ids, self._max_items, *ids)
+        with store_errors():
+            try:
+                answer = await send("EVALSHA", _SCRIPT_SHA, *arguments)
+            except redis_errors.NoScriptError:
+                answer = await send("EVAL", _SCRIPT, *arguments)
+        return cast("list[int]", answer)
+
+    def _remember(self, numbers: dict[str, int]) -> None:
+        if len(self.known) + len(numbers) > MAX_CACHED:
+            self.known.clear()
+            self._ids.clear()
+        self.known.update(numbers)
+        self._ids.update((number, item) for item, number in numbers.items())
+
+
+def item_ids(client: redis.Redis, namespace: str, first: int, last: int) -> list[str]:
+    """Return the ids of the numbers ``first`` to ``last``, both included, as far as they were given."""
+    with store_errors():
+        answer = cast("list[bytes]", client.lrange(NamespaceKeys(namespace).item_ids, first, last))
+    return [item.decode() for item in answer]
+
+
+def _chunks(values: list[T]) -> Iterator[list[T]]:
+    return (values[i : i + CHUNK] for i in range(0, len(values), CHUNK))

@@ -1,0 +1,1 @@
+"""Trainings: orders, records, the schedule."""

@@ -1,0 +1,260 @@
+"""Jobs of the trainer: our own records, whose status only moves forward.
+
+    queued ──▶ running ──▶ succeeded
+       │          ├──────▶ failed      an error, or a trainer that is gone
+       └──────────┴──────▶ cancelled   never in the stage that changes the active model
+
+A read tells the truth: a running job whose trainer does not hold the lease any more is failed by whoever reads it.
+What travels to the trainer is the id alone (``store/jobs.py``). Synchronous: the api calls it in a thread.
+"""
+
+import hashlib
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from importlib import resources
+from typing import Any, Literal, cast
+
+import msgspec
+import redis
+from redis import exceptions as redis_errors
+
+from service.errors import Backlogged, Conflict, NotFound
+from service.store.connection import store_errors
+from service.store.keys import NamespaceKeys
+
+Status = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+UNFINISHED: tuple[Status, ...] = ("queued", "running")
+PROMOTING = "promoting"
+"""The last stage: it cannot be cancelled, the model that it makes active can be rolled back."""
+
+ORDERED = "order"
+"""Why there is a job that somebody asked for; the others the schedule did."""
+KEPT, KEPT_S = 500, 30 * 86_400
+MOST_WAITING = 20
+
+_SCRIPT = resources.files(__package__).joinpath("move_job.lua").read_text()
+_SCRIPT_SHA = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    """A job as it is stored."""
+
+    id: str
+    status: Status
+    model: str
+    parameters: dict[str, Any]
+    """Settings of the model that were given; the others are searched."""
+    budget_s: float
+    """Seconds that the search of settings may take."""
+    who: str
+    """Who asked: a key's name, ``command line``, ``schedule``."""
+    why: str
+    """What made it: an order, cron, events, drift."""
+    created_ms: int
+    promote_unjudged: bool = False
+    """Whether the model may serve where too few users can judge it."""
+    started_ms: int | None = None
+    ended_ms: int | None = None
+    stage: str = ""
+    """What a running job does."""
+    progress: float = 0.0
+    """0 to 1."""
+    worker: str = ""
+    """The trainer that runs it."""
+    error: str | None = None
+    """Why it failed or was cancelled, and what to do."""
+    metrics: dict[str, Any] = field(default_factory=dict)
+    decision: dict[str, Any] = field(default_factory=dict)
+    """Of the gate: outcome, reason and the figures it rests on."""
+    version: str | None = None
+    """The model that it published."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it will not change any more."""
+        return self.status not in UNFINISHED
+
+
+class JobGone(Exception):
+    """The job is not ours to go on with: cancelled, or taken for dead."""
+
+
+class JobRecords:
+    """The records of a namespace."""
+
+    def __init__(self, client: redis.Redis, namespace: str) -> None:
+        self._client = client
+        self._keys = NamespaceKeys(namespace)
+
+    def create(
+        self,
+        model: str,
+        parameters: Mapping[str, Any],
+        *,
+        budget_s: float,
+        who: str,
+        why: str,
+        promote_unjudged: bool = False,
+    ) -> JobRecord:
+        """Write a new queued job; Backlogged when very many wait."""
+        waiting = sum(record.status == "queued" for record in self.records())
+        if waiting >= MOST_WAITING:
+            raise Backlogged(
+                f"{waiting} jobs are waiting already: cancel some, or see that a trainer runs"
+            )
+        record = JobRecord(
+            id=secrets.token_hex(8),
+            status="queued",
+            model=model,
+            parameters=dict(parameters),
+            budget_s=budget_s,
+            who=who,
+            why=why,
+            created_ms=now_ms(),
+            promote_unjudged=promote_unjudged,
+        )
+        with store_errors(), self._client.pipeline(transaction=True) as pipe:
+            pipe.hset(self._keys.job(record.id), mapping=_packed(vars(record)))
+            pipe.expire(self._keys.job(record.id), KEPT_S)
+            pipe.zadd(self._keys.jobs, {record.id: record.created_ms})
+            pipe.execute()
+        self._forget_old()
+        return record
+
+    def record(self, job: str) -> JobRecord:
+        """Return a job as it is now; NotFound if there is none."""
+        found = self._read([job])
+        if not found:
+            raise NotFound(f"there is no job {job!r}: GET /v1/jobs lists those of the last days")
+        return found[0]
+
+    def records(self, limit: int = KEPT, after: str | None = None) -> list[JobRecord]:
+        """Return up to ``limit`` jobs, the newest first; ``after``: those that follow this one."""
+        with store_errors():
+            stored = cast("list[bytes]", self._client.zrevrange(self._keys.jobs, 0, -1))
+        jobs = [name.decode() for name in stored]
+        if after is not None:
+            jobs = jobs[jobs.index(after) + 1 :] if after in jobs else []
+        return self._read(jobs[:limit])
+
+    def is_running(self, job: str) -> bool:
+        """Return whether a job is still to be worked on."""
+        with store_errors():
+            status = self._client.hget(self._keys.job(job), "status")
+        return status == _text("running")
+
+    def claim(self, job: str, worker: str) -> bool:
+        """Make a queued job the worker's own; False if it is not queued any more."""
+        return self._move(job, ("queued",), {"status": "running", "worker": worker, **_started()})
+
+    def report(self, job: str, worker: str, **changes: Any) -> None:
+        """Write how far a running job is; JobGone if it is not the worker's to run any more."""
+        if not self._move(job, ("running",), changes, worker=worker):
+            raise JobGone(job)
+
+    def succeed(self, job: str, worker: str, **results: Any) -> None:
+        """End a running job well."""
+        done = {"status": "succeeded", "stage": "", "progress": 1.0, **_ended(), **results}
+        self.report(job, worker, **done)
+
+    def fail(self, job: str, error: str) -> bool:
+        """End an unfinished job badly; False if it has ended already."""
+        return self._move(job, UNFINISHED, {"status": "failed", "error": error, **_ended()})
+
+    def cancel(self, job: str, who: str) -> JobRecord:
+        """End an unfinished job; Conflict if it has ended or makes its model active just now."""
+        change = {"status": "cancelled", "error": f"cancelled by {who}", **_ended()}
+        if not self._move(job, UNFINISHED, change, not_in=PROMOTING):
+            status = self.record(job).status
+            if status == "running":
+                raise Conflict("its model begins to serve just now: roll it back instead")
+            raise Conflict(f"the job has ended already ({status}): there is nothing to cancel")
+        return self.record(job)
+
+    def _read(self, jobs: Sequence[str]) -> list[JobRecord]:
+        """Return those of the jobs that there are, none of them running without a trainer."""
+        records = self._stored(jobs)
+        running = [record for record in records if record.status == "running"]
+        if not running:
+            return records
+        with store_errors():
+            holder = cast("bytes | None", self._client.get(self._keys.trainer))
+        alive = "" if holder is None else holder.decode()
+        orphans = [record for record in running if record.worker != alive]
+        for record in orphans:
+            self._bury(record)
+        return self._stored(jobs) if orphans else records
+
+    def _bury(self, record: JobRecord) -> None:
+        was = record.stage or "starting"
+        error = f"the trainer that ran it is gone (it was {was}): retrain again"
+        if was == PROMOTING:
+            error += ", unless GET /v1/models says that its model serves"
+        change = {"status": "failed", "error": error, **_ended()}
+        self._move(record.id, ("running",), change, worker=record.worker)
+
+    def _move(
+        self,
+        job: str,
+        states: tuple[Status, ...],
+        changes: Mapping[str, Any],
+        *,
+        worker: str = "",
+        not_in: str = "",
+    ) -> bool:
+        flat = [part for pair in _packed(changes).items() for part in pair]
+        wanted = (" ".join(states), _text(worker), _text(not_in), KEPT_S)
+        arguments: Any = (1, self._keys.job(job), *wanted, *flat)
+        with store_errors():
+            try:
+                done = self._client.evalsha(_SCRIPT_SHA, *arguments)
+            except redis_errors.NoScriptError:
+                done = self._client.eval(_SCRIPT, *arguments)
+        return bool(done)
+
+    def _stored(self, jobs: Sequence[str]) -> list[JobRecord]:
+        with store_errors():
+            pipe = self._client.pipeline(transaction=False)
+            for job in jobs:
+                pipe.hgetall(self._keys.job(job))
+            found = [_unpacked(stored) for stored in pipe.execute()]
+        return [record for record in found if record is not None]
+
+    def _forget_old(self) -> None:
+        with store_errors():
+            old = self._client.zrange(self._keys.jobs, 0, -KEPT - 1)
+            for name in cast("list[bytes]", old):
+                self._client.unlink(self._keys.job(name.decode()))
+                self._client.zrem(self._keys.jobs, name)
+
+
+def now_ms() -> int:
+    """Return the time of day in ms."""
+    return time.time_ns() // 1_000_000
+
+
+def _started() -> dict[str, Any]:
+    return {"started_ms": now_ms()}
+
+
+def _ended() -> dict[str, Any]:
+    return {"ended_ms": now_ms()}
+
+
+def _text(value: str) -> bytes:
+    """Return a text as the record holds it; none at all stays empty."""
+    return msgspec.json.encode(value) if value else b""
+
+
+def _packed(values: Mapping[str, Any]) -> dict[Any, Any]:
+    return {name: msgspec.json.encode(value) for name, value in values.items()}
+
+
+def _unpacked(stored: Mapping[bytes, bytes]) -> JobRecord | None:
+    known = {entry.name for entry in fields(JobRecord)}
+    values = {name.decode(): msgspec.json.decode(value) for name, value in stored.items()}
+    # a hash without its first fields has expired between two commands
+    return JobRecord(**{n: v for n, v in values.items() if n in known}) if "id" in values else None

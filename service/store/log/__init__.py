@@ -1,0 +1,1 @@
+"""The log of events: appending, reading, following what was learned."""

@@ -1,0 +1,190 @@
+"""Following the change feed: how far each partition has been learned, what changed, what somebody waits for.
+
+One blocking read for each partition and api process. Reading the feed never changes anything.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Iterable
+from typing import Any, Protocol, cast
+
+import numpy as np
+import redis.asyncio
+
+from service.errors import StoreUnavailable
+from service.store.connection import store_errors
+from service.store.keys import PartitionKeys
+from service.store.log.codec import AWAITED_ANSWER, LEARNED
+from service.telemetry import logger
+
+BLOCK_MS = 2_000
+COMMITS_READ = 64
+"""Commits of one read: each may name a thousand users."""
+KEPT_ANSWERS = 20_000
+"""Predictions that a process keeps for those who wait for them."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 1.0
+
+Prediction = tuple[float, float, float]
+"""rating, low, high."""
+
+
+class Listener(Protocol):
+    """Hears of each change before ``ChangeFollower.watermark`` says that it is learned."""
+
+    def changed(self, partition: int, users: Iterable[str]) -> None:
+        """These users' histories or rows are others now."""
+
+    def lost(self, partition: int) -> None:
+        """Anything may be another now: very much changed at once, the feed has a gap, or an epoch began."""
+
+
+class ChangeFollower:
+    """Follows the feeds of all partitions while it is open."""
+
+    def __init__(self, client: redis.asyncio.Redis, namespace: str, partitions: int) -> None:
+        self._feeds = [_Feed(client, namespace, partition) for partition in range(partitions)]
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closing = False
+
+    def start(self, *listeners: Listener) -> None:
+        """Begin to follow, and to tell ``listeners``."""
+        for feed in self._feeds:
+            feed.listeners = listeners
+            self._follow(feed)
+
+    def _follow(self, feed: "_Feed") -> None:
+        if not self._closing:
+            task = asyncio.create_task(feed.follow())
+            self._tasks.add(task)
+            task.add_done_callback(lambda ended: self._ended(feed, ended))
+
+    def _ended(self, feed: "_Feed", task: asyncio.Task[None]) -> None:
+        """Never end in silence: without its feed a process would let everybody wait in vain."""
+        self._tasks.discard(task)
+        if not task.cancelled():
+            logger().error("change_feed_failed", exc_info=task.exception())
+            asyncio.get_running_loop().call_later(LONGEST_PAUSE_S, self._follow, feed)
+
+    async def close(self) -> None:
+        """Stop following."""
+        self._closing = True
+        pending = set(self._tasks)
+        while pending:
+            for task in pending:
+                task.cancel()
+            # again and again: redis-py loses a cancellation that comes while it takes a connection
+            _, pending = await asyncio.wait(pending, timeout=0.1)
+
+    def watermark(self, partition: int) -> int:
+        """Return the sequence up to which the partition is known to be learned."""
+        return self._feeds[partition].watermark
+
+    async def reached(self, partition: int, sequence: int) -> None:
+        """Wait until the partition is learned up to ``sequence``."""
+        await self._feeds[partition].reached(sequence)
+
+    def answers(self, partition: int, sequences: Iterable[int]) -> list[Prediction | None]:
+        """Return what was predicted for awaited events before they were learned."""
+        found = self._feeds[partition].answers
+        return [found.get(sequence) for sequence in sequences]
+
+
+class _Feed:
+    def __init__(self, client: redis.asyncio.Redis, namespace: str, partition: int) -> None:
+        self._client = client
+        self._partition = partition
+        self._keys = PartitionKeys(namespace, partition)
+        self.listeners: tuple[Listener, ...] = ()
+        self._epoch = b""
+        self.watermark = 0
+        self._read_through: str | None = None
+        """Id of the last entry that was read; None before the start. Not just the watermark: a rebuild
+        adds an entry for one that the feed has already."""
+        self.answers: OrderedDict[int, Prediction] = OrderedDict()
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+
+    async def reached(self, sequence: int) -> None:
+        if self.watermark >= sequence:
+            return
+        done = asyncio.get_running_loop().create_future()
+        self._waiting.append((sequence, done))
+        await done
+
+    async def follow(self) -> None:
+        pause = FIRST_PAUSE_S
+        while True:
+            try:
+                # the state, too: a feed that was lost or trimmed must not hide how far we are
+                learned = await self._learned()
+                if self._read_through is None:
+                    self._read_through = f"{learned}-0"
+                # first what the feed holds of it: those who wait want the predictions, too
+                while await self._read(block_ms=None):
+                    pass
+                if learned > _sequence(self._read_through):
+                    self._lost()
+                    self._read_through = f"{learned}-0"
+                self._advance(learned)
+                while await self._read(block_ms=BLOCK_MS):
+                    pause = FIRST_PAUSE_S
+            except StoreUnavailable:
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE_S)
+
+    async def _learned(self) -> int:
+        with store_errors():
+            answer = await cast(
+                "Awaitable[bytes | None]", self._client.hget(self._keys.state, "watermark")
+            )
+        return int(answer or 0)
+
+    async def _read(self, *, block_ms: int | None) -> bool:
+        after: dict[Any, Any] = {self._keys.changes: self._read_through}
+        with store_errors():
+            answer: Any = await self._client.xread(after, count=COMMITS_READ, block=block_ms)
+        for name, fields in answer[0][1] if answer else ():
+            if b"p" in fields:
+                self._keep(np.frombuffer(fields[b"p"], AWAITED_ANSWER))
+            self._tell(fields)
+            self._read_through = name.decode()
+            self._advance(_sequence(self._read_through))
+        return bool(answer)
+
+    def _tell(self, fields: dict[bytes, bytes]) -> None:
+        users, epoch = fields.get(b"u", b""), fields.get(b"e", b"")
+        gap = int(fields.get(b"f", b"-1")) != _sequence(self._read_through)
+        # items alone: one was deleted, and those who have it in their history are not named
+        unnamed = b"a" in fields or (not users and bool(fields.get(b"i")))
+        if gap or unnamed or epoch != self._epoch:
+            self._epoch = epoch
+            self._lost()
+        elif users:
+            names = users.decode().split("\n")
+            for listener in self.listeners:
+                listener.changed(self._partition, names)
+
+    def _lost(self) -> None:
+        for listener in self.listeners:
+            listener.lost(self._partition)
+
+    def _keep(self, records: np.ndarray[Any, Any]) -> None:
+        for sequence, rating, low, high, status in records.tolist():
+            if status == LEARNED:
+                self.answers[sequence] = (rating, low, high)
+        while len(self.answers) > KEPT_ANSWERS:
+            self.answers.popitem(last=False)
+
+    def _advance(self, watermark: int) -> None:
+        self.watermark = max(self.watermark, watermark)
+        still = []
+        for sequence, done in self._waiting:
+            if sequence > self.watermark:
+                still.append((sequence, done))
+            elif not done.done():
+                done.set_result(None)
+        self._waiting = [entry for entry in still if not entry[1].done()]
+
+
+def _sequence(entry: str | None) -> int:
+    """Return the sequence in the id of an entry."""
+    return int((entry or "0").partition("-")[0])

@@ -1,0 +1,138 @@
+"""The log of a partition: what the api acknowledged, in one dense order. Entries: see ``codec``.
+
+Written only by the append script, trimmed only by the learner's commit.
+"""
+
+import asyncio
+import hashlib
+import secrets
+from collections.abc import Awaitable, Callable
+from importlib import resources
+from typing import Any, cast
+
+import redis
+import redis.asyncio
+from redis import exceptions as redis_errors
+
+from service.errors import Backlogged, StoreUnavailable
+from service.store.connection import store_errors
+from service.store.keys import PartitionKeys
+from service.store.namespace import Namespace
+
+RECEIPT_S = 86_400
+"""How long a receipt lives: far longer than anybody repeats an append."""
+RETRY_S = 5.0
+"""How long an append is repeated while the store does not answer."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.25
+
+_FULL, _STALE = -1, -2
+_LOST = (redis_errors.ConnectionError, redis_errors.TimeoutError)
+_SCRIPT = resources.files(__package__).joinpath("append_log.lua").read_text()
+_SCRIPT_SHA = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()
+
+
+class LogAppender:
+    """Appends entries; a repeat after a lost reply is answered with the first answer.
+
+    The caller keeps at most one append in flight for each partition.
+    """
+
+    def __init__(
+        self,
+        client: redis.asyncio.Redis,
+        namespace: Namespace,
+        *,
+        max_bytes: int,
+        process_id: str | None = None,
+        retry_s: float = RETRY_S,
+    ) -> None:
+        self._client = client
+        self._max_bytes = max_bytes
+        self._retry_s = retry_s
+        self._process = process_id or secrets.token_hex(8)
+        self._counters = [0] * namespace.partitions
+        self._keys = [
+            _script_keys(namespace.name, p, self._process) for p in range(namespace.partitions)
+        ]
+
+    async def append(self, partition: int, packed: bytes, n: int) -> int:
+        """Append an entry of n events and return the sequence of the last one.
+
+        Backlogged when the log is full; StoreUnavailable when the store did not answer for ``retry_s``:
+        then the events may or may not be in the log.
+        """
+        self._counters[partition] += 1
+        arguments = (n, packed, self._counters[partition], self._max_bytes, RECEIPT_S)
+        answer = await self._until_answered(self._keys[partition], arguments)
+        if answer == _FULL:
+            raise Backlogged("the log is full, the learner is behind: send the rows again later")
+        if answer == _STALE:
+            raise StoreUnavailable(
+                "an append was overtaken by a later one of this process: send it again"
+            )
+        return answer
+
+    async def _until_answered(self, keys: list[str], arguments: tuple[Any, ...]) -> int:
+        clock = asyncio.get_running_loop()
+        deadline, pause = clock.time() + self._retry_s, FIRST_PAUSE_S
+        while True:
+            try:
+                with store_errors():
+                    return await self._send(keys, arguments)
+            except StoreUnavailable:
+                if clock.time() + pause > deadline:
+                    raise
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_S)
+
+    async def _send(self, keys: list[str], arguments: tuple[Any, ...]) -> int:
+        send: Callable[..., Awaitable[Any]] = self._client.execute_command
+        try:
+            answer = await send("EVALSHA", _SCRIPT_SHA, len(keys), *keys, *arguments)
+        except redis_errors.NoScriptError:
+            answer = await send("EVAL", _SCRIPT, len(keys), *keys, *arguments)
+        return cast("int", answer)
+
+
+class LogReader:
+    """Reads the log of one partition in order."""
+
+    FIRST_COUNT = 16
+
+    def __init__(self, client: redis.Redis, keys: PartitionKeys) -> None:
+        self._client = client
+        self._log = keys.log
+        self._entry_bytes = 0.0
+
+    def read_after(
+        self, watermark: int, *, block_ms: int, max_bytes: int
+    ) -> list[tuple[int, bytes]]:
+        """Return (sequence of its last event, packed) of the next entries, about ``max_bytes`` in all.
+
+        The first may begin at or before the watermark. Waits ``block_ms`` for one; 0 does not wait.
+        """
+        answer = self._read(watermark, block_ms, self._count(max_bytes))
+        if not answer:
+            return []
+        entries = [(int(name.partition(b"-")[0]), fields[b"d"]) for name, fields in answer]
+        self._entry_bytes = sum(len(packed) for _, packed in entries) / len(entries)
+        return entries
+
+    def _count(self, max_bytes: int) -> int:
+        if not self._entry_bytes:
+            return self.FIRST_COUNT
+        return max(1, min(10_000, int(max_bytes / self._entry_bytes)))
+
+    def _read(
+        self, watermark: int, block_ms: int, count: int
+    ) -> list[tuple[bytes, dict[bytes, bytes]]]:
+        with store_errors():
+            answer: Any = self._client.xread(
+                {self._log: f"{watermark}-0"}, count=count, block=block_ms or None
+            )
+        return answer[0][1] if answer else []
+
+
+def _script_keys(namespace: str, partition: int, process: str) -> list[str]:
+    keys = PartitionKeys(namespace, partition)
+    return [keys.sequence, keys.log, keys.log_bytes, keys.append_receipt(process)]

@@ -1,0 +1,1 @@
+"""Trained models and the weights of their mixture."""

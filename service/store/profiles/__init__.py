@@ -1,0 +1,1 @@
+"""What is known of users and items: histories, rows, counters, in one commit a batch."""

@@ -1,0 +1,188 @@
+"""A generation of rows that is being made: nobody reads it until one transaction makes it the current one."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import redis
+from redis import exceptions as redis_errors
+
+from core.types import F32, I64
+from service.errors import Superseded
+from service.store.connection import store_errors
+from service.store.keys import PartitionKeys
+from service.store.log.codec import decode
+from service.store.log.state import PartitionState, read_state
+from service.store.profiles.counters import Pieces
+from service.store.profiles.rows import SLICE, RowStore
+from service.store.profiles.transaction import Transaction
+
+WRITE_BYTES = 1 << 20
+"""Of one command: bounds how long other clients wait."""
+
+
+class Generation:
+    """Writes rows of a new generation of a partition, swaps it in, removes the others."""
+
+    def __init__(self, client: redis.Redis, keys: PartitionKeys, row_bytes: int) -> None:
+        self._client, self._keys, self._row_bytes = client, keys, row_bytes
+        with store_errors():
+            # a number of its own: rows that an aborted rebuild left behind are never mistaken for ours
+            self._client.hsetnx(keys.state, "reserved", read_state(client, keys).generation)
+            self.number = self._client.hincrby(keys.state, "reserved", 1)
+
+    def write_rows(self, heads: Sequence[bytes], rows: F32) -> None:
+        """Write rows, some at a time."""
+        step = max(1, WRITE_BYTES // self._row_bytes)
+        for first in range(0, len(heads), step):
+            transaction = Transaction()
+            transaction.set_rows(heads[first : first + step], rows[first : first + step])
+            self._send(transaction)
+
+    def write_index(self, items: I64, arrays: Mapping[str, bytes], counts: Pieces) -> None:
+        """Write which items have rows, the shared state of the model, and the items' counters."""
+        for first in range(0, len(items), SLICE):
+            numbers = items[first : first + SLICE].tolist()
+            bits = [part for number in numbers for part in ("SET", "u1", f"#{number}", 1)]
+            self._run("BITFIELD", self._keys.item_rows(self.number), *bits)
+        self._run("HSET", self._keys.online(self.number), *_flat(arrays))
+        for offset, data in counts:
+            for at in range(0, len(data), WRITE_BYTES):
+                part = data[at : at + WRITE_BYTES]
+                self._run("SETRANGE", self._keys.counts(self.number), offset + at, part)
+
+    def add_users(self, users: Sequence[str]) -> None:
+        """Put users into the index."""
+        if users:
+            self._run("ZADD", self._keys.users, *(part for user in users for part in (0, user)))
+
+    def fence(self, watermark: int) -> PartitionState:
+        """Raise the epoch, so that no learner commits any more; a lost watermark becomes ``watermark``."""
+        with store_errors(), self._client.pipeline(transaction=True) as pipe:
+            pipe.hincrby(self._keys.state, "epoch", 1)
+            pipe.hsetnx(self._keys.state, "watermark", watermark)
+            pipe.execute()
+        return read_state(self._client, self._keys)
+
+    def swap(self, fenced: PartitionState, fingerprint: bytes, machine: str) -> None:
+        """Make this generation the current one, if nobody wrote since the fence; Superseded otherwise."""
+        fields: dict[Any, Any] = {
+            "generation": self.number,
+            "fingerprint": fingerprint.hex(),
+            "machine": machine,
+            "epoch": fenced.epoch + 1,
+        }
+        # the same event twice in the feed: the part after the dash tells them apart
+        name = f"{fenced.watermark}-{self.number}"
+        change: dict[Any, Any] = {"f": fenced.watermark, "e": fenced.epoch + 1, "a": 1}
+        pipe: Any
+        with store_errors(), self._client.pipeline() as pipe:
+            try:
+                pipe.watch(self._keys.state)
+                state = PartitionState.of(pipe.hgetall(self._keys.state))
+                if (state.epoch, state.watermark) != (fenced.epoch, fenced.watermark):
+                    raise Superseded(
+                        "somebody took over during the swap: run `hedgerow rebuild` again"
+                    )
+                pipe.multi()
+                pipe.hset(self._keys.state, mapping=fields)
+                pipe.xadd(self._keys.changes, change, id=name)
+                pipe.execute()
+            except redis_errors.WatchError as error:
+                raise Superseded(
+                    "somebody took over during the swap: run `hedgerow rebuild` again"
+                ) from error
+
+    def remove_users(self, users: Sequence[str]) -> None:
+        """Remove this generation's rows of users that were deleted meanwhile."""
+        with store_errors():
+            scores = self._client.zmscore(self._keys.users, list(users))
+        gone = [user for user, score in zip(users, scores, strict=True) if score is None]
+        if gone:
+            self._run("UNLINK", *(self._keys.user_row(self.number, user) for user in gone))
+
+    def remove_others(self) -> None:
+        """Remove the rows of all earlier generations, some at a time.
+
+        A rebuild that was broken off left no index of its items: ours names them too.
+        """
+        keys, others = self._keys, range(self.number)
+        ours = self._stored_items(self.number)
+        for users in self.users():
+            for number in others:
+                self._run("UNLINK", *(keys.user_row(number, user) for user in users))
+        for number in others:
+            stored = np.union1d(ours, self._stored_items(number)).tolist()
+            for first in range(0, len(stored), SLICE):
+                rows = (keys.item_row(number, item) for item in stored[first : first + SLICE])
+                self._run("UNLINK", *rows)
+            self._run("UNLINK", keys.online(number), keys.counts(number), keys.item_rows(number))
+
+    def _stored_items(self, number: int) -> I64:
+        return RowStore(self._client, self._keys, number, self._row_bytes).stored_items()
+
+    def users(self) -> Iterator[list[str]]:
+        """Yield all users of the partition in the order of their bytes, some at a time."""
+        yield from users_of(self._client, self._keys)
+
+    def _run(self, *command: str | int | bytes) -> None:
+        send: Any = self._client.execute_command
+        with store_errors():
+            send(*command)
+
+    def _send(self, transaction: Transaction) -> None:
+        with store_errors():
+            connection: Any = self._client.connection_pool.get_connection()
+            try:
+                packed = transaction.finish()
+                packed.send(connection)
+                packed.receive(connection)
+            except BaseException:
+                connection.disconnect()
+                raise
+            finally:
+                self._client.connection_pool.release(connection)
+
+
+def users_of(client: redis.Redis, keys: PartitionKeys) -> Iterator[list[str]]:
+    """Yield all users of a partition in the order of their bytes, some at a time."""
+    first = "-"
+    while True:
+        with store_errors():
+            answer = client.zrangebylex(keys.users, first, "+", start=0, num=SLICE)
+        users = [user.decode() for user in cast("list[bytes]", answer)]
+        if not users:
+            return
+        yield users
+        first = f"({users[-1]}"
+
+
+def lost_watermark(client: redis.Redis, keys: PartitionKeys) -> int:
+    """Return up to which event a partition without a state was learned: the log holds what was not."""
+    with store_errors():
+        entries = cast("list[tuple[bytes, dict[bytes, bytes]]]", client.xrange(keys.log, count=1))
+        if not entries:
+            return int(cast("bytes | None", client.get(keys.sequence)) or 0)
+    name, fields = entries[0]
+    return int(name.partition(b"-")[0]) - len(decode(fields[b"d"]))
+
+
+def differences(ours: RowStore, theirs: RowStore, users: Iterator[list[str]]) -> Iterator[str]:
+    """Yield the names of rows and arrays that are not the same, bit for bit."""
+    for page in users:
+        pairs = zip(ours.user_rows(page), theirs.user_rows(page), strict=True)
+        yield from _unequal("user", page, pairs)
+    items = np.union1d(ours.stored_items(), theirs.stored_items()).tolist()
+    pairs = zip(ours.item_rows(items), theirs.item_rows(items), strict=True)
+    yield from _unequal("item", [str(item) for item in items], pairs)
+    mine, other = ours.arrays(), theirs.arrays()
+    yield from (f"array {n}" for n in sorted(mine | other) if mine.get(n) != other.get(n))
+
+
+def _unequal(kind: str, names: Sequence[str], pairs: Iterator[tuple[Any, Any]]) -> Iterator[str]:
+    rows = [pair for page in pairs for pair in zip(*page, strict=True)]
+    yield from (f"{kind} {name}" for name, (a, b) in zip(names, rows, strict=True) if a != b)
+
+
+def _flat(mapping: Mapping[str, bytes]) -> list[str | bytes]:
+    return [part for pair in mapping.items() for part in pair]

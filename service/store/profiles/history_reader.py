@@ -1,0 +1,98 @@
+"""All histories of a namespace, some users at a time: what the trainer reads.
+
+Up to the watermarks of one moment; what is learned meanwhile is left out, and so is what was deleted.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import msgspec
+import numpy as np
+import redis
+from numpy.typing import NDArray
+
+from core.types import I64
+from service.store.connection import store_errors
+from service.store.keys import NamespaceKeys, PartitionKeys
+from service.store.log.codec import read_history, sequences
+from service.store.log.state import read_deleted_items, read_state
+from service.store.namespace import Namespace
+from service.store.profiles.generation import users_of
+from service.store.profiles.histories import is_live
+
+USERS_AT_ONCE, ITEMS_AT_ONCE = 100, 500
+"""Of one read: bounds how long other clients of Redis wait."""
+
+
+@dataclass(frozen=True)
+class Histories:
+    """Some users with n records and m trimmed items."""
+
+    users: list[str]
+    user_ix: I64
+    """(n,): whose record it is, by its place in ``users``."""
+    records: NDArray[Any]
+    """(n,) of codec.HISTORY, a user's in their order."""
+    trimmed_user_ix: I64
+    """(m,)"""
+    trimmed: I64
+    """(m,): items that count as seen, though no record names them any more."""
+
+
+class HistoryReader:
+    """Reads as of the moment when it was made."""
+
+    def __init__(self, client: redis.Redis, namespace: Namespace) -> None:
+        self._client = client
+        self._namespace = NamespaceKeys(namespace.name)
+        self._partitions = [PartitionKeys(namespace.name, p) for p in range(namespace.partitions)]
+        self.cuts = [read_state(client, keys).watermark for keys in self._partitions]
+        """Watermark of each partition."""
+        with store_errors():
+            self.n_items = client.llen(self._namespace.item_ids)
+            """Items that have a number."""
+
+    def pages(self) -> Iterator[Histories]:
+        """Yield all users; each call reads anew, up to the same watermarks."""
+        for keys, cut in zip(self._partitions, self.cuts, strict=True):
+            deleted = read_deleted_items(self._client, keys)
+            for users in users_of(self._client, keys):
+                for first in range(0, len(users), USERS_AT_ONCE):
+                    yield self._page(keys, cut, deleted, users[first : first + USERS_AT_ONCE])
+
+    def documents(self, users: list[str]) -> list[dict[str, Any]]:
+        """Return the body of each user's document, empty where there is none."""
+        return self._bodies([self._namespace.user_document(user) for user in users])
+
+    def item_documents(self) -> Iterator[list[dict[str, Any]]]:
+        """Yield the body of each item's document in the order of their numbers, empty where there is none."""
+        for first in range(0, self.n_items, ITEMS_AT_ONCE):
+            numbers = range(first, min(first + ITEMS_AT_ONCE, self.n_items))
+            yield self._bodies([self._namespace.item_document(number) for number in numbers])
+
+    def _bodies(self, keys: list[str]) -> list[dict[str, Any]]:
+        with store_errors():
+            packed = cast("list[bytes | None]", self._client.mget(keys))
+        return [{} if one is None else msgspec.json.decode(one) for one in packed]
+
+    def _page(
+        self, keys: PartitionKeys, cut: int, deleted: dict[int, int], users: list[str]
+    ) -> Histories:
+        with store_errors():
+            pipe = self._client.pipeline(transaction=True)
+            pipe.mget([keys.history(user) for user in users])
+            pipe.mget([keys.trimmed(user) for user in users])
+            packed, trimmed = cast("list[list[bytes | None]]", pipe.execute())
+        histories = [read_history(one) for one in packed]
+        user_ix = np.repeat(np.arange(len(users)), [len(history) for history in histories])
+        records = np.concatenate(histories)
+        counts = is_live(records, deleted) & (sequences(records) <= cut)
+        gone = [np.frombuffer(one or b"", "<u4").astype(np.int64) for one in trimmed]
+        return Histories(
+            users,
+            user_ix[counts],
+            records[counts],
+            np.repeat(np.arange(len(users)), [len(items) for items in gone]),
+            np.concatenate(gone),
+        )

@@ -1,0 +1,257 @@
+"""What the api reads of the profiles: rows, histories, users, reports. It writes nothing."""
+
+import json
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import redis.asyncio
+from numpy.typing import NDArray
+
+from core.online.model import OnlineModel
+from core.types import F32, F64
+from service.errors import NotReady
+from service.store.connection import store_errors
+from service.store.keys import PartitionKeys
+from service.store.log.codec import read_history
+from service.store.log.state import PartitionState
+from service.store.namespace import Namespace, partition_of
+from service.store.profiles.histories import live
+
+SAMPLE = 32
+"""Keys of a family whose memory is asked for; the others are taken to be like them."""
+_ROWS_STATE = [b"epoch", b"watermark", b"generation", b"fingerprint"]
+"""What of the state a read of rows needs."""
+ATTEMPTS = 5
+"""Reads of rows before we give up on a generation that keeps changing."""
+
+
+@dataclass(frozen=True)
+class RowsAnswer:
+    """Rows and shared state as one commit left them."""
+
+    user_row: F32 | None
+    """(width,); None for a user without ratings: the start row is meant."""
+    item_rows: list[F32 | None]
+    arrays: dict[str, F64]
+    """The model's shared state, see ``OnlineModel.load``."""
+    watermark: int
+
+
+@dataclass(frozen=True)
+class _Arrays:
+    generation: int
+    watermark: int
+    arrays: dict[str, F64]
+
+
+class ProfileReader:
+    """Reads the profiles of every partition."""
+
+    def __init__(
+        self, client: redis.asyncio.Redis, namespace: Namespace, model: OnlineModel
+    ) -> None:
+        self._client, self._namespace, self._model = client, namespace, model
+        self._start = {name: array.copy() for name, array in model.arrays().items()}
+        self._keys = [PartitionKeys(namespace.name, p) for p in range(namespace.partitions)]
+        self._known = [_Arrays(0, -1, {})] * namespace.partitions
+        self._changed = [True] * namespace.partitions
+        """Whether the last read found another state than the one before."""
+
+    async def state(self, partition: int) -> PartitionState:
+        """Return how far a partition has learned, and its counters."""
+        with store_errors():
+            answer = await self._await(self._client.hgetall(self._keys[partition].state))
+        return PartitionState.of(cast("dict[bytes, bytes]", answer))
+
+    async def fits(self) -> bool:
+        """Return whether the stored rows belong to this process's experts, in every partition."""
+        states = [await self.state(partition) for partition in range(self._namespace.partitions)]
+        return all(self._is_ours(state) for state in states)
+
+    async def rows(self, user: str, items: Sequence[int | None]) -> RowsAnswer:
+        """Return a user's row, the rows of items by number, and the shared state, all of one moment.
+
+        The arrays are shared between answers: read them, never write.
+        """
+        return await self._rows(partition_of(user, self._namespace.partitions), user, items)
+
+    async def shared(self, partition: int) -> RowsAnswer:
+        """Return the shared state of a partition alone."""
+        return await self._rows(partition, "", ())
+
+    async def _rows(self, partition: int, user: str, items: Sequence[int | None]) -> RowsAnswer:
+        # while the state changes all the time, asking for it at once saves the second read
+        with_arrays = self._changed[partition]
+        for _ in range(ATTEMPTS):
+            known = self._known[partition]
+            before = known.watermark
+            answer = await self._read_rows(partition, known.generation, user, items, with_arrays)
+            state = PartitionState.of(dict(zip(_ROWS_STATE, answer[0], strict=True)))
+            rows = answer[1]
+            self._check(state)
+            if with_arrays and state.generation == known.generation:
+                arrays = self._unpacked(answer[2])
+                known = _Arrays(state.generation, state.watermark, arrays)
+            elif state.generation != known.generation:
+                known = _Arrays(state.generation, -1, {})
+            self._known[partition] = known
+            self._changed[partition] = known.watermark != before
+            if known.watermark == state.watermark:
+                own, *others = (self._row(row) for row in rows)
+                at = iter(others)
+                item_rows = [None if number is None else next(at) for number in items]
+                return RowsAnswer(own, item_rows, known.arrays, state.watermark)
+            with_arrays = True
+        raise NotReady("the online rows are being rebuilt: try again")
+
+    async def _read_rows(
+        self,
+        partition: int,
+        generation: int,
+        user: str,
+        items: Sequence[int | None],
+        with_arrays: bool,
+    ) -> list[Any]:
+        keys = self._keys[partition]
+        names = [keys.item_row(generation, number) for number in items if number is not None]
+        with store_errors():
+            pipe = self._client.pipeline(transaction=True)
+            pipe.hmget(keys.state, _ROWS_STATE)
+            pipe.mget([keys.user_row(generation, user), *names])
+            if with_arrays:
+                pipe.hgetall(keys.online(generation))
+            return await pipe.execute()
+
+    def _is_ours(self, state: PartitionState) -> bool:
+        return not state.epoch or state.fingerprint == self._model.fingerprint.hex()
+
+    def _check(self, state: PartitionState) -> None:
+        if not self._is_ours(state):
+            raise NotReady(
+                "the stored rows belong to another set of experts: start this process with the settings "
+                "of the learner, or run `hedgerow rebuild`"
+            )
+
+    def _row(self, packed: bytes | None) -> F32 | None:
+        if packed is None:
+            return None
+        if len(packed) != 4 * self._model.width:
+            raise NotReady("a stored row has another width: run `hedgerow rebuild`")
+        return np.frombuffer(packed, dtype=np.float32)
+
+    def _unpacked(self, stored: Mapping[bytes, bytes]) -> dict[str, F64]:
+        if not stored:
+            return self._start
+        return {
+            name: np.frombuffer(stored[name.encode()], dtype=np.float64).reshape(like.shape)
+            for name, like in self._start.items()
+        }
+
+    async def history(self, user: str) -> NDArray[Any]:
+        """Return a user's records (``codec.HISTORY``), oldest first, without those of deleted items."""
+        keys = self._keys_of(user)
+        with store_errors():
+            pipe = self._client.pipeline(transaction=True)
+            pipe.get(keys.history(user))
+            pipe.hgetall(keys.deleted_items)
+            packed, stored = await pipe.execute()
+        deleted = {int(number): int(sequence) for number, sequence in stored.items()}
+        return live(read_history(packed), deleted)
+
+    async def users(self, partition: int, after: str | None, limit: int) -> list[str]:
+        """Return up to ``limit`` users of a partition in the order of their bytes."""
+        first = "-" if after is None else f"({after}"
+        keys = self._keys[partition]
+        with store_errors():
+            answer = await self._await(
+                self._client.zrangebylex(keys.users, first, "+", start=0, num=limit)
+            )
+        return [user.decode() for user in cast("list[bytes]", answer)]
+
+    async def known(self, user: str) -> bool:
+        """Whether anything was ever recorded of the user."""
+        with store_errors():
+            answer = await self._await(self._client.zscore(self._keys_of(user).users, user))
+        return answer is not None
+
+    async def expert_history(self, partition: int, limit: int) -> list[dict[str, Any]]:
+        """Return the newest points of the experts' history, oldest first."""
+        keys = self._keys[partition]
+        with store_errors():
+            answer = await self._await(self._client.xrevrange(keys.expert_history, count=limit))
+        points = cast("list[tuple[bytes, dict[bytes, bytes]]]", answer)
+        return [
+            {"sequence": int(name.partition(b"-")[0]), **json.loads(fields[b"d"])}
+            for name, fields in reversed(points)
+        ]
+
+    async def topics(self, partition: int) -> dict[str, Any] | None:
+        """Return the last published topics, see service/learning/topics.py."""
+        with store_errors():
+            answer = await self._await(self._client.get(self._keys[partition].topics))
+        return None if answer is None else cast("dict[str, Any]", json.loads(cast("bytes", answer)))
+
+    async def memory_by_family(self, partition: int) -> dict[str, int]:
+        """Return about how many bytes each family of keys of a partition takes."""
+        keys, generation = self._keys[partition], (await self.state(partition)).generation
+        with store_errors():
+            users = cast("list[bytes]", await self._await(self._sample(keys)))
+            n_users = cast("int", await self._await(self._client.zcard(keys.users)))
+            bitmap = await self._await(self._client.get(keys.item_rows(generation)))
+        bits = np.unpackbits(np.frombuffer(cast("bytes | None", bitmap) or b"", dtype=np.uint8))
+        items = np.flatnonzero(bits)
+        names = [user.decode() for user in users]
+        shown = items[:SAMPLE].tolist()
+        return {
+            "user_rows": await self._estimate(
+                [keys.user_row(generation, u) for u in names], n_users
+            ),
+            "item_rows": await self._estimate(
+                [keys.item_row(generation, i) for i in shown], items.size
+            ),
+            "histories": await self._estimate([keys.history(u) for u in names], n_users),
+            "trimmed": await self._estimate([keys.trimmed(u) for u in names], n_users),
+            **{
+                name: await self._estimate([key], 1) for name, key in _single_keys(keys, generation)
+            },
+        }
+
+    def _sample(self, keys: PartitionKeys) -> Any:
+        # negative: with repetition, so that a small partition is no special case
+        return self._client.zrandmember(keys.users, -SAMPLE)
+
+    async def _estimate(self, sample: Sequence[str], n: int) -> int:
+        """Return the memory of n keys like these."""
+        if not sample:
+            return 0
+        with store_errors():
+            pipe = self._client.pipeline(transaction=False)
+            for key in sample:
+                pipe.memory_usage(key)
+            sizes = [size or 0 for size in cast("list[int | None]", await pipe.execute())]
+        return int(sum(sizes) * n / len(sizes))
+
+    def _keys_of(self, user: str) -> PartitionKeys:
+        return self._keys[partition_of(user, self._namespace.partitions)]
+
+    async def _await(self, answer: object) -> object:
+        """Await what redis-py declares as "perhaps awaitable"."""
+        return await cast("Awaitable[object]", answer)
+
+
+def _single_keys(keys: PartitionKeys, generation: int) -> list[tuple[str, str]]:
+    return [
+        ("log", keys.log),
+        ("users", keys.users),
+        ("online", keys.online(generation)),
+        ("counts", keys.counts(generation)),
+        ("dedupe", keys.dedupe),
+        ("changes", keys.changes),
+        ("impressions", keys.impressions),
+        ("responses", keys.responses),
+        ("expert_history", keys.expert_history),
+        ("deleted_items", keys.deleted_items),
+        ("topics", keys.topics),
+    ]

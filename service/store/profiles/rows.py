@@ -1,0 +1,93 @@
+"""The rows of one generation of a partition, and the histories that their rings are filled from."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+import numpy as np
+import redis
+
+from service.store.connection import store_errors
+from service.store.keys import PartitionKeys
+from service.store.profiles.transaction import argument, row_head
+
+SLICE = 1_000
+"""Keys of one command when rows are read or removed: bounds how long other clients wait."""
+
+
+class RowStore:
+    """Reads rows; knows how a transaction names them. ``histories`` may be those of another namespace."""
+
+    def __init__(
+        self,
+        client: redis.Redis,
+        keys: PartitionKeys,
+        generation: int,
+        row_bytes: int,
+        histories: PartitionKeys | None = None,
+    ) -> None:
+        self._client, self._keys, self.generation = client, keys, generation
+        self._row_bytes = row_bytes
+        self._histories = histories or keys
+
+    def arrays(self) -> dict[str, bytes]:
+        """Return the shared state of the online model."""
+        with store_errors():
+            answer = self._client.hgetall(self._keys.online(self.generation))
+        stored = cast("dict[bytes, bytes]", answer)
+        return {name.decode(): value for name, value in stored.items()}
+
+    def stored_items(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the numbers of the items that have a row."""
+        with store_errors():
+            bitmap = self._client.get(self._keys.item_rows(self.generation))
+        bits = np.unpackbits(np.frombuffer(cast("bytes | None", bitmap) or b"", dtype=np.uint8))
+        return np.flatnonzero(bits)
+
+    def item_rows(self, numbers: Sequence[int]) -> Iterator[list[bytes | None]]:
+        """Yield the rows of the items, a slice at a time."""
+        yield from self._rows([self._keys.item_row(self.generation, n) for n in numbers])
+
+    def user_rows(self, users: Sequence[str]) -> Iterator[list[bytes | None]]:
+        """Yield the rows of the users, a slice at a time."""
+        yield from self._rows([self._keys.user_row(self.generation, user) for user in users])
+
+    def _rows(self, keys: list[str]) -> Iterator[list[bytes | None]]:
+        for first in range(0, len(keys), SLICE):
+            with store_errors():
+                answer = self._client.mget(keys[first : first + SLICE])
+            yield cast("list[bytes | None]", answer)
+
+    def history_sizes(self, users: Sequence[str]) -> list[int]:
+        """Return the bytes of each user's history."""
+        with store_errors(), self._client.pipeline(transaction=False) as pipe:
+            for user in users:
+                pipe.strlen(self._histories.history(user))
+            return cast("list[int]", pipe.execute())
+
+    def history_tails(self, users: Sequence[str], n_bytes: int) -> list[bytes]:
+        """Return the last ``n_bytes`` of each user's history."""
+        with store_errors(), self._client.pipeline(transaction=False) as pipe:
+            for user in users:
+                pipe.getrange(self._histories.history(user), -n_bytes, -1)
+            return cast("list[bytes]", pipe.execute())
+
+    def history(self, user: str) -> tuple[bytes, bytes]:
+        """Return a user's whole history and the items trimmed from it."""
+        with store_errors():
+            answer = self._client.mget(
+                [self._histories.history(user), self._histories.trimmed(user)]
+            )
+        history, trimmed = cast("list[bytes | None]", answer)
+        return history or b"", trimmed or b""
+
+    def user_head(self, user: str) -> bytes:
+        """Return what ``Commit.user_heads`` holds for a user."""
+        return row_head(self._keys.user_row(self.generation, user), self._row_bytes)
+
+    def item_head(self, number: int) -> bytes:
+        """Return what ``Commit.item_heads`` holds for an item."""
+        return row_head(self._keys.item_row(self.generation, number), self._row_bytes)
+
+    def history_key(self, user: str) -> bytes:
+        """Return what ``Commit.history_keys`` holds for a user."""
+        return argument(self._histories.history(user))

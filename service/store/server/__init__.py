@@ -1,0 +1,1 @@
+"""The server program: the private one, and what a given one promises."""
