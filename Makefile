@@ -75,8 +75,8 @@ bench-quality: .venv/installed-bench  ## quality on the data sets in ../shared/d
 openapi: .venv/installed  ## write openapi/openapi.json anew
 	$(BIN)/hedgerow openapi > openapi/openapi.json
 
-docs: .venv/installed  ## write docs/settings.md anew
-	$(BIN)/hedgerow doctor --settings-reference > docs/settings.md
+docs: .venv/installed  ## write docs/reference/settings.md anew
+	$(BIN)/hedgerow doctor --settings-reference > docs/reference/settings.md
 
 # `--universal` resolves for every platform and Python from 3.11 on; no index address ends up in the files
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11

@@ -19,11 +19,11 @@ DEPTH = 100
 SMOOTH = 20.0
 """Added to every rank when lists are combined: agreement counts more than a single first place."""
 RATE, SHARE = 0.3, 0.001
-"""Of Hedge; see docs/mixture.md for how they were chosen."""
+"""Of Hedge; see docs/explanation/mixture.md for how they were chosen."""
 REMEMBERED = round(1.0 / SHARE)
 """Judgements after which Hedge has forgotten how it began."""
 LENGTHS = (0, 5, 20)
-"""Preferences from which on a history is of the next length; see docs/mixture.md for how they were chosen."""
+"""Preferences from which on a history is of the next length; see docs/explanation/mixture.md for how they were chosen."""
 
 List = tuple[I32, F32]
 """Item numbers, best first, and their scores."""

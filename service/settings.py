@@ -1,7 +1,7 @@
 """One frozen tree of settings, from HEDGEROW_* and hedgerow.toml.
 
 Built once by the command line with ``load_settings`` and passed down; nobody imports a settings object.
-The reference, docs/settings.md, is generated from this file.
+The reference, docs/reference/settings.md, is generated from this file.
 """
 
 import difflib
@@ -146,7 +146,7 @@ class Settings(BaseSettings):
     retrain_cron: str | None = None
     """Retrain at these moments, in UTC: ``0 4 * * *`` is every day at four. PUT /v1/retrain/schedule goes before."""
     retrain_after_events: Annotated[int, Field(ge=0)] | None = None
-    """Retrain after so many new events; 0: never for new events. By default when the log has grown by enough (docs/retraining.md)."""
+    """Retrain after so many new events; 0: never for new events. By default when the log has grown by enough (docs/explanation/retraining.md)."""
     retrain_on_drift: Annotated[float, Field(gt=1)] | None = None
     """Retrain when the recent online error is so many times the usual one, such as 1.1."""
     retrain_pause_s: Annotated[float, Field(ge=0)] = 600
@@ -279,7 +279,7 @@ def _refuse_unknown_names(environ: Mapping[str, str]) -> None:
         if name.upper().startswith(PREFIX) and not _is_known(name.upper())
     ]
     if unknown:
-        raise Misconfigured("; ".join(unknown) + " (docs/settings.md lists them all)")
+        raise Misconfigured("; ".join(unknown) + " (docs/reference/settings.md lists them all)")
 
 
 def _is_known(name: str) -> bool:

@@ -1,6 +1,6 @@
 """What an expert is: a frozen recipe. A set of experts is a tuple of them; two sets have names.
 
-Figures and why: docs/online-learning.md. ``c`` is the paper's aggressiveness, on ratings of 1..5.
+Figures and why: docs/explanation/online-learning.md. ``c`` is the paper's aggressiveness, on ratings of 1..5.
 """
 
 from dataclasses import dataclass

@@ -60,7 +60,7 @@ def doctor(
         bool, typer.Option("--compile", help="Compile all kernels for this machine and end.")
     ] = False,
     reference: Annotated[
-        bool, typer.Option("--settings-reference", help="Print docs/settings.md and end.")
+        bool, typer.Option("--settings-reference", help="Print docs/reference/settings.md and end.")
     ] = False,
     data_dir: options.DataDir = None,
     as_json: options.Json = False,

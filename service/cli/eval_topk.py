@@ -24,7 +24,7 @@ def topk(
         Model,
         typer.Option(
             help="fbgd for users with a history; ocmf-lr-wsq for users known by features or links alone; "
-            "svdfeature for what comes next, by the item before and features; see docs/batch-models.md"
+            "svdfeature for what comes next, by the item before and features; see docs/explanation/batch-models.md"
         ),
     ] = "fbgd",
     k: Annotated[str, typer.Option("--k", help="List lengths, joined by commas")] = "10,20",

@@ -73,7 +73,7 @@ def _say_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(epilog="Settings: HEDGEROW_* and hedgerow.toml, see docs/settings.md.")
+@app.callback(epilog="Settings: HEDGEROW_* and hedgerow.toml, see docs/reference/settings.md.")
 def hedgerow(
     version: Annotated[
         bool,

@@ -1,4 +1,4 @@
-"""docs/settings.md, made from the settings themselves."""
+"""docs/reference/settings.md, made from the settings themselves."""
 
 from service.settings import API_KEY_NAME, CONFIG_NAME, KINDS, PREFIX, Kind, Settings
 

@@ -1,4 +1,4 @@
-"""Is the default set any good? One pass over real ratings, against the bars of docs/online-learning.md."""
+"""Is the default set any good? One pass over real ratings, against the bars of docs/explanation/online-learning.md."""
 
 from functools import cache
 from pathlib import Path

@@ -16,8 +16,8 @@ from core.interactions import from_pairs
 from service.cli.main import app
 from service.evaluation.topk_models import _NAMES
 
-PAGE = Path(__file__).parents[2] / "docs" / "batch-models.md"
-OCMF_PAGE = PAGE.with_name("batch-models-ocmf.md")
+PAGE = Path(__file__).parents[2] / "docs/explanation/batch-models.md"
+OCMF_PAGE = PAGE.with_name("one-class.md")
 USERS, ITEMS = 60, 40
 
 

@@ -31,7 +31,7 @@ def pages() -> str:
 
 
 def test_the_settings_reference_is_fresh() -> None:
-    written = (ROOT / "docs" / "settings.md").read_text()
+    written = (ROOT / "docs/reference/settings.md").read_text()
     assert written == settings_reference() + "\n", "run `make docs`"
 
 
@@ -62,7 +62,7 @@ def test_every_source_file_that_a_page_names_exists(page: Path) -> None:
 
 
 def test_every_package_and_lone_module_is_on_the_map() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text()
+    page = (ROOT / "docs/explanation/architecture.md").read_text()
     [plan] = re.findall(r"^## Where things are\n\n```\n(.*?)```", page, re.MULTILINE | re.DOTALL)
     there = {
         path.parent.name + "/" if path.name == "__init__.py" else path.name
@@ -73,12 +73,12 @@ def test_every_package_and_lone_module_is_on_the_map() -> None:
 
 
 def test_every_error_code_is_documented() -> None:
-    page = (ROOT / "docs" / "api.md").read_text()
+    page = (ROOT / "docs/reference/api.md").read_text()
     assert [name for name in CODES if f"`{name}`" not in page] == []
 
 
 def test_every_paper_that_a_formula_names_is_in_the_list() -> None:
-    listed = (ROOT / "docs" / "architecture.md").read_text()
+    listed = (ROOT / "docs/explanation/architecture.md").read_text()
     named = {
         key.strip()
         for source in (ROOT / "core").rglob("*.py")

@@ -1,4 +1,4 @@
-"""docs/api.md: its commands work one after the other, its routes are all of them."""
+"""docs/reference/api.md: its commands work one after the other, its routes are all of them."""
 
 import re
 import shutil
@@ -11,7 +11,7 @@ from service.http.auth import ROLES
 from service.settings import Settings
 from tests.api import learning, served
 
-PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs/reference/api.md").read_text()
 
 
 def commands() -> list[str]:

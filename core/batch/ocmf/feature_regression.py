@@ -1,7 +1,7 @@
 """What describes users, learned after a fit: the vector of a user nobody has seen, from features alone.
 
 The users of the fit keep free vectors, and features are fitted to these. On MovieLens both the users with a history
-and those without one are served better so than by a fit whose users are made of features (docs/retraining.md).
+and those without one are served better so than by a fit whose users are made of features (docs/explanation/retraining.md).
 """
 
 from dataclasses import replace
