@@ -13,6 +13,7 @@ from service.errors import Superseded
 from service.processes.supervisor import ONE_THREAD, SUPERSEDED
 from service.settings import Settings, load_settings
 from service.store.connection import connect
+from service.store.jobs.queue import Work
 from service.telemetry import logger, set_up_logs
 from service.training import trainer as trainers
 
@@ -25,20 +26,25 @@ def trainer(lifeline: options.Lifeline = None) -> None:
 
     A second one for the same namespace waits as a standby. The exit code is 75 when another one took over.
     """
+    try:
+        run_trainer(lifeline, train)
+    except Superseded:
+        logger().warning("trainer_superseded")
+        raise typer.Exit(SUPERSEDED) from None
+
+
+def run_trainer(lifeline: int | None, work: Work) -> None:
+    """Run a trainer whose jobs are done by ``work``; Superseded when another one took over."""
     settings = load_settings()
     set_up_logs("trainer", settings.log_level)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     follow_lifeline(lifeline)
-    try:
-        trainers.run(settings, options.given_redis(settings, "trainer"), stop)
-    except Superseded:
-        logger().warning("trainer_superseded")
-        raise typer.Exit(SUPERSEDED) from None
+    trainers.run(settings, options.given_redis(settings, "trainer"), stop, work)
 
 
-def work(job: str) -> None:
+def train(job: str) -> None:
     """Do one job in this process, which was forked for it."""
     settings = load_settings()
     _set_up(settings)

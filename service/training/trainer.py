@@ -8,7 +8,7 @@ import threading
 from service.errors import StoreUnavailable, Superseded
 from service.settings import Settings
 from service.store.connection import connect
-from service.store.jobs.queue import Jobs, work
+from service.store.jobs.queue import Jobs, Work, take_jobs
 from service.store.jobs.records import JobGone, now_ms
 from service.store.jobs.schedule import Schedules
 from service.store.keys import NamespaceKeys
@@ -23,10 +23,10 @@ SCHEDULE_MS = 3_000
 """Between two looks at the schedule and at the jobs that wait."""
 
 
-def run(settings: Settings, redis_url: str, stop: threading.Event) -> None:
+def run(settings: Settings, redis_url: str, stop: threading.Event, work: Work) -> None:
     """Take jobs until SIGTERM or SIGINT; a second trainer of the namespace waits until the first is gone.
 
-    Superseded when another one took over.
+    ``work`` does one job, in a process that was forked for it. Superseded when another trainer took over.
     """
     jobs_url = settings.jobs_redis_url or redis_url
     with (
@@ -46,7 +46,7 @@ def run(settings: Settings, redis_url: str, stop: threading.Event) -> None:
         trainer = Trainer(settings, lease, jobs, schedules)
         trainer.begin_service()
         try:
-            work(queue, settings.namespace, trainer)
+            take_jobs(queue, settings.namespace, trainer, work)
         finally:
             lease.release()
         if trainer.superseded:

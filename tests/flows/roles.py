@@ -10,6 +10,8 @@ from typing import Self
 from service.processes.supervisor import COMMAND
 from service.settings import Settings, environment, without_hedgerow
 
+ROOT = Path(__file__).parents[2]
+
 
 class Role:
     """A learner or an api of the command line, its log in ``<directory>/<name>.log``.
@@ -24,10 +26,14 @@ class Role:
         settings: Settings,
         *arguments: str,
         fds: tuple[int, ...] = (),
+        command: tuple[str, ...] = COMMAND,
     ) -> None:
+        """``command`` runs another program of the tests instead, which may import them."""
         self._log, self._fds = directory / f"{name}.log", fds
-        self._command = [*COMMAND, *arguments]
+        self._command = [*command, *arguments]
         self._environment = without_hedgerow(os.environ) | environment(settings)
+        if command != COMMAND:
+            self._environment["PYTHONPATH"] = str(ROOT)
         self._process: subprocess.Popen[bytes] | None = None
         self._lifeline = -1
 

@@ -23,14 +23,15 @@ from service.store.jobs.records import JobRecord
 from service.store.jobs.schedule import Schedule, Schedules
 from service.store.keys import NamespaceKeys
 from service.store.models.registry import Registry
+from tests.flows import dying_trainer
 from tests.flows.roles import Role
+from tests.forged_jobs import forge
 from tests.histories import START_MS, Record, store_histories, world
 from tests.proxy import LossyProxy
 from tests.server import wait_until
 
 pytestmark = pytest.mark.flow
 
-ROOT = Path(__file__).parents[2]
 STAGES = ("reading", "searching", "fitting", "judging", "refining", "publishing", "promoting")
 QUICK = {"factors": 8, "epochs": 4}
 WORSE = {"factors": 1, "epochs": 1, "reg": 1e5, "alpha0": 1e4}
@@ -46,8 +47,10 @@ class Shop:
     registry: Registry
     trainer: Role
 
-    def ordered(self, model: str = "fbgd", budget_s: float = 0.0, **parameters: Any) -> JobRecord:
-        return self.jobs.submit(model, parameters, budget_s=budget_s, who="a test", why="order")
+    def ordered(
+        self, model: str = "fbgd", budget_s: float = 0.0, who: str = "a test", **parameters: Any
+    ) -> JobRecord:
+        return self.jobs.submit(model, parameters, budget_s=budget_s, who=who, why="order")
 
     def ended(self, job: JobRecord, deadline_s: float = 60.0) -> JobRecord:
         records = self.jobs.records
@@ -70,16 +73,13 @@ def shop(
     chosen = Settings(namespace=namespace, redis_url=redis_url, trainer_nice=0, **settings)
     with connect(redis_url, role="test") as client:
         store_histories(client, chosen, told)
-        trainer = Role(room, "trainer", chosen, "trainer")
-        # so that the trainer finds the tests' own work
-        trainer._environment["PYTHONPATH"] = str(ROOT)
-        with trainer:
+        with Role(room, "trainer", chosen, command=dying_trainer.COMMAND) as trainer:
             yield Shop(
-                chosen,
-                client,
-                Jobs(client, client, namespace),
-                Registry(client, namespace),
-                trainer,
+                settings=chosen,
+                client=client,
+                jobs=Jobs(client, client, namespace),
+                registry=Registry(client, namespace),
+                trainer=trainer,
             )
 
 
@@ -252,11 +252,7 @@ def test_a_death_in_any_stage_leaves_what_serves(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world()) as here:
         first = here.trained(**QUICK)
         for stage in STAGES:
-            dying = Jobs(
-                here.client, here.client, namespace, work=f"tests.flows.dying_work.in_{stage}"
-            )
-            ordered = dying.submit("fbgd", {}, budget_s=0.5, who="a test", why="order")
-            dead = here.ended(ordered, deadline_s=15)
+            dead = here.ended(here.ordered(budget_s=0.5, who=f"killed in {stage}"), deadline_s=15)
             assert (dead.status, dead.stage) == ("failed", stage)
             assert "SIGKILL" in str(dead.error)
             assert here.serving == {"fbgd": first.version}
@@ -264,6 +260,17 @@ def test_a_death_in_any_stage_leaves_what_serves(room, redis_url, namespace):
         assert last.status == "succeeded"
         promoted = last.decision["outcome"] == "promoted"
         assert here.serving == {"fbgd": last.version if promoted else first.version}
+
+
+def test_a_forged_record_runs_nothing_but_a_training(room, redis_url, namespace):
+    with shop(room, redis_url, namespace, world()) as here:
+        here.trainer.stop()
+        job = here.ordered(**QUICK)
+        forge(here.client, job.id, room / "forged")
+        here.trainer.start()
+        assert here.ended(job).status == "succeeded"
+        assert here.serving
+        assert not (room / "forged").exists()
 
 
 @contextmanager
@@ -281,14 +288,10 @@ def test_a_training_whose_process_is_gone_says_so_whoever_waited_for_it(room, re
         here.trainer.stop()
         with nobody_waited_for():
             here.trainer.start()
-        dying = Jobs(here.client, here.client, namespace, work="tests.flows.dying_work.in_fitting")
-        dead = here.ended(dying.submit("fbgd", {}, budget_s=0.5, who="a test", why="order"), 15)
+        dead = here.ended(here.ordered(budget_s=0.5, who="killed in fitting"), 15)
         assert (dead.status, dead.stage) == ("failed", "fitting")
         assert "its process is gone" in str(dead.error)
-        hung = Jobs(
-            here.client, here.client, namespace, work="tests.flows.dying_work.hung_in_fitting"
-        )
-        job = hung.submit("fbgd", {}, budget_s=0.5, who="a test", why="order")
+        job = here.ordered(budget_s=0.5, who="hangs in fitting")
         wait_until(lambda: here.jobs.records.record(job.id).stage == "fitting")
         here.trainer.stop()
         assert "the trainer was stopped" in str(here.ended(job).error)
@@ -365,10 +368,7 @@ def test_a_running_job_can_be_cancelled(room, redis_url, namespace):
 
 def test_what_is_cancelled_while_it_publishes_is_never_seen(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world()) as here:
-        hung = Jobs(
-            here.client, here.client, namespace, work="tests.flows.dying_work.hung_in_publishing"
-        )
-        job = hung.submit("fbgd", QUICK, budget_s=0.0, who="a test", why="order")
+        job = here.ordered(**QUICK, who="hangs in publishing")
         wait_until(lambda: here.jobs.records.record(job.id).stage == "publishing")
         assert here.jobs.cancel(job.id, "ada").status == "cancelled"
         done = here.trained(**QUICK)

@@ -1,18 +1,13 @@
 """Records of jobs: their status only moves forward, and a read never shows a job that nobody runs as running."""
 
-import json
 import threading
-import zlib
 
 import pytest
 
 from service.errors import Backlogged, Conflict, NotFound
-from service.store.connection import connect
 from service.store.jobs import records as job_records
-from service.store.jobs.queue import Jobs
 from service.store.jobs.records import PROMOTING, JobGone, JobRecords
 from service.store.keys import NamespaceKeys
-from tests.server import wait_until
 
 WORKER = "host:1:cafe"
 
@@ -132,38 +127,3 @@ def test_cancelled_orders_hide_none_of_those_that_wait(records):
     made(records)
     with pytest.raises(Backlogged):
         made(records)
-
-
-def test_an_order_holds_while_the_server_that_carries_it_is_away(client, namespace):
-    with connect("redis://127.0.0.1:1", role="test") as nowhere:
-        jobs = Jobs(client, nowhere, namespace)
-        first, second = (
-            jobs.submit("fbgd", {}, budget_s=0, who="ada", why="order") for _ in range(2)
-        )
-        assert jobs.cancel(second.id, "ada").status == "cancelled"
-    queue = f"rq:queue:hedgerow-{namespace}"
-    trainers = Jobs(client, client, namespace)
-    wait_until(lambda: trainers.send_lost() or client.llen(queue))
-    assert client.lrange(queue, 0, -1) == [first.id.encode()]
-
-
-def test_jobs_that_nobody_carries_are_sent_again(client, namespace):
-    jobs = Jobs(client, client, namespace)
-    first, second = (jobs.submit("fbgd", {}, budget_s=0, who="ada", why="order") for _ in range(2))
-    queue = f"rq:queue:hedgerow-{namespace}"
-    carried = [job.decode() for job in client.lrange(queue, 0, -1)]
-    assert carried == [first.id, second.id]
-    client.delete(queue)
-    jobs.send_lost()
-    assert client.llen(queue) == 0, "a job ordered just now is still on its way"
-    wait_until(lambda: jobs.send_lost() or client.llen(queue))
-    wait_until(lambda: jobs.send_lost() or client.llen(queue) == 2)
-    jobs.send_lost()
-    assert sorted(job.decode() for job in client.lrange(queue, 0, -1)) == sorted(carried)
-
-
-def test_what_travels_is_the_id_alone_as_json(client, namespace):
-    jobs = Jobs(client, client, namespace)
-    job = jobs.submit("fbgd", {"factors": 8}, budget_s=0, who="ada", why="order")
-    packed = zlib.decompress(client.hget(f"rq:job:{job.id}", "data"))
-    assert json.loads(packed) == ["service.cli.trainer.work", None, [job.id], {}]

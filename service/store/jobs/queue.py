@@ -1,12 +1,13 @@
-"""The way of a job to the trainer: RQ carries its id, the record is ours. Nothing else imports RQ.
+"""How a job reaches the trainer: RQ carries its id, the record is ours. Nothing else imports RQ.
 
 RQ's own keys (``rq:...``) live where HEDGEROW_JOBS_REDIS_URL says, as JSON, and may be lost: a trainer that starts
-finds the queued jobs in our records.
+finds the queued jobs in our records. RQ's record of a job names a function; our worker ignores the name and calls
+the function that it was given, so write access to that Redis does not let anybody run code in the trainer.
 """
 
 import logging
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import FrameType
 from typing import Any, Protocol
@@ -22,8 +23,25 @@ from service.errors import StoreUnavailable
 from service.store.connection import store_errors
 from service.store.jobs.records import JobRecord, JobRecords, now_ms
 
-WORK = "service.cli.trainer.work"
-"""What the process of a job calls, with the job's id."""
+Work = Callable[[str], None]
+"""The function that does a job, given its id."""
+STORED_NAME = "training"
+"""Name of a function that RQ wants in its record of a job; never imported, never called."""
+READ_FIELDS = {
+    b"created_at",
+    b"description",
+    b"ended_at",
+    b"enqueued_at",
+    b"failure_ttl",
+    b"last_heartbeat",
+    b"origin",
+    b"result_ttl",
+    b"started_at",
+    b"status",
+    b"timeout",
+    b"worker_name",
+}
+"""Fields of RQ's record that are used; the others name functions to call and addresses to send to."""
 LONGEST_S = 6 * 3600
 """A job that takes longer is ended."""
 TICK_S = 1
@@ -41,12 +59,10 @@ IDLE_S = 15
 class Jobs:
     """Orders jobs and tells how they are."""
 
-    def __init__(
-        self, client: redis.Redis, queue: redis.Redis, namespace: str, *, work: str = WORK
-    ) -> None:
+    def __init__(self, client: redis.Redis, queue: redis.Redis, namespace: str) -> None:
         """``queue`` is a connection to the server that carries the ids, ``client`` one to the store."""
         self.records = JobRecords(client, namespace)
-        self._queue, self._work = _queue(queue, namespace), work
+        self._queue = _queue(queue, namespace, CarriedJob)
 
     def submit(self, model: str, parameters: Mapping[str, Any], **order: Any) -> JobRecord:
         """Order a training, see ``JobRecords.create``; Backlogged when very many wait."""
@@ -80,7 +96,7 @@ class Jobs:
     def _send(self, job: str) -> None:
         with store_errors():
             self._queue.enqueue_call(
-                self._work,
+                STORED_NAME,
                 args=(job,),
                 job_id=job,
                 timeout=LONGEST_S,
@@ -88,6 +104,24 @@ class Jobs:
                 failure_ttl=0,
                 description=f"training {job}",
             )
+
+
+class CarriedJob(rq.job.Job):
+    """A job as RQ carries it: little more than an id."""
+
+    def restore(self, raw_data: Mapping[bytes, bytes]) -> None:
+        """Read RQ's record without the functions, callbacks and web hooks that it names."""
+        data = self.serializer.dumps((STORED_NAME, None, (self.id,), {}))
+        read = {name: value for name, value in raw_data.items() if name in READ_FIELDS}
+        super().restore({**read, b"data": data})
+
+
+def _job_that_does(work: Work) -> type[CarriedJob]:
+    class WorkingJob(CarriedJob):
+        def perform(self) -> None:
+            work(self.id)
+
+    return WorkingJob
 
 
 class Foreman(Protocol):
@@ -110,12 +144,16 @@ class Foreman(Protocol):
 
 
 class Worker(rq.Worker):
-    """RQ's forking worker, whose parent stays small: no thread, no commands, jobs of ours alone."""
+    """RQ's forking worker, whose parent stays small: no thread, no commands, one kind of work."""
 
-    def __init__(self, connection: redis.Redis, namespace: str, foreman: Foreman) -> None:
+    def __init__(
+        self, connection: redis.Redis, namespace: str, foreman: Foreman, work: Work
+    ) -> None:
+        job_class = _job_that_does(work)
         super().__init__(
-            [_queue(connection, namespace)],
+            [_queue(connection, namespace, job_class)],
             connection=connection,
+            job_class=job_class,
             serializer=JSONSerializer,
             worker_ttl=IDLE_S + TICK_S,
             job_monitoring_interval=TICK_S,
@@ -189,9 +227,9 @@ class Worker(rq.Worker):
         self._foreman.died(job.id, stopped)
 
 
-def work(connection: redis.Redis, namespace: str, foreman: Foreman) -> None:
-    """Take the namespace's jobs until SIGTERM or SIGINT."""
-    Worker(connection, namespace, foreman).run()
+def take_jobs(connection: redis.Redis, namespace: str, foreman: Foreman, work: Work) -> None:
+    """Do the namespace's jobs, each in a process of its own, until SIGTERM or SIGINT."""
+    Worker(connection, namespace, foreman, work).run()
 
 
 def _ending(code: int | None) -> str:
@@ -202,5 +240,10 @@ def _ending(code: int | None) -> str:
     return f"its process ended: {ended}"
 
 
-def _queue(connection: redis.Redis, namespace: str) -> rq.Queue:
-    return rq.Queue(f"hedgerow-{namespace}", connection=connection, serializer=JSONSerializer)
+def _queue(connection: redis.Redis, namespace: str, job_class: type[CarriedJob]) -> rq.Queue:
+    return rq.Queue(
+        f"hedgerow-{namespace}",
+        connection=connection,
+        job_class=job_class,
+        serializer=JSONSerializer,
+    )
