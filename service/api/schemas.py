@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, Self, TypeVar
 
 import msgspec
+from fastapi import Query
 from pydantic import (
     AfterValidator,
     AllowInfNan,
@@ -106,6 +107,11 @@ Feature = Annotated[
     WrapValidator(_feature),
 ]
 Features = Annotated[dict[Name, Feature], Field(max_length=64)]
+
+Limit = Annotated[int, Query(ge=1, le=1_000, description="Most entries of the page.")]
+Cursor = Annotated[
+    str | None, Query(max_length=4_096, description="`next_cursor` of the page before.")
+]
 
 
 class Page(Answer, Generic[T]):

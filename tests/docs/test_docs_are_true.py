@@ -3,6 +3,7 @@
 import inspect
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -40,6 +41,16 @@ def test_every_verb_that_a_page_names_exists_and_the_readme_names_every_verb() -
     assert named <= set(COMMANDS)
     in_readme = set(re.findall(r"hedgerow ([a-z]+)", (ROOT / "README.md").read_text()))
     assert set(COMMANDS) <= in_readme
+
+
+def test_the_contract_of_route_modules_names_every_one_of_them() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    [contract] = [c for c in contracts["contracts"] if c["name"].startswith("route modules")]
+    sources = (ROOT / "service" / "api").rglob("*.py")
+    routes = [path for path in sources if "@router." in path.read_text()]
+    assert {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in routes} == set(
+        contract["modules"]
+    )
 
 
 def test_every_make_target_that_a_page_names_exists() -> None:

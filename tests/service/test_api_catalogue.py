@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from service.api.catalogue.documents import MAX_DOCUMENT_BYTES
+from service.api.catalogue.schemas import MAX_DOCUMENT_BYTES
 from service.settings import Settings
 from tests.api import JSON, NDJSON, Api, learning
 

@@ -4,8 +4,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from service.api.feedback.deletions import rfc3339
 from service.api.feedback.merges import _entry, _rows
+from service.api.times import rfc3339
 from service.learning.learner import Learner
 from service.learning.rebuild import rebuild
 from service.settings import KINDS, Settings

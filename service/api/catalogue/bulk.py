@@ -9,7 +9,6 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.api.catalogue.documents import stored
 from service.api.catalogue.schemas import (
     BulkRejected,
     BulkWritten,
@@ -17,6 +16,7 @@ from service.api.catalogue.schemas import (
     ItemLine,
     UserBody,
     UserLine,
+    stored,
 )
 from service.api.documentation import answers, ndjson_body
 from service.errors import TooLarge

@@ -3,33 +3,26 @@
 import heapq
 from typing import Annotated, Any
 
-import msgspec
-from fastapi import APIRouter, Body, Header, Query
+from fastapi import APIRouter, Body, Header
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 
-from service.api.catalogue.schemas import Item, ItemBody, User, UserBody
+from service.api.catalogue.schemas import Item, ItemBody, User, UserBody, stored
 from service.api.documentation import problems
 from service.api.feedback.deletions import SAFE, Receipt
 from service.api.feedback.deletions import delete_item as deleted_item
 from service.api.feedback.deletions import delete_user as deleted_user
-from service.api.schemas import Page
-from service.errors import NotFound, TooLarge
+from service.api.schemas import Cursor, Limit, Page
+from service.errors import NotFound
 from service.http.cursors import make_cursor, read_cursor, read_number
 from service.http.faults import ETAG
 from service.http.routing import ItemId, Route, Runtime, UserId
 from service.runtime import ApiRuntime
 from service.store.catalogue.documents import Document
 
-MAX_DOCUMENT_BYTES = 64 << 10
-
 router = APIRouter(route_class=Route)
 
-Limit = Annotated[int, Query(ge=1, le=1_000, description="Most entries of the page.")]
-Cursor = Annotated[
-    str | None, Query(max_length=4_096, description="`next_cursor` of the page before.")
-]
 IfMatch = Annotated[
     str | None,
     Header(
@@ -240,14 +233,6 @@ def _tag(document: Document, response: Response | None) -> None:
 
 def _version(if_match: str | None) -> int | None:
     return None if if_match is None else int(if_match.strip('"'))
-
-
-def stored(body: BaseModel) -> dict[str, Any]:
-    """Return what is stored of a document: only what was said."""
-    said = body.model_dump(exclude_defaults=True)
-    if len(msgspec.json.encode(said)) > MAX_DOCUMENT_BYTES:
-        raise TooLarge(f"a document has at most {MAX_DOCUMENT_BYTES} bytes: say less")
-    return said
 
 
 def _patched(

@@ -3,9 +3,13 @@
 from datetime import datetime
 from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+import msgspec
+from pydantic import BaseModel, Field, model_validator
 
 from service.api.schemas import Answer, Features, Id, Moment, Request, Text
+from service.errors import TooLarge
+
+MAX_DOCUMENT_BYTES = 64 << 10
 
 
 class ItemBody(Request):
@@ -101,3 +105,11 @@ class BulkWritten(Answer):
     rejected: list[BulkRejected]
     rejected_total: int
     lines: int
+
+
+def stored(body: BaseModel) -> dict[str, Any]:
+    """Return what is stored of a document: only what was said; TooLarge."""
+    said = body.model_dump(exclude_defaults=True)
+    if len(msgspec.json.encode(said)) > MAX_DOCUMENT_BYTES:
+        raise TooLarge(f"a document has at most {MAX_DOCUMENT_BYTES} bytes: say less")
+    return said

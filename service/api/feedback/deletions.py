@@ -1,12 +1,12 @@
 """Deletions are events: they take their place in the order, so nothing acknowledged before can come back."""
 
-import asyncio
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from service.api.feedback.intake import settled
 from service.api.schemas import Answer
+from service.api.times import rfc3339
+from service.api.waiting import learned
 from service.ids import sequence_token
 from service.ingest import Row, now_ms
 from service.runtime import ApiRuntime
@@ -32,8 +32,6 @@ SAFE: dict[int | str, dict[str, Any]] = {
     202: {"model": Receipt, "description": "Safe, not learned yet."}
 }
 """What a deletion answers besides 200."""
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 async def delete_rating(runtime: ApiRuntime, user: str, item: str, number: int) -> Receipt:
@@ -80,24 +78,6 @@ async def _delete(
         user=user,
         item=item,
         sequence=sequence_token(sequences),
-        learned=await learned(runtime, sequences, runtime.settings.wait_timeout_ms),
+        learned=await learned(runtime.changes, sequences, runtime.settings.wait_timeout_ms),
         timestamp=rfc3339(row.time_ms),
     )
-
-
-async def learned(runtime: ApiRuntime, sequences: dict[int, int], timeout_ms: int) -> bool:
-    """Wait until every partition is learned that far; false if that takes longer."""
-    try:
-        async with asyncio.timeout(timeout_ms / 1000):
-            for partition, sequence in sequences.items():
-                await runtime.changes.reached(partition, sequence)
-    except TimeoutError:
-        return False
-    return True
-
-
-def rfc3339(time_ms: int) -> str:
-    """Return a moment as text, to the millisecond."""
-    # whole numbers all the way: a float has too few digits for the ms of late years
-    moment = _EPOCH + timedelta(milliseconds=time_ms)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

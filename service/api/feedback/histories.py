@@ -1,16 +1,17 @@
 """A user's events: read them page by page, delete what was said of an item."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from numpy.typing import NDArray
 from starlette.responses import Response
 
 from service.api.documentation import problems
-from service.api.feedback.deletions import SAFE, Receipt, rfc3339
+from service.api.feedback.deletions import SAFE, Receipt
 from service.api.feedback.deletions import delete_rating as deleted_rating
-from service.api.schemas import Answer, Page
+from service.api.schemas import Answer, Cursor, Limit, Page
+from service.api.times import rfc3339
 from service.errors import NotFound
 from service.http.cursors import make_cursor, read_number
 from service.http.routing import ItemId, Route, Runtime, UserId
@@ -20,11 +21,6 @@ from service.store.log.codec import RATING, sequences
 from service.store.namespace import partition_of
 
 router = APIRouter(route_class=Route, tags=["ratings"])
-
-Limit = Annotated[int, Query(ge=1, le=1_000, description="Most entries of the page.")]
-Cursor = Annotated[
-    str | None, Query(max_length=4_096, description="`next_cursor` of the page before.")
-]
 
 
 class Event(Answer):

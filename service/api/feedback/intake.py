@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from service.api.feedback.schemas import Fault, Feedback, Learned, Rejected, Rules, Written
+from service.api.waiting import learned
 from service.errors import InvalidEvent
 from service.ids import sequence_token
 from service.ingest import Row, now_ms
@@ -85,13 +86,9 @@ class Intake:
         pending = [self.appender.submit(partition, chunk) for partition, chunk in rows.items()]
         result.sequences = dict(zip(rows, await settled(pending), strict=True))
 
-    async def learned(self, accepted: Accepted, timeout_s: float) -> list[Learned] | None:
-        """Wait until the rows are learned and return the predictions made before; None if that takes longer."""
-        try:
-            async with asyncio.timeout(timeout_s):
-                for partition, sequence in accepted.sequences.items():
-                    await self._changes.reached(partition, sequence)
-        except TimeoutError:
+    async def predicted(self, accepted: Accepted, timeout_ms: int) -> list[Learned] | None:
+        """Wait until the rows are learned and return what was predicted just before; None if that takes longer."""
+        if not await learned(self._changes, accepted.sequences, timeout_ms):
             return None
         found: list[Learned] = []
         for partition, indexes in accepted.indexes.items():

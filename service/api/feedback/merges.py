@@ -13,10 +13,11 @@ import numpy as np
 from fastapi import APIRouter, Body, Response
 
 from service.api.documentation import problems
-from service.api.feedback.deletions import learned, rfc3339
 from service.api.feedback.intake import settled
 from service.api.feedback.schemas import digest
 from service.api.schemas import Answer, Id, Request
+from service.api.times import rfc3339
+from service.api.waiting import learned
 from service.errors import Conflict, NotReady
 from service.http.routing import Route, Runtime, UserId
 from service.ids import sequence_token
@@ -99,7 +100,7 @@ async def merge_users(runtime: Runtime, user: UserId, body: Input, response: Res
     else:
         sequences_of = await _move(runtime, body.source, theirs, user, ours)
     await runtime.catalogue.change_user(body.source, lambda _: None)
-    done = await learned(runtime, sequences_of, _left_ms(until))
+    done = await learned(runtime.changes, sequences_of, _left_ms(until))
     response.status_code = 200 if done else 202
     return Merged(
         user=user,
@@ -139,7 +140,7 @@ async def _all_learned(runtime: ApiRuntime, partitions: Collection[int], until: 
     name = runtime.namespace.name
     found = [await partition_progress(runtime.redis, name, one) for one in partitions]
     appended = {one.partition: one.appended for one in found}
-    return await learned(runtime, appended, _left_ms(until))
+    return await learned(runtime.changes, appended, _left_ms(until))
 
 
 def _left_ms(until: float) -> int:

@@ -158,7 +158,7 @@ async def _wait_learned(request: Request, intake: Intake, body: bytes, key: str 
     if not many and accepted.rejected:
         only = accepted.rejected[0]
         raise InvalidEvent(only.detail, code=only.code)
-    predictions = await intake.learned(accepted, state.settings.wait_timeout_ms / 1000)
+    predictions = await intake.predicted(accepted, state.settings.wait_timeout_ms)
     return _written(request, accepted, predictions)
 
 

@@ -6,7 +6,7 @@ msgspec parses; NaN, overflow, booleans and strings for numbers, lone surrogates
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import blake2b
 from typing import Annotated, Any
 
@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from core.online.model import Scale
+from service.api.times import is_moment, milliseconds
 from service.errors import InvalidEvent, TooLarge
 from service.http.faults import of_msgspec
 from service.ids import id_fault, is_id
@@ -129,19 +130,6 @@ def digest(user: str, event_id: str) -> bytes:
     return blake2b(f"{user}\0{event_id}".encode(), digest_size=DIGEST_BYTES).digest()
 
 
-def milliseconds(moment: datetime) -> int:
-    """Return UTC milliseconds since 1970, rounded down."""
-    delta = moment - _EPOCH
-    return (delta.days * 86_400 + delta.seconds) * 1000 + delta.microseconds // 1000
-
-
-def is_moment(moment: datetime) -> bool:
-    """Return whether a time can be written in UTC; its offset may lead beyond the calendar."""
-    return _FIRST <= moment <= _LAST
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 _one = msgspec.json.Decoder(Feedback)
 _many = msgspec.json.Decoder(list[Feedback])
 

@@ -25,9 +25,8 @@ from service.api.feedback.schemas import (
     decode_lines,
     decode_one,
     digest,
-    is_moment,
-    milliseconds,
 )
+from service.api.times import is_moment, milliseconds
 from service.errors import Backlogged
 from service.http.lines import Block, Lines
 from service.ids import is_id, sequence_token

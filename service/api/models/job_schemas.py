@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from service.api.feedback.deletions import rfc3339
 from service.api.schemas import Answer, Name, Request
+from service.api.times import rfc3339, rfc3339_or_none
 from service.store.jobs.records import JobRecord, Status
 from service.store.jobs.schedule import Schedules
 
@@ -111,8 +111,8 @@ def shown_job(record: JobRecord) -> Job:
     return Job(
         **values,
         created=rfc3339(record.created_ms),
-        started=_moment(record.started_ms),
-        ended=_moment(record.ended_ms),
+        started=rfc3339_or_none(record.started_ms),
+        ended=rfc3339_or_none(record.ended_ms),
     )
 
 
@@ -130,14 +130,10 @@ def shown_schedule(schedules: Schedules) -> CurrentSchedule:
         of_settings=schedule.of_settings,
         version=schedule.version,
         who=schedule.who or None,
-        changed=_moment(schedule.changed_ms or None),
-        last_began=_moment(last.at_ms or None),
-        not_before=_moment(schedules.not_before_ms(last) or None),
+        changed=rfc3339_or_none(schedule.changed_ms or None),
+        last_began=rfc3339_or_none(last.at_ms or None),
+        not_before=rfc3339_or_none(schedules.not_before_ms(last) or None),
         events_at_last=last.events,
         new_events=schedules.new_events(last),
         drift_now=schedules.drift(),
     )
-
-
-def _moment(time_ms: int | None) -> str | None:
-    return None if time_ms is None else rfc3339(time_ms)

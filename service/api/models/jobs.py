@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from service.api.documentation import problems
 from service.api.models.job_schemas import Job, Retrain, shown_job
-from service.api.schemas import Page
+from service.api.schemas import Cursor, Page
 from service.errors import NotFound, StoreUnavailable
 from service.http.cursors import make_cursor, read_cursor
 from service.http.faults import JOB_ID
@@ -36,9 +36,6 @@ RetrainInput = Annotated[
 ]
 JobId = Annotated[str, Path(pattern=JOB_ID, description="The job's id.")]
 Limit = Annotated[int, Query(ge=1, le=500, description="Most jobs of the page.")]
-Cursor = Annotated[
-    str | None, Query(max_length=4_096, description="`next_cursor` of the page before.")
-]
 
 
 @router.post(

@@ -19,7 +19,7 @@ from service.api.models.schemas import (
     shown_model,
     shown_served,
 )
-from service.api.schemas import Page
+from service.api.schemas import Cursor, Limit, Page
 from service.errors import NotFound
 from service.http.cursors import InvalidCursor, make_cursor, read_cursor
 from service.http.routing import Caller, Route, Runtime
@@ -34,10 +34,6 @@ Version = Annotated[
 ]
 StrategyFilter = Annotated[
     ModelStrategy | None, Query(description="Only the models of this strategy.")
-]
-Limit = Annotated[int, Query(ge=1, le=1_000, description="Most entries of the page.")]
-Cursor = Annotated[
-    str | None, Query(max_length=4_096, description="`next_cursor` of the page before.")
 ]
 WhyQuery = Annotated[Why, Query(description="Kept with who and when.")]
 ReasonInput = Annotated[

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import StringConstraints
 
-from service.api.feedback.deletions import rfc3339
 from service.api.schemas import Answer, Request
+from service.api.times import rfc3339
 from service.ids import sequence_token
 from service.served_models import ActiveSet
 from service.store.models.registry import MOST_TEXT, ModelChange, ModelRecord

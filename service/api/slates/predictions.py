@@ -1,7 +1,7 @@
 """What a user would rate an item."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Query
@@ -17,11 +17,10 @@ from service.api.slates.prediction_schemas import (
     Predictions,
     PredictionStrategy,
 )
-from service.errors import NotReady
+from service.api.waiting import reached
 from service.http.routing import ItemId, Route, Runtime, UserId
-from service.ids import InvalidSequence, parse_sequence_token, sequence_token
+from service.ids import sequence_token
 from service.runtime import ApiRuntime
-from service.store.namespace import partition_of
 
 router = APIRouter(route_class=Route, tags=["predictions"])
 
@@ -102,29 +101,6 @@ def _chosen(
         fault = {"type": "value_error", "loc": (where, "model"), "msg": message}
         raise RequestValidationError([fault])
     return model or strategy or "online"
-
-
-async def reached(runtime: ApiRuntime, token: str | None, users: Iterable[str]) -> None:
-    """Wait until the users' partitions are learned as far as ``token`` says."""
-    if token is None:
-        return
-    wanted = parse_sequence_token(token)
-    partitions = runtime.namespace.partitions
-    if max(wanted) >= partitions:
-        raise InvalidSequence(
-            f"min_sequence names partition {max(wanted)}, the last one here is {partitions - 1}: "
-            "hand back a `sequence` or `seen_through` of this namespace"
-        )
-    concerned = {partition_of(user, partitions) for user in users} & wanted.keys()
-    try:
-        async with asyncio.timeout(runtime.settings.min_sequence_wait_ms / 1000):
-            for partition in concerned:
-                await runtime.changes.reached(partition, wanted[partition])
-    except TimeoutError:
-        raise NotReady(
-            "min_sequence is not learned yet: ask again, or leave it out for an answer as of now",
-            code="sequence_not_reached",
-        ) from None
 
 
 async def _stars(runtime: ApiRuntime, pairs: Sequence[Pair]) -> list[OrdinalPrediction]:

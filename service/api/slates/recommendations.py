@@ -13,7 +13,6 @@ from service.api.documentation import answers, json_body, reference
 from service.api.feedback.schemas import Feedback, Rules
 from service.api.slates.answers import response, slate_of
 from service.api.slates.cursors import place
-from service.api.slates.predictions import reached
 from service.api.slates.requests import (
     RankBody,
     Ranking,
@@ -32,6 +31,7 @@ from service.api.slates.requests import (
     refuse,
     shape_of,
 )
+from service.api.waiting import reached
 from service.errors import InvalidEvent, InvalidId
 from service.http.routing import QueryRoute, media_type, read_body, runtime_of
 from service.ids import id_fault, is_id, path_id
