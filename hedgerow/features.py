@@ -1,0 +1,7 @@
+"""Features and links of users, as ``Ocmf`` reads them."""
+
+from core.batch.feature_map import FeatureMap, fit_features
+from core.batch.ocmf.graph import similarity
+from core.batch.ocmf.users import StructuredUsers, users_of
+
+__all__ = ["FeatureMap", "StructuredUsers", "fit_features", "similarity", "users_of"]

@@ -1,0 +1,5 @@
+"""Ordinal regression (QS3ORAO): levels, such as stars, from few labelled rows of features."""
+
+from core.ordinal.qs3orao import OrdinalConfig, OrdinalModel, fit
+
+__all__ = ["OrdinalConfig", "OrdinalModel", "fit"]

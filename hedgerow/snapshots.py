@@ -1,0 +1,135 @@
+"""Fitted models as named arrays and a manifest, and as one file.
+
+A file is an ordinary ``.npz``. Nothing in it is pickled, and ``load`` checks each array's sha256.
+
+>>> from hedgerow import Fbgd, FbgdConfig, from_pairs
+>>> pairs = from_pairs(np.array([0, 0, 1]), np.array([0, 1, 1]))
+>>> snapshot = snapshot_of(Fbgd(FbgdConfig(factors=2)).fit(pairs))
+>>> sorted(snapshot.arrays)
+['gram', 'item_factors', 'item_sum', 'negative']
+>>> model_of(snapshot).recommend(1, pairs, N=1)[0]
+array([0], dtype=int32)
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from core.batch.contexts.ranker import ContextRanker
+from core.batch.contexts.snapshot import contexts_of, of_contexts
+from core.batch.fbgd.model import Fbgd
+from core.batch.feature_map import FeatureMap
+from core.batch.ocmf.model import Ocmf
+from core.batch.ocmf.users import StructuredUsers, users_of
+from core.batch.row_ranker import RowRanker
+from core.errors import ConfigError, SnapshotFormat
+from core.labels.exmlds import Exmlds
+from core.labels.snapshot import of_space, space_of
+from core.labels.space import LabelSpace
+from core.ordinal import snapshot as ordinal
+from core.ordinal.qs3orao import OrdinalModel
+from core.snapshot import About, Snapshot, objective_of, of_objective, of_users, restored
+from core.snapshot import users_of as stored_users
+
+__all__ = ["Snapshot", "load", "model_of", "save", "snapshot_of"]
+
+Model = Fbgd | Ocmf | ContextRanker | Exmlds | OrdinalModel
+Restored = RowRanker | StructuredUsers | ContextRanker | LabelSpace | OrdinalModel
+
+_MANIFEST = "manifest.json"
+
+
+def snapshot_of(
+    model: Model,
+    *,
+    feature_map: FeatureMap | None = None,
+    metrics: Mapping[str, float] | None = None,
+) -> Snapshot:
+    """Return a fitted model as a snapshot.
+
+    An ``Ocmf`` that was fitted with features needs the ``feature_map`` that made them.
+
+    >>> from hedgerow import ordinal
+    >>> x = np.linspace(0.0, 1.0, 40)[:, None]
+    >>> model = ordinal.fit(x, np.repeat([1, 2], 20), 2, ordinal.OrdinalConfig(block=4, blocks=1))
+    >>> snapshot_of(model, metrics={"auc": 1.0}).metrics
+    {'auc': 1.0}
+    """
+    if isinstance(model, OrdinalModel):
+        return ordinal.of_model(model, settings={}, metrics=metrics or {}, cuts={})
+    about = About(settings=asdict(model.config), metrics=metrics or {}, cuts={})
+    if isinstance(model, Fbgd):
+        return of_objective("fbgd", model.fitted, **about)
+    if isinstance(model, Ocmf) and model.parameters is None and model.link == 0.0:
+        return of_objective("ocmf", model.objective, **about)
+    if isinstance(model, Ocmf):
+        return of_users("ocmf", users_of(model, feature_map), **about)
+    if isinstance(model, ContextRanker):
+        return of_contexts(model.config.kind, model, **about)
+    if isinstance(model, Exmlds):
+        return of_space(model.config.variant, model.space, **about)
+    raise ConfigError(f"{type(model).__name__} has no snapshot: give one of {Model}")
+
+
+def model_of(snapshot: Snapshot) -> Restored:
+    """Return what recommends or predicts; its arrays are the snapshot's, not copies.
+
+    ``Fbgd`` and ``Ocmf`` come back as a ``RowRanker``, which recommends for any rows of pairs; an
+    ``Ocmf`` with features or a graph as the ``StructuredUsers`` that make its users' vectors;
+    ``Exmlds`` as its ``LabelSpace``; the others as they were.
+    """
+    for part, read in _READERS.items():
+        if part in snapshot.parameters:
+            return read(snapshot)
+    raise SnapshotFormat(f"no model reads a snapshot named {snapshot.model!r}")
+
+
+_READERS: dict[str, Callable[[Snapshot], Restored]] = {
+    "contexts": contexts_of,
+    "space": space_of,
+    "ordinal": ordinal.model_of,
+    "users": stored_users,
+    "row": lambda snapshot: RowRanker(objective_of(snapshot)),
+}
+"""The reader of each kind of model, by the entry of the parameters that only this kind has."""
+
+
+def save(
+    model: Model | Snapshot, path: str | PathLike[str], *, feature_map: FeatureMap | None = None
+) -> None:
+    """Write a fitted model or its snapshot to a ``.npz`` file; see ``load``."""
+    made = model if isinstance(model, Snapshot) else snapshot_of(model, feature_map=feature_map)
+    arrays: dict[str, Any] = dict(made.arrays)
+    arrays[_MANIFEST] = np.frombuffer(json.dumps(made.manifest).encode(), np.uint8)
+    with open(path, "wb") as file:
+        np.savez(file, **arrays)
+
+
+def load(path: str | PathLike[str]) -> Restored:
+    """Return the model of a file that ``save`` wrote, as ``model_of`` does.
+
+    Raises SnapshotFormat if the file is damaged.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from hedgerow import Fbgd, FbgdConfig, from_pairs
+    >>> pairs = from_pairs(np.array([0, 0, 1]), np.array([0, 1, 2]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(Fbgd(FbgdConfig(factors=2)).fit(pairs), Path(folder, "model.npz"))
+    ...     model = load(Path(folder, "model.npz"))
+    >>> model.recommend(1, pairs, N=1)[0].shape
+    (1,)
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            parts = {name: file[name].tobytes() for name in file.files}
+        manifest = json.loads(parts.pop(_MANIFEST))
+    except (ValueError, KeyError, EOFError) as error:
+        raise SnapshotFormat(
+            f"{path} was not written by hedgerow.snapshots.save: {error}"
+        ) from error
+    return model_of(restored(manifest, parts))

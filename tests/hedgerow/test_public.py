@@ -1,0 +1,85 @@
+"""The public package exports exactly what it says, and loads nothing before it is used."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hedgerow
+
+SOURCE = Path(hedgerow.__file__)
+MODULES = sorted(module.name for module in pkgutil.iter_modules(hedgerow.__path__))
+
+
+def defined(name: str) -> list[str]:
+    """Return the public names of a module of the package."""
+    module = importlib.import_module(f"hedgerow.{name}")
+    return sorted(module.__all__)
+
+
+def public() -> list[tuple[str, Any]]:
+    flat = [(name, getattr(hedgerow, name)) for name in hedgerow.__all__ if name not in MODULES]
+    of_modules = [
+        (f"{module}.{name}", getattr(importlib.import_module(f"hedgerow.{module}"), name))
+        for module in MODULES
+        for name in defined(module)
+    ]
+    return flat + of_modules
+
+
+def test_all_is_exactly_what_is_exported() -> None:
+    assert hedgerow.__all__ == sorted(hedgerow.__all__)
+    assert sorted([*hedgerow._HOMES, *hedgerow._MODULES]) == hedgerow.__all__
+    assert list(hedgerow._MODULES) == MODULES
+    assert set(hedgerow.__all__) <= set(dir(hedgerow))
+
+
+def test_type_checkers_see_the_same_names_from_the_same_modules() -> None:
+    (block,) = [node for node in ast.parse(SOURCE.read_text()).body if isinstance(node, ast.If)]
+    seen = {
+        alias.name: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    homes = hedgerow._HOMES | dict.fromkeys(MODULES, "hedgerow")
+    assert seen == homes
+
+
+@pytest.mark.parametrize("name", hedgerow.__all__)
+def test_each_name_can_be_imported(name: str) -> None:
+    found = getattr(hedgerow, name)
+    assert inspect.ismodule(found) or found.__name__ == name
+
+
+def test_a_name_is_public_in_one_place() -> None:
+    names = [name.rpartition(".")[2] for name, _ in public()]
+    assert len(names) == len(set(names))
+
+
+def test_an_unknown_name_says_where_to_look() -> None:
+    with pytest.raises(AttributeError, match="did you mean 'FbgdConfig'"):
+        hedgerow.FbgdConfg  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match=r"dir\(hedgerow\).*hedgerow\.metrics"):
+        hedgerow.nothing  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(ImportError):
+        importlib.import_module("hedgerow.nothing")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import hedgerow; dir(hedgerow); hedgerow.__all__; hasattr(hedgerow, '__wrapped__')",
+        "from hedgerow import ServiceClient",
+        "from hedgerow import errors",
+    ],
+)
+def test_what_computes_nothing_loads_no_numba(code: str) -> None:
+    code += "; import sys; sys.exit('numba' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], cwd=SOURCE.parents[1], timeout=60, check=True)
