@@ -1,4 +1,7 @@
-"""Fits that were tried, one row each in a CSV file: a run of hours can be stopped and continued."""
+"""Attempted fits, one row each in a CSV file.
+
+A run of hours can be stopped and continued with the same file.
+"""
 
 import csv
 from collections.abc import Callable, Iterable
@@ -12,7 +15,7 @@ _KEYS = ("data", "split", "model", "settings")
 
 @dataclass(frozen=True)
 class Attempt:
-    """A model with its settings on one split: scores on the test part, seconds of the fit."""
+    """One fit of a model on one split: its settings, its test scores and the seconds it took."""
 
     data: str
     split: int
@@ -27,18 +30,18 @@ class Attempt:
 
 
 def text(settings: dict[str, Any]) -> str:
-    """Write settings as one word: ``alpha=2;reg=4``."""
+    """Return the settings as one word: ``alpha=2;reg=4``."""
     return ";".join(f"{name}={value:.6g}" for name, value in settings.items())
 
 
 def parsed(word: str) -> dict[str, float]:
-    """Read what ``text`` wrote."""
+    """Return the settings that ``text`` wrote."""
     pairs = (part.split("=") for part in word.split(";") if part)
     return {name: float(value) for name, value in pairs}
 
 
 class Attempts:
-    """All attempts so far; with a path every new one is appended to it."""
+    """All attempts so far. With a path, every new attempt is appended to that file."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
@@ -54,7 +57,7 @@ class Attempts:
     def find(
         self, data: str, split: int, model: str, settings: dict[str, Any] | None = None
     ) -> list[Attempt]:
-        """Return the attempts of a model on a split, of the given settings if there are any."""
+        """Return a model's attempts on a split, only those with ``settings`` if they are given."""
         if settings is not None:
             one = self._known.get((data, split, model, text(settings)))
             return [] if one is None else [one]

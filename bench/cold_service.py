@@ -1,9 +1,10 @@
-"""Users and items without a history, through the whole service: MovieLens 1M, documents and ratings sent over HTTP.
+"""Users and items without a history through the whole service, on MovieLens 1M sent over HTTP.
 
     python -m bench.cold_service [--budget-s 15] [--json]
 
-A fifth of the users and a tenth of the movies have documents and not one rating. What the service answers for them is judged by
-the ratings that were kept back: slates of ``exmlds`` beside what is popular, stars of ``ordinal`` for unrated movies.
+A fifth of the users and a tenth of the movies have documents but no ratings. The service's answers
+for them are compared with the ratings that were held out: slates of ``exmlds`` beside the most
+popular items, and stars of ``ordinal`` for unrated movies.
 """
 
 import argparse
@@ -37,7 +38,7 @@ SEEN_S = 2.0
 
 
 class Shop:
-    """A running service with the documents of everybody, and the ratings of some."""
+    """A running service with the documents of all users and items, and the ratings of some."""
 
     def __init__(self, client: ServiceClient, world: Movielens) -> None:
         self.client, self.world = client, world
@@ -59,11 +60,11 @@ class Shop:
         with ThreadPoolExecutor(4) as pool, httpx.Client(base_url=self.client.url) as http:
             for answer in pool.map(partial(self._describe, http), range(len(self.world.users))):
                 answer.raise_for_status()
-        told = np.flatnonzero(~self.cold & ~self.unrated)
+        training = np.flatnonzero(~self.cold & ~self.unrated)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "ratings.csv"
             path.write_text(
-                "user,item,rating,timestamp\n" + "\n".join(map(self._row, told.tolist())) + "\n"
+                "user,item,rating,timestamp\n" + "\n".join(map(self._row, training.tolist())) + "\n"
             )
             self.client.wait_until_learned(send(self.client, path).sequence)
 
@@ -72,7 +73,7 @@ class Shop:
         job = watch(self.client, self.client.post("/v1/retrain", order))
         if job["status"] != "succeeded":
             raise RuntimeError(f"{model}: {job['error']}")
-        # an api process sees a promotion a moment later
+        # An api process sees a promotion a moment later.
         threading.Event().wait(SEEN_S)
         return job
 
@@ -84,15 +85,15 @@ class Shop:
             return list(pool.map(ask, users.tolist()))
 
     def stars(self, rows: I64) -> F64:
-        found: list[float] = []
+        expected: list[float] = []
         for at in range(0, rows.size, PAGE):
             part = rows[at : at + PAGE]
             users, items = self.world.user_ix[part].tolist(), self.world.item_ix[part].tolist()
             pairs = [{"user": f"u{u}", "item": f"i{i}"} for u, i in zip(users, items, strict=True)]
             body = {"pairs": pairs, "strategy": "ordinal"}
             answer = self.client.post("/v1/predictions", body)
-            found += [one["expected"] for one in answer["predictions"]]
-        return np.array(found)
+            expected += [prediction["expected"] for prediction in answer["predictions"]]
+        return np.array(expected)
 
     def _describe(self, http: httpx.Client, user: int) -> httpx.Response:
         return http.put(f"/v1/users/u{user}", json={"features": self.world.users[user]})
@@ -103,7 +104,10 @@ class Shop:
 
 
 def users_figures(shop: Shop) -> Iterator[Figure]:
-    """Judge the slates of users without a history by what they like, movies that nobody rated left out."""
+    """Yield the quality of slates for users without a history, against the items they like.
+
+    Movies without ratings are excluded from what counts as liked.
+    """
     world = shop.world
     liked = np.flatnonzero(shop.cold & ~shop.unrated & (world.value >= 4.0))
     truth = from_pairs(
@@ -112,14 +116,14 @@ def users_figures(shop: Shop) -> Iterator[Figure]:
         n_users=len(world.users),
         n_items=len(world.items),
     )
-    judges = shop.users[truth.user_counts[shop.users] > 0][:MOST_JUDGES]
+    held_out = shop.users[truth.user_counts[shop.users] > 0][:MOST_JUDGES]
     scores = {}
     for name in ("exmlds", "popular"):
-        slates = shop.slates(judges, model=name)
+        slates = shop.slates(held_out, model=name)
         ids = [[int(entry["item"][1:]) for entry in slate["items"]] for slate in slates]
-        scores[name] = ndcg(hits(np.array(ids, np.int32), truth.rows(judges)), DEPTH)
+        scores[name] = ndcg(hits(np.array(ids, np.int32), truth.rows(held_out)), DEPTH)
         served = sorted({slate["strategy"] for slate in slates})
-        note = f"{judges.size} users; strategy {', '.join(served)}"
+        note = f"{held_out.size} users; strategy {', '.join(served)}"
         yield Figure(USERS, f"{name}: ndcg@{DEPTH}", float(scores[name].mean()), note=note)
     gain = 100.0 * (scores["exmlds"] - scores["popular"]) / scores["popular"].mean()
     low = float(gain.mean() - 1.96 * gain.std() / gain.size**0.5)
@@ -128,7 +132,7 @@ def users_figures(shop: Shop) -> Iterator[Figure]:
 
 
 def item_figures(shop: Shop) -> Iterator[Figure]:
-    """Judge the stars of movies that nobody has rated, then whom such movies are offered to."""
+    """Yield the quality of stars for unrated movies, and the size of such a movie's audience."""
     world = shop.world
     rows = np.flatnonzero(shop.unrated & ~shop.cold)
     rows = np.random.default_rng(0).permutation(rows)[:MOST_PAIRS]

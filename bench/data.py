@@ -1,4 +1,4 @@
-"""The data sets that the benches use, read once; none of them is part of this repository."""
+"""The rating data sets that the benches use; none of them is part of this repository."""
 
 import gzip
 import sys
@@ -28,7 +28,7 @@ SCALES = {
 
 @dataclass(frozen=True)
 class Ratings:
-    """n ratings in the order of their file; user, item (n,) i64 count from 0 without gaps."""
+    """n ratings in file order; ``user`` and ``item`` are (n,) i64, numbered from 0 without gaps."""
 
     name: str
     low: float
@@ -43,7 +43,7 @@ class Ratings:
         return len(self.rating)
 
     def rows(self, rows: I64) -> "Ratings":
-        """Return these rows in this order; numbers and ids stay as they are."""
+        """Return the given rows in the given order; the numbering and the ids stay the same."""
         return Ratings(
             self.name,
             self.low,
@@ -57,18 +57,18 @@ class Ratings:
 
 
 def available(name: str) -> bool:
-    """Tell whether the data set lies where the benches look."""
+    """Return whether the file of the data set exists."""
     return FILES[name].is_file()
 
 
 def require(name: str) -> None:
-    """End the program and say which file is missing, if it is."""
+    """Exit with a message naming the missing file unless the data set is available."""
     if not available(name):
         sys.exit(f"{FILES[name]} is missing")
 
 
 def read(name: str) -> Ratings:
-    """Read one of FILES."""
+    """Return the ratings of one of FILES."""
     with gzip.open(FILES[name], "rt") as lines:
         header = next(lines).strip().split(",")
         columns = [header.index(column) for column in ("user", "item", "rating")]
@@ -81,7 +81,7 @@ def read(name: str) -> Ratings:
 def from_columns(
     name: str, low: float, high: float, users: I64, items: I64, rating: F64
 ) -> Ratings:
-    """Number the ids; the other columns stay as they are."""
+    """Return ratings whose users and items are numbered from 0; the ratings stay in order."""
     user_ids, user = np.unique(users, return_inverse=True)
     item_ids, item = np.unique(items, return_inverse=True)
     return Ratings(
@@ -97,7 +97,7 @@ def from_columns(
 
 
 def sample_world(n: int = 1_000_000) -> Ratings:
-    """Return ratings of a made-up world about as large as ML-1M."""
+    """Return ratings of a generated world about as large as ML-1M."""
     world = SampleWorld(seed=0, n_users=6_000, n_items=3_700)
     made = world.ratings(n)
     items = tuple(item.id for item in world.items)
@@ -106,6 +106,6 @@ def sample_world(n: int = 1_000_000) -> Ratings:
 
 
 def random_split(ratings: Ratings, seed: int) -> tuple[Ratings, Ratings]:
-    """Return (train, test) of `hedgerow eval online --order random --seed seed`."""
+    """Return (train, test) as split by `hedgerow eval online --order random --seed seed`."""
     split = evaluate.random_split(len(ratings), 0.2, seed)
     return ratings.rows(split.train), ratings.rows(split.test)

@@ -1,4 +1,7 @@
-"""MovieLens 1M with what it says of users and movies, as documents; features are read as the service reads them."""
+"""MovieLens 1M with the documents of its users and movies.
+
+Features are encoded exactly as the service encodes them.
+"""
 
 import csv
 import gzip
@@ -14,7 +17,7 @@ from core.types import F32, I64
 
 @dataclass(frozen=True, eq=False)
 class Movielens:
-    """n ratings by the rows of ``users`` and ``items``, (n,) each."""
+    """n ratings; ``user_ix`` and ``item_ix`` (n,) are rows of ``users`` and ``items``."""
 
     users: list[Document]
     items: list[Document]
@@ -25,7 +28,7 @@ class Movielens:
 
 
 def movielens() -> Movielens:
-    """Read the three files."""
+    """Return the ratings and documents of the three files."""
     users, movies, ratings = (_table(name) for name in ("users", "movies", "ratings"))
     user_rows = {row[0]: at for at, row in enumerate(users)}
     item_rows = {row[0]: at for at, row in enumerate(movies)}
@@ -40,14 +43,14 @@ def movielens() -> Movielens:
 
 
 def encoder(documents: Sequence[Document], seed: int) -> FeatureEncoder:
-    """Return the columns that these documents make."""
+    """Return an encoder fitted to these documents."""
     fit = EncoderFit(np.random.default_rng(seed))
     fit.add(documents)
     return fit.encoder()
 
 
 def folds(n: int, parts: int) -> list[tuple[I64, I64]]:
-    """Return (held out, the others) for so many parts of n; everything is held out once."""
+    """Return ``parts`` folds of n rows as (held out, the others); each row is held out once."""
     held = [
         np.sort(part) for part in np.array_split(np.random.default_rng(0).permutation(n), parts)
     ]

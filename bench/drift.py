@@ -1,4 +1,4 @@
-"""A generated stream of predictions whose best expert changes half-way: what fixed share is for.
+"""Fixed share on a generated stream of predictions whose best expert changes half-way.
 
 ``python -m bench.drift`` prints the mean loss after the change; core's aggregators do the work.
 """
@@ -16,7 +16,10 @@ GOOD, BAD = 0.4, 1.2
 
 
 def stream(seed: int) -> tuple[F64, F64]:
-    """Return predictions (n, m) on 1..5 and ratings (n,): expert 0 is best, then the last one."""
+    """Return predictions (n, m) on 1..5 and ratings (n,).
+
+    Expert 0 is best in the first half, the last expert in the second.
+    """
     rng = np.random.default_rng(seed)
     rating = rng.integers(1, 6, EVENTS).astype(np.float64)
     spread = np.full((EVENTS, EXPERTS), BAD)
@@ -34,7 +37,10 @@ def loss_after_change(predicted: F64, rating: F64, share: float) -> float:
 
 
 def run(seed: int = 0) -> dict[str, float]:
-    """Return the mean loss after the change: of the best expert, with fixed share, of plain Hedge."""
+    """Return the mean loss after the change.
+
+    The keys are "best" (expert), "share" (Hedge with fixed share) and "plain" (without it).
+    """
     predicted, rating = stream(seed)
     late = slice(EVENTS // 2, None)
     return {
@@ -45,7 +51,11 @@ def run(seed: int = 0) -> dict[str, float]:
 
 
 def figures() -> list[Figure]:
-    """Return the excess over the best expert after the change; the bar is for fixed share."""
+    """Return how far both losses exceed the best expert's after the change.
+
+    Fixed share must stay below its bar; plain Hedge must stay above it, or the stream proves
+    nothing.
+    """
     measured = run()
     excess = {name: 100.0 * (measured[name] / measured["best"] - 1.0) for name in measured}
     what = "over the best expert's loss after it changed half-way"

@@ -1,4 +1,4 @@
-"""Runs `hedgerow eval online`, the command itself, and remembers what it said."""
+"""Runs the command `hedgerow eval online` and caches its reports."""
 
 import functools
 import json
@@ -15,7 +15,7 @@ Report = dict[str, Any]
 
 @functools.cache
 def evaluate(name: str, flags: tuple[str, ...], seed: int) -> Report:
-    """Return the command's JSON for one data set, settings and seed."""
+    """Return the command's JSON report for one data set, its flags and one seed."""
     low, high = data.SCALES[name]
     command = [
         str(Path(sys.executable).with_name("hedgerow")),
@@ -34,6 +34,6 @@ def evaluate(name: str, flags: tuple[str, ...], seed: int) -> Report:
 
 
 def over_seeds(name: str, flags: str, seeds: range, field: str) -> tuple[float, float]:
-    """Return mean and standard deviation of one field over the seeds."""
+    """Return the mean and the standard deviation of one field of the report over the seeds."""
     values = [float(evaluate(name, tuple(flags.split()), seed)[field]) for seed in seeds]
     return mean(values), pstdev(values)

@@ -1,11 +1,12 @@
-"""What a user's first events are worth: new users of MovieLens 1M in the order of time, the default beside single rankers.
+"""Ranking quality for new users after their first events, on MovieLens 1M in order of time.
 
     python -m bench.first_events [--json]
 
-The stream of ``bench.whole_loop``, from 60 % on and with default settings: models trained every 5 %, the mixture weighed
-on the way by every tenth positive of everybody. Users whose first event comes after 70 % are new. After n of their
-events each ranker lists ten items with what it knows by then, judged on what the user likes next, and on all that the
-user likes later. Who has said nothing yet that a model could use is shown what is popular.
+The stream is that of ``bench.whole_loop`` from 60 % on, with default settings: models are retrained
+every 5 %, and every tenth positive of all users updates the weights of the mixture. Users whose
+first event comes after 70 % are new. After n of a user's events, each ranker lists ten items from
+what it knows by then. The lists are compared with the next item the user likes, and with all items
+the user likes later. Users without an event that a model can use get the most popular items.
 """
 
 import argparse
@@ -32,11 +33,14 @@ EVERY = 10
 EVENTS = (1, 2, 3, 5, 10, 20, 50)
 DEPTH = 10
 COMPARED = ("mixture", "one set", "fbgd", "popular", "trending")
-"""The mixture as it is served, and with the weights that it would have without those for histories of a length."""
+"""Rankers to compare.
+
+"mixture" is the mixture as served; "one set" uses the weights shared by all history lengths.
+"""
 
 
 class FirstEvents(Loop):
-    """Keeps the lists that new users are shown after so many events."""
+    """Collects the lists that new users would get after given numbers of events."""
 
     def __init__(self, stream: Stream) -> None:
         super().__init__(stream, EVERY)
@@ -75,7 +79,10 @@ class FirstEvents(Loop):
         return later[self.stream.positive[later]]
 
     def figures(self, n: int) -> Iterator[Figure]:
-        """Yield how far the mixture is ahead of popularity after n events, for the next liked item and all later ones."""
+        """Yield the gain of the mixture over popularity after n events.
+
+        One figure is for the next liked item, one for all items liked later.
+        """
         users = self._users[n]
         for what, most in (("the next liked item", 1), ("all liked later", None)):
             wanted = [self._likes(user, n)[:most] for user in users]

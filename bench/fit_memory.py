@@ -1,6 +1,8 @@
-"""What a fit holds: reads pairs from a folder, fits, and prints the peak of its memory above the interpreter as JSON.
+"""Peak memory of one fit above that of the interpreter, printed as JSON.
 
-python -m bench.fit_memory FOLDER FACTORS      (a child of ``bench.ranking --only memory``)
+``bench.ranking --only memory`` runs this module in a child process, on pairs saved in a folder:
+
+    python -m bench.fit_memory FOLDER FACTORS
 """
 
 import json
@@ -30,12 +32,15 @@ def load(folder: Path) -> Interactions:
 
 
 def measured(folder: Path, config: FbgdConfig) -> dict[str, int]:
-    """Return bytes: the peak above what the interpreter and compiled code hold, positives and factors."""
+    """Return bytes: the peak of the fit, the positives and the factors.
+
+    The peak excludes the memory that the interpreter and the compiled kernels hold.
+    """
     tiny = from_pairs(np.array([0, 0, 1]), np.array([0, 1, 1]), weight=[1.0, 2.0, 3.0])
     for pairs in (tiny, load(folder).rows(np.arange(1))):
         Fbgd(FbgdConfig(factors=2, epochs=1)).fit(pairs)
     before = _status("VmRSS")
-    # from here on the kernel counts the peak anew
+    # The operating system restarts its count of the peak here.
     PEAK_RESET.write_text("5")
     pairs = load(folder)
     model = Fbgd(config).fit(pairs)

@@ -1,4 +1,4 @@
-"""What one user, one item and one rating cost: memory of the server, bytes of its append-only file."""
+"""Bytes per user, item and rating: memory of the Redis server and size of its append-only file."""
 
 import itertools
 import threading
@@ -37,11 +37,11 @@ def _learned(connection: redis.Redis) -> None:
 
 
 def figures(ratings: Ratings) -> list[Figure]:
-    """Measure what one user, item and rating cost in memory and on disk."""
+    """Measure the memory and disk space that one user, one item and one rating take."""
     n, users = len(ratings), len(np.unique(ratings.user))
     items = len(np.unique(ratings.item))
     with service.hedgerow() as server, store(server) as connection:
-        connection.config_set("auto-aof-rewrite-percentage", 0)  # else the file shrinks meanwhile
+        connection.config_set("auto-aof-rewrite-percentage", 0)  # a rewrite would shrink it
         before = connection.info("memory")["used_memory"]
         written = _append_only_bytes(server)
         upload(server, ndjson(ratings), n)

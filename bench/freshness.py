@@ -1,10 +1,11 @@
-"""From the POST of a rating to recommendations that reflect it, while 500 ratings a second arrive.
+"""Time from posting a rating to recommendations that reflect it, at 500 arriving ratings a second.
 
     python -m bench.freshness [--seconds 40] [--json]
 
-MovieLens 1M is imported and trained once by the default model, through the service. A probe asks for recommendations,
-rates the first of them and asks again with the ``min_sequence`` of the rating. The time runs from the first byte of the
-POST until that very next answer is there: no answer is asked for twice.
+MovieLens 1M is imported and the default model trained once, through the service. A probe asks for
+recommendations, rates the first of them and asks again with the ``min_sequence`` of that rating.
+The time runs from the first byte of the POST until the answer to that second request is complete;
+no request is repeated.
 """
 
 import argparse
@@ -41,7 +42,7 @@ Slate = dict[str, Any]
 
 @contextlib.contextmanager
 def trained(environment: dict[str, str] | None = None) -> Iterator[service.Server]:
-    """Run the service with ML-1M and the default model; nothing but an order trains again."""
+    """Run the service with ML-1M and the default model; only an explicit order trains again."""
     settings = {"HEDGEROW_RETRAIN_AFTER_EVENTS": "0"} | (environment or {})
     with service.hedgerow(settings) as server:
         with ServiceClient(f"http://{server.host}:{server.port}") as client:
@@ -55,15 +56,15 @@ def trained(environment: dict[str, str] | None = None) -> Iterator[service.Serve
 
 @dataclass
 class Probes:
-    """What the probes of one kind gave."""
+    """Results of all probes of one kind."""
 
     taken_ms: list[float] = field(default_factory=list)
     shown: int = 0
-    """Answers that still hold the item just rated."""
+    """Number of answers that still contain the item just rated."""
     unchanged: int = 0
-    """Answers whose other items have the order and the scores that they had before."""
+    """Number of answers whose other items kept their order and scores."""
     reordered: int = 0
-    """Answers whose other items have another order than before."""
+    """Number of answers whose other items changed their order."""
 
     def add(self, item: str, before: Slate, after: Slate, taken_ms: float) -> None:
         was, now = _pairs(before, item), _pairs(after, "")
@@ -105,7 +106,7 @@ async def _probed(server: service.Server, ratings: Ratings, seconds: float) -> l
         known = ratings.user_ids[int(draw.integers(len(ratings.user_ids)))]
         asked = ((known, ""), (known, "&model=fbgd"), (f"new-{number}", ""))[number % len(KINDS)]
         await _probe(client, found[number % len(KINDS)], *asked)
-        await asyncio.sleep(float(draw.uniform(0.002, 0.02)))  # not in step with the commits
+        await asyncio.sleep(float(draw.uniform(0.002, 0.02)))  # not in step with commits
     client.close()
     return found
 
@@ -113,7 +114,7 @@ async def _probed(server: service.Server, ratings: Ratings, seconds: float) -> l
 async def measured(
     server: service.Server, ratings: Ratings, seconds: float
 ) -> tuple[list[Probes], Load]:
-    """Probe while ratings arrive."""
+    """Run the probes while ratings arrive."""
     bodies = itertools.cycle([request("POST", "/v1/ratings", b) for b in rating_bodies(ratings)])
     arriving = open_loop(server.host, server.port, bodies, rate=ARRIVING, seconds=seconds)
     load, found = await asyncio.gather(arriving, _probed(server, ratings, seconds - 0.5))
@@ -121,7 +122,7 @@ async def measured(
 
 
 def figures(found: list[Probes], load: Load) -> Iterator[Figure]:
-    """Yield the time of each kind, and how many answers did not reflect the rating."""
+    """Yield the latency of each kind of probe, and how many answers did not reflect the rating."""
     for kind, probes in zip(KINDS, found, strict=True):
         p50, p99 = np.percentile(probes.taken_ms, [50, 99])
         n = len(probes.taken_ms)

@@ -1,7 +1,9 @@
-"""A load client that costs less than any server: prebuilt bytes, keep-alive, one uvloop protocol per connection.
+"""A load client much cheaper than any server: prebuilt bytes, keep-alive, one uvloop protocol each.
 
-Knows just enough HTTP/1.1 to find where an answer with ``content-length`` ends; not a general client.
-Try it alone:  python -m bench.http_client 127.0.0.1 8000 /healthz
+Not a general client: it understands just enough HTTP/1.1 to find the end of an answer that has a
+``content-length``. Try it alone:
+
+    python -m bench.http_client 127.0.0.1 8000 /healthz
 """
 
 import argparse
@@ -22,7 +24,7 @@ _LENGTH = b"content-length: "
 
 @dataclass(frozen=True)
 class Load:
-    """What a run of requests gave; ``latency_ms`` is sorted."""
+    """Result of one load run; ``latency_ms`` is sorted."""
 
     requests: int
     errors: int
@@ -35,13 +37,13 @@ class Load:
         return (self.requests - self.errors) / self.seconds
 
     def percentile(self, q: float) -> float:
-        """Return the latency in ms that q percent of the requests stayed below."""
+        """Return the q-th percentile of the latencies in ms, NaN without requests."""
         return float(np.percentile(self.latency_ms, q)) if len(self.latency_ms) else float("nan")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One whole answer."""
+    """One complete answer."""
 
     status: int
     body: bytes
@@ -59,7 +61,7 @@ def request(
 
 
 class _Connection(asyncio.Protocol):
-    """Sends one request at a time and hands each answer to ``answered``."""
+    """Sends one request at a time and passes each answer to ``answered``."""
 
     def __init__(self, answered: Callable[["_Connection", int, bytes], None]) -> None:
         self._answered = answered
@@ -104,7 +106,7 @@ class _Connection(asyncio.Protocol):
 
 
 class _Tally:
-    """Counts answers and latencies; ``done`` is set when nothing more is to come."""
+    """Counts answers and errors; ``done`` is set once the last answer has arrived."""
 
     def __init__(self) -> None:
         self.latencies: list[float] = []
@@ -134,7 +136,7 @@ async def _connect(
 async def closed_loop(
     host: str, port: int, requests: Iterator[bytes], *, connections: int, seconds: float
 ) -> Load:
-    """Keep ``connections`` requests under way for ``seconds``: the rate a server sustains."""
+    """Keep ``connections`` requests in flight for ``seconds``: measures the sustainable rate."""
     tally, clock = _Tally(), time.perf_counter
     waiting = connections
 
@@ -170,7 +172,7 @@ async def open_loop(
     seconds: float,
     connections: int = 64,
 ) -> Load:
-    """Send ``rate`` requests a second whatever the answers do.
+    """Send ``rate`` requests a second, however slowly the answers come.
 
     A latency counts from the moment the request was due, so a stalled server cannot hide its queue.
     """
@@ -225,18 +227,18 @@ class Client:
             self._next.set_result(Answer(status, body))
 
     async def ask(self, packed: bytes) -> Answer:
-        """Send one request and wait for its answer; status 0 says the connection broke."""
+        """Send one request and return its answer; status 0 means that the connection broke."""
         self._next = asyncio.get_running_loop().create_future()
         self._connection.send(packed, 0.0)
         return await self._next
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._connection.close()
 
 
 def main() -> None:
-    """Hammer one path with GET and print the rate."""
+    """Request one path repeatedly with GET and print the rate."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("host")
     parser.add_argument("port", type=int)

@@ -1,4 +1,7 @@
-"""NDJSON uploads into the whole service: fsynced, learned, beside another client of its server."""
+"""NDJSON uploads into the whole service until they are fsynced and learned.
+
+Another client pings the service's Redis server meanwhile, to show how long uploads block it.
+"""
 
 import contextlib
 import http.client
@@ -21,7 +24,7 @@ SECTION = "End to end: ingest"
 
 
 def ndjson(ratings: Ratings) -> bytes:
-    """Return one line for each rating, as `hedgerow import` and most clients write them."""
+    """Return one line per rating, in the format of `hedgerow import` and most clients."""
     users, items = ratings.user_ids, ratings.item_ids
     columns = (ratings.user.tolist(), ratings.item.tolist(), ratings.rating.tolist())
     return "".join(
@@ -32,7 +35,7 @@ def ndjson(ratings: Ratings) -> bytes:
 
 @dataclass(frozen=True)
 class Ingest:
-    """One upload. Both times count from its first byte."""
+    """One upload; both times count from its first byte."""
 
     rows: int
     answered_s: float
@@ -40,12 +43,12 @@ class Ingest:
 
     @property
     def rate(self) -> float:
-        """Ratings fsynced and learned in a second."""
+        """Ratings fsynced and learned per second."""
         return self.rows / self.learned_s
 
 
 def upload(server: service.Server, lines: bytes, rows: int, key: str | None = None) -> Ingest:
-    """Stream the lines into an empty service; wait until every one of them is learned."""
+    """Stream the lines into an empty service and wait until all of them are learned."""
     headers = {"content-type": "application/x-ndjson"}
     if key is not None:
         headers["idempotency-key"] = key
@@ -71,7 +74,7 @@ def upload(server: service.Server, lines: bytes, rows: int, key: str | None = No
 
 @contextlib.contextmanager
 def pinged(server: service.Server) -> Iterator[dict[str, float]]:
-    """Run bench.ping beside what happens inside; its summary is filled in at the end."""
+    """Run ``bench.ping`` around the block; the yielded summary is filled in when the block ends."""
     command = [sys.executable, "-m", "bench.ping", socket_of(server)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None  # noqa: S101
@@ -84,21 +87,21 @@ def pinged(server: service.Server) -> Iterator[dict[str, float]]:
 
 @dataclass(frozen=True)
 class IngestRun:
-    """One upload into an empty service, with what another client of the server saw meanwhile."""
+    """One upload into an empty service, and the latencies of another client of its Redis server."""
 
     ingest: Ingest
     ping: dict[str, float]
 
 
 def ingest_run(lines: bytes, rows: int, key: str | None = None) -> IngestRun:
-    """Start the service, upload, stop it."""
+    """Start the service, upload, stop the service."""
     with service.hedgerow() as server, pinged(server) as ping:
         ingest = upload(server, lines, rows, key)
     return IngestRun(ingest, ping)
 
 
 def figures(ratings: Ratings, *, quick: bool) -> list[Figure]:
-    """Measure uploads in file order, shuffled, and under a key, in turn."""
+    """Measure uploads in file order, shuffled, and with an idempotency key, alternating."""
     rows, rounds = len(ratings), 1 if quick else 3
     in_order = ndjson(ratings)
     shuffled = ndjson(ratings.rows(np.random.default_rng(0).permutation(rows)))
@@ -133,7 +136,7 @@ _KINDS = ("file order", "random order", "file order under a key")
 
 
 def _ping_figure(name: str, runs: Sequence[IngestRun]) -> Figure:
-    """Return the longest of all uploads of one kind: a median would hide what this is about."""
+    """Return the longest PING of all uploads of one kind; a median would hide the blocking."""
     return Figure(
         SECTION,
         f"longest PING of another client of the server, {name}",

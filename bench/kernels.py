@@ -1,4 +1,4 @@
-"""Section 1 of the speed bench: the learning loop alone, in one thread, against river's BiasedMF."""
+"""Kernels section of the speed bench: the learning loop in one thread, beside river's BiasedMF."""
 
 import time
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def config(ratings: Ratings, experts: tuple[Expert, ...], **options: object) -> 
 
 
 def learn_seconds(settings: OnlineConfig, ratings: Ratings) -> float:
-    """Learn every rating once from fresh rows; return the seconds of the learning alone."""
+    """Learn every rating once from fresh rows; return the seconds of learning alone."""
     model = OnlineModel(settings)
     run = OnlineRun(model, id_hashes(ratings.user_ids), id_hashes(ratings.item_ids))
     sequence = np.arange(1, len(ratings) + 1)
@@ -46,7 +46,7 @@ def learn_seconds(settings: OnlineConfig, ratings: Ratings) -> float:
 
 
 def river_seconds(ratings: Ratings) -> float:
-    """The same for river: predict and learn, id lookup in Python included as its design is."""
+    """Return river's seconds to predict and learn, including its id lookup in Python."""
     columns = ratings.user.tolist(), ratings.item.tolist(), ratings.rating.tolist()
     model = rivals.new_river(seed=0)
     started = time.perf_counter()
@@ -55,13 +55,13 @@ def river_seconds(ratings: Ratings) -> float:
 
 
 def alternate(rounds: int, *measures: Callable[[], float]) -> list[float]:
-    """Run the measures in turn, ``rounds`` times; return the median of each."""
+    """Run the measures alternately, ``rounds`` times; return the median of each."""
     taken = [[measure() for measure in measures] for _ in range(rounds)]
     return [median(column) for column in zip(*taken, strict=True)]
 
 
 def figures(ratings: Ratings, *, quick: bool) -> list[Figure]:
-    """Measure everything of this section on ``ratings`` in their order."""
+    """Measure all figures of this section on ``ratings`` in their order."""
     n = len(ratings)
     default = config(ratings, DEFAULT)
     # as `eval online --experts paper`

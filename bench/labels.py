@@ -1,8 +1,9 @@
-"""Label models on the two label sets, each by the command itself with settings it finds on the training part.
+"""Label models on two label sets, run by the command with settings searched on training data.
 
     python -m bench.labels [--budget-s 120] [--only bibtex,delicious,revealed,cold] [--json]
 
-Beside them one-against-all ridge on the same features, its regularisation picked on the test part, hence an upper end.
+They are shown beside one-against-all ridge regression on the same features. Its regularisation is
+picked on the test part, so its figures are an upper bound.
 """
 
 import argparse
@@ -54,7 +55,7 @@ def files(name: str) -> tuple[Path, Path]:
 
 
 def evaluate(name: str, model: str, *flags: str) -> Report:
-    """Return what `hedgerow eval labels` says."""
+    """Return the report of `hedgerow eval labels`."""
     command = [str(Path(sys.executable).with_name("hedgerow")), "eval", "labels"]
     command += [*map(str, files(name)), "--model", model, "--json", *flags]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -64,20 +65,20 @@ def evaluate(name: str, model: str, *flags: str) -> Report:
 
 
 def against_all(name: str) -> dict[str, float]:
-    """Return the best p@k that ridge regression of each label on the features reaches."""
+    """Return the best p@k of a ridge regression of each label on the features."""
     train, test = (read_xmlc(path) for path in files(name))
     regression = Regression(FeatureMap().transform(train.features))
-    found = []
+    precision = []
     for reg in REGS:
         weights = regression.ridge(as_matrix(train.labels), reg)
         scores = np.asarray(FeatureMap().transform(test.features) @ weights)
         best: I32 = np.argsort(-scores, axis=1)[:, : max(KS)].astype(np.int32)
-        found.append(precisions(best, test.labels))
-    return {key: max(one[key] for one in found) for key in found[0]}
+        precision.append(precisions(best, test.labels))
+    return {key: max(row[key] for row in precision) for key in precision[0]}
 
 
 def of_set(name: str, budget: str) -> Iterator[Figure]:
-    """Yield the figures of all models on one set, then those that the bars ask for."""
+    """Yield the figures of all models on one set, then those of the best model against the bars."""
     section, reports = f"Labels: {name.capitalize()}", {}
     for model in SETS[name]:
         reports[model] = evaluate(name, model, "--budget-s", budget)
@@ -95,7 +96,10 @@ def of_set(name: str, budget: str) -> Iterator[Figure]:
 
 
 def climbed(section: str, name: str, flat: Report, budget: str) -> Iterator[Figure]:
-    """Yield what the climb adds where it begins at the settings of exmlds1; the program says whether to climb."""
+    """Yield the gain of climbing from the settings of exmlds1.
+
+    The command decides whether to climb.
+    """
     given = [f"--set={one}={flat['parameters'][one]}" for one in ("factors", "reg", "landmarks")]
     report = evaluate(name, "exmlds4", "--budget-s", budget, *given)
     note = f"{report['parameters']['epochs']} epochs of climbing"
@@ -113,7 +117,7 @@ def precision_figures(
 
 
 def revealed(budget: str) -> Iterator[Figure]:
-    """Yield what a fifth of the training labels is enough for."""
+    """Yield the precision that is reached with a fifth of the training labels."""
     section, share = "Labels: Bibtex, 20 % of the training labels", str(REVEALED)
     for model, bar in (("exmlds3", REVEALED_BAR), ("exmlds1", None)):
         report = evaluate("bibtex", model, "--budget-s", budget, "--revealed", share)
@@ -121,7 +125,10 @@ def revealed(budget: str) -> Iterator[Figure]:
 
 
 def cold_users(budget: str) -> Iterator[Figure]:
-    """Yield what age, gender and occupation say of MovieLens 1M's users; each is held out once, with its fifth."""
+    """Yield how well age, gender and occupation rank items for users of MovieLens 1M.
+
+    Each user is held out once, together with the other users of the same fold.
+    """
     world = movielens()
     liked = world.value >= 4.0
     pairs = from_pairs(
@@ -132,15 +139,15 @@ def cold_users(budget: str) -> Iterator[Figure]:
     )
     found: dict[str, list[F64]] = {name: [] for name in ("popular", *COLD)}
     for seed, (held, fitting) in enumerate(folds(pairs.n_users, COLD_FOLDS)):
-        judging = held[pairs.user_counts[held] > 0]
+        held_out = held[pairs.user_counts[held] > 0]
         encoded = encoder([world.users[user] for user in fitting], seed)
         features, asked = (
-            encoded.transform([world.users[user] for user in part]) for part in (fitting, judging)
+            encoded.transform([world.users[user] for user in part]) for part in (fitting, held_out)
         )
-        known, truth = pairs.rows(fitting), pairs.rows(judging)
+        train, truth = pairs.rows(fitting), pairs.rows(held_out)
         nothing = sparse.csr_array((fitting.size, fitting.size))
-        material = Material(known, Described(encoded, features, nothing))
-        best = np.argsort(-known.item_counts, kind="stable")[:DEPTH].astype(np.int32)
+        material = Material(train, Described(encoded, features, nothing))
+        best = np.argsort(-train.item_counts, kind="stable")[:DEPTH].astype(np.int32)
         lists = {"popular": np.tile(best, (truth.n_users, 1))}
         lists |= {name: ranked(name, material, asked, float(budget)) for name in COLD}
         for name, ids in lists.items():
@@ -151,7 +158,10 @@ def cold_users(budget: str) -> Iterator[Figure]:
 
 
 def ranked(name: str, material: Material, asked: Any, budget: float) -> I32:
-    """Return the best items of users with these features by a model as it is trained and served, (n, DEPTH)."""
+    """Return the best items (n, DEPTH) of users with these features.
+
+    The model is trained and ranks as in the service.
+    """
     recipe = RECIPES[name]
     config = recipe.search(material, {}, Budget(perf_counter, budget), lambda share: None)
     model = recipe.fit(material, config)
@@ -165,7 +175,7 @@ def ranked(name: str, material: Material, asked: Any, budget: float) -> I32:
 def compared(
     what: str, found: dict[str, F64], bars: tuple[float | None, float | None] = (None, None)
 ) -> Iterator[Figure]:
-    """Yield the relative gains in ndcg@10 over popularity, with 95 % intervals paired over users."""
+    """Yield the gains in ndcg@10 relative to popularity, with 95 % intervals paired over users."""
     popular, first = found["popular"], found[COLD[0]]
     for name in COLD:
         figures = gain(found[name], popular)
@@ -180,7 +190,7 @@ def compared(
 
 
 def gain(one: F64, other: F64) -> tuple[float, float, float]:
-    """Return by how many percent of its mean one is better than the other, with its 95 % interval."""
+    """Return the mean gain of ``one`` over ``other`` in percent, and its 95 % interval."""
     difference = 100.0 * (one - other) / other.mean()
     middle, half = float(difference.mean()), 1.96 * float(difference.std()) / difference.size**0.5
     return middle, middle - half, middle + half

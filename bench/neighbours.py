@@ -1,4 +1,7 @@
-"""How much of the machine other processes used meanwhile: a busy neighbour explains a bad figure, nothing else does."""
+"""Processor time that other processes used during a measurement.
+
+A busy neighbour on the machine is the only acceptable excuse for a bad figure.
+"""
 
 import os
 import resource
@@ -9,18 +12,21 @@ _STAT = Path("/proc/stat")
 
 
 class Neighbours:
-    """Counts from its making on; our own processes must have ended when ``cores`` is asked."""
+    """Counts from its construction on.
+
+    Our own child processes must have ended before ``cores`` is called.
+    """
 
     def __init__(self) -> None:
         self._started, self._others = time.perf_counter(), _others_s()
 
     def cores(self) -> float:
-        """Return how many cores others kept busy on average; NaN where the system does not say."""
+        """Return how many cores others kept busy on average; NaN without /proc/stat."""
         return (_others_s() - self._others) / (time.perf_counter() - self._started)
 
 
 def _others_s() -> float:
-    """Return seconds of processor time of the whole machine less ours and our ended children's."""
+    """Return the machine's busy seconds minus ours and those of our ended children."""
     if not _STAT.is_file():
         return float("nan")
     ticks = [int(word) for word in _STAT.read_text().split("\n", 1)[0].split()[1:]]

@@ -1,10 +1,11 @@
-"""The next item on ML-1M: what the previous item and the genres add to a model of users and items.
+"""Next-item prediction on ML-1M: what the previous item and the genres add to matrix factorisation.
 
     python -m bench.next_item [--json]
 
-Each user's last rating in time is held out and ranked among all items the user had not rated before. MF knows the
-user; SVDFeature knows the user, the item rated just before, and the genres of the items. Both are fitted by the same
-descent, MF also by preconditioned steps (fBGD), each with settings chosen on the rating before the last one.
+Each user's last rating in time is held out and ranked among all items the user had not rated
+before. MF knows the user; SVDFeature knows the user, the previously rated item and the genres of
+the items. Both are fitted by the same gradient descent, MF also by preconditioned steps (fBGD).
+Settings are chosen on the second-to-last rating.
 """
 
 import argparse
@@ -31,24 +32,27 @@ FACTORS, MOST_EPOCHS, EVERY = 48, 60, 10
 BASE = DescentConfig(learning_rate=0.1, epochs=MOST_EPOCHS, rho=0.3)
 REGS = (0.03, 0.3)
 ALPHAS = {"MF": (200.0, 800.0, 3200.0, 12800.0), "SVDFeature": (1.25, 5.0, 20.0)}
-"""Weight of a context's unlabelled pairs: one of SVDFeature has one positive, a user of MF about 160."""
+"""Weights of a context's unlabelled pairs.
+
+A context of SVDFeature has one positive, a context (user) of MF about 160.
+"""
 STEPS_GRID = [(alpha0, reg) for alpha0 in (500.0, 2000.0, 8000.0) for reg in (6.0, 12.0, 24.0)]
 MOST_STEPS = 20
 
 
 @dataclass(frozen=True)
 class Events:
-    """Ratings sorted by user and time; ``left`` counts how many follow in the user's row."""
+    """Ratings sorted by user and time; ``left`` counts the user's later ratings."""
 
     user: np.ndarray
     item: np.ndarray
     previous: np.ndarray
-    """The item before, n_items where there is none."""
+    """Item rated just before, n_items if there is none."""
     left: np.ndarray
     n_users: int
     n_items: int
     genres: Any
-    """One row for each item: itself and its genres."""
+    """Sparse matrix with one row per item: the item itself and its genres."""
 
 
 def read() -> Events:
@@ -68,15 +72,17 @@ def read() -> Events:
 def _genres(item_ids: np.ndarray) -> Any:
     with gzip.open(FOLDER / "ml-1m" / "movies.csv.gz", "rt", encoding="utf-8") as lines:
         named = {int(row["item"]): row["genres"].split("|") for row in csv.DictReader(lines)}
-    kinds = {name: at for at, name in enumerate(sorted({k for ks in named.values() for k in ks}))}
-    rows = [(row, kinds[kind]) for row, one in enumerate(item_ids) for kind in named[int(one)]]
+    columns = {genre: at for at, genre in enumerate(sorted(set().union(*named.values())))}
+    rows = [
+        (row, columns[genre]) for row, item in enumerate(item_ids) for genre in named[int(item)]
+    ]
     at = np.array(rows).T
-    genres = sparse.csr_array((np.ones(len(rows)), at), shape=(item_ids.size, len(kinds)))
+    genres = sparse.csr_array((np.ones(len(rows)), at), shape=(item_ids.size, len(columns)))
     return sparse.hstack([sparse.eye_array(item_ids.size), genres], format="csr")
 
 
 def features(events: Events, rows: np.ndarray) -> Any:
-    """Return user and previous item as a sparse row each."""
+    """Return one sparse row per rating: its user and previous item."""
     n = rows.size
     columns = np.column_stack([events.user[rows], events.n_users + events.previous[rows]])
     shape = n, events.n_users + events.n_items + 1
@@ -86,12 +92,15 @@ def features(events: Events, rows: np.ndarray) -> Any:
 
 
 def held_out(events: Events, left: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return (rows to learn, rows to rank): the ones with exactly ``left`` ratings after them, one a user."""
+    """Return the rows to learn and the rows to rank.
+
+    The ranked rows have exactly ``left`` later ratings of their user, hence one row per user.
+    """
     return np.flatnonzero(events.left > left), np.flatnonzero(events.left == left)
 
 
 def task(events: Events, left: int) -> tuple[Interactions, np.ndarray, Interactions]:
-    """Return what is known of all users, the users who are asked for, and the item of each."""
+    """Return the training pairs, the users to rank for, and the held-out item of each."""
     learned, ranked = held_out(events, left)
     shape = {"n_users": events.n_users, "n_items": events.n_items}
     known = from_pairs(events.user[learned], events.item[learned], **shape)
@@ -125,7 +134,11 @@ def curve(
 
 
 def run(events: Events, name: str, left: int, config: DescentConfig) -> list[float]:
-    """Fit MF or SVDFeature on what lies more than ``left`` before the end; rank what lies there."""
+    """Return the curve of MF or SVDFeature.
+
+    It is fitted to ratings with more than ``left`` later ones and ranks those with exactly
+    ``left``.
+    """
     learned, ranked = held_out(events, left)
     known, rows, held = task(events, left)
     if name == "MF":
@@ -153,7 +166,10 @@ def run_steps(events: Events, left: int, config: FbgdConfig) -> list[float]:
 
 
 def chosen(events: Events, name: str) -> tuple[float, DescentConfig]:
-    """Choose on the rating before the last; return ndcg@10 on the last, and the settings."""
+    """Choose settings on the second-to-last rating.
+
+    Returns ndcg@10 on the last rating, and the settings.
+    """
     tried = []
     for alpha0, reg in product(ALPHAS[name], REGS):
         config = replace(BASE, alpha0=alpha0, reg=reg)
@@ -165,7 +181,7 @@ def chosen(events: Events, name: str) -> tuple[float, DescentConfig]:
 
 
 def chosen_steps(events: Events) -> tuple[float, FbgdConfig]:
-    """The same for MF by preconditioned steps."""
+    """Choose the settings of MF by preconditioned steps; return the same as ``chosen``."""
     tried = []
     for alpha0, reg in STEPS_GRID:
         config = FbgdConfig(FACTORS, alpha0=alpha0, reg=reg, epochs=MOST_STEPS)
@@ -177,7 +193,7 @@ def chosen_steps(events: Events) -> tuple[float, FbgdConfig]:
 
 
 def figures(events: Events) -> list[Figure]:
-    """Measure each model at its best settings; SVDFeature beside the better MF."""
+    """Measure each model at its best settings; compare SVDFeature with the better MF."""
     best = {name: chosen(events, name) for name in ALPHAS}
     best_of_all = {**best, "MF, preconditioned steps": chosen_steps(events)}
     others = [score for name, (score, _) in best_of_all.items() if name != "SVDFeature"]
@@ -185,14 +201,14 @@ def figures(events: Events) -> list[Figure]:
     section = "Next item, ML-1M"
     return [
         *(
-            Figure(section, f"{name}: ndcg@10", score, note=told(config))
+            Figure(section, f"{name}: ndcg@10", score, note=summary(config))
             for name, (score, config) in best_of_all.items()
         ),
         Figure(section, "SVDFeature : the better MF, ndcg@10", ratio, "", 1.2, "higher"),
     ]
 
 
-def told(config: DescentConfig | FbgdConfig) -> str:
+def summary(config: DescentConfig | FbgdConfig) -> str:
     return f"g {FACTORS}, alpha0 {config.alpha0:g}, reg {config.reg:g}, {config.epochs} epochs"
 
 

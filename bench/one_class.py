@@ -1,12 +1,12 @@
-"""One-class factorisation side by side: the three losses, the graph against no graph, labels of described points.
+"""One-class factorisation: three losses, with and without a graph, and labels of points.
 
     python -m bench.one_class losses|graph [--settings 24] [--splits 5] [--table FILE] [--json]
     python -m bench.one_class labels [--json]
 
-The first two print one row for each setting: mean over the splits and the half width of its 95 % interval. Settings
-are drawn, not chosen; every model sees the same splits, and each setting counts at its best round. ``--table`` is a
-Markdown file that the rows are appended to; those it has are not computed again. The third runs ``hedgerow eval
-labels`` with nothing set.
+``losses`` and ``graph`` print one row per setting: the mean over the splits and the half width of
+its 95 % interval. Settings are drawn at random; every model sees the same splits, and each setting
+counts at its best round. ``--table`` is a Markdown file to which the rows are appended; rows it
+already contains are not computed again. ``labels`` runs ``hedgerow eval labels`` with its defaults.
 """
 
 import argparse
@@ -39,10 +39,10 @@ from core.types import F64
 ROUNDS = 6
 SEARCH_S = 30.0
 SEARCH_CLOCK = time.process_time
-"""Of all threads: what a search finds depends little on who else uses the machine."""
+"""Clock of a search, over all threads, so that its result depends little on other processes."""
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3)
 T_95 = {2: 12.71, 3: 4.303, 4: 3.182, 5: 2.776}
-"""Student's quantile by the number of splits."""
+"""Student's 97.5 % quantile by the number of splits."""
 
 LOSSES = {
     "SQ-SQ": OcmfConfig(loss="square", weight=1.0, rounds=ROUNDS),
@@ -61,17 +61,17 @@ Metric = Callable[[ranking_metrics.Hits], F64]
 
 
 LABEL_BARS = {"xmlc-bibtex": 63.0, "xmlc-delicious": 66.5}
-"""P@1 of LR-wSQ."""
+"""Bars for the P@1 of LR-wSQ, in percent."""
 LABEL_MODELS = ("ocmf-lr-wsq", "ocmf-sq-wsq", "ocmf-sq-sq")
 
 Split = tuple[Interactions, Interactions]
 Known = list[dict[str, str]]
-"""Rows that a table has already."""
+"""Rows that the table already contains."""
 SEARCHED = ("reg", "nu", "weight", "target")
 
 
 def rows(path: str) -> list[list[str]]:
-    """Return the rows of a CSV below its header."""
+    """Return the rows of a CSV file without its header."""
     with gzip.open(FOLDER / path, "rt") as lines:
         return list(csv.reader(lines))[1:]
 
@@ -86,7 +86,7 @@ def numbered(table: list[list[str]]) -> tuple[Interactions, dict[str, int]]:
 
 
 def search_budget() -> Budget:
-    """Return SEARCH_S seconds of all threads."""
+    """Return a budget of SEARCH_S seconds, averaged over all threads."""
     return Budget(lambda: SEARCH_CLOCK() / numba.get_num_threads(), SEARCH_S)
 
 
@@ -94,12 +94,12 @@ def curve(
     config: OcmfConfig, train: Interactions, test: Interactions, metric: Metric, graph: Any = None
 ) -> list[float]:
     """Return the metric after each round."""
-    judges = np.flatnonzero(test.user_counts)
-    seen, held = train.rows(judges), test.rows(judges)
+    held_out = np.flatnonzero(test.user_counts)
+    seen, held = train.rows(held_out), test.rows(held_out)
     values: list[float] = []
 
     def on_round(model: Ocmf, number: int) -> bool:
-        ids, _ = rank(model.trained_users[judges], model.item_factors, seen, 20)
+        ids, _ = rank(model.trained_users[held_out], model.item_factors, seen, 20)
         values.append(float(metric(ranking_metrics.hits(ids, held)).mean()))
         return False
 
@@ -108,7 +108,7 @@ def curve(
 
 
 def best_round(curves: list[list[float]]) -> F64:
-    """Return the value of each split at the round whose mean is best."""
+    """Return the value of each split at the round with the best mean."""
     table = np.array(curves)
     values: F64 = table[:, table.mean(axis=0).argmax()]
     return values
@@ -121,16 +121,17 @@ def interval(values: F64) -> tuple[float, float]:
 
 
 def searched(base: OcmfConfig, pairs: Interactions, fixed: set[str], known: Known) -> OcmfConfig:
-    """Return settings found on these pairs, or those of the first known row."""
+    """Return settings searched on these pairs, or those of the first row in ``known``."""
     if not known:
         return search(pairs, base, search_budget(), fixed=frozenset(fixed))
     return replace(base, **{name: float(known[0][name]) for name in SEARCHED})
 
 
 def losses(n_settings: int, n_splits: int, known: Known) -> Iterator[dict[str, Any]]:
-    """ML-100K, ratings of 4 and 5, 90/10, rank 64, precision@5: each loss at its own settings.
+    """Yield the precision@5 of each loss, at settings of its own.
 
-    The first row of a loss has settings that were searched on the training part of the first split.
+    The data are ML-100K's ratings of 4 and 5, split 90/10, with 64 factors. The first row of a loss
+    has settings that were searched on the training part of the first split.
     """
     table = [row for row in rows("ml-100k/ratings.csv.gz") if float(row[2]) >= 4]
     pairs, _ = numbered(table)
@@ -155,7 +156,7 @@ def losses(n_settings: int, n_splits: int, known: Known) -> Iterator[dict[str, A
 
 
 def drawn(name: str, base: OcmfConfig, rng: np.random.Generator) -> OcmfConfig:
-    """Return settings from anywhere near where these models are good."""
+    """Return random settings from the region where these models are good."""
     some = replace(
         base,
         reg=float(10.0 ** rng.uniform(0.0, 1.6)),
@@ -167,9 +168,10 @@ def drawn(name: str, base: OcmfConfig, rng: np.random.Generator) -> OcmfConfig:
 
 
 def graph(n_settings: int, n_splits: int, known: Known) -> Iterator[dict[str, Any]]:
-    """80/20, ndcg@10: each setting with its graph and without it.
+    """Yield the ndcg@10 of each setting with and without its graph, on 80/20 splits.
 
-    The first rows of a model have settings that were searched without the graph, then some strengths of it.
+    The first rows of a model have settings that were searched without the graph, at several
+    strengths of it.
     """
     for data, (path, links_path) in SOCIAL.items():
         pairs, users = numbered(rows(path))
@@ -198,7 +200,10 @@ def graph(n_settings: int, n_splits: int, known: Known) -> Iterator[dict[str, An
 def _gain(
     config: OcmfConfig, splits: list[Split], similar: Any, plain: dict[OcmfConfig, F64]
 ) -> dict[str, float]:
-    """Return ndcg@10 with and without the graph, and the paired difference; ``plain`` remembers those without."""
+    """Return ndcg@10 with and without the graph, and the paired difference.
+
+    ``plain`` caches the values without the graph.
+    """
     alone = replace(config, graph=0.0)
     if alone not in plain:
         plain[alone] = best_round([curve(alone, *split, _ndcg) for split in splits])
@@ -220,7 +225,7 @@ def _ndcg(hits: ranking_metrics.Hits) -> F64:
 
 
 def labels() -> list[Figure]:
-    """Each label set and model: the command itself, nothing set."""
+    """Return figures of each label set and model by the command, with default settings."""
     figures = []
     for data, bar in LABEL_BARS.items():
         for model in LABEL_MODELS:
@@ -258,7 +263,7 @@ def text(value: Any) -> str:
 
 
 def rows_of(table: Path) -> Known:
-    """Read the rows of a Markdown file with one table; none if there is no file."""
+    """Return the rows of a Markdown file with one table; empty if there is no file."""
     if not table.is_file():
         return []
     lines = [line for line in table.read_text().splitlines() if line.startswith("|")]

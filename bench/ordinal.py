@@ -1,9 +1,10 @@
-"""Ordinal scores from few labels, beside kernel ridge and an all-threshold model of the labelled rows alone.
+"""Ordinal scores from few labels, beside kernel ridge and an all-threshold model.
 
     python -m bench.ordinal [--only Computer,SGEMM,items,whole] [--draws 10] [--json]
 
-The rivals have one kernel width and their penalty from the same folds of the same rows by the same mean AUC.
-``items``: stars for movies that nobody has rated yet, from genres and year. ``whole``: what all of SGEMM takes.
+The two rivals use the labelled rows only; their kernel width and penalty are chosen on folds of
+these rows by the same mean AUC. ``items``: stars for movies without ratings, from genres and year.
+``whole``: time and memory on all of SGEMM.
 """
 
 import argparse
@@ -49,9 +50,12 @@ ITEMS = "New items: ML-1M, a tenth of the movies held out, stars by genres and y
 ITEM_FOLDS = 10
 WHOLE = "All of SGEMM, 241 600 rows"
 MOST_MEMORY_MB, SHORT, LONG = 500.0, 1_000, 4_000
-"""Of the command, reading included; the steps of two descents."""
+"""Limit on the peak memory of the command, reading included, and steps of two descents."""
 MOST_GROWTH = 1.5
-"""A step of the long descent over one of the short: 1 where time is linear in the steps."""
+"""Limit on the time per step of the long descent over the short one.
+
+The ratio is 1 if time is linear in the steps.
+"""
 
 Scorer = Callable[[F64, I64, F64, float, float], F64]
 
@@ -72,7 +76,10 @@ def ridge(x: F64, level: I64, asked: F64, width: float, penalty: float) -> F64:
 
 
 def all_threshold(x: F64, level: I64, asked: F64, width: float, penalty: float) -> F64:
-    """All-threshold logistic loss over functions of the kernel: one score, a cut between any two levels."""
+    """Return scores by the all-threshold logistic loss over functions of the kernel.
+
+    The model has one score and a threshold between any two adjacent levels.
+    """
     values, vectors = np.linalg.eigh(rbf_kernel(x, gamma=width))
     kept = values > 1e-6 * values[-1]
     root = vectors[:, kept] * np.sqrt(values[kept])
@@ -95,7 +102,10 @@ RIVALS: dict[str, Scorer] = {"kernel ridge": ridge, "all-threshold": all_thresho
 
 
 def tuned(scorer: Scorer, x: F64, level: I64, asked: F64, seed: int) -> F64:
-    """Return the scores of the rows asked for, with the width and penalty of the best validation."""
+    """Return the scores of the rows in ``asked``.
+
+    Width and penalty are those with the best validation AUC.
+    """
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
     parts = list(folds.split(x, level))
 
@@ -120,7 +130,10 @@ def _in_parts(score: Callable[[F64], F64], rows: F64) -> F64:
 
 
 def draw(x: F64, level: I64, seed: int) -> dict[str, float]:
-    """Return the AUC on the unlabelled rows of everybody, one choice of the labelled rows."""
+    """Return each model's AUC on the unlabelled rows.
+
+    The seed chooses the labelled rows.
+    """
     chosen = np.random.default_rng([seed, 0]).permutation(len(x))[:LABELLED]
     known = np.zeros(len(x), dtype=np.int64)
     known[chosen] = level[chosen]
@@ -178,15 +191,18 @@ def compared(name: str, draws: int) -> list[Figure]:
 
 
 def new_items(draws: int) -> list[Figure]:
-    """Return how the model orders the ratings of MovieLens 1M's movies of which it knows no rating; each is held out once."""
+    """Return how well the model orders ratings of ML-1M movies that have no training ratings.
+
+    Each movie is held out once.
+    """
     world, rows = movielens(), []
     for seed, (held, fitting) in enumerate(folds(len(world.items), ITEM_FOLDS)[:draws]):
         users = encoder(world.users, seed)
         items = encoder([world.items[item] for item in fitting], seed)
         user_rows, item_rows = users.transform(world.users), items.transform(world.items)
         asked = np.flatnonzero(np.isin(world.item_ix, held))
-        told = np.flatnonzero(~np.isin(world.item_ix, held))
-        rated = RatedPairs(world.user_ix[told], world.item_ix[told], world.value[told])
+        train = np.flatnonzero(~np.isin(world.item_ix, held))
+        rated = RatedPairs(world.user_ix[train], world.item_ix[train], world.value[train])
         model = fit_stars(user_rows, item_rows, rated, StarsConfig(seed=seed))
         at = world.user_ix[asked], world.item_ix[asked]
         p, q = model.user_vectors(user_rows), model.item_vectors
@@ -207,7 +223,7 @@ def new_items(draws: int) -> list[Figure]:
 
 
 def whole() -> Iterator[Figure]:
-    """Yield what the command takes for all rows, and whether time is linear in the steps."""
+    """Yield time and memory of the command on all rows, and whether time is linear in the steps."""
     file, target, ignored = SETS["SGEMM"]
     command = [str(Path(sys.executable).with_name("hedgerow")), "eval", "ordinal"]
     command += [str(FOLDER / file), "--target", target, "--ignore", ",".join(ignored), "--json"]
@@ -240,7 +256,7 @@ def whole() -> Iterator[Figure]:
 
 
 def judged_items(scores: F64, level: I64, user: I64) -> dict[str, float]:
-    """Return the AUC of all ratings, of each split of the levels, and the mean of those within one user."""
+    """Return the AUC of all ratings, of each split of the levels, and the mean within a user."""
     found = {"AUC of all ratings": mean_auc(scores, level)}
     for j in range(1, LEVELS):
         found[f"AUC of more than {j} stars"] = mean_auc(scores, 1 + (level > j))

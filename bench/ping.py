@@ -1,6 +1,8 @@
-"""Another client of the server: PING in a loop on a connection of its own, until its input closes.
+"""A second client of the Redis server: PINGs in a loop on its own connection until stdin closes.
 
-A process, so that neither our interpreter lock nor our event loop counts as the server's wait.
+It is a separate process, so that neither our interpreter lock nor our event loop counts as waiting
+for the server.
+
     python -m bench.ping SOCKET  ->  {"pings": n, "longest_ms": ..., "p99_ms": ...}
 """
 
@@ -16,7 +18,7 @@ PAUSE_S = 0.0005
 
 
 def main() -> None:
-    """Ping until somebody closes our standard input."""
+    """Ping until standard input is closed."""
     waits = []
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(sys.argv[1])

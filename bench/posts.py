@@ -1,4 +1,4 @@
-"""Single ratings over HTTP: how many a second, and how soon a prediction has learned from one."""
+"""Single ratings over HTTP: the sustained rate, and the delay until a prediction reflects one."""
 
 import asyncio
 import itertools
@@ -23,18 +23,18 @@ SECTION = "End to end: single ratings"
 
 
 def rating_bodies(ratings: Ratings, n: int = 50_000) -> list[bytes]:
-    """Return bodies of single ratings, shuffled: neighbours in time are rarely of one user."""
+    """Return bodies of single ratings, shuffled so that neighbours are rarely of the same user."""
     rows = np.random.default_rng(1).permutation(len(ratings))[:n]
     return ndjson(ratings.rows(rows)).splitlines()
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """Rounds of one load on the empty app, then on the service."""
+    """Rounds of one load, each on the empty app and then on the service."""
 
     pairs: tuple[tuple[Load, Load], ...]
     behind: int
-    """Acknowledged ratings that were not learned yet when the last round ended."""
+    """Acknowledged ratings that were not yet learned when the last round ended."""
 
     @property
     def ratios(self) -> list[float]:
@@ -49,7 +49,7 @@ class Rounds:
 
     @property
     def errors(self) -> int:
-        """Of both, in all rounds."""
+        """Failed requests of the empty app and the service, in all rounds."""
         return sum(load.errors for pair in self.pairs for load in pair)
 
 
@@ -79,7 +79,10 @@ def post_rates(ratings: Ratings, *, connections: int, seconds: float, rounds: in
 async def _changed_after(
     client: Client, server: service.Server, user: str, item: str, rating: float
 ) -> float | None:
-    """Post a rating; return the ms from its acknowledgement until a prediction has changed by it."""
+    """Post a rating; return the ms from its acknowledgement until a prediction changes.
+
+    Returns None if none changed within 5 s.
+    """
     path = f"/v1/users/{quote(user, safe='')}/predictions/{quote(item, safe='')}"
     read = request("GET", path)
     before = _numbers(json.loads((await client.ask(read)).body))
@@ -96,14 +99,17 @@ async def _changed_after(
 
 
 def _numbers(prediction: dict[str, object]) -> tuple[object, ...]:
-    """Return what learning changes: the rating alone may stay at an end of the scale."""
+    """Return all fields that learning changes: ``rating`` alone may stay clipped to the scale."""
     return tuple(prediction[name] for name in ("rating", "low", "high", "experts"))
 
 
 async def _probe(
     server: service.Server, ratings: Ratings, seconds: float
 ) -> tuple[list[float], int]:
-    """Probe again and again; return the times and how many predictions did not change in 5 s."""
+    """Probe for ``seconds``.
+
+    Returns the times in ms, and how many predictions did not change within 5 s.
+    """
     client = await Client().open(server.host, server.port)
     taken, unchanged = [], 0
     deadline = time.perf_counter() + seconds
@@ -112,12 +118,12 @@ async def _probe(
         row = int(draw.integers(len(ratings)))
         user = ratings.user_ids[ratings.user[row]]
         item = ratings.item_ids[ratings.item[row]]
-        one = await _changed_after(client, server, user, item, float(ratings.rating[row]))
-        if one is None:
+        taken_ms = await _changed_after(client, server, user, item, float(ratings.rating[row]))
+        if taken_ms is None:
             unchanged += 1
         else:
-            taken.append(one)
-        await asyncio.sleep(float(draw.uniform(0.002, 0.02)))  # not in step with the commits
+            taken.append(taken_ms)
+        await asyncio.sleep(float(draw.uniform(0.002, 0.02)))  # not in step with commits
     client.close()
     return taken, unchanged
 
@@ -125,7 +131,7 @@ async def _probe(
 async def changed_predictions(
     server: service.Server, ratings: Ratings, *, rate: float, seconds: float
 ) -> tuple[F64, int, Load]:
-    """Measure acknowledgement to changed prediction while ``rate`` ratings a second arrive."""
+    """Measure from acknowledgement to changed prediction while ``rate`` ratings a second arrive."""
     requests = itertools.cycle(
         [request("POST", "/v1/ratings", body) for body in rating_bodies(ratings)]
     )
@@ -135,7 +141,7 @@ async def changed_predictions(
 
 
 def figures(ratings: Ratings, *, quick: bool) -> list[Figure]:
-    """Measure single POSTs at 256 connections and the way from a rating to a changed prediction."""
+    """Measure POSTs of single ratings, and the time until a prediction reflects one."""
     rounds, seconds = (1, 3.0) if quick else (5, 5.0)
     many = post_rates(ratings, connections=256, seconds=seconds, rounds=rounds)
     few = post_rates(ratings, connections=32, seconds=seconds, rounds=rounds)

@@ -1,8 +1,8 @@
-"""`make bench-quality`: how good, each figure beside its bar, on the data sets in ../shared/data.
+"""`make bench-quality`: accuracy, each figure beside its bar, on the data sets in ../shared/data.
 
     python -m bench.quality [--seeds 5] [--json] [--only onepass,rivals,paper,coverage,drift]
 
-Errors are on each data set's own scale: mean over the seeds of random 80/20 splits, one pass.
+Errors are on each data set's own scale: the mean over the seeds of random 80/20 splits, one pass.
 """
 
 import argparse
@@ -28,20 +28,20 @@ ONE_PASS: tuple[tuple[str, str, str, float], ...] = (
     ("ML-100K", "--order time", "train_mae", 0.728),
     ("ML-1M", "--order time", "train_mae", 0.690),
 )
-"""Data set, flags of the command, field of its answer, bar."""
+"""Data set, flags of the command, field of its report, bar."""
 
 PUBLISHED = {
     "nn-pa": {5: 0.8199, 10: 0.7837, 15: 0.7961},
     "nn-apa-diag": {5: 0.7663, 10: 0.7706, 15: 0.7685},
 }
-"""Test MAE on ML-100K in the paper, by rank."""
+"""Test MAE on ML-100K published in the paper, by rank."""
 
 COVERAGE_CLASS = 1_000
-"""Classes of fewer test ratings are only shown."""
+"""Least number of test ratings of a class for which the bar applies."""
 
 
 def one_pass(seeds: range) -> list[Figure]:
-    """Measure the experts and the whole set."""
+    """Measure single experts and the default set."""
     return [_mean_figure("One pass", *row, seeds) for row in ONE_PASS if data.available(row[0])]
 
 
@@ -55,10 +55,10 @@ def _mean_figure(
 
 
 def against_rivals(seeds: range) -> list[Figure]:
-    """Compare the default set with river in one pass and with biases fitted offline, same splits."""
+    """Compare the default set with river in one pass, and with offline biases; same splits."""
     figures = []
     for name in filter(data.available, data.FILES):
-        # river takes ten seconds a million ratings; the spread over splits of the large sets is small
+        # river takes ten seconds per million ratings; the large sets vary little between splits
         few = seeds if name in {"ML-100K", "FilmTrust"} else seeds[:2]
         figures += _river_figures(name, few)
         if name != "ML-1M":
@@ -99,7 +99,7 @@ def _bias_figures(name: str, seeds: range) -> list[Figure]:
 
 
 def as_published(seeds: range) -> list[Figure]:
-    """Repeat the paper's table: its start values, nothing clipped."""
+    """Reproduce the paper's table, with its initial values and without clipping."""
     figures = []
     for rank in (5, 10, 15):
         measured = {}
@@ -112,7 +112,7 @@ def as_published(seeds: range) -> list[Figure]:
                     f"{model}, rank {rank}: distance to the published test MAE",
                     abs(measured[model] - published[rank]),
                     bar=0.02,
-                    note=f"{measured[model]:.4f} (std {spread:.4f}), published {published[rank]:.4f}",
+                    note=f"{measured[model]:.4f} (std {spread:.4f}), ",
                 )
             )
         ratio = measured["nn-apa-diag"] / measured["nn-pa"]
@@ -125,7 +125,7 @@ def as_published(seeds: range) -> list[Figure]:
 
 
 def coverage(seeds: range) -> list[Figure]:
-    """Measure how often the 80 % interval holds the rating, overall and by class, on ML-1M."""
+    """Measure the coverage of the 80 % interval on ML-1M, overall and by class."""
     section = "80 % interval, ML-1M"
     reports = [evaluate("ML-1M", (), seed) for seed in seeds]
     overall = mean(report["coverage80"] for report in reports)
@@ -151,7 +151,7 @@ def _by_class(reports: list[Report]) -> dict[tuple[str, str], list[Report]]:
 
 
 def after_a_change(_seeds: range) -> list[Figure]:
-    """Change the best expert half-way through a stream; see bench/drift.py."""
+    """Return the figures of ``bench.drift``: the best expert changes half-way through a stream."""
     return drift.figures()
 
 
@@ -165,7 +165,7 @@ SECTIONS: dict[str, Callable[[range], list[Figure]]] = {
 
 
 def main() -> int:
-    """Run the sections and print their tables."""
+    """Run the chosen sections and print their tables."""
     parser = argparse.ArgumentParser(prog="python -m bench.quality", description=__doc__)
     parser.add_argument("--seeds", type=int, default=5, help="splits 0 .. SEEDS - 1")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")

@@ -1,13 +1,16 @@
-"""Ranking: quality beside ``implicit`` tuned on the test part, speed beside its best setting, in one run.
+"""Ranking quality and speed beside ``implicit``, in one run.
 
-    python -m bench.ranking [--only quality,stated,warm,target,large,rate,memory,busy,linear,grid,best]
-                            [--sets ML-100K,...] [--splits 1] [--grid short|full] [--rivals als,bpr,lmf]
-                            [--factors 128] [--table FILE] [--budget-s 120] [--clock wall|processor] [--json]
-    python -m bench.ranking --full --table bench/tables/ranking.csv      (4 splits, all rivals, the full grid)
+    python -m bench.ranking [--only SECTION,...] [--sets ML-100K,...] [--splits 1]
+                            [--grid short|full] [--rivals als,bpr,lmf] [--factors 128]
+                            [--table FILE] [--budget-s 120] [--clock wall|processor] [--json]
+    python -m bench.ranking --full --table bench/tables/ranking.csv
 
-Our settings are chosen on a validation part of the training data. Both sides use the same threads; our search is
-told apart. ``--table`` keeps every fit in a CSV file and leaves out those that it has: the full grid takes hours.
-``--clock processor`` counts the processor time of all threads over their number, for a machine that others use too.
+Sections: quality, stated, warm, target, large, rate, memory, busy, linear, grid, best.
+The rivals are tuned on the test part; our settings are chosen on a validation part of the
+training data. Both sides use the same threads; the time of our search is reported separately.
+``--full`` means 4 splits, all rivals and the full grid, which takes hours. ``--table`` keeps
+every fit in a CSV file and skips fits that it already contains. ``--clock processor`` counts
+the processor time of all threads divided by their number, for a machine with other load.
 """
 
 import argparse
@@ -38,7 +41,7 @@ BARS = {
 STATED = FbgdConfig(
     factors=512, alpha0=500.0, rho=0.0, reg=2.0, nu_user=0.25, nu_item=0.25, epochs=4
 )
-"""Gowalla with many factors."""
+"""Settings for Gowalla with many factors."""
 STATED_BARS = (("recall@20", 0.184), ("ndcg@20", 0.156))
 CLOCKS: dict[str, Clock] = {
     "wall": time.perf_counter,
@@ -47,7 +50,7 @@ CLOCKS: dict[str, Clock] = {
 
 
 def compile_kernels() -> None:
-    """Fit something tiny: no table counts compiling."""
+    """Fit a tiny model, so that no measurement includes compilation."""
     tiny = from_pairs(np.array([0, 0, 1]), np.array([0, 1, 1]))
     Fbgd(FbgdConfig(factors=2, epochs=1)).fit(tiny).recommend(0, tiny, 1)
 
@@ -62,7 +65,7 @@ def metric_of(name: str) -> str:
 
 
 def every_own(name: str, options: argparse.Namespace, table: Attempts) -> list[Attempt]:
-    """Return our attempts, one of each search of a data set."""
+    """Return our attempts on a data set, one per search."""
     ours = []
     for split, seed in searches_of(name, options.splits):
         ours.append(own(contest(name, split, options.clock), seed, options.budget_s, table))
@@ -71,7 +74,7 @@ def every_own(name: str, options: argparse.Namespace, table: Attempts) -> list[A
 
 
 def quality(options: argparse.Namespace) -> list[Figure]:
-    """Our own settings, mean over the searches, beside the rivals' best on each test part."""
+    """Compare our searched settings with the rivals' best on each test part."""
     table, figures = Attempts(options.table), []
     for name in options.sets:
         ours = every_own(name, options, table)
@@ -84,7 +87,7 @@ def quality(options: argparse.Namespace) -> list[Figure]:
 
 
 def fill_grid(over: Contest, factors: int, options: argparse.Namespace, table: Attempts) -> None:
-    """Try the rivals with as many factors as ours, or those given."""
+    """Try the rivals with the given numbers of factors, by default with as many as ours."""
     ranking_rivals.popular(over, table)
     kind = ranking_rivals.kind_of(over.data, options.grid)
     for g in options.factors or [factors]:
@@ -95,13 +98,13 @@ def fill_grid(over: Contest, factors: int, options: argparse.Namespace, table: A
 def best_rivals(
     data: str, split: int, options: argparse.Namespace, table: Attempts
 ) -> dict[str, Attempt]:
-    """Return each rival's best of all that the table has, by the metric of the data set."""
+    """Return each rival's best attempt in the table, by the metric of the data set."""
     names = ["popular", *(name.upper() for name in options.rivals)]
     return {name: best(table.find(data, split, name), metric_of(data)) for name in names}
 
 
 def grid(options: argparse.Namespace) -> list[Figure]:
-    """Fill the table with the rivals' grid alone, with the given factors; no figures."""
+    """Fill the table with the rivals' grid alone, with the given factors; return no figures."""
     table = Attempts(options.table)
     for name in options.sets:
         for split in dict(searches_of(name, options.splits)):
@@ -111,7 +114,7 @@ def grid(options: argparse.Namespace) -> list[Figure]:
 
 
 def best_known(options: argparse.Namespace) -> list[Figure]:
-    """Our own settings beside the best that are known, all of one table."""
+    """Compare our searched settings with the best known ones, all from one table."""
     table, figures = Attempts(options.table), []
     for name in options.sets:
         ours = every_own(name, options, table)
@@ -172,7 +175,7 @@ def _short(attempt: Attempt) -> str:
 
 
 def ours_stated(options: argparse.Namespace, table: Attempts) -> Attempt:
-    """Return our attempt at Gowalla with the settings that are written here."""
+    """Return our attempt at Gowalla with the settings STATED."""
     known = table.find("Gowalla", 0, ranking_best.STATED, asdict(STATED))
     if not known:
         known = [judged(STATED, contest("Gowalla", 0, options.clock), ranking_best.STATED)]
@@ -181,7 +184,7 @@ def ours_stated(options: argparse.Namespace, table: Attempts) -> Attempt:
 
 
 def stated(options: argparse.Namespace) -> list[Figure]:
-    """Gowalla with 512 factors and stated settings."""
+    """Measure Gowalla with 512 factors and the settings STATED."""
     found = ours_stated(options, Attempts(options.table))
     note = f"{found.seconds:.1f} s; {_short(found)}"
     return [
@@ -198,7 +201,7 @@ def stated(options: argparse.Namespace) -> list[Figure]:
 
 
 def warm(options: argparse.Namespace) -> list[Figure]:
-    """One epoch after 5 % new data beside a cold fit, one split."""
+    """Compare one epoch after 5 % new data with a cold fit, on one split."""
     figures = []
     for name, config in (("Gowalla", replace(STATED, factors=128)), ("ML-1M", ranking_speed.DENSE)):
         over = contest(name, 0, options.clock)
@@ -246,7 +249,7 @@ def options_of(arguments: list[str] | None = None) -> Any:
     parser.add_argument("--splits", type=int, default=1)
     parser.add_argument("--grid", choices=("short", "full"), default="short")
     parser.add_argument("--rivals", type=_words(ranking_rivals.RIVALS), default=["als"])
-    parser.add_argument("--factors", type=_numbers, help="of the rivals; else as many as ours")
+    parser.add_argument("--factors", type=_numbers, help="of the rivals; default: as many as ours")
     parser.add_argument("--full", action="store_true", help="4 splits, all rivals, the full grid")
     parser.add_argument("--table", type=Path, help="CSV file of all fits, read and continued")
     parser.add_argument("--budget-s", type=float, default=120.0)
@@ -262,7 +265,7 @@ def options_of(arguments: list[str] | None = None) -> Any:
 
 
 def _words(known: Any) -> Callable[[str], list[str]]:
-    """Return what reads words joined by commas and refuses unknown ones."""
+    """Return a parser of comma-separated words that refuses unknown ones."""
 
     def read(text: str) -> list[str]:
         words = text.split(",")
@@ -280,7 +283,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def main() -> int:
-    """Run the sections and print their tables."""
+    """Run the chosen sections and print their tables."""
     options = options_of()
     compile_kernels()
     figures: list[Figure] = []

@@ -1,7 +1,8 @@
-"""The best settings that brute force finds on the TEST part, beside those that the program finds. Section of ``bench.ranking``.
+"""The best settings that a random search finds on the TEST part, beside those of our own search.
 
-First settings are drawn from everywhere, wider than the program searches, then near the best so far, whoever found them.
-Each counts at its best epoch. All of that looks at the test part, so "best known" is a little too good.
+A section of ``bench.ranking``. Settings are first drawn from a range wider than our search covers,
+then near the best so far, whichever search found it. Each counts at its best epoch. Because the
+random search sees the test part, its "best known" score is slightly optimistic.
 """
 
 from typing import Any
@@ -29,18 +30,21 @@ SETTINGS = {
     "Gowalla": (8, 16),
     **dict.fromkeys(ranking_data.UNSEEN, (30, 20)),
 }
-"""How many are drawn on each split, from everywhere and near the best; a fit of the large sets takes long."""
+"""Number of settings drawn on each split: from the whole range, and near the best so far."""
 MOST_EPOCHS, PATIENCE = 40, 4
 HOPELESS = 0.8
-"""After three epochs a fit below this share of the best so far is given up."""
+"""Share of the best score so far below which a fit is stopped after three epochs."""
 NEAR = 0.25
-"""Deviation of the factor by which a setting near the best differs from it."""
+"""Standard deviation of the logarithm of the factor between a setting and the best so far."""
 LEAST_FACTORS, MOST_FACTORS = 16, 512
 VARIED = ("factors", "alpha0", "reg", "nu_user", "nu_item")
 
 
 def drawn(train: Interactions, rng: np.random.Generator) -> FbgdConfig:
-    """Return settings from anywhere; weights and regularisation in units of size and density of the data."""
+    """Return random settings.
+
+    Weights and regularisation scale with the size and density of the data.
+    """
     per_user, per_item = mean_count(train.user_counts), mean_count(train.item_counts)
     most = min(MOST_FACTORS, max(LEAST_FACTORS, min(train.n_users, train.n_items) // 2))
     return FbgdConfig(
@@ -54,7 +58,7 @@ def drawn(train: Interactions, rng: np.random.Generator) -> FbgdConfig:
 
 
 def near(known: dict[str, Any], rng: np.random.Generator) -> FbgdConfig:
-    """Return settings around these."""
+    """Return random settings near ``known``."""
     times = np.exp(NEAR * rng.standard_normal(3))
     nus = np.clip([known["nu_user"], known["nu_item"]] + 0.1 * rng.standard_normal(2), 0.0, 1.0)
     factors = round(known["factors"] * times[0] / 8)
@@ -70,12 +74,12 @@ def near(known: dict[str, Any], rng: np.random.Generator) -> FbgdConfig:
 
 
 def _between(rng: np.random.Generator, low: float, high: float) -> float:
-    """Draw evenly in the logarithm."""
+    """Draw log-uniformly between low and high."""
     return float(low * (high / low) ** rng.uniform())
 
 
 def tried(over: Contest, config: FbgdConfig, metric: str, reached: float) -> Attempt:
-    """Fit until the test part's metric stops rising; return the attempt at the best epoch."""
+    """Fit until the test metric stops rising; return the attempt at the best epoch."""
     curve: list[dict[str, float]] = []
     begun = over.clock()
 
@@ -95,7 +99,10 @@ def tried(over: Contest, config: FbgdConfig, metric: str, reached: float) -> Att
 
 
 def best_known(over: Contest, metric: str, table: Attempts) -> Attempt:
-    """Try as many settings as the data set is given, going on where the table ends; return the best of all that are known."""
+    """Try the data set's number of settings and return the best attempt that is known.
+
+    Attempts that the table already contains are not repeated.
+    """
     anywhere, close = SETTINGS[over.data]
     tried_before = table.find(over.data, over.split, DRAWN)
     known = tried_before + [
@@ -114,7 +121,7 @@ def best_known(over: Contest, metric: str, table: Attempts) -> Attempt:
 
 
 def figure(data: str, metric: str, ours: list[Attempt], known: list[Attempt]) -> Figure:
-    """Compare search by search; the worst counts."""
+    """Compare our search with the best known settings, split by split; the worst ratio counts."""
     pairs = [(a.scores[metric], b.scores[metric]) for a, b in zip(ours, known, strict=True)]
     what = f"{data}, own settings : best known, {sum(SETTINGS[data])} drawn, {metric}, worst search"
     note = "; ".join(f"{own:.4f} : {best_one:.4f}" for own, best_one in pairs)

@@ -1,4 +1,4 @@
-"""Where everybody is judged alike: one split of one data set."""
+"""The common ground of all ranking models: one split of one data set, scored alike for everyone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,17 +19,17 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True)
 class Contest:
-    """One split of one data set, where everybody is judged alike."""
+    """One split of one data set, with the clock for the reported seconds."""
 
     data: str
     split: int
     train: Interactions
     test: Interactions
     clock: Clock
-    """Of the seconds that are reported."""
+    """Source of the seconds that are reported."""
 
     def scores(self, users: Any, items: Any) -> dict[str, float]:
-        """Rank all items but the training ones, for all users with a test item."""
+        """Return the metrics for all users with a test item, their training items excluded."""
         asked = np.flatnonzero(self.test.user_counts)
         vectors = np.ascontiguousarray(np.asarray(users, np.float32)[asked])
         seen = self.train.rows(asked)

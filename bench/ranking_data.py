@@ -18,17 +18,27 @@ UNSEEN = {
     "Artist tags": ("lastfm-hetrec/user_taggedartists.csv.gz", "item", "tag"),
     "Jester": ("jester-1/ratings.csv.gz", "user", "item"),
 }
-"""Pairs that nothing was ever tuned on: who used a tag, who has it, which joke was rated FUNNY or higher."""
+"""Data sets that no setting was ever tuned on.
+
+Their pairs are users and the tags they used, artists and the tags they got, and users and the jokes
+they rated FUNNY or higher.
+"""
 FUNNY, FEWEST = 4.0, 3
-"""Users and items with fewer unseen pairs are left out."""
+"""Limits on the pairs of the unseen sets.
+
+FUNNY is the least rating of a Jester positive, FEWEST the least number of pairs per user and item.
+"""
 GOWALLA = "gowalla/train.csv.gz", "gowalla/test.csv.gz"
 NAMES = ("Gowalla", *FILES)
 TASTES, USER_BLOCK = 48, 20_000
-"""Of the generated world."""
+"""Number of tastes in the generated world, and users generated at a time."""
 
 
 def split(name: str, seed: int) -> tuple[Interactions, Interactions]:
-    """Return (train, test): the published split of Gowalla, a random 80/20 of the others; every row is a positive."""
+    """Return (train, test) of positives.
+
+    Gowalla has a published split, the others a random 80/20 one; every row of a file is a positive.
+    """
     if name == "Gowalla":
         train, test = (_columns(file).astype(np.int64) for file in GOWALLA)
         n_users, n_items = np.concatenate([train, test]).max(0) + 1
@@ -42,34 +52,39 @@ def split(name: str, seed: int) -> tuple[Interactions, Interactions]:
 
 
 def generated(n: int, *, n_users: int, n_items: int, seed: int = 0) -> Interactions:
-    """Return about n positives of a planted world: users of a few of TASTES tastes, items popular to different degrees.
+    """Return about n positives of a generated world with TASTES latent tastes.
 
-    P(item | user) = sum over tastes of theta_user,taste phi_taste,item: phi is Zipf's popularity times the
-    item's own log-normal luck with the taste, theta has few large entries. Users are as active as a log-normal says.
-    They are drawn in blocks, so that besides the result only a block and the table of tastes are held.
+    P(item | user) = sum over tastes of theta_user,taste phi_taste,item. phi is Zipf's popularity
+    times a log-normal factor of each item and taste; theta has few large entries. The users'
+    activity is log-normal. Users are generated in blocks, so that besides the result only one block
+    and the table of tastes are in memory.
     """
     rng = np.random.default_rng(seed)
     cumulative = _tastes(n_items, rng)
     activity = rng.lognormal(0.0, 0.8, n_users)
-    # about a seventh of the draws repeat
+    # about a seventh of the draws are repetitions
     wanted = rng.poisson(1.15 * n * activity / activity.sum()) + 1
     counts, parts = [], []
     for first in range(0, n_users, USER_BLOCK):
         block = wanted[first : first + USER_BLOCK]
         rows = np.repeat(np.arange(block.size), block)
         taste = _drawn_tastes(rows, block.size, rng)
-        # one search in all tastes' tables: each lies one higher than the one before
-        place = np.searchsorted(cumulative, taste + rng.random(rows.size))
-        item = np.minimum(place - taste * n_items, n_items - 1)
-        known = np.unique(rows * n_items + item)
-        counts.append(np.bincount(known // n_items, minlength=block.size))
-        parts.append((known % n_items).astype(np.int32))
+        # a single search over all tastes: the values of each table lie one above the previous
+        # table's
+        at = np.searchsorted(cumulative, taste + rng.random(rows.size))
+        item = np.minimum(at - taste * n_items, n_items - 1)
+        pairs = np.unique(rows * n_items + item)
+        counts.append(np.bincount(pairs // n_items, minlength=block.size))
+        parts.append((pairs % n_items).astype(np.int32))
     ptr = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
     return Interactions(n_items, ptr, np.concatenate(parts))
 
 
 def _tastes(n_items: int, rng: np.random.Generator) -> np.ndarray:
-    """Return each taste's cumulative distribution over the items, the next taste's one higher, (tastes * items,)."""
+    """Return each taste's cumulative distribution over the items, flattened to (tastes * items,).
+
+    The values of each taste lie one above those of the previous taste.
+    """
     popularity = rng.permutation(1.0 / np.arange(10, n_items + 10) ** 0.8)
     chance = popularity * rng.lognormal(0.0, 2.0, (TASTES, n_items))
     chance /= chance.sum(1, keepdims=True)
@@ -78,11 +93,11 @@ def _tastes(n_items: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _drawn_tastes(rows: np.ndarray, n_users: int, rng: np.random.Generator) -> np.ndarray:
-    """Return one of its user's tastes for each draw."""
+    """Return for each draw one of its user's tastes."""
     theta = rng.dirichlet(np.full(TASTES, 0.08), n_users)
     cumulative = (np.arange(n_users)[:, None] + np.cumsum(theta, 1)).ravel()
-    place = np.searchsorted(cumulative, rows + rng.random(rows.size))
-    return np.clip(place - rows * TASTES, 0, TASTES - 1)
+    at = np.searchsorted(cumulative, rows + rng.random(rows.size))
+    return np.clip(at - rows * TASTES, 0, TASTES - 1)
 
 
 def _columns(file: str, *named: str) -> np.ndarray:
@@ -93,7 +108,7 @@ def _columns(file: str, *named: str) -> np.ndarray:
 
 
 def _unseen(name: str) -> np.ndarray:
-    """Return the pairs of an unseen set, each once, without users and items of hardly any."""
+    """Return the distinct pairs of an unseen set, without users and items that have too few."""
     file, user, item = UNSEEN[name]
     if name == "Jester":
         rated = _columns(file, user, item, "rating")

@@ -1,4 +1,4 @@
-"""Our attempt at a split with the settings that the program finds on its training part."""
+"""Our attempt at a split, with the settings that our search finds on its training part."""
 
 from dataclasses import asdict, replace
 from functools import partial
@@ -16,7 +16,10 @@ OWN = "fBGD"
 
 
 def searches_of(name: str, splits: int) -> list[tuple[int, int]]:
-    """Return the number of a split and the seed of our search there; the one split of Gowalla is searched as often."""
+    """Return the split number and the search seed of each search.
+
+    Gowalla has a single split; it is searched as often as the others have splits.
+    """
     return [(0 if name == "Gowalla" else seed, seed) for seed in range(splits)]
 
 
@@ -27,7 +30,7 @@ def fitted(config: FbgdConfig, over: Contest) -> tuple[Fbgd, float]:
 
 
 def judged(config: FbgdConfig, over: Contest, name: str = OWN) -> Attempt:
-    """Fit; score the users folded in, as they are served."""
+    """Fit; score the users by folding them in, as the service does."""
     model, seconds = fitted(config, over)
     users = model.user_vectors(over.train)
     return over.attempt(name, asdict(config), users, model.item_factors, seconds)
@@ -38,15 +41,18 @@ def _row_objective(config: FbgdConfig, part: Interactions) -> RowObjective:
 
 
 def own(over: Contest, seed: int, budget_s: float, table: Attempts) -> Attempt:
-    """Return our attempt with the settings that the program finds; the choice of ``draw`` comes on top of the budget."""
-    found = table.find(over.data, over.split, OWN)
-    known = [one for one in found if one.settings["seed"] == seed]
-    if not known:
+    """Return our attempt with searched settings, from the table if it is there.
+
+    Choosing the shrinkage comes on top of the budget.
+    """
+    ours = table.find(over.data, over.split, OWN)
+    attempts = [attempt for attempt in ours if attempt.settings["seed"] == seed]
+    if not attempts:
         budget = Budget(over.clock, budget_s)
         config = fbgd_search.search(over.train, FbgdConfig(seed=seed), budget)
         fit = partial(_row_objective, config)
         draw = choose_draw(over.train, fit, seed=seed, otherwise=config.draw)
         config = replace(config, draw=draw)
-        known = [judged(config, over)]
-        table.add(known)
-    return known[0]
+        attempts = [judged(config, over)]
+        table.add(attempts)
+    return attempts[0]

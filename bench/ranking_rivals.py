@@ -1,4 +1,4 @@
-"""``implicit`` with its best setting on the TEST part: as strong as a rival can be made."""
+"""``implicit`` with its best settings on the TEST part: as strong as this rival can be made."""
 
 from collections.abc import Collection
 from itertools import product
@@ -21,10 +21,10 @@ REGS_OF_ALPHA = (2.0, 4.0)
 ITERATIONS = (4, 10, 20)
 RATES, RANK_REGS, RANK_ITERATIONS = (0.01, 0.03, 0.1), (0.001, 0.01, 0.1), (100, 300)
 LMF_OWN = {"learning_rate": 1.0, "regularization": 0.6}
-"""What LMF has when nothing is set; better than all of the grid, whose rates are small for it."""
+"""Defaults of LMF, better than the whole grid, whose learning rates are small for it."""
 
 LARGE = list(product((40.0, 80.0, 160.0), (60.0, 160.0, 320.0)))
-"""In a large catalogue unlabelled pairs must weigh little."""
+"""Grid for large catalogues, where unlabelled pairs must have a small weight."""
 FULL = [(a, r) for a in ALPHAS for r in (*REGS, *(a * of for of in REGS_OF_ALPHA))]
 ALS_GRIDS = {
     "short": list(product((2.0, 4.0, 8.0, 16.0), (10.0, 30.0, 60.0, 100.0))),
@@ -36,7 +36,7 @@ Grid = list[dict[str, float]]
 
 
 def matrix(pairs: Interactions) -> Any:
-    """Return the pairs as implicit wants them."""
+    """Return the pairs as the matrix that implicit expects."""
     shape = pairs.n_users, pairs.n_items
     return sparse.csr_matrix((np.ones(len(pairs), np.float32), pairs.item_ix, pairs.ptr), shape)
 
@@ -49,19 +49,19 @@ def kind_of(data: str, extent: str) -> str:
 
 
 def als_grid(kind: str) -> Grid:
-    """Return alpha and regularization of one of ALS_GRIDS."""
+    """Return the settings of one of ALS_GRIDS."""
     return [{"alpha": a, "regularization": r} for a, r in dict.fromkeys(ALS_GRIDS[kind])]
 
 
 def pairwise_grid(kind: str) -> Grid:
-    """Return learning rate and regularization of BPR and LMF."""
+    """Return the learning rates and regularisations for BPR and LMF."""
     grid = list(product(RATES, RANK_REGS))
     chosen = grid if kind == "full" else grid[1::3]
     return [{"learning_rate": rate, "regularization": reg} for rate, reg in chosen]
 
 
 def als(contest: Contest, factors: int, kind: str, table: Attempts) -> None:
-    """Try the grid; one fit shows all numbers of iterations."""
+    """Try the grid; a single fit yields all numbers of iterations."""
     for settings in als_grid(kind):
         model = AlternatingLeastSquares(
             factors=factors,
@@ -98,7 +98,7 @@ def _pairwise(
 
 
 def popular(contest: Contest, table: Attempts) -> None:
-    """What everybody likes: the floor."""
+    """Add the attempt of popularity, the baseline."""
     if not table.find(contest.data, contest.split, "popular", {}):
         model = Popular().fit(contest.train)
         users = model.user_vectors(contest.train)
@@ -113,7 +113,7 @@ def _try(
     looked_at: tuple[int, ...],
     table: Attempts,
 ) -> None:
-    """Fit once unless the table knows it; look at the model after some iterations."""
+    """Fit once unless the table has all attempts; add one after each number of iterations."""
     wanted = [{**settings, "iterations": n} for n in looked_at]
     if all(table.find(contest.data, contest.split, name, one) for one in wanted):
         return
@@ -126,7 +126,7 @@ def _try(
 def curve(
     contest: Contest, model: Any, looked_at: Collection[int]
 ) -> list[tuple[int, Any, Any, float]]:
-    """Fit; return users, items and seconds so far after each of these iterations."""
+    """Fit; return (iteration, users, items, seconds so far) after the given iterations."""
     seen: list[tuple[int, Any, Any, float]] = []
     begun, copying = contest.clock(), [0.0]
 
@@ -142,4 +142,4 @@ def curve(
 
 
 RIVALS = {"als": als, "bpr": bpr, "lmf": lmf}
-"""What tries a grid: split, factors, kind of grid, table."""
+"""Functions that try a grid, given a split, factors, a kind of grid and the table."""

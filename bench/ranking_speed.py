@@ -1,8 +1,9 @@
-"""Speed of fBGD beside ``implicit`` at its best setting, what a fit holds, and how it scales. Sections of ``bench.ranking``.
+"""Speed of fBGD beside ``implicit`` at its best setting, memory of a fit, and how both scale.
 
-Both sides fit in turn in one process, on the same threads, wall clock, until the vectors of all users are there: ours are
-folded in after the fit. The rival's setting and its number of iterations are those that scored best on the test part;
-searches are told apart.
+Sections of ``bench.ranking``. Both sides fit alternately in one process, on the same threads, by
+wall clock, until the vectors of all users exist: ours are folded in after the fit. The rival's
+setting and its number of iterations are those that scored best on the test part. The time of a
+search is reported separately.
 """
 
 import argparse
@@ -31,14 +32,14 @@ from core.interactions import Interactions, random_split
 
 SECTION = "Ranking: speed"
 TURNS, RACES = 3, 11
-"""Of a fit of seconds; of one so short that the machine's speed changes between two of them."""
+"""Repetitions of a fit of seconds, and of a short one, which the machine's speed disturbs."""
 GOWALLA = FbgdConfig(128, alpha0=480.0, reg=2.6, nu_user=0.14, nu_item=0.8, epochs=8)
 DENSE = FbgdConfig(96, alpha0=2000.0, reg=12.0, nu_item=0.75, epochs=12)
-"""ML-1M."""
+"""Settings for ML-1M."""
 PLANTED = FbgdConfig(64, alpha0=2000.0, reg=20.0, epochs=10)
-"""The generated world; like the rival's settings, picked with the test part in view."""
+"""Settings for the generated world; like the rival's, picked with the test part in view."""
 DOUBLED = 0.25, 0.5, 1.0, 2.0, 4.0
-"""Scales of the generated world; in the middle the users' rows outgrow a cache of the last level."""
+"""Scales of the generated world; from the middle on users' rows outgrow the last-level cache."""
 POSITIVES, PLANTED_USERS, PLANTED_ITEMS, JUDGES = 10_000_000, 200_000, 40_000, 5_000
 STEPS_OF_GRAM = 6
 """Products of a row with a g x g matrix in an epoch, in multiples of g^2 operations."""
@@ -54,7 +55,7 @@ def planted(scale: float = 1.0) -> Interactions:
 
 
 def planted_contest() -> Contest:
-    """Return the generated world with a tenth held out, of a part of the users."""
+    """Return the generated world with a tenth of the first JUDGES users' pairs held out."""
     train, test = random_split(planted(), 0.1, np.random.default_rng(0))
     judging = np.arange(test.n_users) < JUDGES
     held = test.keep(np.repeat(judging, test.user_counts))
@@ -66,7 +67,7 @@ def real_contest(name: str) -> Contest:
 
 
 def target(options: Options) -> list[Figure]:
-    """Seconds to the rival's best quality on ML-1M, and to stated quality on Gowalla."""
+    """Measure the seconds to the rival's best quality on ML-1M and to stated quality on Gowalla."""
     table, figures = Attempts(options.table), []
     if "ML-1M" in options.sets:
         over = real_contest("ML-1M")
@@ -82,7 +83,7 @@ def target(options: Options) -> list[Figure]:
 
 
 def large(options: Options) -> list[Figure]:
-    """Ten million positives, g = 64: seconds to the rival's best quality."""
+    """Measure the seconds to the rival's best quality on ten million positives, g = 64."""
     over = planted_contest()
     rival = tuned(over, PLANTED.factors, "ndcg@10", options, Attempts(options.table))
     wanted = {"ndcg@10": rival.scores["ndcg@10"]}
@@ -92,7 +93,10 @@ def large(options: Options) -> list[Figure]:
 def tuned(
     over: Contest, factors: int | None, metric: str, options: Options, table: Attempts
 ) -> Attempt:
-    """Return the rival's best attempt in the table, after a grid if there is none of that many factors."""
+    """Return the rival's best attempt in the table.
+
+    Without an attempt of that many factors, a grid is tried first.
+    """
 
     def known() -> list[Attempt]:
         attempts = table.find(over.data, over.split, "ALS")
@@ -107,7 +111,7 @@ def tuned(
 def _race(
     over: Contest, config: FbgdConfig, rival: Attempt, wanted: Scores, bar: float, turns: int
 ) -> Figure:
-    """Compare the seconds until our scores are as good as wanted with the rival's whole fit."""
+    """Compare our seconds until the scores are as good as ``wanted`` with the rival's whole fit."""
     epochs = _epochs_to(config, over, wanted)
     ours = replace(config, epochs=epochs or config.epochs)
     theirs = {**rival.settings, "factors": int(rival.settings["factors"])}
@@ -120,19 +124,20 @@ def _race(
     seconds = [median(taken) for taken in fits]
     ratios = sorted(own / other for own, other in zip(*fits, strict=True))
     goal = ", ".join(f"{name} {value:.4f}" for name, value in wanted.items())
-    told = ", ".join(f"{name} {value:g}" for name, value in theirs.items())
+    setting = ", ".join(f"{name} {value:g}" for name, value in theirs.items())
     return Figure(
         SECTION,
         f"{over.data}, seconds to {goal}: ours : implicit's best fit",
         seconds[0] / seconds[1] if epochs else float("nan"),
         bar=bar,
-        note=f"{seconds[0]:.3f} s (g {ours.factors}, {ours.epochs} epochs) : {seconds[1]:.3f} s ({told}); "
+        note=f"{seconds[0]:.3f} s (g {ours.factors}, {ours.epochs} epochs) : "
+        f"{seconds[1]:.3f} s ({setting}); "
         f"{turns} turns, {ratios[0]:.2f} to {ratios[-1]:.2f}",
     )
 
 
 def _epochs_to(config: FbgdConfig, over: Contest, wanted: Scores) -> int:
-    """Return the epochs until all scores are reached; 0: never."""
+    """Return the number of epochs until all scores are reached, 0 for never."""
     reached = [0]
 
     def on_epoch(model: Fbgd, epoch: int) -> bool:
@@ -151,7 +156,7 @@ def _implicit(settings: dict[str, Any], values: Any) -> None:
 
 
 def _in_turn(*fits: Callable[[], object], turns: int) -> list[list[float]]:
-    """Return the seconds of each, turn by turn: what slows the machine slows both of a turn."""
+    """Return the seconds of each fit by turn; a slow phase of the machine then slows both sides."""
     seconds: list[list[float]] = [[] for _ in fits]
     for _ in range(turns):
         for fit, taken in zip(fits, seconds, strict=True):
@@ -162,7 +167,7 @@ def _in_turn(*fits: Callable[[], object], turns: int) -> list[list[float]]:
 
 
 def epoch_seconds(pairs: Interactions, config: FbgdConfig, epochs: int = 4) -> float:
-    """Return the median seconds of an epoch, its loss included; the first one is not counted."""
+    """Return the median seconds of an epoch, including its loss; the first epoch is not counted."""
     ends: list[float] = []
 
     def on_epoch(model: Fbgd, epoch: int) -> bool:
@@ -174,14 +179,15 @@ def epoch_seconds(pairs: Interactions, config: FbgdConfig, epochs: int = 4) -> f
 
 
 def rate(options: Options) -> list[Figure]:
-    """Operations a second of an epoch beside the machine's matrix product."""
+    """Measure the operations per second of an epoch beside the machine's matrix product."""
     figures = []
     sets = ("Gowalla", real_contest("Gowalla").train, GOWALLA), ("generated", planted(), PLANTED)
     for name, pairs, config in sets:
         g = config.factors
         seconds = epoch_seconds(pairs, config)
         rows = pairs.n_users + pairs.n_items
-        # a product and a sum with each positive's row, for the residual and in each step, on both sides
+        # Each positive costs a product and a sum with a row, once for the residual and once per
+        # step, on both sides.
         work = 2 * len(pairs) * 4 * g * (1 + config.steps) + rows * STEPS_OF_GRAM * g * g
         note = f"{len(pairs)} positives, g {g}"
         figures += [
@@ -207,7 +213,10 @@ def _sgemm(threads: int) -> Figure:
 
 
 def memory(options: Options) -> list[Figure]:
-    """The peak of a fit above the interpreter, beside factors and positives (4 bytes each, 8 a user)."""
+    """Measure a fit's peak memory above the interpreter, relative to factors and positives.
+
+    A factor and a positive take 4 bytes each, a user 8.
+    """
     pairs, figures = planted(), []
     weighted = replace(pairs, weight=np.full(len(pairs), 2.0, np.float32))
     for what, given in (("generated", pairs), ("generated, weights", weighted)):
@@ -224,7 +233,7 @@ def memory(options: Options) -> list[Figure]:
 
 
 def busy(options: Options) -> list[Figure]:
-    """An epoch beside two processes that never rest."""
+    """Measure an epoch beside two processes that never rest."""
     pairs = real_contest("Gowalla").train
     alone = epoch_seconds(pairs, GOWALLA)
     with _busy_processes(2):
@@ -249,7 +258,7 @@ def _busy_processes(n: int) -> Iterator[None]:
 
 
 def linear(options: Options) -> list[Figure]:
-    """An epoch of twice the users and positives, again and again; and of the same users with half of their positives."""
+    """Measure epochs while users and positives double, then with half of the positives per user."""
     world, figures = planted(DOUBLED[0]), []
     pairs, taken = world, []
     for scale in DOUBLED:
@@ -269,6 +278,6 @@ def linear(options: Options) -> list[Figure]:
 
 
 def _repeated(pairs: Interactions, times: int) -> Interactions:
-    """Return so many times the users, each one of them again with the same items: an epoch costs what others would."""
+    """Return ``times`` copies of all users; an epoch costs as much as with distinct users."""
     ptr = np.concatenate([[0], *(pairs.ptr[1:] + k * len(pairs) for k in range(times))])
     return Interactions(pairs.n_items, ptr, np.tile(pairs.item_ix, times))

@@ -27,7 +27,7 @@ class Figure:
 
     @property
     def passes(self) -> bool | None:
-        """Whether the figure reaches its bar; NaN never does."""
+        """Whether the figure reaches its bar, None without a bar; NaN never does."""
         if self.bar is None:
             return None
         return self.value >= self.bar if self.better == "higher" else self.value <= self.bar
@@ -36,21 +36,21 @@ class Figure:
 def between(
     section: str, what: str, value: float, low: float, high: float, note: str = ""
 ) -> Figure:
-    """Return a figure that must lie in low .. high; its bar is the nearer edge."""
+    """Return a figure that must lie between low and high; its bar is the nearer edge."""
     if value > (low + high) / 2:
         return Figure(section, what, value, bar=high, note=note)
     return Figure(section, what, value, bar=low, better="higher", note=note)
 
 
 def number(value: float) -> str:
-    """Write a number with four figures, without an exponent."""
+    """Return the number as text with about four digits, without an exponent."""
     if abs(value) >= 1000:
         return f"{value:,.0f}".replace(",", " ")
     return f"{value:.4f}" if abs(value) < 10 else f"{value:.1f}"
 
 
 def markdown(figures: Sequence[Figure]) -> str:
-    """Return one table for each section."""
+    """Return one table per section."""
     sections = dict.fromkeys(figure.section for figure in figures)
     return "\n".join(
         _table(name, [figure for figure in figures if figure.section == name]) for name in sections
@@ -71,7 +71,7 @@ def _table(name: str, figures: Iterable[Figure]) -> str:
 
 
 def machine() -> dict[str, str | int]:
-    """Say where and when: a figure without this travels badly."""
+    """Return the machine, the time and the commit, without which a figure means little."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "processor": _processor(),
@@ -83,7 +83,7 @@ def machine() -> dict[str, str | int]:
 
 
 def _commit() -> str:
-    """Return the short commit; ``-dirty`` says that other code than the commit's was measured."""
+    """Return the short commit; ``-dirty`` marks uncommitted changes."""
     command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
     folder = Path(__file__).parent
     ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -99,7 +99,7 @@ def _processor() -> str:
 
 
 def publish(figures: Sequence[Figure], *, as_json: bool, data: str) -> int:
-    """Print everything; return the exit code, 1 if a figure misses its bar."""
+    """Print all figures; return the exit code, 1 if a figure misses its bar."""
     where = machine() | {"data": data}
     failed = [figure for figure in figures if figure.passes is False]
     if as_json:

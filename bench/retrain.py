@@ -1,9 +1,10 @@
-"""A training of MovieLens 1M from the order to the model that serves, through the whole service.
+"""A training on MovieLens 1M through the whole service, from the order to the published model.
 
     python -m bench.retrain [--model fbgd] [--rounds 2]
 
-The ratings are imported first. Seconds run from POST /v1/retrain until the job has ended: the process that is forked,
-reading, the search, fits, judgement, publication. Memory is the largest resident set of that process.
+The ratings are imported first. The seconds run from POST /v1/retrain until the job has ended and
+include the fork of the process, reading, search, fits, validation and publication. Memory is the
+largest resident set of that process.
 """
 
 import argparse
@@ -40,14 +41,14 @@ def trainings(model: str, rounds: int) -> list[dict[str, Any]]:
 
 
 def figures(jobs: list[dict[str, Any]]) -> Iterator[Figure]:
-    """Turn jobs into figures."""
+    """Yield the figures of the jobs."""
     for number, job in enumerate(jobs, 1):
         metrics, decision = job["metrics"], job["decision"]
         section = f"{SECTION} {number}: {decision['outcome']}, {decision['reason']}"
         stages = ", ".join(f"{name} {seconds:.1f}" for name, seconds in metrics["seconds"].items())
         yield Figure(section, "order to end", job["elapsed"], "s", bar=MOST_S, note=stages)
         yield Figure(section, "largest memory", metrics["peak_bytes"] / 1e6, "MB")
-        yield Figure(section, f"ndcg@10 of {metrics['judges']} judges", metrics["ndcg@10"])
+        yield Figure(section, f"ndcg@10 on {metrics['judges']} held-out users", metrics["ndcg@10"])
         for name in ("rival", "popular"):
             if metrics[name]:
                 yield Figure(section, f"ndcg@10 of the {name} model", metrics[name]["ndcg@10"])

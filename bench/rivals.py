@@ -1,7 +1,7 @@
-"""What the default experts are compared with, on the same rows in the same order.
+"""Rivals of the default experts, evaluated on the same rows in the same order.
 
-``river_one_pass`` is river's BiasedMF, online as ours is. ``mean_and_biases`` is the offline baseline
-mean + user bias + item bias; it may look at the whole training part as often as it likes.
+``river_one_pass`` is river's BiasedMF, an online model like ours. ``mean_and_biases`` is the
+offline baseline mean + user bias + item bias, which may read the whole training part repeatedly.
 """
 
 import time
@@ -16,7 +16,7 @@ from core.types import F64, I64
 
 @dataclass(frozen=True)
 class Score:
-    """Errors on the native scale; ``train_mae`` is the online error where there is one."""
+    """Errors on the data set's own scale; ``train_mae`` is the online error where there is one."""
 
     test_mae: float
     test_rmse: float
@@ -46,7 +46,7 @@ def new_river(seed: int) -> reco.BiasedMF:
 def river_stream(
     model: reco.BiasedMF, users: list[int], items: list[int], ratings: list[float]
 ) -> F64:
-    """Predict, then learn, one after the other; return the predictions."""
+    """Predict, then learn, rating by rating; return the predictions."""
     predict, learn = model.predict_one, model.learn_one
     predicted = np.empty(len(ratings))
     for index, (user, item, rating) in enumerate(zip(users, items, ratings, strict=True)):
@@ -56,9 +56,10 @@ def river_stream(
 
 
 def river_one_pass(train: Ratings, test: Ratings, seed: int) -> Score:
-    """Stream ``train`` once, then predict ``test`` with everything frozen.
+    """Stream ``train`` once, then predict ``test`` with the model frozen.
 
-    Inside is 1..5 as in ours: on Jester's -10..10 its steps are too long and end in NaN.
+    Ratings are scaled to 1..5, as in our model: on Jester's -10..10 the steps are too long and end
+    in NaN.
     """
     unit = (train.high - train.low) / 4.0
     inside = 1.0 + (train.rating - train.low) / unit
@@ -77,7 +78,7 @@ def river_one_pass(train: Ratings, test: Ratings, seed: int) -> Score:
 
 @dataclass(frozen=True)
 class Biases:
-    """Prediction mean + user[u] + item[i]."""
+    """Predictions of the form mean + user[u] + item[i]."""
 
     mean: float
     user: F64
@@ -90,7 +91,10 @@ class Biases:
 
 
 def fit_biases(train: Ratings, reg_user: float, reg_item: float, sweeps: int = 30) -> Biases:
-    """Minimise sum (r - mean - b_u - b_i)^2 + reg_user |b_u|^2 + reg_item |b_i|^2 by exact alternation."""
+    """Minimise the regularised squared error by exact alternation.
+
+    The objective is sum (r - mean - b_u - b_i)^2 + reg_user |b_u|^2 + reg_item |b_i|^2.
+    """
     centred = train.rating - (mean := float(train.rating.mean()))
     user, item = np.zeros(len(train.user_ids)), np.zeros(len(train.item_ids))
     for _ in range(sweeps):
@@ -111,7 +115,7 @@ _GRID = (0.0, 0.5, 1.0, 2.0, 4.0, 7.0, 12.0, 20.0, 35.0)
 
 
 def mean_and_biases(train: Ratings, test: Ratings) -> Score:
-    """Choose both regularisations on the last tenth of ``train``, then fit the whole of it."""
+    """Choose both regularisations on the last tenth of ``train``, then fit all of it."""
     started = time.perf_counter()
     cut = len(train) - len(train) // 10
     user, item = _choose(train.rows(np.arange(cut)), train.rows(np.arange(cut, len(train))))
@@ -128,7 +132,7 @@ def _choose(fitting: Ratings, checking: Ratings) -> tuple[float, float]:
         return _score(fit_biases(fitting, user, item).predict(checking), checking.rating)[0]
 
     user = item = 4.0
-    for _ in range(2):  # along one axis of the grid, then the other: the valley is wide
+    for _ in range(2):  # along each axis of the grid in turn: the valley is wide
         item = min(_GRID, key=lambda reg: mae(user, reg))
         user = min(_GRID, key=lambda reg: mae(reg, item))
     return user, item

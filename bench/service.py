@@ -1,4 +1,4 @@
-"""Starts what is measured as processes of their own and stops it again: the whole service, the empty app."""
+"""Starts and stops the processes that are measured: the whole service, or the empty app."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ class Server:
 
 
 def free_port() -> int:
-    """Ask the system for a port nobody listens on."""
+    """Return a port that nobody listens on."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
@@ -45,7 +45,7 @@ def hedgerow(environment: Mapping[str, str] | None = None) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def empty_app() -> Iterator[Server]:
-    """Run bench.empty_app under the flags that the service gives uvicorn."""
+    """Run bench.empty_app with the same uvicorn flags as the service."""
     port = free_port()
     command = [
         _beside_python("uvicorn"),

@@ -1,10 +1,11 @@
-"""Recommendations over HTTP beside an empty GET: rates with the cache warm and off, latencies, a million items.
+"""Recommendations over HTTP: rates with a warm cache and without one, latencies, a million items.
 
     python -m bench.slates [--quick] [--json]
 
-MovieLens 1M is imported and a model of 64 factors published; users are drawn uniformly from all of them while 200
-ratings a second arrive. One api process, k = 10, history excluded. The rate of the empty GET is that of an application
-without middleware under the same server flags, measured in turn with ours.
+MovieLens 1M is imported and a model of 64 factors published. Requests are for users drawn
+uniformly, while 200 ratings a second arrive; one api process, k = 10, history excluded. The rates
+are compared with an empty GET of an application without middleware under the same server flags,
+measured alternately.
 """
 
 import argparse
@@ -40,7 +41,7 @@ MANY_ITEMS = 1_000_000
 
 
 def publish_model(server: service.Server, objective: RowObjective) -> str:
-    """Let a model serve, as the trainer would."""
+    """Publish and activate a model, as the trainer would; return its version."""
     through = {"0": 0}
     made = of_objective(
         "fbgd", objective, settings={}, metrics={}, cuts={"trained_through": through}
@@ -55,7 +56,7 @@ def publish_model(server: service.Server, objective: RowObjective) -> str:
 
 
 def fitted(server: service.Server, ratings: Ratings) -> RowObjective:
-    """Fit the ratings from 4 up, by the item numbers that the service gave."""
+    """Fit the ratings of at least 4, using the item numbers that the service assigned."""
     with store(server) as connection:
         ids = connection.lrange(NamespaceKeys("main").item_ids, 0, -1)
     numbers = {item.decode(): number for number, item in enumerate(ids)}
@@ -66,16 +67,16 @@ def fitted(server: service.Server, ratings: Ratings) -> RowObjective:
 
 
 async def serving(server: service.Server, path: str, version: str) -> None:
-    """Wait until the answers come from the model."""
+    """Wait until the answers at ``path`` come from the given model version."""
     client = await Client().open(server.host, server.port)
     async with asyncio.timeout(60):
         while json.loads((await client.ask(request("GET", path))).body)["model_version"] != version:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)  # asks anew: HTTP has no other sign
+            await asyncio.sleep(0.05)  # polls, because HTTP gives no other sign
     client.close()
 
 
 def paths(users: Sequence[str], n: int, more: str) -> list[bytes]:
-    """Return requests of users drawn uniformly."""
+    """Return n requests for users drawn uniformly."""
     drawn = np.random.default_rng(3).integers(0, len(users), n)
     names = [quote(users[at], safe="") for at in drawn.tolist()]
     return [request("GET", f"/v1/users/{name}/recommendations?k=10{more}") for name in names]
@@ -88,7 +89,7 @@ class Measured:
     name: str
     pairs: tuple[tuple[Load, Load], ...]
     half: Load
-    """At half the rate that was sustained."""
+    """Load at half the sustained rate."""
 
     @property
     def middle(self) -> tuple[Load, Load]:
@@ -97,7 +98,7 @@ class Measured:
         return by_ratio[len(by_ratio) // 2]
 
     def figures(self, bar: float) -> Iterator[Figure]:
-        """Yield the rates, their ratio, and the latency at half the load."""
+        """Yield the rates, their ratio, and the latency at half the sustained rate."""
         empty, ours = self.middle
         ratios = sorted(100 * ours.rate / empty.rate for empty, ours in self.pairs)
         errors = sum(load.errors for pair in self.pairs for load in pair) + self.half.errors
@@ -168,7 +169,7 @@ def measured(
 
 
 def many_items(ratings: Ratings, *, seconds: float) -> Iterator[Figure]:
-    """Rank a million items, most of which nobody has rated."""
+    """Measure ranking among a million items, most of them unrated."""
     rng = np.random.default_rng(0)
     drawn = rng.normal(size=(MANY_ITEMS, FACTORS)).astype(np.float32) / FACTORS
     row = diagonalised(
@@ -207,11 +208,11 @@ KINDS: dict[str, tuple[dict[str, str], str, float]] = {
     "off": ({"HEDGEROW_USER_CACHE_MB": "0"}, "&model=fbgd", 30.0),
     "default": ({}, "", 50.0),
 }
-"""Environment of the service, more parameters, bar in percent."""
+"""Environment of the service, further query parameters, bar in percent."""
 
 
 def figures(*, quick: bool, only: str | None) -> Iterator[Figure]:
-    """Measure everything, or one kind."""
+    """Measure all kinds of requests, or one."""
     ratings = data.read("ML-1M")
     rounds, seconds = (1, 3.0) if quick else (5, 5.0)
     for name, (environment, more, bar) in KINDS.items():

@@ -1,10 +1,11 @@
-"""Recommendations while a training runs beside them: latencies at one load, with and without it.
+"""Recommendations with and without a training running beside them: latencies at the same load.
 
     python -m bench.slates_under_training [--rounds 2] [--seconds 15] [--json]
 
-MovieLens 1M is imported and trained once by the default model. Then, at half the rate that the service sustains and
-with 200 ratings a second arriving, slates of ten are asked for in turn without a training and during one, which was
-ordered through the service as any other and takes about as long as the load, from reading to publication.
+MovieLens 1M is imported and the default model trained once. Then slates of ten are requested at
+half the rate that the service sustains, with 200 ratings a second arriving, alternately without and
+during a training. That training is ordered through the service like any other and takes about as
+long as the load.
 """
 
 import argparse
@@ -30,18 +31,18 @@ from service.client import ServiceClient
 SECTION = "Recommendations under a training"
 TIMES = 3.0
 OTHER_STAGES_S = 4.0
-"""Of a load, for all of a training but its search."""
+"""Seconds of a load reserved for all stages of a training except its search."""
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """Loads in turn without and with a training."""
+    """Loads without and with a training, alternating."""
 
     rate: float
     calm: tuple[Load, ...]
     training: tuple[Load, ...]
     busy_s: tuple[float, ...]
-    """What the trainings took in all of their stages."""
+    """Seconds of each training, all stages together."""
 
 
 async def _beside_ratings(
@@ -53,12 +54,12 @@ async def _beside_ratings(
 
 
 def measured(server: service.Server, ratings: Ratings, *, rounds: int, seconds: float) -> Rounds:
-    """Find the rate, then measure at half of it."""
+    """Find the sustained rate, then measure at half of it."""
     bodies = itertools.cycle([request("POST", "/v1/ratings", b) for b in rating_bodies(ratings)])
     requests = itertools.cycle(paths(ratings.user_ids, 60_000, "&model=fbgd"))
     address = server.host, server.port
     rate = 0.0
-    for _ in range(2):  # the first fills the caches
+    for _ in range(2):  # the first round fills the caches
         most = closed_loop(*address, requests, connections=CONNECTIONS, seconds=5.0)
         rate = uvloop.run(_beside_ratings(server, most, bodies, 5.0)).rate / 2
 
@@ -80,7 +81,7 @@ def measured(server: service.Server, ratings: Ratings, *, rounds: int, seconds: 
 
 
 def figures(found: Rounds, seconds: float) -> Iterator[Figure]:
-    """Yield the latencies of both and how many times longer the tail is."""
+    """Yield the tail latencies without and with a training, and their ratio."""
     p99 = []
     for name, loads in (("without", found.calm), ("with", found.training)):
         each = [load.percentile(99) for load in loads]
@@ -99,7 +100,7 @@ def figures(found: Rounds, seconds: float) -> Iterator[Figure]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=15.0, help="of each load")
+    parser.add_argument("--seconds", type=float, default=15.0, help="seconds of each load")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     data.require("ML-1M")

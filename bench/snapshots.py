@@ -1,9 +1,10 @@
-"""A model of a million items in four api processes and the learner: memory that it takes, and how long until all use it.
+"""Memory and rollout time of a model of a million items in four api processes and the learner.
 
     python -m bench.snapshots [--items 1000000] [--json]
 
-Memory is the proportional set size: a page that n processes map counts 1/n in each, so that four copies would show as
-four. Linux only. The longest PING says how long other clients of the store wait while the model is published.
+Memory is the proportional set size: a page mapped by n processes counts 1/n in each, so four copies
+would show as four. Linux only. The longest PING shows how long other clients of the store wait
+while the model is published.
 """
 
 import argparse
@@ -37,27 +38,27 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Memory:
-    """Of all processes together, in bytes."""
+    """Memory of all processes together, in bytes."""
 
     proportional: int
     own: int
-    """Anonymous pages: what no other process shares."""
+    """Anonymous pages, which no other process shares."""
 
 
 def main() -> int:
-    """Publish, activate, measure."""
+    """Publish, activate and measure."""
     parser = argparse.ArgumentParser(prog="python -m bench.snapshots", description=__doc__)
     parser.add_argument("--items", type=int, default=1_000_000, help="items of the model")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
     options = parser.parse_args()
     if not Path("/proc/self/smaps_rollup").exists():
-        sys.exit("this system does not say how much memory processes share: run it on Linux")
+        sys.exit("this system does not report shared memory; run this bench on Linux")
     figures = measured(options.items)
     return publish(figures, as_json=options.json, data=f"{options.items} items x {FACTORS}")
 
 
 def measured(n_items: int) -> list[Figure]:
-    """Return what one model costs, and what replacing it by another leaves behind."""
+    """Return the cost of one model, and of replacing it by another."""
     first, second = model(n_items, 1), model(n_items, 2)
     with (
         service.hedgerow({"HEDGEROW_API_PROCESSES": str(PROCESSES - 1)}) as server,
@@ -99,7 +100,7 @@ def measured(n_items: int) -> list[Figure]:
 
 
 def model(n_items: int, seed: int) -> Snapshot:
-    """Return random item factors as a fit exports them; eigenvectors would only take time."""
+    """Return a model of random item factors in the layout of a fit, without eigenvectors."""
     rng = np.random.default_rng(seed)
     factors = rng.standard_normal((n_items, FACTORS), np.float32)
     negative = np.full(n_items, 0.01, np.float32)
@@ -117,7 +118,7 @@ def put(registry: Registry, made: Snapshot) -> ModelRecord:
 
 
 def activate(registry: Registry, record: ModelRecord, server: service.Server) -> None:
-    """Let it serve, and wait until every process says that it has it."""
+    """Activate the model and wait until every process reports that it uses it."""
     expected = registry.active().get("fbgd")
     registry.set_active("fbgd", record.version, expected=expected, who="bench", why="")
     pause = threading.Event()
@@ -130,12 +131,12 @@ def activate(registry: Registry, record: ModelRecord, server: service.Server) ->
 
 
 def settle() -> None:
-    """Give every process the time to warm up, or to let go of the model before."""
+    """Give every process time to warm up, or to release the previous model."""
     threading.Event().wait(SETTLE_S)
 
 
 def processes(server: service.Server) -> list[int]:
-    """Return the ids of the api processes, and of the learner, which judges models."""
+    """Return the process ids of the api and of the learner, which also holds models."""
     started = logged(server, "child_started")
     return [
         int(event["pid"]) for event in started if event["child"].startswith(("api-", "learner"))
@@ -143,14 +144,14 @@ def processes(server: service.Server) -> list[int]:
 
 
 def logged(server: service.Server, name: str) -> list[dict[str, str]]:
-    """Return the events of this name in the service's log."""
+    """Return the events of the given name in the service's log."""
     lines = (server.data_dir / "bench.log").read_text().splitlines()
     events = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
     return [event for event in events if event["event"] == name]
 
 
 def memory(pids: list[int]) -> Memory:
-    """Add up what the processes take."""
+    """Return the memory of the processes, added up."""
     total = {"Pss": 0, "Pss_Anon": 0}
     for pid in pids:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
@@ -161,7 +162,7 @@ def memory(pids: list[int]) -> Memory:
 
 
 def timed(call: Callable[[], T]) -> tuple[float, T]:
-    """Return the seconds that a call takes, and its answer."""
+    """Return the seconds that a call takes, and its result."""
     started = time.perf_counter()
     answer = call()
     return time.perf_counter() - started, answer

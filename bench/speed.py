@@ -1,9 +1,9 @@
-"""`make bench`: how fast, each figure beside its bar, rivals measured in the same run.
+"""`make bench`: speed, each figure beside its bar, with the rivals measured in the same run.
 
     python -m bench.speed [--quick] [--json] [--only kernels,ingest,posts,bytes]
 
-On ML-1M where it lies in ../shared/data, else on the sample world: the bars are for ML-1M, whose file is
-sorted by user; the sample world is not, and much slower to commit.
+Uses ML-1M if it is in ../shared/data, otherwise the sample world. The bars are meant for ML-1M,
+whose file is sorted by user; the sample world is not sorted and therefore much slower to commit.
 """
 
 import argparse
@@ -27,13 +27,13 @@ QUICK_ROWS = 200_000
 
 
 def ratings_to_use(*, quick: bool) -> Ratings:
-    """Return ML-1M or the sample world, shorter for a quick run."""
+    """Return ML-1M or the sample world, truncated for a quick run."""
     ratings = data.read("ML-1M") if data.available("ML-1M") else data.sample_world()
     return ratings.rows(np.arange(min(len(ratings), QUICK_ROWS))) if quick else ratings
 
 
 def main() -> int:
-    """Run the sections and print their tables."""
+    """Run the chosen sections and print their tables."""
     parser = argparse.ArgumentParser(prog="python -m bench.speed", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer ratings, one round")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")

@@ -1,4 +1,4 @@
-"""Looks behind the service: the private server that `hedgerow serve` runs."""
+"""Direct access to the private Redis server that `hedgerow serve` runs."""
 
 import json
 import threading
@@ -24,12 +24,12 @@ def store(server: Server) -> redis.Redis:
 
 
 def watermark(connection: redis.Redis) -> int:
-    """Return the newest event that has been learned."""
+    """Return the number of the newest learned event."""
     return int(connection.hget(KEYS.state, "watermark") or 0)
 
 
 def wait_until_learned(connection: redis.Redis, sequence: int) -> None:
-    """Return when the learner has committed event ``sequence``."""
+    """Block until the learner has committed event ``sequence``; raise after LEARN_S seconds."""
     pause = threading.Event()
     deadline = time.monotonic() + LEARN_S
     while watermark(connection) < sequence:

@@ -1,10 +1,11 @@
-"""The whole loop on ML-1M in the order of time: 80 % imported, the rest streamed, the models retrained every 5 %.
+"""The whole loop on ML-1M in order of time: 80 % imported, the rest streamed, retraining every 5 %.
 
     python -m bench.whole_loop [--every 10] [--json]
 
-Every tenth arriving positive is ranked among all items its user has not rated, by each ranker with what was known just
-before: histories folded into the last trained models, the online rows, the counters. "retrain only" serves the vectors
-of the last training as they are. The mixture learns its weights on the way, as the follower of a learner does.
+Every tenth arriving positive is ranked among all items its user has not rated, by each ranker with
+the state just before the event: histories folded into the last trained models, the online rows, the
+counters. "retrain only" serves the unchanged vectors of the last training. The mixture learns its
+weights along the way, as the follower of a learner does.
 """
 
 import argparse
@@ -42,7 +43,7 @@ from core.types import F32, F64, I32, I64
 IMPORTED, RETRAINED = 0.8, 0.05
 SEARCH_S = 15.0
 TOGETHER = 16
-"""Events learned between two looks at the online rows."""
+"""Events learned between two evaluations of the online rows."""
 HALF_LIFE_MS = 7 * 86_400_000.0
 MIXED = ("fbgd", "ocmf", "online", "popular", "trending")
 SECTION = "Whole loop, ML-1M"
@@ -51,7 +52,7 @@ KINDS = KindTable.of([])
 
 @dataclass(frozen=True)
 class Stream:
-    """All ratings in the order of time; users and items numbered from 0, items as they come first."""
+    """All ratings in order of time; users are numbered from 0, items by first appearance."""
 
     user: I64
     item: I64
@@ -82,7 +83,7 @@ def read() -> Stream:
 
 
 class Trained:
-    """What one training leaves: two models, and the users' vectors as of then."""
+    """Result of one training: two models, and the users' vectors at that time."""
 
     def __init__(self, pairs: Interactions, settings: tuple[FbgdConfig, OcmfConfig]) -> None:
         known = np.flatnonzero(pairs.user_counts)
@@ -94,7 +95,7 @@ class Trained:
 
 
 def settings_for(pairs: Interactions) -> tuple[FbgdConfig, OcmfConfig]:
-    """Search both models' settings on the positives."""
+    """Search the settings of both models on the positives."""
     liked = pairs if pairs.target is None else pairs.keep(pairs.target > 0)
     rows = liked.rows(np.flatnonzero(liked.user_counts))
     budget = Budget(perf_counter, SEARCH_S)
@@ -104,7 +105,7 @@ def settings_for(pairs: Interactions) -> tuple[FbgdConfig, OcmfConfig]:
 
 
 def drawn(pairs: Interactions, fbgd: FbgdConfig, ocmf: OcmfConfig) -> tuple[FbgdConfig, OcmfConfig]:
-    """Choose how strongly both models draw short histories to the typical user."""
+    """Choose the shrinkage of short histories for both models."""
     known = pairs.rows(np.flatnonzero(pairs.user_counts))
     return (
         replace(fbgd, draw=choose_draw(known, lambda part: Fbgd(fbgd).fit(part).fitted)),
@@ -141,7 +142,10 @@ class Online:
 
 
 class Loop:
-    """Walks through the stream; ``ranks`` holds the rank of each judged item by ranker, 0 beyond the depth."""
+    """Walks through the stream and collects ranks.
+
+    ``ranks`` holds each ranker's ranks of the judged items, 0 beyond DEPTH.
+    """
 
     def __init__(self, stream: Stream, every: int) -> None:
         self.stream, self.every = stream, every
@@ -169,7 +173,7 @@ class Loop:
                 self.online.learn(self.stream.part(first, end), first)
 
     def _see(self, first: int, end: int, trained: Trained) -> None:
-        """Look at events that nothing has learned yet."""
+        """Evaluate events that nothing has learned yet."""
         for event in self._judged(first, end):
             self._judge(event, first, trained)
 
@@ -255,7 +259,7 @@ def _unseen(order: List, seen: I32) -> List:
 
 
 def figures(loop: Loop) -> list[Figure]:
-    """Return the metrics of each ranker, the mixture over the best, and fold-in over "retrain only"."""
+    """Return each ranker's metrics, the mixture over the best, and fold-in over "retrain only"."""
     gain = {name: np.array([ndcg10(rank) for rank in ranks]) for name, ranks in loop.ranks.items()}
     note, shared = f"{len(loop.judges)} positives", loop.weights.shared
     found = []
@@ -293,14 +297,14 @@ def figures(loop: Loop) -> list[Figure]:
 
 
 def _against_best(gain: Mapping[str, F64]) -> tuple[float, str]:
-    """Return the mixture's gain over that of the best single ranker, and what to call it."""
+    """Return the mixture's gain over the best single ranker's, and a name for the ratio."""
     best = max(MIXED, key=lambda name: float(gain[name].mean()))
     what = f"mixture : best single ({best}), ndcg@10"
     return float(gain["mixture"].mean() / gain[best].mean()), what
 
 
 def _by_user(gain: F64, judges: list[int]) -> F64:
-    """Return the mean of each user's judgements."""
+    """Return the mean gain of each user."""
     users, place = np.unique(judges, return_inverse=True)
     mean: F64 = np.bincount(place, gain, users.size) / np.bincount(place)
     return mean
@@ -308,7 +312,7 @@ def _by_user(gain: F64, judges: list[int]) -> F64:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--every", type=int, default=10, help="judge one positive in so many")
+    parser.add_argument("--every", type=int, default=10, help="evaluate one positive in this many")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     loop = Loop(read(), asked.every)

@@ -1,10 +1,11 @@
-"""The whole loop through the running service, in the order of time: 80 % imported and trained, the rest streamed.
+"""The whole loop through the running service, in order of time: 80 % trained on, the rest streamed.
 
     python -m bench.whole_loop_served [--rate 200] [--json]
 
-MovieLens 100K with what it says of users and movies. Three models are trained after the import, those that read
-histories again after every 5 % that arrive, while the stream goes on. What each ranker foresaw is what `GET /v1/rankers` says of the stream: the
-learner's follower judges a sample of the arriving positives, each before it was learned. About four minutes.
+MovieLens 100K with the documents of users and movies. Three models are trained after the import.
+Those that read histories are retrained after every 5 % of the ratings, while the stream goes on.
+The metrics come from `GET /v1/rankers`: the learner's follower judges all rankers on a sample of
+the arriving positives, each before it is learned. Takes about four minutes.
 """
 
 import argparse
@@ -30,14 +31,14 @@ from service.client import ServiceClient, ndjson, segment
 SECTION = "Whole loop through the service, ML-100K"
 IMPORTED, RETRAINED = 0.8, 0.05
 MODELS = {"fbgd": "fbgd", "ocmf-sq-wsq": "ocmf", "ordinal": "ordinal"}
-"""Each with the name of its ranker."""
+"""Trained models, each with the name of its ranker."""
 AGAIN = ("fbgd", "ocmf-sq-wsq")
 BUDGETS_S = 5.0, 1.0
-"""Of the search after the import, and of those while the stream goes on."""
+"""Seconds of the search after the import, and of the searches during the stream."""
 TOGETHER = 10
-"""Ratings of one request."""
+"""Ratings per request."""
 PERIOD_S = 0.5
-"""Between two looks at the rankers; they are written every two seconds."""
+"""Seconds between two reads of the rankers, which the service updates every two seconds."""
 SETTLE_S, RANKING_S = 5.0, 60.0
 
 _PAUSE = threading.Event()
@@ -51,7 +52,7 @@ def table(name: str) -> list[Row]:
 
 
 def ratings() -> list[Row]:
-    """Return all ratings in the order of time, as they are posted."""
+    """Return all ratings in order of time, as they are posted."""
     rows = sorted(table("ratings"), key=lambda row: int(row["timestamp"]))
     return [
         {
@@ -83,7 +84,10 @@ def describe(client: ServiceClient) -> None:
 
 
 class Standings:
-    """What was judged from now on, by ranker; only while all of them kept their versions, so that they compare."""
+    """Judgements since its construction, by ranker.
+
+    Only periods in which no ranker changed its version count, so that the rankers are comparable.
+    """
 
     def __init__(self, client: ServiceClient) -> None:
         self._client = client
@@ -92,7 +96,7 @@ class Standings:
         self._latest = self._read()
 
     def look(self) -> None:
-        """Add what was judged since the last look, unless a model was replaced meanwhile."""
+        """Add the judgements since the last call, unless a model was replaced meanwhile."""
         before, self._latest = self._latest, self._read()
         if before.keys() == self._latest.keys():
             for key, now in self._latest.items():
@@ -100,7 +104,7 @@ class Standings:
                 self._sums[key[0]] = [total + after - then for total, after, then in past]
 
     def judged(self) -> dict[str, tuple[int, float, float]]:
-        """Return judgements, mean ndcg@10 and mean reciprocal rank of each ranker."""
+        """Return the number of judgements, mean ndcg@10 and mean reciprocal rank of each ranker."""
         counted = {name: sums for name, sums in self._sums.items() if sums[0]}
         return {name: (round(n), ndcg / n, mrr / n) for name, (n, ndcg, mrr) in counted.items()}
 
@@ -114,7 +118,7 @@ class Standings:
 
 
 def _sums(one: Row) -> tuple[float, float, float]:
-    # below 10 000 judgements the means are plain ones
+    # Below 10 000 judgements the means are plain ones.
     return (
         one["judged"],
         one["judged"] * (one["ndcg_at_10"] or 0.0),
@@ -123,7 +127,7 @@ def _sums(one: Row) -> tuple[float, float, float]:
 
 
 def train(client: ServiceClient, models: Iterable[str], budget_s: float) -> None:
-    """Train some models, one after the other."""
+    """Train the models one after the other."""
     for model in models:
         job = watch(client, client.post("/v1/retrain", {"model": model, "budget_s": budget_s}))
         if job["status"] != "succeeded":
@@ -133,7 +137,7 @@ def train(client: ServiceClient, models: Iterable[str], budget_s: float) -> None
 
 
 def wait_for_rankers(client: ServiceClient) -> None:
-    """Return when the follower has all models among its rankers."""
+    """Wait until all models are among the follower's rankers."""
     deadline, ranking = time.perf_counter() + RANKING_S, set[str]()
     while time.perf_counter() < deadline:
         ranking = {one["name"] for one in client.get("/v1/rankers")["rankers"]}
@@ -144,7 +148,7 @@ def wait_for_rankers(client: ServiceClient) -> None:
 
 
 def stream(client: ServiceClient, rows: Sequence[Row], rate: float) -> str:
-    """Post at this rate; returns the sequence of the last one."""
+    """Post the ratings at the given rate; return the sequence of the last one."""
     began, sequence = time.perf_counter(), ""
     for first in range(0, len(rows), TOGETHER):
         _PAUSE.wait(max(0.0, began + first / rate - time.perf_counter()))
@@ -154,7 +158,7 @@ def stream(client: ServiceClient, rows: Sequence[Row], rate: float) -> str:
 
 @contextmanager
 def watching(standings: Standings) -> Iterator[None]:
-    """Look at the rankers meanwhile."""
+    """Read the rankers periodically while the block runs."""
     stop = threading.Event()
 
     def look() -> None:

@@ -1,4 +1,4 @@
-"""The table of fits that a long run keeps."""
+"""Tests of the table of attempted fits that a long run keeps."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ SCORES = dict.fromkeys(METRICS, 0.25)
 ONE = Attempt("ML", 0, "ALS", {"factors": 64.0, "alpha": 2.5}, SCORES, 1.5)
 
 
-def test_a_run_goes_on_where_it_was_stopped(tmp_path):
+def test_a_stopped_run_continues_with_its_table(tmp_path):
     path = tmp_path / "made" / "table.csv"
     other = replace(ONE, split=1, settings={"factors": 64.0, "alpha": 0.1})
     Attempts(path).add([ONE])

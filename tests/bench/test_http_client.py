@@ -1,4 +1,4 @@
-"""The load client must count right: every figure of the speed bench comes through it."""
+"""Tests that the load client counts correctly: every figure of the speed bench comes through it."""
 
 import asyncio
 import itertools
@@ -14,7 +14,7 @@ ANSWERS = {
 
 
 class _Server(asyncio.Protocol):
-    """Answers each request, the answer cut in two."""
+    """Answers each request in two pieces."""
 
     def connection_made(self, transport):
         self.transport = transport
@@ -46,7 +46,7 @@ def test_a_closed_loop_counts_every_answer_and_every_error(connections):
     assert len(load.latency_ms) == load.requests
 
 
-def test_an_open_loop_sends_what_was_asked():
+def test_an_open_loop_sends_all_requests_at_the_given_rate():
     requests = itertools.repeat(request("GET", "/good"))
     load = asyncio.run(
         _with_server(lambda host, port: open_loop(host, port, requests, rate=200.0, seconds=0.2))
@@ -54,7 +54,7 @@ def test_an_open_loop_sends_what_was_asked():
     assert (load.requests, load.errors) == (40, 0)
 
 
-def test_a_client_hands_over_the_whole_answer():
+def test_a_client_returns_the_complete_answer():
     async def use(host, port):
         client = await Client().open(host, port)
         answers = [await client.ask(request("GET", path)) for path in ("/good", "/bad", "/good")]

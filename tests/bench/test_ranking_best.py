@@ -1,4 +1,4 @@
-"""The search by brute force that the program's own settings are compared with."""
+"""Tests of the random search that the program's own settings are compared with."""
 
 import time
 from dataclasses import replace
@@ -25,7 +25,7 @@ def scored(value, seed=0):
     return Attempt("tiny", seed, "fBGD", {}, dict.fromkeys(METRICS, value), 0.0)
 
 
-def test_a_search_goes_on_where_its_table_ends(contest, tmp_path, monkeypatch):
+def test_a_search_continues_where_its_table_ends(contest, tmp_path, monkeypatch):
     monkeypatch.setitem(ranking_best.SETTINGS, "tiny", (2, 0))
     table = tmp_path / "fits.csv"
     ranking_best.best_known(contest, "ndcg@10", Attempts(table))
@@ -42,7 +42,7 @@ def test_a_search_goes_on_where_its_table_ends(contest, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("draw", [0.0, 4.0])
-def test_a_setting_is_told_with_its_best_epoch(contest, draw):
+def test_a_setting_is_reported_with_its_best_epoch(contest, draw):
     config = replace(ranking_best.drawn(contest.train, np.random.default_rng(3)), draw=draw)
     found = ranking_best.tried(contest, config, "ndcg@10", reached=0.0)
     again = Fbgd(replace(config, epochs=found.settings["epochs"]))
@@ -52,14 +52,14 @@ def test_a_setting_is_told_with_its_best_epoch(contest, draw):
 
 
 @pytest.mark.parametrize("model", [OWN, ranking_best.STATED])
-def test_what_others_found_is_known_too(contest, tmp_path, monkeypatch, model):
+def test_attempts_of_other_searches_count_too(contest, tmp_path, monkeypatch, model):
     monkeypatch.setitem(ranking_best.SETTINGS, "tiny", (1, 1))
     table = Attempts(tmp_path / "fits.csv")
     near = {"factors": 24, "alpha0": 90.0, "reg": 1.0, "nu_user": 0.4, "nu_item": 0.4, "draw": 2.0}
     own = replace(scored(0.99), settings=near, model=model)
     table.add([own])
     assert ranking_best.best_known(contest, "ndcg@10", table) is own
-    # the second is drawn near it, the first from anywhere
+    # The second setting is drawn near the best attempt, the first from the whole range.
     draws = [one.settings.get("draw") for one in table.find("tiny", 0, ranking_best.DRAWN)]
     assert draws == [None, 2.0]
 

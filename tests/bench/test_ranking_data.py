@@ -1,4 +1,4 @@
-"""The generated world: as large as asked, its popularity and its tastes are there to be found."""
+"""Tests of the generated world (its size, popularity and tastes) and of the unseen sets."""
 
 import gzip
 
@@ -54,7 +54,7 @@ def test_a_model_finds_more_than_popularity(world):
     assert ndcg(Fbgd(FbgdConfig(24, alpha0=600.0, reg=12.0, epochs=8))) > 1.05 * popular
 
 
-def test_an_unseen_set_has_each_pair_once_and_nobody_of_hardly_any(tmp_path, monkeypatch):
+def test_an_unseen_set_has_distinct_pairs_and_no_users_with_few_of_them(tmp_path, monkeypatch):
     monkeypatch.setattr(ranking_data, "FOLDER", tmp_path)
     folder = tmp_path / "lastfm-hetrec"
     folder.mkdir()
@@ -63,11 +63,12 @@ def test_an_unseen_set_has_each_pair_once_and_nobody_of_hardly_any(tmp_path, mon
     lines = "user,item,tag\n" + "".join(f"{u},{i},{t}\n" for u, i, t in rows)
     (folder / "user_taggedartists.csv.gz").write_bytes(gzip.compress(lines.encode()))
     train, test = ranking_data.split("Last.fm tags", 0)
-    # five users of four tags and one of three; the tag of two goes, and with it the user of two
+    # Five users have four tags and one has three. The tag with two users is dropped, and with it
+    # the user with two tags.
     assert (train.n_users, train.n_items, len(train) + len(test)) == (6, 4, 23)
 
 
-def test_of_jester_what_is_funny_counts(tmp_path, monkeypatch):
+def test_only_funny_jokes_are_positives_of_jester(tmp_path, monkeypatch):
     monkeypatch.setattr(ranking_data, "FOLDER", tmp_path)
     (tmp_path / "jester-1").mkdir()
     rows = "".join(f"{u},{i},{9.5 if i < 3 else 3.99}\n" for u in range(4) for i in range(6))

@@ -1,4 +1,4 @@
-"""What the bench of the ranking models searches."""
+"""Tests of the searches behind our own attempts in the ranking bench."""
 
 import time
 
@@ -12,12 +12,12 @@ from core.interactions import random_split
 from tests.core.ranking import tribes
 
 
-def test_the_one_split_of_gowalla_is_searched_as_often_as_others_have_splits():
+def test_gowallas_single_split_is_searched_as_often_as_others_have_splits():
     assert ranking_own.searches_of("Gowalla", 3) == [(0, 0), (0, 1), (0, 2)]
     assert ranking_own.searches_of("ML-1M", 3) == [(0, 0), (1, 1), (2, 2)]
 
 
-def test_each_search_is_made_once_and_kept(tmp_path):
+def test_each_search_runs_once_and_is_kept(tmp_path):
     train, test = random_split(tribes(), 0.2, np.random.default_rng(0))
     over, table = Contest("tiny", 0, train, test, time.perf_counter), tmp_path / "fits.csv"
     first = [ranking_own.own(over, seed, 1.0, Attempts(table)) for seed in (0, 1)]
