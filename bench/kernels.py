@@ -10,10 +10,12 @@ import numpy as np
 from bench import rivals
 from bench.data import Ratings
 from bench.report import Figure
+from core.online.config import OnlineConfig
 from core.online.evaluate import OnlineRun
 from core.online.experts import DEFAULT, PAPER_SMALL, Expert, PassiveAggressive
-from core.online.model import OnlineConfig, OnlineModel, Scale
+from core.online.model import OnlineModel
 from core.rng import id_hashes
+from core.scale import Scale
 from service.evaluation.online import PAPER_RHO
 
 SECTION = "Kernels, one thread"

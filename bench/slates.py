@@ -29,8 +29,8 @@ from bench.report import Figure, publish
 from bench.store import socket_of, store
 from core.batch.fbgd.model import Fbgd, FbgdConfig
 from core.batch.row_objective import RowObjective, diagonalised
+from core.batch.snapshot import of_objective
 from core.interactions import from_pairs
-from core.snapshot import of_objective
 from service.store.connection import connect
 from service.store.keys import NamespaceKeys
 from service.store.models.registry import ModelRecord, Registry

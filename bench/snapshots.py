@@ -24,7 +24,8 @@ from bench.ingest import pinged
 from bench.report import Figure, publish
 from bench.store import socket_of
 from core.batch.row_objective import RowObjective
-from core.snapshot import Snapshot, of_objective
+from core.batch.snapshot import of_objective
+from core.snapshot import Snapshot
 from service.store.connection import connect
 from service.store.models.registry import ModelRecord, Registry
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from bench.data import FILES
 from bench.report import Figure, publish
-from core import counters
+from core import popularity
 from core.batch.fbgd import search as fbgd_search
 from core.batch.fbgd.model import Fbgd, FbgdConfig
 from core.batch.ocmf import search as ocmf_search
@@ -28,15 +28,19 @@ from core.batch.ocmf.model import Ocmf
 from core.batch.preferences import Preferences, preference_rows, preferences
 from core.batch.row_objective import RowObjective
 from core.batch.shrinkage import choose_draw
+from core.counters import Counters
 from core.gate import paired_interval
 from core.interactions import Interactions
 from core.kernels import scan
 from core.meaning import KindTable, rating_sign
-from core.mixture import DEPTH, LENGTHS, List, Weights, combine, length, ndcg10, reciprocal_rank
+from core.mixture import List, combine
+from core.mixture_weights import DEPTH, LENGTHS, Weights, length, ndcg10, reciprocal_rank
+from core.online.config import OnlineConfig
 from core.online.experts import DEFAULT
-from core.online.model import OnlineConfig, OnlineModel, Scale
+from core.online.model import OnlineModel
 from core.online.tables import COUNT, Side
 from core.rng import id_hashes, mix
+from core.scale import Scale
 from core.search.search import Budget
 from core.types import F32, F64, I32, I64
 
@@ -125,7 +129,7 @@ class Online:
         for side, table in ((Side.USER, self.users), (Side.ITEM, self.items)):
             names = map(str, range(len(table.rows)))
             table.rows[:] = self.model.start(side, id_hashes(names))
-        self.counts = counters.Counters(HALF_LIFE_MS)
+        self.counts = Counters(HALF_LIFE_MS)
 
     def learn(self, part: Stream, first: int) -> None:
         sequence = np.arange(first + 1, first + 1 + len(part))
@@ -226,7 +230,7 @@ class Loop:
 
     def _lists(self, user: int, known: Preferences, trained: Trained) -> dict[str, List]:
         rows = self.online.counts.rows
-        orders = (counters.popular(rows), counters.trending(rows, HALF_LIFE_MS))
+        orders = (popularity.popular(rows), popularity.trending(rows, HALF_LIFE_MS))
         popular, trending = (_unseen(order, known.seen) for order in orders)
         folded = {
             name: _scanned(

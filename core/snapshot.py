@@ -8,18 +8,13 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypedDict, Unpack
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.batch.feature_map import FeatureMap
-from core.batch.nystroem import Nystroem
-from core.batch.ocmf.users import StructuredUsers
-from core.batch.row_objective import RowObjective
-from core.errors import CoreError, SnapshotFormat
-from core.features import FeatureEncoder
+from core.errors import SnapshotFormat
 
 SCHEMA = 1
 TYPES = ("<f4", "<f8", "<i4", "<i8", "<u4", "<u8", "|u1", "|b1")
@@ -138,87 +133,8 @@ def snapshot_of(
     return Snapshot(model, arrays, {**settings, **parameters}, about["metrics"], about["cuts"])
 
 
-def of_objective(model: str, objective: RowObjective, **about: Unpack[About]) -> Snapshot:
-    """Return the snapshot of a model whose users are folded in."""
-    arrays, numbers = _parts(objective)
-    return snapshot_of(model, arrays, {"row": numbers}, about)
-
-
-def objective_of(snapshot: Snapshot) -> RowObjective:
-    """Return what folds users in; its arrays are the snapshot's, not copies."""
-    try:
-        arrays: dict[str, Any] = {name: snapshot.arrays[name] for name in _ROW_ARRAYS}
-        # a model of an earlier version draws nobody anywhere
-        arrays["typical"] = snapshot.arrays.get("typical")
-        return RowObjective(**arrays, **snapshot.parameters["row"])
-    except (KeyError, TypeError, ValueError, CoreError) as error:
-        raise SnapshotFormat(f"the snapshot is not of a model with fold-in: {error}") from error
-
-
-def of_users(
-    model: str,
-    users: StructuredUsers,
-    *,
-    encoder: FeatureEncoder | None = None,
-    **about: Unpack[About],
-) -> Snapshot:
-    """Return the snapshot of a model that knows users by pairs, features or links; ``encoder`` made the features."""
-    arrays, numbers = _parts(users.row)
-    known: dict[str, float] = {"link": users.link, "fading": users.fading}
-    if users.weights is not None:
-        arrays["weights"] = users.weights
-    if (landmarks := users.feature_map.nystroem) is not None:
-        arrays |= {"centres": landmarks.centres, "root": landmarks.root}
-        known["gamma"] = landmarks.gamma
-    parameters: dict[str, Any] = {"row": numbers, "users": known}
-    if encoder is not None:
-        parameters["encoder"] = encoder.to_json()
-    return snapshot_of(model, arrays, parameters, about)
-
-
-def with_encoders(snapshot: Snapshot, users: FeatureEncoder, items: FeatureEncoder) -> Snapshot:
-    """Return the snapshot with what makes columns of users' and of items' features."""
-    columns = {"encoder": users.to_json(), "item_encoder": items.to_json()}
-    return replace(snapshot, parameters={**snapshot.parameters, **columns})
-
-
-def encoder_of(snapshot: Snapshot) -> FeatureEncoder | None:
-    """Return what makes columns of documents' features; None for a model that knows none."""
-    columns = snapshot.parameters.get("encoder")
-    return None if columns is None else FeatureEncoder.of_json(columns)
-
-
-def encoders_of(snapshot: Snapshot) -> tuple[FeatureEncoder, FeatureEncoder]:
-    """Return what makes columns of users' and of items' features; without columns where the model knows none."""
-    columns = (snapshot.parameters.get(name, ()) for name in ("encoder", "item_encoder"))
-    users, items = map(FeatureEncoder.of_json, columns)
-    return users, items
-
-
-def users_of(snapshot: Snapshot) -> StructuredUsers:
-    """Return what makes users' vectors, of any model with fold-in; its arrays are the snapshot's, not copies."""
-    row, arrays = objective_of(snapshot), snapshot.arrays
-    known = snapshot.parameters.get("users", {"link": 0.0})
-    try:
-        landmarks = None
-        if "gamma" in known:
-            landmarks = Nystroem(arrays["centres"], arrays["root"], known["gamma"])
-        shape = FeatureMap(landmarks), known["link"], known.get("fading", 0.0)
-        return StructuredUsers(row, arrays.get("weights"), *shape)
-    except (KeyError, TypeError) as error:
-        raise SnapshotFormat(f"the snapshot lacks what it says of its users: {error}") from error
-
-
 _SAID = ("parameters", "metrics", "cuts")
 """What a manifest says in JSON's own words."""
-_ROW_ARRAYS = ("item_factors", "gram", "item_sum", "negative")
-
-
-def _parts(row: RowObjective) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Return the arrays and the numbers of a row objective."""
-    values = {entry.name: getattr(row, entry.name) for entry in fields(row)}
-    arrays = {name: values.pop(name) for name in (*_ROW_ARRAYS, "typical")}
-    return {name: array for name, array in arrays.items() if array is not None}, values
 
 
 def _plain(name: str, value: Any) -> Any:

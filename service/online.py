@@ -1,7 +1,8 @@
 """Settings and namespace -> the online model; learner, api and rebuild must build the very same one."""
 
+from core.online.config import OnlineConfig
 from core.online.experts import DEFAULT, PAPER_SMALL
-from core.online.model import OnlineConfig, OnlineModel
+from core.online.model import OnlineModel
 from service.settings import Settings
 from service.store.namespace import Namespace
 

@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from core.batch.ocmf.users import StructuredUsers
+from core.batch.snapshot import users_of
 from core.errors import CoreError
 from core.labels.snapshot import items_of
 from core.ordinal.snapshot import stars_of
-from core.snapshot import Snapshot, users_of
+from core.snapshot import Snapshot
 from service.errors import ServiceError, StoreUnavailable
 from service.store.models.registry import ModelRecord, Registry
 from service.store.models.snapshot_files import SnapshotFiles

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from core.batch.row_objective import RowObjective, diagonalised
-from core.snapshot import Snapshot, of_objective
+from core.batch.snapshot import of_objective
+from core.snapshot import Snapshot
 from service.store.models.registry import ModelRecord, Registry
 
 _created = itertools.count(1_795_000_000_000)

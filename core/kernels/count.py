@@ -5,6 +5,7 @@ import numpy as np
 from core.kernels.jit import kernel
 from core.types import F64, I64
 
+# same as core.popularity; kernels import nothing of ours that may change under the cache
 TOTAL, RECENT, TIME = range(3)
 """Columns of a row: weight in all, decayed weight as of TIME, time of the newest event in ms."""
 NOTHING = 1e-9

@@ -7,13 +7,14 @@ import numpy as np
 
 from core.batch.feature_map import FeatureMap
 from core.batch.nystroem import Nystroem
+from core.batch.snapshot import with_encoders
 from core.errors import SnapshotFormat
 from core.features import FeatureEncoder
 from core.interactions import Interactions
 from core.labels.config import Votes
 from core.labels.items import LabelledItems
 from core.labels.space import LabelSpace
-from core.snapshot import About, Snapshot, snapshot_of, with_encoders
+from core.snapshot import About, Snapshot, snapshot_of
 
 _ARRAYS = ("centres", "learner_ptr", "weights", "label_factors", "point_ptr", "points")
 

@@ -4,14 +4,13 @@ Whatever the aggregator, ``HedgeWeights`` keeps every expert's Hedge weight and 
 """
 
 from abc import ABC, abstractmethod
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from core.kernels import aggregate as kernels
+from core.online.config import AggregatorName
 from core.types import F64
-
-AggregatorName = Literal["stack", "hedge", "boa", "eg", "uniform"]
 
 
 class Formula(NamedTuple):

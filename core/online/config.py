@@ -2,41 +2,16 @@
 
 import hashlib
 from dataclasses import dataclass, fields
-from math import isfinite
+from typing import Literal
 
 from core.errors import ConfigError
-from core.online.aggregators import AggregatorName
 from core.online.experts import DEFAULT, Expert, PassiveAggressive
-from core.types import F64
+from core.scale import FIVE_STARS, Scale
 
-LOWEST, HIGHEST = 1.0, 5.0
-"""The inside scale."""
+AggregatorName = Literal["stack", "hedge", "boa", "eg", "uniform"]
 
 ARITHMETIC = 1
 """Part of the fingerprint; raised by every change that gives rows or state another meaning."""
-
-
-@dataclass(frozen=True)
-class Scale:
-    """The native scale of the ratings."""
-
-    low: float = 1.0
-    high: float = 5.0
-
-    def __post_init__(self) -> None:
-        if not (isfinite(self.low) and isfinite(self.high) and self.low < self.high):
-            raise ConfigError(f"a scale needs finite low < high, not {self.low}:{self.high}")
-        # 1..5 and 1.0..5.0 are one scale and must have one fingerprint
-        object.__setattr__(self, "low", float(self.low))
-        object.__setattr__(self, "high", float(self.high))
-
-    def inside(self, native: F64) -> F64:
-        """Map native ratings to 1..5."""
-        return LOWEST + (native - self.low) * ((HIGHEST - LOWEST) / (self.high - self.low))
-
-    def native(self, inside: F64) -> F64:
-        """Map 1..5 back."""
-        return self.low + (inside - LOWEST) * ((self.high - self.low) / (HIGHEST - LOWEST))
 
 
 @dataclass(frozen=True)
@@ -45,7 +20,7 @@ class OnlineConfig:
 
     experts: tuple[Expert, ...] = DEFAULT
     aggregator: AggregatorName = "stack"
-    scale: Scale = Scale()
+    scale: Scale = FIVE_STARS
     seed: int = 0
     beta: float = 0.999
     """Hedge's decay per unit of loss (a loss is a quarter of the absolute error)."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from core.errors import ShapeError, StateMismatch
 from core.kernels import aggregate as kernels
 from core.online.aggregators import HedgeWeights, aggregator
-from core.online.config import HIGHEST, LOWEST, OnlineConfig, Scale, fingerprint
+from core.online.config import OnlineConfig, fingerprint
 from core.online.experts import Expert, Kalman, PassiveAggressive, Resolved
 from core.online.families import members
 from core.online.group import Place
@@ -28,9 +28,8 @@ from core.online.tables import (
     Side,
     UserTable,
 )
+from core.scale import HIGHEST, LOWEST
 from core.types import F32, F64, I64, U64
-
-__all__ = ["ExpertReport", "Learned", "OnlineConfig", "OnlineModel", "Predicted", "Scale"]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 

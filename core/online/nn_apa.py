@@ -15,6 +15,7 @@ from core.online.experts import PassiveAggressive
 from core.online.group import COORDINATES, Place
 from core.online.tables import Batch, ItemTable, Side, UserTable
 from core.rng import mix, symmetric_noise
+from core.scale import HIGHEST, LOWEST
 from core.types import F32, F64, U64
 
 _METRICS = {
@@ -28,9 +29,6 @@ _RULES = {
     "pa1": passive_aggressive.PA1,
     "pa2": passive_aggressive.PA2,
 }
-
-LOWEST, HIGHEST = 1.0, 5.0
-"""The inside scale."""
 
 
 def check(expert: PassiveAggressive) -> None:

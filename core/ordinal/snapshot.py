@@ -3,12 +3,13 @@
 from dataclasses import replace
 from typing import Any, Unpack
 
+from core.batch.snapshot import with_encoders
 from core.errors import SnapshotFormat
 from core.features import FeatureEncoder
 from core.ordinal.qs3orao import OrdinalModel
 from core.ordinal.stars import Stars
 from core.ordinal.thresholds import Levels
-from core.snapshot import About, Snapshot, snapshot_of, with_encoders
+from core.snapshot import About, Snapshot, snapshot_of
 
 MODEL = "qs3orao"
 _ARRAYS = ("low", "inverse_range", "widths", "weights")

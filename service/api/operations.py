@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from core.meaning import NEGATIVE_TO, POSITIVE_FROM, RATING_WEIGHT
-from core.online.model import Scale
+from core.scale import Scale
 from service.api.schemas import Answer
 from service.errors import StoreUnavailable
 from service.http.problems import problem

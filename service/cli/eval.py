@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.table import Table
 
 from core.errors import ConfigError
-from core.online.aggregators import AggregatorName
+from core.online.config import AggregatorName
 from core.online.experts import Init, Step, Variant
-from core.online.model import Scale
 from core.online.recipes import Given
+from core.scale import Scale
 from service.cli import options
 from service.cli.eval_labels import labels
 from service.cli.eval_ordinal import ordinal

@@ -13,7 +13,7 @@ import numpy as np
 
 from core.errors import ConfigError
 from core.online import evaluate, recipes
-from core.online.aggregators import AggregatorName
+from core.online.config import AggregatorName, OnlineConfig
 from core.online.evaluate import OnlineRun, Outputs, Split
 from core.online.experts import (
     DEFAULT,
@@ -24,9 +24,10 @@ from core.online.experts import (
     Step,
     Variant,
 )
-from core.online.model import OnlineConfig, OnlineModel, Scale
+from core.online.model import OnlineModel
 from core.online.recipes import Given, Single
 from core.rng import id_hashes
+from core.scale import Scale
 from core.types import F64
 from service.files.ratings import Ratings
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from core.counters import Counters, evidence
+from core.counters import Counters
 from core.meaning import Mask
+from core.popularity import evidence
 from core.types import F32, F64, I64, U8
 from service.kinds import kind_table
 from service.settings import Settings

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.counters import WIDTH
+from core.popularity import WIDTH
 from core.types import I64
 from service.learning.counters import ItemCounters
 from service.learning.external_sort import Spill

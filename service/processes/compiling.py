@@ -12,15 +12,17 @@ from core.batch.fbgd.model import Fbgd, FbgdConfig
 from core.batch.ocmf.fit import OcmfConfig
 from core.batch.ocmf.model import Ocmf
 from core.batch.ranker import rank
+from core.batch.snapshot import of_objective, users_of
 from core.counters import Counters
 from core.interactions import Interactions, from_pairs
 from core.labels.config import Variant, standard
 from core.labels.exmlds import Exmlds
+from core.online.config import OnlineConfig
 from core.online.experts import DEFAULT, PAPER_SMALL, Expert, PassiveAggressive
-from core.online.model import OnlineConfig, OnlineModel
+from core.online.model import OnlineModel
 from core.online.tables import Side
 from core.rng import id_hashes
-from core.snapshot import Snapshot, blob, mapped, of_objective, users_of
+from core.snapshot import Snapshot, blob, mapped
 from service.learning.dedupe import DedupeWindow
 from service.processes.compiled import mark_compiled
 from service.serving.warm_up import rank_once

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from core import slate as choices
 from core.batch.preferences import Preferences
-from core.mixture import DEPTH, mixed
+from core.mixture import mixed
+from core.mixture_weights import DEPTH
 from core.types import F32, I32
 from service.ranking.explanations import explained
 from service.ranking.rankers import (

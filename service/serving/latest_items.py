@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from core.batch.snapshot import encoders_of
 from core.features import FeatureEncoder, of_item
 from core.ordinal.snapshot import stars_of
 from core.ordinal.stars import Stars
-from core.snapshot import encoders_of
 from core.types import F32
 from service.served_models import ActiveModels
 from service.serving.catalogue_view import CatalogueView

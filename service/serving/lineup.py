@@ -11,11 +11,11 @@ from typing import cast
 import msgspec
 from msgspec import Struct
 
+from core.batch.snapshot import encoders_of
 from core.features import FeatureEncoder
 from core.labels.snapshot import items_of
-from core.mixture import Weights
+from core.mixture_weights import Weights
 from core.ordinal.snapshot import stars_of
-from core.snapshot import encoders_of
 from core.types import F32
 from service.errors import ServiceError
 from service.ids import sequence_token

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from core.mixture import Weights
+from core.mixture_weights import Weights
 from service.served_models import ActiveModels
 from service.serving.polling import Polled
 from service.store.models.mixture import MixtureReader, MixtureRecord, knowing, weights

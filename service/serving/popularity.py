@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from core import counters
+from core import popularity
 from core.types import F32, F64, I32
 from service.serving.polling import Polled
 from service.store.profiles.counters import CountsReader
@@ -53,6 +53,6 @@ class Popularity(Polled):
             self._cuts = cuts
 
     def _orders(self, rows: Sequence[F64], watermarks: dict[int, int]) -> Orders:
-        joined = counters.joined(rows, self._half_life_ms)
-        trending = counters.trending(joined, self._half_life_ms)
-        return Orders(counters.popular(joined), trending, watermarks)
+        joined = popularity.joined(rows, self._half_life_ms)
+        trending = popularity.trending(joined, self._half_life_ms)
+        return Orders(popularity.popular(joined), trending, watermarks)

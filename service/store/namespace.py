@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import redis
 
-from core.online.model import Scale
+from core.scale import Scale
 from service.errors import Misconfigured
 from service.settings import Settings
 from service.store.connection import store_errors

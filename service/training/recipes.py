@@ -17,11 +17,12 @@ from core.batch.ocmf.graph import similarity
 from core.batch.ocmf.model import Ocmf
 from core.batch.ocmf.users import StructuredUsers
 from core.batch.shrinkage import choose_draw, without_draw
+from core.batch.snapshot import of_users
+from core.batch.snapshot import users_of as structured_users
 from core.errors import ConfigError
 from core.interactions import Interactions
 from core.search.search import Budget
-from core.snapshot import About, Snapshot, of_users
-from core.snapshot import users_of as structured_users
+from core.snapshot import About, Snapshot
 from service.errors import InvalidTraining
 from service.training.dataset import Dataset, Described, Material
 from service.training.judge import Verdict, judged

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from core.online.model import OnlineModel, Scale
+from core.online.model import OnlineModel
 from core.online.tables import Side
 from core.rng import id_hashes
+from core.scale import Scale
 
 USERS, ITEMS = 20, 15
 OUTPUTS = ("rating", "mean", "low", "high", "parts")

@@ -14,8 +14,9 @@ from core.batch.fbgd.model import Fbgd, FbgdConfig
 from core.batch.ocmf.fit import OcmfConfig
 from core.batch.ocmf.model import Ocmf
 from core.batch.row_ranker import RowRanker
+from core.batch.snapshot import objective_of, of_objective
 from core.errors import ConfigError, NotFitted, SnapshotFormat
-from core.snapshot import Snapshot, array_bytes, objective_of, of_objective, restored
+from core.snapshot import Snapshot, array_bytes, restored
 from tests.core import ranking
 
 ABOUT = {"settings": {"factors": 4}, "metrics": {"ndcg@10": 0.25}, "cuts": {"trained": "7"}}

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from core.online.config import OnlineConfig
 from core.online.experts import DEFAULT, PAPER_SMALL, Biased, Kalman, PassiveAggressive, Resolved
-from core.online.model import OnlineConfig
 from tests.core import contract
 
 

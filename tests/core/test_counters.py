@@ -3,9 +3,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.counters import Counters, evidence, joined, popular, trending
+from core import popularity
+from core.counters import Counters
 from core.kernels.count import RECENT, TIME, TOTAL
 from core.meaning import KindTable
+from core.popularity import evidence, joined, popular, trending
 from tests.core import reference_count
 
 HOUR = 3_600_000
@@ -81,3 +83,8 @@ def test_only_positives_are_evidence():
     kind = np.array([0, 0, 5, 4, 6], np.uint8)
     value = np.array([4, 3, 0, 0, 0], np.float32)
     assert evidence(kind, value, table, low=1, high=5).tolist() == [1.0, 0.0, 2.0, 0.0, 0.0]
+
+
+def test_the_kernel_counts_in_the_columns_that_the_orders_read():
+    columns = popularity.TOTAL, popularity.RECENT, popularity.TIME
+    assert columns == (TOTAL, RECENT, TIME) == tuple(range(popularity.WIDTH))

@@ -3,9 +3,10 @@ import pytest
 
 from core.errors import ConfigError
 from core.online import evaluate
+from core.online.config import OnlineConfig
 from core.online.evaluate import ClassCoverage, OnlineRun, Outputs
 from core.online.experts import PassiveAggressive
-from core.online.model import OnlineConfig, OnlineModel
+from core.online.model import OnlineModel
 from core.rng import id_hashes
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from core.batch.snapshot import encoders_of, objective_of
 from core.errors import ConfigError, DataError, ShapeError, SnapshotFormat
 from core.features import Column, FeatureEncoder
 from core.interactions import Interactions, from_pairs
@@ -14,7 +15,7 @@ from core.labels import items as labelled_items
 from core.labels.items import ItemsConfig, fit_items, item_places, search_items
 from core.labels.snapshot import items_of, of_items
 from core.search.search import Budget
-from core.snapshot import array_bytes, encoders_of, objective_of, restored
+from core.snapshot import array_bytes, restored
 
 SMALL = ItemsConfig(factors=4, neighbours=30)
 

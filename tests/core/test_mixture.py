@@ -3,12 +3,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.mixture import (
+from core.mixture import combine
+from core.mixture_weights import (
     DEPTH,
     LENGTHS,
     REMEMBERED,
     Weights,
-    combine,
     foreseen,
     hedge,
     length,

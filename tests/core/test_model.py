@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from core.errors import ConfigError, ShapeError, StateMismatch
+from core.online.config import OnlineConfig
 from core.online.experts import DEFAULT, PAPER_SMALL, Biased, Kalman, PassiveAggressive, Resolved
-from core.online.model import OnlineConfig, OnlineModel, Scale
+from core.online.model import OnlineModel
 from core.online.tables import FIRST_GROUP_COLUMN, RECENT, Side
 from core.rng import id_hashes
+from core.scale import Scale
 from tests.core.contract import World, stream
 
 SMALL = (

@@ -11,9 +11,9 @@ from core.batch.ocmf import start as ocmf_start
 from core.batch.ocmf.fit import OcmfConfig
 from core.batch.ocmf.graph import laplacian, similarity
 from core.batch.ocmf.model import Ocmf
+from core.batch.snapshot import objective_of, of_objective
 from core.errors import ConfigError, CoreError, DataError, NotFitted, ShapeError
 from core.interactions import as_interactions, from_pairs
-from core.snapshot import objective_of, of_objective
 from tests.core import reference_ocmf as reference
 
 SQ_SQ = OcmfConfig(loss="square", weight=1.0, reg=0.5, factors=4, rounds=8)

@@ -12,10 +12,11 @@ from core.batch.ocmf.fit import OcmfConfig
 from core.batch.ocmf.graph import similarity
 from core.batch.ocmf.model import Ocmf
 from core.batch.ocmf.users import users_of
+from core.batch.snapshot import objective_of, of_users
+from core.batch.snapshot import users_of as read
 from core.errors import ConfigError, DataError, NotFitted, ShapeError, SnapshotFormat
 from core.interactions import from_pairs
-from core.snapshot import Snapshot, array_bytes, objective_of, of_users, restored
-from core.snapshot import users_of as read
+from core.snapshot import Snapshot, array_bytes, restored
 
 SQUARE = OcmfConfig(loss="square", weight=0.2, reg=0.5, factors=4, rounds=40, graph=0.6)
 CONFIGS = {"square": SQUARE, "logistic": replace(SQUARE, loss="logistic", target=-0.5)}

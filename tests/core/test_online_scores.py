@@ -2,10 +2,12 @@ import numpy as np
 import pytest
 
 from core.kernels.online_scores import online_scores
+from core.online.config import OnlineConfig
 from core.online.experts import DEFAULT, PAPER_SMALL, PassiveAggressive
-from core.online.model import OnlineConfig, OnlineModel, Scale
+from core.online.model import OnlineModel
 from core.online.tables import Side
 from core.rng import id_hashes
+from core.scale import Scale
 from tests.core import reference_online_scores
 
 SETS = {"default": DEFAULT, "paper": PAPER_SMALL, "mixed": (DEFAULT[4], *PAPER_SMALL[:1])}

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core.online.config import OnlineConfig
 from core.online.evaluate import OnlineRun, coverage_by_class, mae, random_split, rmse, time_split
-from core.online.model import OnlineConfig, OnlineModel
+from core.online.model import OnlineModel
 from core.rng import id_hashes
 
 DATA = Path(__file__).parents[3] / "shared" / "data"

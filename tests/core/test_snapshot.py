@@ -6,15 +6,9 @@ import numpy as np
 import pytest
 
 from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.snapshot import objective_of, of_objective
 from core.errors import SnapshotFormat
-from core.snapshot import (
-    Snapshot,
-    array_bytes,
-    objective_of,
-    of_objective,
-    restored,
-    version_of,
-)
+from core.snapshot import Snapshot, array_bytes, restored, version_of
 from tests.core import ranking
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from core.batch.snapshot import encoders_of
 from core.errors import ConfigError, DataError, ShapeError, SnapshotFormat
 from core.features import Column, FeatureEncoder
 from core.ordinal import stars as module
@@ -20,7 +21,7 @@ from core.ordinal.stars import (
     fit_stars,
     levels_of_ratings,
 )
-from core.snapshot import array_bytes, encoders_of, restored
+from core.snapshot import array_bytes, restored
 
 SMALL = StarsConfig(labelled=150, unlabelled=40, frequencies=32)
 N_USERS, N_ITEMS = 60, 40

@@ -11,11 +11,11 @@ from core.batch.ocmf.model import Ocmf
 from core.batch.ocmf.users import StructuredUsers, users_of
 from core.batch.row_objective import FAMILIAR, diagonalised
 from core.batch.shrinkage import DRAWS, choose_draw, drawn, without_draw
+from core.batch.snapshot import objective_of, of_objective, of_users
+from core.batch.snapshot import users_of as users_in
 from core.errors import ConfigError
 from core.interactions import from_pairs
 from core.search.search import Budget
-from core.snapshot import objective_of, of_objective, of_users
-from core.snapshot import users_of as users_in
 from tests.core import ranking
 
 NOBODY = np.empty(0, np.int32)

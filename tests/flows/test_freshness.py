@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from core.snapshot import of_objective
+from core.batch.snapshot import of_objective
 from service.processes.child import ServiceProcess
 from service.store.connection import connect
 from service.store.models.registry import Registry

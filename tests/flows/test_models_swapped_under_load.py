@@ -12,8 +12,9 @@ import httpx
 import numpy as np
 import pytest
 
-from core.mixture import DEPTH, SMOOTH
-from core.snapshot import of_objective
+from core.batch.snapshot import of_objective
+from core.mixture import SMOOTH
+from core.mixture_weights import DEPTH
 from service.processes.child import ServiceProcess
 from service.store.connection import connect
 from service.store.models.registry import Registry

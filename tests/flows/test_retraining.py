@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.snapshot import encoder_of, mapped, users_of
+from core.batch.snapshot import encoder_of, users_of
+from core.snapshot import mapped
 from service.settings import Settings
 from service.store.connection import connect
 from service.store.jobs.queue import Jobs

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.batch.snapshot import encoders_of
 from core.labels.snapshot import items_of
 from core.ordinal.snapshot import stars_of
-from core.snapshot import encoders_of, mapped
+from core.snapshot import mapped
 from service.store.keys import NamespaceKeys
 from tests.flows.test_retraining import shop
 from tests.histories import Record, store_histories, world

@@ -9,7 +9,8 @@ import pytest
 import redis
 from structlog.testing import capture_logs
 
-from core.snapshot import Snapshot, objective_of
+from core.batch.snapshot import objective_of
+from core.snapshot import Snapshot
 from service import served_models as active
 from service.errors import StoreUnavailable
 from service.served_models import ActiveModel, ActiveModels

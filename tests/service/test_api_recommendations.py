@@ -11,8 +11,9 @@ import pytest
 from redis import Redis
 
 from core.batch.ocmf.users import StructuredUsers
+from core.batch.snapshot import of_objective, of_users
 from core.features import Column, FeatureEncoder
-from core.snapshot import Snapshot, of_objective, of_users
+from core.snapshot import Snapshot
 from service.ranking.reasons import NO_USER
 from service.rec_ids import STRATEGIES, decode, hashed
 from service.settings import Settings

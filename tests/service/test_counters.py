@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from core.counters import popular, trending
+from core.popularity import popular, trending
 from service.learning.learner import Learner
 from service.learning.rebuild import rebuild
 from service.settings import KINDS, Settings

@@ -8,7 +8,7 @@ import pytest
 from core.batch.ocmf.users import StructuredUsers
 from core.batch.preferences import Preferences
 from core.features import Column, FeatureEncoder
-from core.mixture import Weights, foreseen
+from core.mixture_weights import Weights, foreseen
 from core.ordinal.snapshot import of_stars
 from core.ordinal.stars import StarsConfig, fit_stars
 from service.learning.following.follower import Follower

@@ -12,7 +12,7 @@ import pytest
 from msgspec.json import encode
 from redis import Redis
 
-from core.snapshot import of_objective
+from core.batch.snapshot import of_objective
 from service.ranking.rankers import HEAD
 from service.serving import cache_warming as head_start
 from service.settings import Settings

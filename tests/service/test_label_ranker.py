@@ -5,7 +5,7 @@ import pytest
 
 from core.features import Column, FeatureEncoder
 from core.labels.items import ItemsConfig, LabelledItems, fit_items
-from core.mixture import Weights
+from core.mixture_weights import Weights
 from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
 from core.online.tables import COUNT

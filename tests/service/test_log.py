@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from core.online.model import Scale
+from core.scale import Scale
 from service.errors import Backlogged, StoreUnavailable
 from service.store.connection import connect_async
 from service.store.keys import PartitionKeys

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.batch.preferences import Preferences
-from core.mixture import DEPTH, SMOOTH, Weights
+from core.mixture import SMOOTH
+from core.mixture_weights import DEPTH, Weights
 from service.ranking.rankers import Asker, FoldIn, Online, Pool
 from service.ranking.slates import LEAST_WEIGHT, Wanted, slate
 from tests.service.test_slates import fold_in, lineup, no_categories, online, rated

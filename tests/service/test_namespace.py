@@ -1,6 +1,6 @@
 import pytest
 
-from core.online.model import Scale
+from core.scale import Scale
 from service.errors import Misconfigured
 from service.settings import Settings
 from service.store.namespace import copy_namespace, open_namespace, partition_of, read_namespace

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from core.batch.ocmf.users import StructuredUsers
 from core.batch.preferences import Preferences
-from core.mixture import Weights, combine
+from core.mixture import combine
+from core.mixture_weights import Weights
 from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
 from core.online.tables import COUNT

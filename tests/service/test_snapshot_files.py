@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 import redis
 
+from core.batch.snapshot import objective_of
 from core.errors import SnapshotFormat
-from core.snapshot import Snapshot, objective_of
+from core.snapshot import Snapshot
 from service.errors import NotFound, StoreUnavailable
 from service.store.models.registry import Registry
 from service.store.models.snapshot_files import SnapshotFiles

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from core.online.model import Scale
+from core.scale import Scale
 from service.api.times import is_moment, milliseconds
 from service.errors import InvalidEvent, TooLarge
 from service.http.faults import of_msgspec

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from core.mixture import LENGTHS
+from core.mixture_weights import LENGTHS
 from service.api.schemas import Answer
 from service.http.routing import Route, Runtime
 from service.ids import sequence_token

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from core import counters
+from core import popularity
 from core.batch.preferences import Preferences, preferences
 from core.kernels import scan
 from core.kernels.count import TIME
 from core.kernels.scan import Mask
-from core.mixture import DEPTH, List, combine
+from core.mixture import List, combine
+from core.mixture_weights import DEPTH
 from core.online.model import OnlineModel
 from core.online.tables import COUNT
 from core.types import F32, I32
@@ -117,8 +118,8 @@ class Judge:
         if view is not self._view:
             self._view = view
             self._model.load(view.state)
-            self._popular = counters.popular(view.counts)
-            self._trending = counters.trending(view.counts, self._half_life_ms)
+            self._popular = popularity.popular(view.counts)
+            self._trending = popularity.trending(view.counts, self._half_life_ms)
             self._rated = view.items[:, COUNT] > 0.0
             times = view.counts[:, TIME]
             # one dated in the future would stop the judging until then

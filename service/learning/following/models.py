@@ -7,13 +7,14 @@ import numpy as np
 
 from core.batch.ocmf.users import StructuredUsers
 from core.batch.preferences import Preferences
+from core.batch.snapshot import encoders_of
 from core.features import FeatureEncoder
 from core.kernels import scan
 from core.kernels.scan import Mask
-from core.mixture import DEPTH, List
+from core.mixture import List
+from core.mixture_weights import DEPTH
 from core.ordinal.snapshot import stars_of
 from core.ordinal.stars import Stars
-from core.snapshot import encoders_of
 from core.types import F32, I32
 from service.served_models import ActiveModel
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from core.mixture import REMEMBERED, Weights, foreseen, length, ndcg10, reciprocal_rank
+from core.mixture_weights import REMEMBERED, Weights, foreseen, length, ndcg10, reciprocal_rank
 from service.learning.following.handover import Sighting
 from service.learning.following.judge import Verdict, mixed_rank
 from service.store.models.mixture import LengthRecord, MixtureRecord, RankerRecord

@@ -9,7 +9,7 @@ import msgspec
 import redis
 import redis.asyncio
 
-from core.mixture import Weights
+from core.mixture_weights import Weights
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
 

@@ -10,7 +10,7 @@ import numpy as np
 import redis
 import redis.asyncio
 
-from core.counters import WIDTH
+from core.popularity import WIDTH
 from core.types import F64, I64
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys

@@ -1,0 +1,37 @@
+"""The scale that ratings are given on, and the inside scale 1..5 that online models compute on."""
+
+from dataclasses import dataclass
+from math import isfinite
+
+from core.errors import ConfigError
+from core.types import F64
+
+LOWEST, HIGHEST = 1.0, 5.0
+"""Ends of the inside scale."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The native scale of the ratings."""
+
+    low: float = 1.0
+    high: float = 5.0
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.low) and isfinite(self.high) and self.low < self.high):
+            raise ConfigError(f"a scale needs finite low < high, not {self.low}:{self.high}")
+        # 1..5 and 1.0..5.0 are one scale and must have one fingerprint
+        object.__setattr__(self, "low", float(self.low))
+        object.__setattr__(self, "high", float(self.high))
+
+    def inside(self, native: F64) -> F64:
+        """Map native ratings to 1..5."""
+        return LOWEST + (native - self.low) * ((HIGHEST - LOWEST) / (self.high - self.low))
+
+    def native(self, inside: F64) -> F64:
+        """Map 1..5 back."""
+        return self.low + (inside - LOWEST) * ((self.high - self.low) / (HIGHEST - LOWEST))
+
+
+FIVE_STARS = Scale()
+"""The scale 1..5."""
