@@ -19,8 +19,8 @@ import numpy as np
 from bench import data
 from bench.report import Figure, publish
 from bench.whole_loop import MIXED, Loop, Stream, Trained, drawn, read
-from core.batch.fbgd.model import FbgdConfig
-from core.batch.ocmf.fit import OcmfConfig
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.ocmf.config import OcmfConfig
 from core.gate import paired_interval
 from core.interactions import from_pairs
 from core.mixture import combine

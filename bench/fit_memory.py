@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd
 from core.interactions import Interactions, from_pairs
 
 PARTS = ("ptr", "item_ix", "weight", "target")

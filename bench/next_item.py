@@ -22,9 +22,11 @@ from scipy import sparse
 from bench.data import FOLDER
 from bench.report import Figure, publish
 from core import ranking_metrics
-from core.batch.contexts.descent import DescentConfig, descend
+from core.batch.contexts.config import DescentConfig
+from core.batch.contexts.descent import descend
 from core.batch.contexts.dot_models import DotModel, MatrixFactorisation, SvdFeature
-from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd
 from core.batch.ranker import rank
 from core.interactions import Interactions, from_pairs
 

@@ -27,7 +27,7 @@ import numpy as np
 from bench.data import FOLDER
 from bench.report import Figure, publish
 from core import ranking_metrics
-from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.graph import similarity
 from core.batch.ocmf.model import Ocmf
 from core.batch.ocmf.search import search

@@ -30,7 +30,8 @@ from bench.neighbours import Neighbours
 from bench.ranking_contest import THREADS, Clock, Contest
 from bench.ranking_own import judged, own, searches_of
 from bench.report import Figure, publish
-from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd
 from core.interactions import from_pairs, random_split
 
 BARS = {

@@ -14,7 +14,8 @@ from bench.attempts import Attempt, Attempts, best
 from bench.ranking_contest import Contest
 from bench.ranking_own import OWN
 from bench.report import Figure
-from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd
 from core.batch.shrinkage import drawn as drawn_to_typical
 from core.batch.weighting import mean_count
 from core.interactions import Interactions

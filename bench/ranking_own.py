@@ -6,7 +6,8 @@ from functools import partial
 from bench.attempts import Attempt, Attempts
 from bench.ranking_contest import Contest
 from core.batch.fbgd import search as fbgd_search
-from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd
 from core.batch.row_objective import RowObjective
 from core.batch.shrinkage import choose_draw
 from core.interactions import Interactions

@@ -27,7 +27,8 @@ from bench import fit_memory, ranking_data, ranking_rivals
 from bench.attempts import Attempt, Attempts, best
 from bench.ranking_contest import THREADS, Contest
 from bench.report import Figure
-from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd
 from core.interactions import Interactions, random_split
 
 SECTION = "Ranking: speed"

@@ -27,7 +27,8 @@ from bench.ingest import ndjson, upload
 from bench.posts import rating_bodies
 from bench.report import Figure, publish
 from bench.store import socket_of, store
-from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd
 from core.batch.row_objective import RowObjective, diagonalised
 from core.batch.snapshot import of_objective
 from core.interactions import from_pairs

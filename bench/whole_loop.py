@@ -21,9 +21,10 @@ from bench.data import FILES
 from bench.report import Figure, publish
 from core import popularity
 from core.batch.fbgd import search as fbgd_search
-from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd
 from core.batch.ocmf import search as ocmf_search
-from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.model import Ocmf
 from core.batch.preferences import Preferences, preference_rows, preferences
 from core.batch.row_objective import RowObjective

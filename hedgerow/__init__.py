@@ -22,12 +22,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from core.batch.contexts.descent import DescentConfig as DescentConfig
-    from core.batch.contexts.ranker import ContextConfig as ContextConfig
+    from core.batch.contexts.config import ContextConfig as ContextConfig
+    from core.batch.contexts.config import DescentConfig as DescentConfig
     from core.batch.contexts.ranker import ContextRanker as ContextRanker
+    from core.batch.fbgd.config import FbgdConfig as FbgdConfig
     from core.batch.fbgd.model import Fbgd as Fbgd
-    from core.batch.fbgd.model import FbgdConfig as FbgdConfig
-    from core.batch.ocmf.fit import OcmfConfig as OcmfConfig
+    from core.batch.ocmf.config import OcmfConfig as OcmfConfig
     from core.batch.ocmf.model import Ocmf as Ocmf
     from core.batch.popularity import Popular as Popular
     from core.batch.ranker import Ranker as Ranker
@@ -74,14 +74,14 @@ __all__ = [
 
 _MODULES = ("errors", "features", "labels", "metrics", "online", "ordinal", "snapshots")
 _HOMES = {
-    "ContextConfig": "core.batch.contexts.ranker",
+    "ContextConfig": "core.batch.contexts.config",
     "ContextRanker": "core.batch.contexts.ranker",
-    "DescentConfig": "core.batch.contexts.descent",
+    "DescentConfig": "core.batch.contexts.config",
     "Fbgd": "core.batch.fbgd.model",
-    "FbgdConfig": "core.batch.fbgd.model",
+    "FbgdConfig": "core.batch.fbgd.config",
     "Interactions": "core.interactions",
     "Ocmf": "core.batch.ocmf.model",
-    "OcmfConfig": "core.batch.ocmf.fit",
+    "OcmfConfig": "core.batch.ocmf.config",
     "Popular": "core.batch.popularity",
     "Ranker": "core.batch.ranker",
     "ServiceClient": "service.client",

@@ -5,11 +5,12 @@ A trained model exports it, a snapshot stores it, serving folds users in with it
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
 from core.batch.gram import spectrum
+from core.batch.losses import RowLoss
 from core.batch.weighting import scaled_reg
 from core.errors import ConfigError, Diverged, ShapeError
 from core.interactions import Interactions, chunks
@@ -30,8 +31,6 @@ ROUNDING = 1e-6
 """Of the longest row: a shorter one is 0 but for rounding."""
 
 ONE = np.ones(1, np.float32)
-
-Loss = Literal["square", "logistic"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class RowObjective:
     nu: float
     mean_count: float
     """lambda = reg (count / mean_count)^nu, count from the user's own pairs."""
-    loss: Loss = "square"
+    loss: RowLoss = "square"
     """l: w (r+ - p.q)^2 or w log(1 + exp(-sign(r+) p.q))."""
     typical: F32 | None = None
     """m (g,), the mean row of the users of the fit (``core.batch.shrinkage``); None: nobody is drawn anywhere."""
@@ -63,7 +62,7 @@ class RowObjective:
     """d = draw (1 - count / FAMILIAR)^2, and exactly 0 from FAMILIAR pairs on: then this is what was trained."""
 
     def __post_init__(self) -> None:
-        if self.loss not in get_args(Loss):
+        if self.loss not in get_args(RowLoss):
             raise ConfigError(f"loss must be square or logistic, not {self.loss!r}")
         check_bounds(self, above_0=("mean_count",), finite=("negative_target", "reg", "nu", "draw"))
         # the kernels look at no bounds
@@ -205,7 +204,7 @@ def diagonalised(
     reg: float,
     nu: float,
     mean_count: float,
-    loss: Loss = "square",
+    loss: RowLoss = "square",
 ) -> RowObjective:
     """Return the objective of items in any basis: they are turned to the one where S is diagonal."""
     values, basis = diagonal_basis(item_factors, negative)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 from core.errors import ConfigError
-from core.labels.sppmi import Mix
+from core.recipe_settings import RecipeSettings
 
 Variant = Literal["exmlds1", "exmlds2", "exmlds3", "exmlds4"]
 Optimiser = Literal["adagrad", "adam"]
@@ -63,6 +63,22 @@ class Descent:
             raise ConfigError(f"optimiser must be {' or '.join(get_args(Optimiser))}")
         if self.start not in get_args(Start):
             raise ConfigError(f"start must be {' or '.join(get_args(Start))}")
+
+
+@dataclass(frozen=True)
+class Mix:
+    """What each kind of common occurrence weighs in the joint matrix of points and labels."""
+
+    labels: float = 1.0
+    """mu1: of label with label."""
+    points: float = 1.0
+    """mu2: of point with point."""
+    members: float = 1.0
+    """mu3: of point with label."""
+
+    def __post_init__(self) -> None:
+        if not all(0.0 < one < INF for one in (self.labels, self.points, self.members)):
+            raise ConfigError("the weights of the joint matrix must be above 0")
 
 
 @dataclass(frozen=True)
@@ -152,3 +168,35 @@ def set_value(config: ExmldsConfig, name: str, value: Any) -> ExmldsConfig:
 
 def _type_name(kind: Any) -> str:
     return kind if isinstance(kind, str) else getattr(kind, "__name__", "")
+
+
+@dataclass(frozen=True)
+class ItemsConfig:
+    """Settings of one fit; the defaults are good where users have a few dozen items."""
+
+    factors: int = 40
+    shift: float = 1.0
+    reg: float = 1.0
+    neighbours: int = 400
+    sharpness: float = 20.0
+    blend: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _ = self.exmlds
+
+    @property
+    def exmlds(self) -> ExmldsConfig:
+        """Return the settings of the label model."""
+        votes = Votes(self.neighbours, self.sharpness, self.blend)
+        return ExmldsConfig(
+            factors=self.factors,
+            shift=self.shift,
+            reg=self.reg,
+            clusters=1,
+            votes=votes,
+            seed=self.seed,
+        )
+
+
+RECIPES = (RecipeSettings("exmlds", ItemsConfig(), tuple(one.name for one in fields(ItemsConfig))),)

@@ -5,7 +5,7 @@ same users like lie together (``item_places``), and an item nobody knows yet is 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from core.batch.feature_map import FeatureMap
 from core.batch.ocmf.feature_regression import RIDGE, ridge
 from core.errors import ConfigError, ShapeError
 from core.interactions import Interactions
-from core.labels.config import ExmldsConfig, Votes
+from core.labels.config import ItemsConfig
 from core.labels.exmlds import embedded, fitted, labelled, mapping
 from core.labels.space import LabelSpace, unit
 from core.labels.spectrum import leading
@@ -36,35 +36,6 @@ GRID: dict[str, tuple[Any, ...]] = {
     "sharpness": (20.0, 5.0),
 }
 """What is searched, one setting after the other."""
-
-
-@dataclass(frozen=True)
-class ItemsConfig:
-    """Settings of one fit; the defaults are good where users have a few dozen items."""
-
-    factors: int = 40
-    shift: float = 1.0
-    reg: float = 1.0
-    neighbours: int = 400
-    sharpness: float = 20.0
-    blend: float = 1.0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        _ = self.exmlds
-
-    @property
-    def exmlds(self) -> ExmldsConfig:
-        """Return the settings of the label model."""
-        votes = Votes(self.neighbours, self.sharpness, self.blend)
-        return ExmldsConfig(
-            factors=self.factors,
-            shift=self.shift,
-            reg=self.reg,
-            clusters=1,
-            votes=votes,
-            seed=self.seed,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,11 +147,6 @@ def search_items(
             done += 1
             on_share(min(spent / budget.seconds, 1.0))
     return best
-
-
-def names() -> tuple[str, ...]:
-    """Return the names of what can be set."""
-    return tuple(one.name for one in fields(ItemsConfig))
 
 
 class _Trials:

@@ -12,6 +12,7 @@ from scipy import sparse
 from core.errors import ConfigError, DataError
 from core.interactions import Interactions
 from core.kernels import sppmi as kernels
+from core.labels.config import Mix
 from core.types import F32, F64, I32, I64
 
 
@@ -35,22 +36,6 @@ class Association:
         out = np.empty_like(block)
         kernels.sparse_product(self.ptr, self.ix, self.value, block, out)
         return out
-
-
-@dataclass(frozen=True)
-class Mix:
-    """What each kind of common occurrence weighs in the joint matrix of points and labels."""
-
-    labels: float = 1.0
-    """mu1: of label with label."""
-    points: float = 1.0
-    """mu2: of point with point."""
-    members: float = 1.0
-    """mu3: of point with label."""
-
-    def __post_init__(self) -> None:
-        if not all(0.0 < one < np.inf for one in (self.labels, self.points, self.members)):
-            raise ConfigError("the weights of the joint matrix must be above 0")
 
 
 def sppmi(labels: Interactions, shift: float = 1.0) -> Association:

@@ -6,54 +6,23 @@ seed. For fixed features the risk is quadratic: the default solves it, ``solver=
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, get_args
 
 import numpy as np
 
 from core.errors import ConfigError, DataError, ShapeError
 from core.ordinal.closed_form import in_features
+from core.ordinal.config import OrdinalConfig
 from core.ordinal.pairing import pairing
 from core.ordinal.random_features import ROWS, RandomFeatures, waves
 from core.ordinal.recursion import Steps, descend
-from core.ordinal.search import GAMMAS, Found, search
+from core.ordinal.search import Found, search
 from core.ordinal.thresholds import Levels, levels_of
 from core.types import F32, F64, I64
-
-Solver = Literal["closed", "stochastic"]
 
 LEAST_REG = 2.0**-9
 """Of the stochastic solver: a smaller one would need more steps than 1/reg to matter."""
 LARGEST = 1e100
 """Of a feature, in size: its range and one over it must be finite. What varies by less than 1 / LARGEST is constant."""
-
-
-@dataclass(frozen=True)
-class OrdinalConfig:
-    """Settings of one fit; kernel, reg and gamma are found by validation."""
-
-    solver: Solver = "closed"
-    block: int = 64
-    """Frequencies of a block."""
-    blocks: int = 32
-    """Blocks of the model; the paper's new block in every step: as many as ``steps``."""
-    steps: int = 1000
-    """Of the stochastic solver."""
-    unlabelled: int = 2000
-    """At most so many unlabelled rows take part in a fit, drawn at random."""
-    gammas: tuple[float, ...] = GAMMAS
-    """Shares of the labelled pairs to try; (1.0,) leaves the unlabelled rows out."""
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.solver not in get_args(Solver):
-            raise ConfigError(f"solver must be {' or '.join(get_args(Solver))}")
-        for name in ("block", "blocks", "steps", "unlabelled"):
-            if not 1 <= getattr(self, name) <= 1_000_000:
-                raise ConfigError(f"{name} must be in 1 .. 1000000, not {getattr(self, name)}")
-        if self.seed < 0:
-            raise ConfigError(f"seed must be 0 or more, not {self.seed}")
-        if not self.gammas or not all(0.0 <= one <= 1.0 for one in self.gammas):
-            raise ConfigError("gammas must be one or more numbers in 0 .. 1")
 
 
 @dataclass(frozen=True, eq=False)

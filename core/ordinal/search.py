@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.ordinal.closed_form import in_rows
+from core.ordinal.config import GAMMAS
 from core.ordinal.judge import mean_auc
 from core.ordinal.pairing import pairing
 from core.ordinal.random_features import kernel_of
@@ -22,7 +23,6 @@ WIDTHS = tuple(2.0**power for power in range(-6, 4, 1))
 SHARPER = (0.5, 1.0, 2.0)
 """Times the widths that the labelled rows suggest."""
 REGS = tuple(2.0**power for power in range(-15, 0, 2))
-GAMMAS = (1.0, 0.75, 0.5, 0.25, 0.0)
 LABELLED, UNLABELLED = 600, 400
 """At most about so many rows of each kind take part: the cost is their cube."""
 

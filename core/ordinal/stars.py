@@ -10,49 +10,19 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from core.errors import ConfigError, DataError, ShapeError
+from core.errors import DataError, ShapeError
 from core.ordinal import qs3orao
+from core.ordinal.config import StarsConfig
 from core.ordinal.judge import equal_levels
-from core.ordinal.qs3orao import OrdinalConfig, OrdinalModel
+from core.ordinal.qs3orao import OrdinalModel
 from core.types import F32, F64, I64
 
 MOST_LEVELS, COARSE = 10, 5
 """More different ratings than that become so many levels of equal frequency."""
-BLOCK = 32
-MOST_ELEMENTS = 1 << 26
-"""Of the items' vectors: many items get shorter ones."""
 MOST_JUDGED = 10_000
 """Rated pairs that say how well stars are foreseen."""
 MOST_DENSE = 1 << 24
 """Elements of the described pairs of a fit: wide features leave fewer of them."""
-MOST_LABELLED, MOST_FREQUENCIES = 1_000_000, 4_096
-"""What may be asked for: the fit solves for twice as many weights, memory is the square of that."""
-
-
-@dataclass(frozen=True)
-class StarsConfig:
-    """Settings of one fit; kernel and regularisation are found by validation."""
-
-    labelled: int = 10_000
-    """Rated pairs that teach, drawn at random."""
-    unlabelled: int = 2_000
-    """Pairs without a rating that take part."""
-    frequencies: int = 256
-    """Half the length of the vectors."""
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        bounds = (("labelled", 2, MOST_LABELLED), ("frequencies", 1, MOST_FREQUENCIES))
-        for name, least, most in bounds:
-            if not least <= getattr(self, name) <= most:
-                raise ConfigError(f"{name} must be in {least} .. {most}, not {getattr(self, name)}")
-        _ = self.ordinal(1)
-
-    def ordinal(self, n_items: int) -> OrdinalConfig:
-        """Return the settings of the model for so many items."""
-        most = MOST_ELEMENTS // (2 * BLOCK * max(n_items, 1))
-        blocks = max(min(-(-self.frequencies // BLOCK), most), 1)
-        return OrdinalConfig(block=BLOCK, blocks=blocks, unlabelled=self.unlabelled, seed=self.seed)
 
 
 @dataclass(frozen=True, eq=False)

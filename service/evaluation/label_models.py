@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from core.batch.ocmf import labels as label_search
-from core.batch.ocmf.fit import OcmfConfig
-from core.batch.ocmf.labels import LabelConfig, LabelModel
+from core.batch.ocmf.config import LabelConfig, OcmfConfig
+from core.batch.ocmf.labels import LabelModel
 from core.errors import ConfigError
 from core.interactions import from_pairs
 from core.labels import search as embedding_search

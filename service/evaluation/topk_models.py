@@ -10,12 +10,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from core.batch.contexts import search as context_search
-from core.batch.contexts.descent import DescentConfig
-from core.batch.contexts.ranker import KINDS, ContextConfig, ContextRanker
+from core.batch.contexts.config import KINDS, ContextConfig, DescentConfig, with_settings
+from core.batch.contexts.ranker import ContextRanker
 from core.batch.fbgd import search as fbgd_search
-from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd
+from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.feature_use import FittedWay, Known, Use, Way, choose, fit_way
-from core.batch.ocmf.fit import OcmfConfig
 from core.batch.ocmf.graph import similarity
 from core.batch.ocmf.model import Ocmf
 from core.batch.popularity import Popular
@@ -157,7 +158,7 @@ def _fit_contexts(world: World, request: Request, on_progress: OnProgress) -> Fi
     started = perf_counter()
     config = context_search.search(
         world.pairs,
-        context_search.with_settings(start, given),
+        with_settings(start, given),
         Budget(perf_counter, request.budget_s),
         item_features=world.item_features,
         fixed=frozenset(given),

@@ -8,8 +8,9 @@ from typing import get_args
 
 import numpy as np
 
-from core.batch.fbgd.model import Fbgd, FbgdConfig
-from core.batch.ocmf.fit import OcmfConfig
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd
+from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.model import Ocmf
 from core.batch.ranker import rank
 from core.batch.snapshot import of_objective, users_of

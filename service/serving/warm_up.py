@@ -5,9 +5,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from core.batch.losses import RowLoss
 from core.batch.ocmf.users import StructuredUsers
 from core.batch.preferences import preferences
-from core.batch.row_objective import Loss, diagonalised
+from core.batch.row_objective import diagonalised
 from core.meaning import KindTable
 from core.mixture import mixed
 from core.types import F32
@@ -20,7 +21,7 @@ def rank_once() -> None:
     """Reach every kernel that a slate may need, with three made-up items in read-only arrays, as snapshots are."""
     numbers, ratings = np.arange(2), np.zeros(2, np.uint8)
     own = preferences(numbers, ratings, _ones(2), numbers, KindTable.of([]), low=0.0, high=1.0)
-    losses: tuple[Loss, ...] = ("square", "logistic")
+    losses: tuple[RowLoss, ...] = ("square", "logistic")
     for loss in losses:
         row = diagonalised(
             np.eye(3, dtype=np.float32),

@@ -1,12 +1,13 @@
 """Items as labels of users: the recipe of the model that knows people by their features alone."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from core.errors import DataError
 from core.interactions import Interactions
-from core.labels.items import ItemsConfig, LabelledItems, fit_items, names, search_items
+from core.labels import config
+from core.labels.config import ItemsConfig
+from core.labels.items import LabelledItems, fit_items, search_items
 from core.labels.snapshot import items_of, of_items
 from core.search.search import Budget
 from core.snapshot import About, Snapshot
@@ -19,10 +20,7 @@ class LabelRecipe(DescribedRecipe):
 
     strategy = "exmlds"
     with_ratings = False
-    settings = names()
-
-    def config(self, given: Mapping[str, Any]) -> ItemsConfig:
-        return replace(ItemsConfig(), **given)
+    [settings] = config.RECIPES
 
     def search(
         self,
@@ -32,7 +30,7 @@ class LabelRecipe(DescribedRecipe):
         on_share: Callable[[float], None],
     ) -> ItemsConfig:
         described, liked = _users(material)
-        base, fixed = self.config(given), frozenset(given)
+        base, fixed = self.settings.config(given), frozenset(given)
         return search_items(described.features, liked, base, budget, fixed=fixed, on_share=on_share)
 
     def fit(

@@ -5,33 +5,33 @@ orders with ``checked``; everything else runs in the trainer.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
+from core.batch.fbgd import config as fbgd_config
 from core.batch.fbgd import search as fbgd_search
-from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd
+from core.batch.ocmf import config as ocmf_config
 from core.batch.ocmf import search as ocmf_search
+from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.feature_use import Known, Way, fit_way
-from core.batch.ocmf.fit import OcmfConfig
 from core.batch.ocmf.graph import similarity
 from core.batch.ocmf.model import Ocmf
 from core.batch.ocmf.users import StructuredUsers
 from core.batch.shrinkage import choose_draw, without_draw
 from core.batch.snapshot import of_users
 from core.batch.snapshot import users_of as structured_users
-from core.errors import ConfigError
 from core.interactions import Interactions
+from core.recipe_settings import RecipeSettings
 from core.search.search import Budget
 from core.snapshot import About, Snapshot
-from service.errors import InvalidTraining
 from service.training.dataset import Dataset, Described, Material
 from service.training.judge import Verdict, judged
 from service.training.label_recipe import LabelRecipe
+from service.training.orders import check_order
 from service.training.star_recipe import StarRecipe
 
-MOST_FACTORS = 2_048
-LARGEST = 2**53
-"""Of any setting: beyond it a float no longer tells whole numbers apart."""
 FEWEST_TO_SEARCH = 10
 """Users with two pairs, without whom there is nothing to choose settings on."""
 
@@ -59,11 +59,8 @@ class Recipe(Protocol[ConfigT]):
         """Return whether it learns from ratings as they are."""
 
     @property
-    def settings(self) -> tuple[str, ...]:
-        """Return the names of what can be set."""
-
-    def config(self, given: Mapping[str, Any]) -> ConfigT:
-        """Return settings where the ones not given are the usual ones; ConfigError."""
+    def settings(self) -> RecipeSettings[ConfigT]:
+        """Return what may be stated."""
 
     def search(
         self,
@@ -125,10 +122,7 @@ class FbgdRecipe(FoldInRecipe):
 
     strategy = "fbgd"
     with_documents = False
-    settings = tuple(field.name for field in fields(FbgdConfig))
-
-    def config(self, given: Mapping[str, Any]) -> FbgdConfig:
-        return replace(FbgdConfig(), **given)
+    [settings] = fbgd_config.RECIPES
 
     def search(
         self,
@@ -140,7 +134,7 @@ class FbgdRecipe(FoldInRecipe):
         pairs, usable = material.pairs, _usable(material.pairs, budget)
         config = fbgd_search.search(
             pairs,
-            self.config(given),
+            self.settings.config(given),
             without_draw(usable, given),
             fixed=frozenset(given),
             on_trial=on_share,
@@ -173,19 +167,9 @@ class FbgdRecipe(FoldInRecipe):
 class OcmfRecipe(FoldInRecipe):
     """One-class matrix factorisation; it answers users it has never seen by the features of their documents."""
 
-    base: OcmfConfig
-    fixed: frozenset[str] = frozenset()
-    """Settings that make it this model."""
+    settings: RecipeSettings[OcmfConfig]
     strategy = "ocmf"
     with_documents = True
-
-    @property
-    def settings(self) -> tuple[str, ...]:
-        known = ("factors", "weight", "target", "reg", "reg_item", "nu", "rounds", "graph")
-        return tuple(name for name in (*known, "draw", "seed") if name not in self.fixed)
-
-    def config(self, given: Mapping[str, Any]) -> OcmfConfig:
-        return replace(self.base, **given)
 
     def search(
         self,
@@ -197,11 +181,11 @@ class OcmfRecipe(FoldInRecipe):
         pairs, usable = material.pairs, _usable(material.pairs, budget)
         config = ocmf_search.search(
             pairs,
-            self.config(given),
+            self.settings.config(given),
             without_draw(usable, given),
             # serving knows a user's links by nothing but the item factors: a graph only if it is asked for
             similar=_similar(material.described) if "graph" in given else None,
-            fixed=frozenset(given) | self.fixed,
+            fixed=frozenset(given) | self.settings.fixed,
             on_trial=on_share,
         )
         if "draw" in given or usable.seconds <= 0.0:
@@ -230,43 +214,16 @@ class OcmfRecipe(FoldInRecipe):
 
 RECIPES: dict[str, Recipe[Any]] = {
     "fbgd": FbgdRecipe(),
-    "ocmf-lr-wsq": OcmfRecipe(OcmfConfig(loss="logistic")),
-    "ocmf-sq-wsq": OcmfRecipe(OcmfConfig(loss="square")),
-    "ocmf-sq-sq": OcmfRecipe(OcmfConfig(loss="square", weight=1.0), frozenset({"weight"})),
+    **{one.name: OcmfRecipe(one) for one in ocmf_config.RECIPES},
     "exmlds": LabelRecipe(),
     "ordinal": StarRecipe(),
 }
 
 
 def checked(model: str, parameters: Mapping[str, Any]) -> Recipe[Any]:
-    """Return the recipe of a model; InvalidTraining names the known models or settings, or what is wrong."""
-    recipe = RECIPES.get(model)
-    if recipe is None:
-        known = ", ".join(RECIPES)
-        raise InvalidTraining(f"there is no model {model!r} to train; there are: {known}")
-    for name, value in parameters.items():
-        if name not in recipe.settings:
-            known = ", ".join(recipe.settings)
-            raise InvalidTraining(f"{model} has no parameter {name!r}; it has: {known}")
-        _check_type(name, value, getattr(recipe.config({}), name))
-    if parameters.get("factors", 1) > MOST_FACTORS:
-        raise InvalidTraining(f"factors must be at most {MOST_FACTORS}: more need too much memory")
-    try:
-        recipe.config(parameters)
-    except ConfigError as error:
-        raise InvalidTraining(f"{model}: {error}") from error
-    return recipe
-
-
-def _check_type(name: str, value: Any, usual: Any) -> None:
-    """Refuse what is no number, and a fraction where a whole number is meant."""
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise InvalidTraining(f"{name} must be a number, not {value!r}")
-    # so said, NaN is refused, too
-    if not abs(value) <= LARGEST:
-        raise InvalidTraining(f"{name} must be a number between -2^53 and 2^53")
-    if isinstance(usual, int) and not isinstance(value, int):
-        raise InvalidTraining(f"{name} must be a whole number, not {value!r}")
+    """Return the recipe of an order; InvalidTraining says what is wrong."""
+    check_order(model, parameters)
+    return RECIPES[model]
 
 
 def _usable(pairs: Interactions, budget: Budget) -> Budget:

@@ -1,12 +1,14 @@
 """Stars from what is known of user and item: the recipe of the ordinal model."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from core.errors import DataError
+from core.ordinal import config
+from core.ordinal.config import StarsConfig
 from core.ordinal.snapshot import of_stars, stars_of
-from core.ordinal.stars import Stars, StarsConfig, agreement, fit_stars
+from core.ordinal.stars import Stars, agreement, fit_stars
 from core.search.search import Budget
 from core.snapshot import About, Snapshot
 from service.training.dataset import Dataset, Described, Material
@@ -19,10 +21,7 @@ class StarRecipe(DescribedRecipe):
 
     strategy = "ordinal"
     with_ratings = True
-    settings = tuple(field.name for field in fields(StarsConfig))
-
-    def config(self, given: Mapping[str, Any]) -> StarsConfig:
-        return replace(StarsConfig(), **given)
+    [settings] = config.RECIPES
 
     def search(
         self,
@@ -31,7 +30,7 @@ class StarRecipe(DescribedRecipe):
         budget: Budget,
         on_share: Callable[[float], None],
     ) -> StarsConfig:
-        return self.config(given)
+        return self.settings.config(given)
 
     def fit(
         self, material: Material, config: StarsConfig, *, previous: Stars | None = None

@@ -245,8 +245,8 @@ class Training:
             except SnapshotFormat as error:
                 # otherwise nothing could ever take its place
                 logger().warning("model_damaged", version=version, reason=str(error))
-        known = {n: v for n, v in record.parameters.items() if n in recipe.settings}
-        config = recipe.config(known)
+        known = {n: v for n, v in record.parameters.items() if n in recipe.settings.names}
+        config = recipe.settings.config(known)
         if record.model == self._record.model and config == candidate.config:
             return candidate
         refitted = recipe.fit(data.at_cut, config)
@@ -296,7 +296,7 @@ class Training:
             fitted,
             data.described,
             {
-                "settings": {n: getattr(candidate.config, n) for n in self._recipe.settings},
+                "settings": self._recipe.settings.values(candidate.config),
                 "metrics": {n: value for n, value in metrics.items() if isinstance(value, float)},
                 "cuts": {
                     "trained_through": through,

@@ -8,7 +8,8 @@ import pytest
 from bench import ranking_data
 from bench.ranking_data import generated
 from core import ranking_metrics
-from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd
 from core.batch.popularity import Popular
 from core.batch.ranker import rank
 from core.interactions import random_split

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from core.batch.contexts.descent import DescentConfig
-from core.batch.contexts.ranker import KINDS, ContextConfig, ContextRanker
-from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.contexts.config import KINDS, ContextConfig, DescentConfig
+from core.batch.contexts.ranker import ContextRanker
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd
 from core.batch.feature_map import FeatureMap
+from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.feature_use import Known, Way, fit_way
-from core.batch.ocmf.fit import OcmfConfig
 from core.batch.ocmf.model import Ocmf
 from core.batch.popularity import Popular
 from core.errors import ConfigError, CoreError, DataError

@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 
 from core.batch.contexts import search as context_search
-from core.batch.contexts.descent import DescentConfig
-from core.batch.contexts.ranker import KINDS, ContextConfig, ContextRanker, before, newest
+from core.batch.contexts.config import KINDS, ContextConfig, DescentConfig
+from core.batch.contexts.ranker import ContextRanker, before, newest
 from core.errors import ConfigError, DataError, NotFitted, ShapeError
 from core.interactions import from_pairs
 from core.search.search import Budget

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from core.batch.contexts.descent import DescentConfig
-from core.batch.contexts.ranker import KINDS, ContextConfig, ContextRanker
+from core.batch.contexts.config import KINDS, ContextConfig, DescentConfig
+from core.batch.contexts.ranker import ContextRanker
 from core.batch.contexts.snapshot import contexts_of, of_contexts
-from core.batch.fbgd.model import Fbgd, FbgdConfig
-from core.batch.ocmf.fit import OcmfConfig
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd
+from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.model import Ocmf
 from core.batch.row_ranker import RowRanker
 from core.batch.snapshot import objective_of, of_objective

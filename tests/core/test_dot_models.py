@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from core.batch.contexts.descent import DescentConfig, _regs, _Side, descend
+from core.batch.contexts.config import KINDS, ContextConfig, DescentConfig
+from core.batch.contexts.descent import _regs, _Side, descend
 from core.batch.contexts.dot_models import (
     CpTensor,
     MatrixFactorisation,
@@ -15,8 +16,9 @@ from core.batch.contexts.dot_models import (
     SvdFeature,
     checked_features,
 )
-from core.batch.contexts.ranker import KINDS, ContextConfig, ContextRanker
-from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.contexts.ranker import ContextRanker
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd
 from core.batch.weighting import constant_loss
 from core.errors import ConfigError, DataError, Diverged, ShapeError
 from core.interactions import from_pairs

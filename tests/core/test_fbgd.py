@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from core import ranking_metrics
-from core.batch.fbgd.model import Fbgd, FbgdConfig, _Sides
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd, _Sides
 from core.batch.gram import spectrum
 from core.batch.popularity import Popular
 from core.batch.ranker import rank

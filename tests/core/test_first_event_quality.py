@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd
 from core.batch.preferences import preference_rows
 from core.batch.ranker import rank
 from core.batch.shrinkage import choose_draw

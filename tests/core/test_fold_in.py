@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.batch.fbgd.model import Fbgd, FbgdConfig, _Sides
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd, _Sides
 from core.batch.row_objective import diagonalised
 from core.batch.weighting import scaled_reg
 from core.kernels import fold_in

@@ -7,14 +7,8 @@ import pytest
 from scipy import sparse
 
 from core.batch.ocmf import labels as label_search
-from core.batch.ocmf.fit import OcmfConfig
-from core.batch.ocmf.labels import (
-    LabelConfig,
-    LabelModel,
-    precisions,
-    search,
-    set_value,
-)
+from core.batch.ocmf.config import LabelConfig, OcmfConfig
+from core.batch.ocmf.labels import LabelModel, precisions, search, set_value
 from core.errors import DataError, Diverged, ShapeError
 from core.interactions import Interactions, from_pairs
 from core.search.search import Budget, Outcome, Trial

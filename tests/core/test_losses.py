@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.batch.ocmf.losses import LogisticLoss, MixedLoss, SquaredHingeLoss, SquareLoss
+from core.batch.losses import LogisticLoss, MixedLoss, SquaredHingeLoss, SquareLoss
 
 SCORES = np.array([-30.0, -2.3, -0.4, 0.01, 0.7, 1.6, 30.0])
 LOSSES = {

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from core.batch.ocmf import start as ocmf_start
-from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.graph import laplacian, similarity
 from core.batch.ocmf.model import Ocmf
 from core.batch.snapshot import objective_of, of_objective

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.model import Ocmf
 from core.batch.popularity import Popular
 from core.errors import ConfigError, ShapeError

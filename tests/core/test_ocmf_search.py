@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.batch.ocmf import search as ocmf_search
-from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.model import Ocmf
 from core.search.search import Budget
 from tests.core import ranking

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import optimize
 
+from core.batch.losses import LogisticLoss, SquareLoss
 from core.batch.ocmf import fit as ocmf_fit
-from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.graph import laplacian, similarity
-from core.batch.ocmf.losses import LogisticLoss, SquareLoss
 from core.batch.ocmf.model import Ocmf
 from core.batch.ocmf.users import users_of
 from core.errors import ConfigError

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from core.batch.feature_map import fit_features
-from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.graph import similarity
 from core.batch.ocmf.model import Ocmf
 from core.batch.ocmf.users import users_of

@@ -9,8 +9,8 @@ from scipy import sparse
 
 from core import ranking_metrics
 from core.batch.ocmf import search as ocmf_search
+from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.feature_use import ALIKE, Known, Way, choose, fit_way, validated
-from core.batch.ocmf.fit import OcmfConfig
 from core.batch.ocmf.graph import similarity
 from core.batch.ranker import rank
 from core.interactions import split_within_users

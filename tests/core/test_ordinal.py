@@ -9,9 +9,10 @@ import pytest
 from core.errors import ConfigError, DataError, ShapeError, SnapshotFormat
 from core.ordinal import snapshot
 from core.ordinal.closed_form import in_features, in_rows
+from core.ordinal.config import OrdinalConfig
 from core.ordinal.judge import equal_levels, mean_auc
 from core.ordinal.pairing import pairing
-from core.ordinal.qs3orao import LEAST_REG, OrdinalConfig, fit
+from core.ordinal.qs3orao import LEAST_REG, fit
 from core.ordinal.random_features import RandomFeatures, kernel_of, waves
 from core.ordinal.recursion import Steps, descend
 from core.ordinal.search import search

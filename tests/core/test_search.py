@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from core.batch.contexts import search as context_search
-from core.batch.contexts.ranker import ContextConfig
+from core.batch.contexts.config import ContextConfig
 from core.batch.fbgd import search as fbgd_search
 from core.batch.fbgd import validation as fbgd_race
-from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd
 from core.batch.fbgd.validation import Jury, Race, Split, judged_as_given
 from core.batch.ocmf import search as ocmf_search
-from core.batch.ocmf.fit import OcmfConfig
+from core.batch.ocmf.config import OcmfConfig
 from core.batch.row_objective import FAMILIAR
 from core.batch.weighting import mean_weight
 from core.errors import ConfigError, DataError, Diverged

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from core.batch.contexts.descent import DescentConfig
-from core.batch.contexts.ranker import ContextConfig, ContextRanker
-from core.batch.fbgd.model import Fbgd, FbgdConfig
-from core.batch.ocmf.fit import OcmfConfig
+from core.batch.contexts.config import ContextConfig, DescentConfig
+from core.batch.contexts.ranker import ContextRanker
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd
+from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.model import Ocmf
 from core.batch.popularity import Popular
 from core.errors import ConfigError, NotFitted

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd
 from core.batch.snapshot import objective_of, of_objective
 from core.errors import SnapshotFormat
 from core.snapshot import Snapshot, array_bytes, restored, version_of

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from core.errors import ConfigError
 from core.kernels import sppmi as kernels
+from core.labels.config import Mix
 from core.labels.spectrum import DENSE, leading
-from core.labels.sppmi import Mix, co_occurrence, joint_sppmi, sppmi
+from core.labels.sppmi import co_occurrence, joint_sppmi, sppmi
 from tests.core import reference_labels as reference
 from tests.core.labelled import member, random_labels
 

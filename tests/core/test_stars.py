@@ -10,17 +10,10 @@ from scipy import sparse
 from core.batch.snapshot import encoders_of
 from core.errors import ConfigError, DataError, ShapeError, SnapshotFormat
 from core.features import Column, FeatureEncoder
-from core.ordinal import stars as module
+from core.ordinal.config import BLOCK, MOST_ELEMENTS, StarsConfig
 from core.ordinal.judge import mean_auc
 from core.ordinal.snapshot import of_stars, stars_of
-from core.ordinal.stars import (
-    RatedPairs,
-    Stars,
-    StarsConfig,
-    agreement,
-    fit_stars,
-    levels_of_ratings,
-)
+from core.ordinal.stars import RatedPairs, Stars, agreement, fit_stars, levels_of_ratings
 from core.snapshot import array_bytes, restored
 
 SMALL = StarsConfig(labelled=150, unlabelled=40, frequencies=32)
@@ -122,11 +115,10 @@ def test_an_item_without_features_is_not_ranked(stars: Stars) -> None:
     assert np.isfinite(found[:, :-1]).all()
 
 
-def test_many_items_get_shorter_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_ELEMENTS", 2 * 32 * N_ITEMS)
-    assert fit_stars(
-        *world(), StarsConfig(labelled=60, unlabelled=10, frequencies=320)
-    ).item_vectors.shape == (N_ITEMS, 64)
+def test_many_items_get_shorter_vectors() -> None:
+    config = StarsConfig(frequencies=320)
+    assert config.ordinal(N_ITEMS).blocks == 10
+    assert config.ordinal(MOST_ELEMENTS // (2 * BLOCK)).blocks == 1
 
 
 def test_levels_are_counted_among_the_ratings_that_occur() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from core.batch.ocmf.losses import LogisticLoss, MixedLoss, SquaredHingeLoss, SquareLoss
+from core.batch.losses import LogisticLoss, MixedLoss, SquaredHingeLoss, SquareLoss
 from core.batch.ocmf.side import FeatureMatrix, Pairs, Side
 from core.batch.ocmf.subproblem import Subproblem
 from core.interactions import from_pairs

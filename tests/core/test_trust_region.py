@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from core.batch.ocmf.losses import LogisticLoss, SquareLoss
+from core.batch.losses import LogisticLoss, SquareLoss
 from core.batch.ocmf.side import FeatureMatrix, Pairs, Side
 from core.batch.ocmf.subproblem import Subproblem
 from core.batch.ocmf.trust_region import exact_step, gradient_descent, trust_region_newton

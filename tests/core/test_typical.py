@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.batch.fbgd.model import Fbgd, FbgdConfig
-from core.batch.ocmf.fit import OcmfConfig
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd
+from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.model import Ocmf
 from core.batch.ocmf.users import StructuredUsers, users_of
 from core.batch.row_objective import FAMILIAR, diagonalised

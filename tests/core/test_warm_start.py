@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from core.batch.contexts.descent import DescentConfig, descend
+from core.batch.contexts.config import KINDS, ContextConfig, DescentConfig
+from core.batch.contexts.descent import descend
 from core.batch.contexts.dot_models import SvdFeature
-from core.batch.contexts.ranker import KINDS, ContextConfig, ContextRanker
+from core.batch.contexts.ranker import ContextRanker
 from core.errors import ConfigError, NotFitted, ShapeError
 from core.interactions import from_pairs
 from tests.core import ranking

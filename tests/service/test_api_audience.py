@@ -8,7 +8,8 @@ import pytest
 from redis import Redis
 
 from core.features import Column, FeatureEncoder
-from core.labels.items import ItemsConfig, fit_items
+from core.labels.config import ItemsConfig
+from core.labels.items import fit_items
 from core.labels.snapshot import of_items
 from service.api.slates.audience import AudienceBody
 from service.http.cursors import seal

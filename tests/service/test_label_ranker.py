@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from core.features import Column, FeatureEncoder
-from core.labels.items import ItemsConfig, LabelledItems, fit_items
+from core.labels.config import ItemsConfig
+from core.labels.items import LabelledItems, fit_items
 from core.mixture_weights import Weights
 from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
 from core.online.tables import COUNT
-from core.ordinal.stars import StarsConfig, fit_stars
+from core.ordinal.config import StarsConfig
+from core.ordinal.stars import fit_stars
 from service.ranking.labelled import Labelled
 from service.ranking.rankers import Asker, Online, Pool, Ranker
 from service.ranking.slates import NOBODY, Wanted, similar, slate

@@ -5,51 +5,19 @@ Every epoch changes all parameters of the contexts, then all of the targets, by 
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from core.batch.contexts.config import DescentConfig
 from core.batch.contexts.dot_models import Blocks, DotModel, Parameters, grown
 from core.batch.gram import gram
 from core.batch.row_objective import ONE, PARTS
 from core.batch.weighting import constant_loss, mean_count, negative_weights, scaled_reg
-from core.errors import ConfigError, Diverged, ShapeError
+from core.errors import Diverged, ShapeError
 from core.interactions import Interactions, check_pairs, chunks
 from core.kernels import fbgd
-from core.search.bounds import check_bounds
 from core.types import F32, I64
-
-
-@dataclass(frozen=True)
-class DescentConfig:
-    """Settings of a descent; the paper's are Adagrad at 0.05."""
-
-    optimiser: Literal["adagrad", "plain"] = "adagrad"
-    learning_rate: float = 0.1
-    epsilon: float = 1e-7
-    epochs: int = 40
-    alpha0: float = 500.0
-    """Weight of all unlabelled pairs of a context together."""
-    rho: float = 0.0
-    reg: float = 0.1
-    nu: float = 0.0
-    """Regularisation of a parameter's row is reg (pairs of the row / mean pairs)^nu."""
-    negative_target: float = 0.0
-    start: float = 0.1
-    """Standard deviation of the first parameters, times sqrt(g)."""
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.optimiser not in {"adagrad", "plain"}:
-            raise ConfigError(f"optimiser must be adagrad or plain, not {self.optimiser!r}")
-        check_bounds(
-            self,
-            counts=("epochs",),
-            above_0=("learning_rate", "epsilon", "alpha0", "start"),
-            from_0=("reg",),
-            shares=("rho", "nu"),
-            finite=("negative_target",),
-        )
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,15 @@ item. There is no fold-in: these models know the users of their fit, all others 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from core.batch.contexts.descent import Descended, DescentConfig, descend
+from core.batch.contexts.config import ContextConfig
+from core.batch.contexts.descent import Descended, descend
 from core.batch.contexts.dot_models import (
     CpTensor,
     DotModel,
@@ -25,26 +26,7 @@ from core.batch.contexts.dot_models import (
 from core.batch.ranker import Bools, Ranker, liked_counts
 from core.errors import ConfigError, DataError, NotFitted, ShapeError
 from core.interactions import Interactions, as_interactions
-from core.search.bounds import check_bounds
 from core.types import F32, I64
-
-Kind = Literal["mf", "svdfeature", "pitf", "cp"]
-KINDS: tuple[Kind, ...] = ("mf", "svdfeature", "pitf", "cp")
-
-
-@dataclass(frozen=True)
-class ContextConfig:
-    """Which model, how large, and how it descends."""
-
-    kind: Kind
-    factors: int = 32
-    descent: DescentConfig = field(default_factory=DescentConfig)
-
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ConfigError(f"kind must be one of {', '.join(KINDS)}, not {self.kind!r}")
-        check_bounds(self, counts=("factors",))
-
 
 LEFT = 0.5
 """Where fewer of the users have pairs than this share of those before, these are not all pairs."""

@@ -4,13 +4,13 @@ With times the judges are each user's newest pair, without them a random part. L
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from core import ranking_metrics
-from core.batch.contexts.ranker import ContextConfig, ContextRanker
+from core.batch.contexts.config import ContextConfig, with_settings
+from core.batch.contexts.ranker import ContextRanker
 from core.batch.ranker import rank
 from core.batch.weighting import mean_count, mean_weight, unit_reg
 from core.errors import DataError
@@ -67,13 +67,6 @@ def search(
 def _found(start: ContextConfig, settings: dict[str, Any], outcome: Outcome) -> ContextConfig:
     """Return what was found; where nobody's list had a hit, no settings are better than the rough ones."""
     return with_settings(start, settings | outcome.found if outcome.score else {})
-
-
-def with_settings(config: ContextConfig, settings: dict[str, Any]) -> ContextConfig:
-    """Return the configuration with these settings, of the model or of its descent."""
-    own = {name: value for name, value in settings.items() if name == "factors"}
-    rest = {name: value for name, value in settings.items() if name != "factors"}
-    return replace(config, **own, descent=replace(config.descent, **rest))
 
 
 def rough(pairs: Interactions, base: ContextConfig) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from typing import Any, Unpack
 
 from scipy import sparse
 
-from core.batch.contexts.descent import DescentConfig
-from core.batch.contexts.ranker import KINDS, ContextConfig, ContextRanker, Found
+from core.batch.contexts.config import KINDS, ContextConfig, DescentConfig
+from core.batch.contexts.ranker import ContextRanker, Found
 from core.errors import ConfigError, CoreError, SnapshotFormat
 from core.snapshot import About, Array, Snapshot, snapshot_of
 

@@ -5,11 +5,12 @@ basis of the eigenvectors of the shared Gram matrix: the objective does not chan
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
+from core.batch.fbgd.config import FbgdConfig
 from core.batch.gram import gram, spectrum
 from core.batch.ranker import Bools, Ranker, liked_counts
 from core.batch.row_objective import ONE, PARTS, RowObjective
@@ -18,7 +19,6 @@ from core.batch.weighting import constant_loss, mean_count, negative_weights, sc
 from core.errors import ConfigError, NotFitted
 from core.interactions import Interactions, as_interactions, check_pairs, chunks
 from core.kernels import fbgd
-from core.search.bounds import check_bounds
 from core.types import F32, F64, I64
 
 EXACT = 0.0
@@ -27,40 +27,6 @@ EXACT = 0.0
 
 SIGNS_FROM = 16
 """Factors; with fewer the signs of the few items that everybody has may cancel, and the fit would stay at 0."""
-
-
-@dataclass(frozen=True)
-class FbgdConfig:
-    """Settings of one fit; ``core.search.search`` finds them."""
-
-    factors: int = 64
-    alpha0: float = 500.0
-    """Weight of all unlabelled pairs of a user together."""
-    rho: float = 0.0
-    """How much more an unlabelled pair of a frequent item weighs."""
-    reg: float = 5.0
-    nu_user: float = 0.5
-    nu_item: float = 0.5
-    """Regularisation of a row is reg (count / mean count)^nu."""
-    epochs: int = 8
-    steps: int = 2
-    """Conjugate-gradient steps on a row in an epoch."""
-    negative_target: float = 0.0
-    start: float = 0.1
-    """Length of the first item vectors."""
-    draw: float = 0.0
-    """How strongly short histories are drawn to the typical user when they are folded in (``typical.drawn``)."""
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_bounds(
-            self,
-            counts=("factors", "epochs", "steps"),
-            above_0=("alpha0", "reg", "start"),
-            from_0=("draw",),
-            shares=("rho", "nu_user", "nu_item"),
-            finite=("negative_target",),
-        )
 
 
 OnEpoch = Callable[["Fbgd", int], bool]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from core.batch.fbgd.model import FbgdConfig
+from core.batch.fbgd.config import FbgdConfig
 from core.batch.fbgd.validation import Race, Split, glancing, judged_as_given, splits_of
 from core.batch.row_objective import FAMILIAR
 from core.batch.weighting import mean_count, mean_weight, unit_reg

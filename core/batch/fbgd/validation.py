@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core import ranking_metrics
-from core.batch.fbgd.model import Fbgd, FbgdConfig
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd
 from core.batch.ranker import rank
 from core.batch.row_objective import RowObjective
 from core.batch.shrinkage import drawn

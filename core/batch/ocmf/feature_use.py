@@ -13,8 +13,8 @@ import scipy.sparse as sp
 
 from core.batch.feature_map import FeatureMap
 from core.batch.ocmf import search as ocmf_search
+from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.feature_regression import described_users
-from core.batch.ocmf.fit import OcmfConfig
 from core.batch.ocmf.model import Ocmf
 from core.batch.ocmf.users import StructuredUsers, users_of
 from core.interactions import Interactions

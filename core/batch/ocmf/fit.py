@@ -5,27 +5,25 @@ on its whole objective, as is any side of a loss that the rows' kernel does not 
 ``ocmf.py`` is the model around it.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from core.batch.feature_map import Features, checked
 from core.batch.gram import spectrum
+from core.batch.losses import NAMED, LogisticLoss, Loss, MixedLoss, SquareLoss
+from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.graph import laplacian, similarity
-from core.batch.ocmf.losses import NAMED, LogisticLoss, Loss, MixedLoss, SquareLoss
 from core.batch.ocmf.side import CHUNKS, FeatureMatrix, Pairs, Side
-from core.batch.ocmf.start import Negatives, start_items, with_negatives
+from core.batch.ocmf.start import start_items, with_negatives
 from core.batch.ocmf.subproblem import Subproblem
 from core.batch.ocmf.trust_region import Minimum, gradient_descent, trust_region_newton
-from core.batch.row_objective import Loss as RowLoss
 from core.batch.weighting import mean_count, mean_weight, scaled_reg
-from core.errors import ConfigError, Diverged, ShapeError
+from core.errors import Diverged, ShapeError
 from core.interactions import Interactions, chunks
 from core.kernels import ocmf as kernels
-from core.search.bounds import check_bounds
 from core.types import F32, U8
 
 Effort = tuple[int, int, float]
@@ -40,76 +38,6 @@ FINAL: Effort = 50, 50, 1e-4
 """How far a user's own row is solved when it is asked for."""
 
 ONE = np.ones(1, np.float32)
-
-_CHOICES = {
-    "solver": ("newton", "gradient"),
-    "negatives": ("all", "sampled", "listed"),
-    "negative_loss": ("square", "logistic"),
-}
-
-
-@dataclass(frozen=True)
-class OcmfConfig:
-    """Settings of one fit."""
-
-    loss: Literal["square", "logistic", "squared-hinge"] | Loss = "logistic"
-    """What a positive pair costs; any convex differentiable ``losses.Loss``. Serving folds in the first two alone."""
-    factors: int = 64
-    weight: float = 0.1
-    """Of an unlabelled pair beside a positive one: 1 is what positives weigh in the mean."""
-    target: float = 0.0
-    """The score that unlabelled pairs are pulled to; the paper knows 0 and -1."""
-    reg: float = 1.0
-    reg_item: float | None = None
-    """None: as ``reg``."""
-    nu: float = 0.0
-    """Regularisation of a row without features is reg (count / mean count)^nu."""
-    graph: float = 0.0
-    """How strongly linked users are pulled together, times ``reg``."""
-    rounds: int = 5
-    """Times that the users are solved; between two of them the items are."""
-    solver: Literal["newton", "gradient"] = "newton"
-    """Of both sides in turn: Newton's method, or gradient descent with line search."""
-    negatives: Negatives = "all"
-    """``sampled``: as many unlabelled pairs as positives, drawn at random; ``listed``: all, one by one."""
-    negative_loss: Literal["square", "logistic"] = "square"
-    """What a sampled or listed negative costs."""
-    draw: float = 0.0
-    """How strongly short histories are drawn to the typical user (``typical.drawn``); ``recommend`` draws nobody of
-    a fit with features or a graph."""
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_bounds(
-            self,
-            counts=("factors", "rounds"),
-            above_0=("weight", "reg") if self.reg_item is None else ("weight", "reg", "reg_item"),
-            from_0=("graph", "draw"),
-            shares=("nu",),
-            finite=("target",),
-        )
-        if self.weight > 1.0:
-            raise ConfigError(
-                f"weight must not exceed 1, not {self.weight}: a positive pair weighs 1"
-            )
-        for name, known in _CHOICES.items():
-            if getattr(self, name) not in known:
-                raise ConfigError(f"{name} must be one of {', '.join(known)}")
-        if not isinstance(self.loss, Loss) and self.loss not in list(NAMED):
-            raise ConfigError(
-                f"loss must be one of {', '.join(NAMED)}, or have value, slope and curvature"
-            )
-        if self.draw > 0.0 and self.row_loss is None:
-            raise ConfigError("draw needs loss square or logistic: leave it 0")
-        if self.negatives == "all" and self.negative_loss != "square":
-            raise ConfigError("all pairs at once need negative_loss square; list or sample them")
-        if self.loss != "logistic" and self.negative_loss != "square":
-            raise ConfigError("negative_loss logistic needs loss logistic")
-
-    @property
-    def row_loss(self) -> RowLoss | None:
-        """Return the loss as kernels and serving know it; None: only a whole side can be solved."""
-        return next((name for name in get_args(RowLoss) if name == self.loss), None)
 
 
 class OcmfFit:

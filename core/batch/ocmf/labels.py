@@ -5,7 +5,7 @@ regularisation, the number of non-linear features, and how often labels move too
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,13 @@ import numpy as np
 from core import ranking_metrics
 from core.batch.feature_map import FeatureMap, Features, fit_features
 from core.batch.landmarks import first_places, landmark_axes, with_more
-from core.batch.ocmf.fit import OcmfConfig, feature_matrix
+from core.batch.ocmf.config import LabelConfig
+from core.batch.ocmf.fit import feature_matrix
 from core.batch.ocmf.model import Ocmf
 from core.batch.ocmf.side import FeatureMatrix
 from core.batch.ranker import rank
 from core.errors import DataError, Diverged, ShapeError
 from core.interactions import Interactions
-from core.search.bounds import check_bounds
 from core.search.search import Axis, Budget, Outcome, Search, Trial
 from core.types import F32, F64, I32, I64
 
@@ -39,20 +39,6 @@ SEARCH_SHARE = 0.6
 FINALISTS, FINAL_SPLITS = 6, 4
 BLOCK = 2_048
 """Points ranked at a time: this bounds the copy of their vectors."""
-
-
-@dataclass(frozen=True)
-class LabelConfig:
-    """Settings of one fit on labelled points."""
-
-    model: OcmfConfig
-    landmarks: int = 0
-    """Centres of non-linear features."""
-    gamma: float = 1.0
-    """Of their kernel exp(-gamma |x - c|^2), rows of length 1."""
-
-    def __post_init__(self) -> None:
-        check_bounds(self, above_0=("gamma",), from_0=("landmarks",))
 
 
 class LabelModel:

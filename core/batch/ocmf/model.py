@@ -11,7 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from core.batch.feature_map import Features, checked
-from core.batch.ocmf.fit import OcmfConfig, OcmfFit
+from core.batch.ocmf.config import OcmfConfig
+from core.batch.ocmf.fit import OcmfFit
 from core.batch.ocmf.side import FeatureMatrix
 from core.batch.ranker import Bools, Ranker, left_out, liked_counts
 from core.batch.row_objective import RowObjective, diagonal_basis, diagonalised

@@ -1,10 +1,11 @@
 """What a one-class fit begins with: the first item factors, and the negatives that are listed."""
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from core.batch.ocmf.config import Negatives
 from core.errors import ConfigError
 from core.interactions import Interactions, from_pairs
 from core.types import F32
@@ -13,8 +14,6 @@ START_PASSES = 4
 """Products with Y'Y that find the first item factors."""
 MOST_LISTED = 50_000_000
 """Pairs that a fit which lists all of them may have."""
-
-Negatives = Literal["all", "sampled", "listed"]
 
 
 def start_items(pairs: Interactions, factors: int, *, seed: int) -> F32:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.batch.gram import spectrum
-from core.batch.ocmf.losses import Loss
+from core.batch.losses import Loss
 from core.batch.ocmf.side import Pairs, Side
 
 Floats = NDArray[np.floating[Any]]

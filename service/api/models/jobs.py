@@ -17,7 +17,7 @@ from service.http.cursors import make_cursor, read_cursor
 from service.http.faults import JOB_ID
 from service.http.routing import Caller, Route, Runtime
 from service.store.jobs.records import ORDERED, JobRecord
-from service.training.recipes import checked
+from service.training.orders import check_order
 
 router = APIRouter(route_class=Route, tags=["training"])
 
@@ -52,7 +52,7 @@ async def post_retrain(
     The new model serves if it is not worse than what serves now, judged by the newest events.
     """
     order = body or Retrain()
-    checked(order.model, order.parameters)
+    check_order(order.model, order.parameters)
     budget_s = runtime.settings.retrain_budget_s if order.budget_s is None else order.budget_s
     record = await asyncio.to_thread(
         runtime.jobs.submit,

@@ -9,7 +9,7 @@ from service.api.documentation import problems
 from service.api.models.job_schemas import CurrentSchedule, ScheduleBody, shown_schedule
 from service.http.routing import Caller, Route, Runtime
 from service.store.jobs.schedule import Schedule
-from service.training.recipes import checked
+from service.training.orders import check_order
 
 router = APIRouter(route_class=Route, tags=["training"])
 
@@ -39,7 +39,7 @@ async def put_schedule(
     The answer is what holds now. DELETE lets the settings decide again.
     A pause after the last training is kept in any case (HEDGEROW_RETRAIN_PAUSE_S).
     """
-    checked(body.model, body.parameters)
+    check_order(body.model, body.parameters)
     new = Schedule(**body.model_dump())
     await asyncio.to_thread(runtime.schedules.replace, new, caller, if_version)
     return await get_schedule(runtime)

@@ -1,12 +1,14 @@
 """Convex differentiable losses of scores, element by element; what a positive pair costs is one of these."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.floating[Any]]
+RowLoss = Literal["square", "logistic"]
+"""Losses that the kernels of fold-in know; a served model has one of them."""
 
 
 @runtime_checkable

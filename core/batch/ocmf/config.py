@@ -1,0 +1,123 @@
+"""The settings of one-class factorisation and of its recipes; this module loads no code that fits."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from core.batch.losses import NAMED, Loss, RowLoss
+from core.errors import ConfigError
+from core.recipe_settings import RecipeSettings
+from core.search.bounds import check_bounds
+
+Negatives = Literal["all", "sampled", "listed"]
+
+_CHOICES = {
+    "solver": ("newton", "gradient"),
+    "negatives": ("all", "sampled", "listed"),
+    "negative_loss": ("square", "logistic"),
+}
+
+
+@dataclass(frozen=True)
+class OcmfConfig:
+    """Settings of one fit."""
+
+    loss: Literal["square", "logistic", "squared-hinge"] | Loss = "logistic"
+    """What a positive pair costs; any convex differentiable ``losses.Loss``. Serving folds in the first two alone."""
+    factors: int = 64
+    weight: float = 0.1
+    """Of an unlabelled pair beside a positive one: 1 is what positives weigh in the mean."""
+    target: float = 0.0
+    """The score that unlabelled pairs are pulled to; the paper knows 0 and -1."""
+    reg: float = 1.0
+    reg_item: float | None = None
+    """None: as ``reg``."""
+    nu: float = 0.0
+    """Regularisation of a row without features is reg (count / mean count)^nu."""
+    graph: float = 0.0
+    """How strongly linked users are pulled together, times ``reg``."""
+    rounds: int = 5
+    """Times that the users are solved; between two of them the items are."""
+    solver: Literal["newton", "gradient"] = "newton"
+    """Of both sides in turn: Newton's method, or gradient descent with line search."""
+    negatives: Negatives = "all"
+    """``sampled``: as many unlabelled pairs as positives, drawn at random; ``listed``: all, one by one."""
+    negative_loss: Literal["square", "logistic"] = "square"
+    """What a sampled or listed negative costs."""
+    draw: float = 0.0
+    """How strongly short histories are drawn to the typical user (``typical.drawn``); ``recommend`` draws nobody of
+    a fit with features or a graph."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_bounds(
+            self,
+            counts=("factors", "rounds"),
+            above_0=("weight", "reg") if self.reg_item is None else ("weight", "reg", "reg_item"),
+            from_0=("graph", "draw"),
+            shares=("nu",),
+            finite=("target",),
+        )
+        if self.weight > 1.0:
+            raise ConfigError(
+                f"weight must not exceed 1, not {self.weight}: a positive pair weighs 1"
+            )
+        for name, known in _CHOICES.items():
+            if getattr(self, name) not in known:
+                raise ConfigError(f"{name} must be one of {', '.join(known)}")
+        if not isinstance(self.loss, Loss) and self.loss not in list(NAMED):
+            raise ConfigError(
+                f"loss must be one of {', '.join(NAMED)}, or have value, slope and curvature"
+            )
+        if self.draw > 0.0 and self.row_loss is None:
+            raise ConfigError("draw needs loss square or logistic: leave it 0")
+        if self.negatives == "all" and self.negative_loss != "square":
+            raise ConfigError("all pairs at once need negative_loss square; list or sample them")
+        if self.loss != "logistic" and self.negative_loss != "square":
+            raise ConfigError("negative_loss logistic needs loss logistic")
+
+    @property
+    def row_loss(self) -> RowLoss | None:
+        """Return the loss as kernels and serving know it; None: only a whole side can be solved."""
+        return next((name for name in get_args(RowLoss) if name == self.loss), None)
+
+
+@dataclass(frozen=True)
+class LabelConfig:
+    """Settings of one fit on labelled points."""
+
+    model: OcmfConfig
+    landmarks: int = 0
+    """Centres of non-linear features."""
+    gamma: float = 1.0
+    """Of their kernel exp(-gamma |x - c|^2), rows of length 1."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self, above_0=("gamma",), from_0=("landmarks",))
+
+
+_STATED = (
+    "factors",
+    "weight",
+    "target",
+    "reg",
+    "reg_item",
+    "nu",
+    "rounds",
+    "graph",
+    "draw",
+    "seed",
+)
+_OFFLINE = ("solver",)
+
+
+def _recipe(name: str, base: OcmfConfig, *fixed: str) -> RecipeSettings[OcmfConfig]:
+    names = tuple(one for one in _STATED if one not in fixed)
+    return RecipeSettings(name, base, names, offline=_OFFLINE, fixed=frozenset(fixed))
+
+
+RECIPES = (
+    _recipe("ocmf-lr-wsq", OcmfConfig(loss="logistic")),
+    _recipe("ocmf-sq-wsq", OcmfConfig(loss="square")),
+    # a weight of 1 is what makes it this recipe
+    _recipe("ocmf-sq-sq", OcmfConfig(loss="square", weight=1.0), "weight"),
+)
