@@ -29,7 +29,7 @@ from service.demo.view import (
     screen,
 )
 from service.errors import NotReady
-from service.files.feedback import file_lines, is_ndjson
+from service.files.opening import filled_lines, is_ndjson
 from service.files.ratings import read_chunks
 from service.processes.child import ServiceProcess
 from service.settings import Settings, load_settings
@@ -270,7 +270,7 @@ def file_world(path: Path) -> World:
                 yield {"user": user, "item": item, "rating": rating}
 
     scale = f"{low:g}:{high if high > low else low + 1:g}"
-    total = sum(bool(line.strip()) for line in file_lines(path)) - (not is_ndjson(path))
+    total = filled_lines(path) - (not is_ndjson(path))
     return World({}, [], rows(), (first.users[0], first.items[0]), scale, total)
 
 

@@ -23,9 +23,8 @@ from service.cli.store import say
 from service.client import Receipt, ServiceClient
 from service.errors import Misconfigured, ServiceError, StoreUnavailable
 from service.files.documents import read_documents
-from service.files.features import BadSideFile
 from service.files.feedback import Part, read_parts
-from service.files.ratings import BadRatingsFile
+from service.files.opening import BadFile
 
 STREAM = "/v1/ratings/stream"
 FEEDBACK = "feedback"
@@ -164,8 +163,8 @@ def readable(file: Path) -> Iterator[Path]:
         copy.flush()
         try:
             yield Path(copy.name)
-        except BadRatingsFile as error:
-            raise BadRatingsFile(str(error).replace(copy.name, "standard input", 1)) from error
+        except BadFile as error:
+            raise error.again(file="standard input") from error
 
 
 def send(client: ServiceClient, path: Path) -> Summary:
@@ -181,7 +180,7 @@ def _sent(
     under_way: tuple[Part, Future[Receipt]] | None = None
     with _progress() as progress, ThreadPoolExecutor(1) as sender, _giving_up(client, summary):
         task = progress.add_task("", total=1.0, rows="")
-        faults: list[ServiceError] = []
+        faults: list[BadFile] = []
         for index, part in enumerate(_until_bad(parts, faults)):
             key = part_key(index, part) if keyed else None
             sending = sender.submit(client.upload, route, part.lines, key)
@@ -194,16 +193,16 @@ def _sent(
             summary.add(under_way[0], under_way[1].result())
         summary.seconds = perf_counter() - started
         if faults:
-            raise type(faults[0])(f"{faults[0]}. {_sent_before(summary)}") from faults[0]
+            raise faults[0].again(more=f". {_sent_before(summary)}") from faults[0]
         progress.update(task, completed=1.0, rows=_rows(summary))
     return summary
 
 
-def _until_bad(parts: Iterable[Part], faults: list[ServiceError]) -> Iterator[Part]:
+def _until_bad(parts: Iterable[Part], faults: list[BadFile]) -> Iterator[Part]:
     """Yield the parts before a line that ends the import; what is wrong with it goes to ``faults``."""
     try:
         yield from parts
-    except (BadRatingsFile, BadSideFile) as error:
+    except BadFile as error:
         faults.append(error)
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from service.files.features import BadSideFile, feature_value, table_rows
-from service.files.feedback import BOM, Part, file_lines, is_ndjson
+from service.files.features import feature_value, table_rows
+from service.files.feedback import Part
+from service.files.opening import BadFile, is_ndjson, opened
 
 ROWS = 5_000
 """Documents of one part."""
@@ -27,10 +28,10 @@ def read_documents(path: Path, named: str, rows: int = ROWS) -> Iterator[Part]:
 
 
 def _lines(path: Path) -> Numbered:
-    for number, line in enumerate(file_lines(path), 1):
-        text = line.removeprefix(BOM).strip()
-        if text:
-            yield number, text
+    with opened(path) as lines:
+        for line in lines:
+            if text := line.strip():
+                yield lines.number, text
 
 
 def _rows(path: Path, named: str) -> Numbered:
@@ -38,10 +39,8 @@ def _rows(path: Path, named: str) -> Numbered:
     for number, row in enumerate(table_rows(path, named), 2):
         _check_is_document(path, named, row)
         if (before := known.setdefault(row[named], number)) != number:
-            raise BadSideFile(
-                f"{path}, line {number}: {named} {row[named]!r} is in line {before} already: "
-                "each has one document; leave one line"
-            )
+            says = f"{named} {row[named]!r} is in line {before} already: "
+            raise BadFile(path, says + "each has one document; leave one line", line=number)
         document: dict[str, Any] = {named: row[named]}
         features = {}
         for name, text in row.items():
@@ -57,10 +56,8 @@ def _rows(path: Path, named: str) -> Numbered:
 def _check_is_document(path: Path, named: str, row: dict[str, str]) -> None:
     """Refuse feedback: taken for documents it would replace them all."""
     if {"user", "item"} <= row.keys():
-        raise BadSideFile(
-            f"{path}: a file with the columns user and item holds feedback, not documents of {named}s: "
-            f"`hedgerow import {path.name}` takes it"
-        )
+        says = "a file with the columns user and item holds feedback, not documents of"
+        raise BadFile(path, f"{says} {named}s: `hedgerow import {path.name}` takes it")
 
 
 def _feature(text: str) -> float | int | str | list[str]:

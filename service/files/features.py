@@ -1,8 +1,6 @@
-"""What is known of users and items beside their pairs: CSV files of features and of links, plain or gzip."""
+"""CSV files of features of users and items, and of links between users, plain or gzip."""
 
 import csv
-import gzip
-import zlib
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -13,14 +11,7 @@ import scipy.sparse as sp
 
 from core.features import EncoderFit
 from core.types import I64
-from service.errors import ServiceError
-from service.files.ratings import other_mark
-
-
-class BadSideFile(ServiceError):
-    """The file cannot be read as features or links."""
-
-    status, code = 422, "bad_side_file"
+from service.files.opening import LONGEST_ROW, BadFile, Lines, opened, other_separator
 
 
 def read_features(path: Path, named: str, numbers: dict[str, int]) -> sp.csr_array:
@@ -38,7 +29,7 @@ def read_features(path: Path, named: str, numbers: dict[str, int]) -> sp.csr_arr
                 name: feature_value(text) for name, text in row.items() if name != named and text
             }
     if not found:
-        raise BadSideFile(f"{path}: no row is about a known {named}: check the ids")
+        raise BadFile(path, f"no row is about a known {named}: check the ids")
     fit = EncoderFit(np.random.default_rng(0))
     fit.add(documents)
     return fit.encoder().transform(documents)
@@ -49,52 +40,43 @@ def read_links(path: Path, numbers: dict[str, int]) -> I64:
     links = []
     for row in table_rows(path, "user"):
         if len(row) != 2:
-            raise BadSideFile(
-                f"{path}, line 1: {','.join(row)}: a link has the column user and one more, such as friend: "
-                "leave the others out, every link counts alike"
-            )
+            says = f"{','.join(row)}: a link has the column user and one more, such as friend: "
+            raise BadFile(path, says + "leave the others out, every link counts alike", line=1)
         ends = numbers.get(row["user"]), numbers.get(next(v for k, v in row.items() if k != "user"))
         if None not in ends:
             links.append(ends)
     if not links:
-        raise BadSideFile(f"{path}: no link joins two users of the training file: check the ids")
+        raise BadFile(path, "no link joins two users of the training file: check the ids")
     return np.array(links, np.int64)
 
 
 def table_rows(path: Path, named: str) -> Iterator[dict[str, str]]:
-    """Yield the rows of a CSV whose header has ``named`` and more; BadSideFile says what is wrong with it."""
-    try:
-        with path.open("rb") as raw:
-            packed = raw.read(2) == b"\x1f\x8b"
-        with (gzip.open if packed else open)(path, "rt", encoding="utf-8-sig", newline="") as lines:
-            first = lines.readline()
-            # as in a file of ratings: the blank is the comma's where the header has it, too
-            blanks = ", " in first
-            reader = csv.DictReader(chain([first], lines), strict=True, skipinitialspace=blanks)
-            yield from _checked(reader, path, named)
-    except OSError as error:
-        raise BadSideFile(f"{path}: {error.strerror or error}: give a readable CSV file") from error
-    except (EOFError, UnicodeDecodeError, zlib.error, csv.Error) as error:
-        raise BadSideFile(f"{path}: {error}: give a readable CSV file in UTF-8") from error
+    """Yield the rows of a CSV whose header has ``named`` and more; BadFile says what is wrong with it."""
+    with opened(path, form="CSV file", longest_line=LONGEST_ROW) as lines:
+        texts = lines.texts()
+        first = next(texts)
+        # as in a file of ratings: the blank belongs to the comma where the header has it, too
+        blanks = ", " in first
+        reader = csv.DictReader(chain([first], texts), strict=True, skipinitialspace=blanks)
+        try:
+            yield from _checked(reader, lines, named)
+        except csv.Error as error:
+            raise lines.bad(f"{error}: mend the quotes or the line") from error
 
 
-def _checked(reader: "csv.DictReader[str]", path: Path, named: str) -> Iterator[dict[str, str]]:
+def _checked(reader: "csv.DictReader[str]", lines: Lines, named: str) -> Iterator[dict[str, str]]:
     header = reader.fieldnames = [name.strip() for name in reader.fieldnames or []]
-    if named not in header and (mark := other_mark(header)) is not None:
-        raise BadSideFile(
-            f"{path}, line 1: the columns are separated by {mark}: write the file with commas"
-        )
+    if named not in header and (mark := other_separator(header)) is not None:
+        raise lines.bad(f"the columns are separated by {mark}: write the file with commas")
     if named not in header or len(header) < 2:
-        raise BadSideFile(
-            f"{path}, line 1: the first line must name {named} and at least one more column, "
+        raise lines.bad(
+            f"the first line must name {named} and at least one more column, "
             f"not {','.join(header) or 'nothing'}"
         )
     for row in reader:
         if None in row or None in row.values():
-            raise BadSideFile(
-                f"{path}, line {reader.line_num}: not {len(header)} columns as the header has: "
-                "mend the line"
-            )
+            says = f"not {len(header)} columns as the header has: mend the line"
+            raise lines.bad(says, reader.line_num)
         yield row
 
 

@@ -1,33 +1,25 @@
 """Files of feedback for `hedgerow import`: like ratings files, and also other kinds of feedback.
 
-A CSV is read by ``ratings_file`` (its first bad line ends it; whether a row has a rating or a kind the api checks). NDJSON may carry everything that
-``POST /v1/ratings`` takes; ids may be numbers and times Unix seconds; bad lines are reported and left out.
+A CSV is read as ratings are: its first bad line ends it, and the api checks whether a row has a rating or a kind.
+NDJSON may carry everything that ``POST /v1/ratings`` takes; ids may be numbers and times Unix seconds; bad lines
+are reported and left out.
 """
 
-import gzip
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import isnan
 from pathlib import Path
-from typing import BinaryIO, cast
 
 import msgspec
 import numpy as np
 
-from service.files.ratings import (
-    LONGEST_LINE,
-    MILLISECONDS_FROM,
-    BadRatingsFile,
-    RatingChunk,
-    read_chunks,
-)
+from service.files.opening import is_ndjson, opened
+from service.files.rating_cells import MILLISECONDS_FROM, RatingChunk
+from service.files.ratings import read_chunks
 
 ROWS = 50_000
 """Rows of one part."""
-BOM = b"\xef\xbb\xbf"
-"""What some editors put before the first line."""
 
 
 class Line(msgspec.Struct, omit_defaults=True):
@@ -78,7 +70,7 @@ class Part:
 
 
 def read_parts(path: Path, rows: int = ROWS) -> Iterator[Part]:
-    """Yield a file in parts of ``rows``; BadRatingsFile when it cannot be read at all."""
+    """Yield a file in parts of ``rows``; BadFile when it cannot be read at all."""
     if is_ndjson(path):
         yield from _ndjson_parts(path, rows)
     else:
@@ -110,54 +102,22 @@ def _time(given: float | str | None) -> str | None:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
-def is_ndjson(path: Path) -> bool:
-    """Whether the first line that is not empty begins as an object does."""
-    for line in file_lines(path):
-        if line.strip():
-            return line.removeprefix(BOM).lstrip().startswith(b"{")
-    return False
-
-
 def _ndjson_parts(path: Path, rows: int) -> Iterator[Part]:
     decode = msgspec.json.Decoder(_Loose).decode
     encode = msgspec.json.Encoder().encode_lines
     good: list[Line] = []
     part = Part(b"", [], 0.0)
-    total = max(path.stat().st_size, 1)
-    with path.open("rb") as raw:
-        for number, line in enumerate(_unpacked(path, raw), 1):
+    with opened(path) as lines:
+        for line in lines:
             try:
-                text = line.removeprefix(BOM) if number == 1 else line
-                if text.strip():
-                    good.append(decode(text).line())
-                    part.numbers.append(number)
+                if line.strip():
+                    good.append(decode(line).line())
+                    part.numbers.append(lines.number)
             except (msgspec.DecodeError, UnicodeDecodeError, ValueError, OverflowError) as error:
-                part.faults.append((number, str(error)[:200]))
+                part.faults.append((lines.number, str(error)[:200]))
             if len(good) + len(part.faults) >= rows:
-                part.lines, part.read = encode(good), min(raw.tell() / total, 1.0)
+                part.lines, part.read = encode(good), lines.read
                 yield part
                 good, part = [], Part(b"", [], 0.0)
     part.lines, part.read = encode(good), 1.0
     yield part
-
-
-def file_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a plain or gzip file; BadRatingsFile says why it cannot be read."""
-    try:
-        with path.open("rb") as raw:
-            yield from _unpacked(path, raw)
-    except OSError as error:
-        raise BadRatingsFile(f"{path}: {error.strerror or error}: give a readable file") from error
-
-
-def _unpacked(path: Path, raw: BinaryIO) -> Iterator[bytes]:
-    packed = raw.read(2) == b"\x1f\x8b"
-    raw.seek(0)
-    stream = cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if packed else raw
-    try:
-        while line := stream.readline(LONGEST_LINE + 1):
-            if len(line) > LONGEST_LINE:
-                raise BadRatingsFile(f"{path}: a line is longer than {LONGEST_LINE} bytes")
-            yield line
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise BadRatingsFile(f"{path}: the gzip data is cut off or damaged") from error

@@ -5,33 +5,22 @@ numbered from 0. A line that begins with a space is a point without labels. Read
 the file, the line and what to do.
 """
 
-import gzip
-import zlib
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
 
 import numpy as np
 import scipy.sparse as sp
 
 from core.interactions import Interactions
-from service.errors import ServiceError
+from service.files.opening import LONGEST_ROW, BadFile, Lines, opened
 
-LONGEST_LINE = 1 << 24
-"""In bytes; a longer line is refused instead of read into memory."""
 MOST, MOST_COLUMNS = 1 << 31, 1 << 26
 """Points, numbered with 32 bits; features and labels: a model holds a vector for each of them."""
 LARGEST = 1e15
 """Of a value, in size: sums of squares must fit into 32 bits, too."""
 FORM = "a point is 'label,label feature:value feature:value'"
-
-
-class BadLabelsFile(ServiceError):
-    """The file cannot be read as labelled points."""
-
-    status, code = 422, "bad_labels_file"
 
 
 @dataclass(frozen=True)
@@ -42,32 +31,17 @@ class LabelledPoints:
     labels: Interactions
 
 
-def read_xmlc(path: Path) -> LabelledPoints:
-    """Return all points of a file."""
-    try:
-        with path.open("rb") as raw:
-            packed = raw.read(2) == b"\x1f\x8b"
-            raw.seek(0)
-            stream = cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if packed else raw
-            return _Reader(path).read(_lines(path, stream))
-    except OSError as error:
-        raise BadLabelsFile(f"{path}: {error.strerror or error}: give a readable file") from error
-    except (EOFError, zlib.error) as error:
-        raise BadLabelsFile(
-            f"{path}: the gzip data is cut off or damaged: copy the file again"
-        ) from error
+def read_xmlc(path: Path, *, longest_line: int = LONGEST_ROW) -> LabelledPoints:
+    """Return all points of a file; a line of more than ``longest_line`` bytes is refused."""
+    form = "file of labelled points"
+    with opened(path, form=form, longest_line=longest_line) as lines:
+        return _Reader(path).read(_numbered(lines))
 
 
-def _lines(path: Path, stream: BinaryIO) -> Iterator[tuple[int, str]]:
-    """Yield (number, text) of lines of bounded length."""
-    number = 0
-    while line := stream.readline(LONGEST_LINE + 1):
-        number += 1
-        if len(line) > LONGEST_LINE:
-            raise BadLabelsFile(
-                f"{path}, line {number}: longer than {LONGEST_LINE} bytes: is this the right file?"
-            )
-        yield number, line.decode("ascii", "replace").rstrip("\r\n")
+def _numbered(lines: Lines) -> Iterator[tuple[int, str]]:
+    """Yield (number, text) of each line."""
+    for line in lines:
+        yield lines.number, line.decode("ascii", "replace").rstrip("\r\n")
 
 
 class _Reader:
@@ -79,7 +53,7 @@ class _Reader:
         self._features, self._values, self._ptr = array("i"), array("f"), array("q", [0])
 
     def read(self, lines: Iterator[tuple[int, str]]) -> LabelledPoints:
-        number, first = next(lines, (1, ""))
+        number, first = next(lines)
         n, n_features, n_labels = self._header(number, first)
         for number, line in lines:
             if len(self._ptr) > n:
@@ -164,5 +138,5 @@ class _Reader:
         )
         return LabelledPoints(features, labels)
 
-    def _bad(self, number: int, problem: str) -> BadLabelsFile:
-        return BadLabelsFile(f"{self._path}, line {number}: {problem}")
+    def _bad(self, number: int, problem: str) -> BadFile:
+        return BadFile(self._path, problem, line=number)

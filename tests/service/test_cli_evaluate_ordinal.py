@@ -77,7 +77,7 @@ def test_what_is_wrong_is_said_with_advice(file, arguments, says):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "no column goal; the columns are none"),
+        ("", "the file is empty"),
         ("goal,a\n", "no rows"),
         ("goal,a\n1,2,3\n", "line 2: 3 cells, the header has 2"),
         ("goal,a\n1,2\n1,3\n1,4\n", "one level only"),

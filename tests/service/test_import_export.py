@@ -14,7 +14,7 @@ from service.demo.sample_world import SampleWorld
 from service.errors import StoreUnavailable
 from service.files import feedback as feedback_file
 from service.files.feedback import read_parts
-from service.files.ratings import BadRatingsFile
+from service.files.opening import BadFile
 from service.processes.child import ServiceProcess
 from service.processes.supervisor import COMMAND
 from tests.server import wait_until
@@ -119,10 +119,10 @@ def test_clicks_and_purchases_come_from_a_csv_with_the_checks_of_ndjson(
 def test_a_csv_without_ratings_and_kinds_is_told_that_it_needs_one_of_them(tmp_path: Path) -> None:
     file = tmp_path / "pairs.csv"
     file.write_text("user,item\na,b\n")
-    with pytest.raises(BadRatingsFile, match="must name user,item and rating or kind"):
+    with pytest.raises(BadFile, match="must name user,item and rating or kind"):
         next(read_parts(file))
     file.write_text("user,item,rating,kind\na,b,,view\na,b,abc,\n")
-    with pytest.raises(BadRatingsFile, match="line 3: the rating 'abc'"):
+    with pytest.raises(BadFile, match="line 3: the rating 'abc'"):
         next(read_parts(file))
 
 
@@ -137,7 +137,7 @@ def test_a_bad_line_ends_an_import_with_what_was_sent_before(
     assert "line 3: the rating 'abc'" in said
     assert said.endswith("Nothing of the file was sent")
     file.write_text("user,item,rating\neve,a,3\neve,b,9\n,c,3\n")
-    with running.client() as client, pytest.raises(BadRatingsFile) as caught:
+    with running.client() as client, pytest.raises(BadFile) as caught:
         import_file._sent(client, import_file.STREAM, read_parts(file, 1), keyed=True)
     said = str(caught.value)
     assert (
@@ -337,12 +337,12 @@ def test_the_summary_counts_what_the_service_and_the_reader_rejected() -> None:
 def test_an_empty_file_is_said_to_have_no_ratings(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "empty.csv"
     file.write_bytes(content)
-    with pytest.raises(BadRatingsFile):
+    with pytest.raises(BadFile):
         list(read_parts(file))
 
 
 def test_a_damaged_gzip_is_said_to_be_damaged(tmp_path: Path) -> None:
     file = tmp_path / "cut.ndjson.gz"
     file.write_bytes(gzip.compress(b'{"user": "a"}\n' * 10_000, mtime=0)[:-20])
-    with pytest.raises(BadRatingsFile, match="damaged"):
+    with pytest.raises(BadFile, match="damaged"):
         list(read_parts(file))

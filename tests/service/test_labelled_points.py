@@ -5,7 +5,8 @@ import gzip
 import numpy as np
 import pytest
 
-from service.files.labelled_points import BadLabelsFile, read_xmlc
+from service.files.labelled_points import read_xmlc
+from service.files.opening import BadFile
 
 GOOD = "3 4 5\n0,3 1:0.5 2:1\n 0:2.25\n4\n"
 
@@ -42,7 +43,6 @@ def test_a_label_that_is_given_twice_counts_once(tmp_path):
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
-        ("", 1, "'points features labels'"),
         ("3 4\n", 1, "'points features labels'"),
         ("0 4 5\n", 1, "at least one"),
         (f"{'9' * 5_000} 4 5\n", 1, "'points features labels'"),
@@ -69,22 +69,22 @@ def test_a_label_that_is_given_twice_counts_once(tmp_path):
 )
 def test_a_bad_line_is_named(tmp_path, text, line, says):
     path = written(tmp_path, text)
-    with pytest.raises(BadLabelsFile) as raised:
+    with pytest.raises(BadFile) as raised:
         read_xmlc(path)
     assert str(raised.value).startswith(f"{path}, line {line}: ")
     assert says in str(raised.value)
 
 
 def test_a_missing_file_and_damaged_gzip_say_what_to_do(tmp_path):
-    with pytest.raises(BadLabelsFile, match="give a readable file"):
+    with pytest.raises(BadFile, match="give a readable file"):
         read_xmlc(tmp_path / "nothing.txt")
     path = written(tmp_path, GOOD, "points.txt.gz")
     path.write_bytes(path.read_bytes()[:-12])
-    with pytest.raises(BadLabelsFile, match="cut off or damaged"):
+    with pytest.raises(BadFile, match="cut off or damaged"):
         read_xmlc(path)
 
 
-def test_an_endless_line_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("service.files.labelled_points.LONGEST_LINE", 20)
-    with pytest.raises(BadLabelsFile, match="line 2: longer than 20 bytes"):
-        read_xmlc(written(tmp_path, "1 4 5\n0 " + "1:2 " * 50 + "\n"))
+def test_an_endless_line_is_refused(tmp_path):
+    path = written(tmp_path, "1 4 5\n0 " + "1:2 " * 50 + "\n")
+    with pytest.raises(BadFile, match="line 2: the line is longer than 20 bytes"):
+        read_xmlc(path, longest_line=20)

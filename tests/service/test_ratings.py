@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.files import ratings as ratings_file
-from service.files.ratings import BadRatingsFile, read_chunks, read_ratings
+from service.files.opening import LONGEST_LINE, BadFile
+from service.files.ratings import read_chunks, read_ratings
 
 HEADER = b"user,item,rating\n"
 
@@ -98,7 +98,7 @@ def test_chunks_say_where_they_start_and_how_far_the_file_is_read(path):
         (HEADER + b",x,3\n", "line 2: the user is empty"),
         (HEADER + b"a,,3\n", "line 2: the item is empty"),
         (HEADER + b"\xff,x,3\n", "line 2: the text is not UTF-8"),
-        (HEADER + b"a" * (ratings_file.LONGEST_LINE + 1), "line 2: the line is longer"),
+        (HEADER + b"a" * (LONGEST_LINE + 1), "line 2: the line is longer"),
         (b"user,item,rating,timestamp\na,x,3,\n", "line 2: the timestamp ''"),
         (b"user,item,rating,timestamp\na,x,3,2026-11-18T12:00:00\n", "line 2: the timestamp"),
         (b"user,item,rating,timestamp\na,x,3,1e300\n", "line 2: the timestamp"),
@@ -112,7 +112,7 @@ def test_chunks_say_where_they_start_and_how_far_the_file_is_read(path):
 )
 def test_what_cannot_be_read_is_named_with_file_and_line(path, data, says):
     path.write_bytes(data)
-    with pytest.raises(BadRatingsFile) as caught:
+    with pytest.raises(BadFile) as caught:
         read_ratings(path)
     assert str(path) in caught.value.detail
     assert says in caught.value.detail
@@ -120,7 +120,7 @@ def test_what_cannot_be_read_is_named_with_file_and_line(path, data, says):
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
     for path in (tmp_path / "missing.csv", tmp_path):
-        with pytest.raises(BadRatingsFile, match="give a readable"):
+        with pytest.raises(BadFile, match="give a readable"):
             read_ratings(path)
 
 
@@ -136,9 +136,9 @@ def test_an_overlong_line_is_not_read_into_memory(path, monkeypatch):
         return line
 
     monkeypatch.setattr(gzip.GzipFile, "readline", counted)
-    with pytest.raises(BadRatingsFile, match="longer"):
+    with pytest.raises(BadFile, match="longer"):
         read_ratings(path)
-    assert sum(taken) < 2 * ratings_file.LONGEST_LINE
+    assert sum(taken) < 2 * LONGEST_LINE
 
 
 @given(data=st.binary(max_size=200))
@@ -146,5 +146,5 @@ def test_any_bytes_give_ratings_or_a_clear_error(data, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "any"
     for start in (b"", HEADER, b'{"user":"a","item":"x","rating":3}\n'):
         path.write_bytes(start + data)
-        with suppress(BadRatingsFile):
+        with suppress(BadFile):
             assert read_ratings(path).rating.size > 0

@@ -1,0 +1,107 @@
+"""Ratings in a CSV: its header, its rows, and which line is bad when quotes or commas are."""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from service.files.opening import BadFile, Lines, other_separator
+from service.files.rating_cells import Cells, RatingChunk, checked
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a caller wants of a file of ratings."""
+
+    rows: int
+    """Most rows of a chunk."""
+    rated: bool
+    """Whether a column of ratings is needed; without one all are 1."""
+    kinds: bool
+    """Whether a column ``kind`` is read, with or instead of ratings."""
+
+
+def csv_chunks(
+    first: str, texts: Iterator[str], lines: Lines, wanted: Wanted
+) -> Iterator[RatingChunk]:
+    """Yield the rows below the header ``first``; what is wrong before a bad line is told first."""
+    # "196, 242": the blank belongs to the comma where the header has it, too
+    blanks = ", " in first
+    header = _header(first, blanks, lines)
+    kinds = wanted.kinds and "kind" in header
+    columns = _columns(header, kinds, lines, wanted)
+    reader = csv.reader(texts, skipinitialspace=blanks)
+    while True:
+        rows, fault = _rows(reader, len(header), lines, wanted.rows)
+        if not rows and fault is None:
+            return
+        chunk = checked(_cells(rows, columns, kinds), lines)
+        if fault is not None:
+            raise fault
+        yield chunk
+
+
+def _header(first: str, blanks: bool, lines: Lines) -> list[str]:
+    try:
+        titles = next(csv.reader([first], skipinitialspace=blanks), [])
+    except csv.Error as error:
+        raise lines.bad(f"{error}: mend the line") from error
+    return [title.strip() for title in titles]
+
+
+def _columns(header: list[str], kinds: bool, lines: Lines, wanted: Wanted) -> dict[str, int]:
+    """Return where the columns stand that are read."""
+    needed = ["user", "item", "rating"] if wanted.rated and not kinds else ["user", "item"]
+    for name in needed:
+        if name not in header:
+            raise lines.bad(_missing(header, name, wanted), 1)
+    read = [*needed, "rating", "timestamp", *(["kind"] if kinds else [])]
+    return {name: header.index(name) for name in read if name in header}
+
+
+def _missing(header: list[str], name: str, wanted: Wanted) -> str:
+    if (mark := other_separator(header)) is not None:
+        return f"the columns are separated by {mark}: write the file with commas"
+    value = " and rating or kind, " if wanted.kinds else ",rating " if wanted.rated else " "
+    return (
+        f"no column {name!r} among {', '.join(header) or 'none'}: "
+        f"the first line must name user,item{value}and may name timestamp"
+    )
+
+
+def _rows(
+    reader: Iterator[list[str]], width: int, lines: Lines, most: int
+) -> tuple[list[tuple[int, list[str]]], BadFile | None]:
+    """Return the rows of a chunk, or those before a line that is none, and what is wrong with it."""
+    rows: list[tuple[int, list[str]]] = []
+    begins = lines.number + 1
+    try:
+        for row in islice(reader, most):
+            if len(row) == width:
+                rows.append((begins, row))
+            elif row:
+                says = f"{len(row)} columns where the header has {width}: mend the line"
+                return rows, lines.bad(says + _unclosed(begins, lines.number), begins)
+            begins = lines.number + 1
+    except csv.Error as error:
+        return rows, lines.bad(f"{error}: mend the quotes or the line", begins)
+    except BadFile as error:
+        return rows, error
+    return rows, None
+
+
+def _unclosed(begins: int, ends: int) -> str:
+    """Return what else may be wrong with a row of several lines."""
+    return "" if begins == ends else f" (the row goes on to line {ends}: is a quote not closed?)"
+
+
+def _cells(rows: list[tuple[int, list[str]]], columns: dict[str, int], kinds: bool) -> Cells:
+    named = {name: [row[column] for _, row in rows] for name, column in columns.items()}
+    return Cells(
+        lines=[line for line, _ in rows],
+        users=named["user"],
+        items=named["item"],
+        ratings=named.get("rating", ["" if kinds else "1"] * len(rows)),
+        times=named.get("timestamp"),
+        kinds=named.get("kind"),
+    )
