@@ -1,11 +1,13 @@
 """Events for tests: gives item numbers and appends entries as the api does, and looks at what was learned."""
 
 import hashlib
+import threading
 from dataclasses import dataclass
 
 import numpy as np
 
 from service.rec_ids import source_of
+from service.store.connection import connect
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.log.codec import (
     AWAITED,
@@ -141,3 +143,20 @@ def some_ratings(n: int, *, users: int = 20, items: int = 30, seed: int = 1) -> 
     user, item = rng.integers(users, size=n), rng.integers(items, size=n)
     value = np.clip(np.round(3 + (taste[user] * genre[item]).sum(1)), 1, 5)
     return [Event(f"u{a}", f"i{b}", float(c)) for a, b, c in zip(user, item, value, strict=True)]
+
+
+class Writer(threading.Thread):
+    """A thread that appends ratings until ``stop`` is set."""
+
+    def __init__(self, url: str, namespace: str) -> None:
+        super().__init__()
+        self._url, self._namespace = url, namespace
+        self.stop = threading.Event()
+
+    def run(self) -> None:
+        with connect(self._url, role="test") as client:
+            feed = Feed(client, self._namespace)
+            number = 0
+            while not self.stop.wait(0.002):
+                feed.append(some_ratings(5, seed=number))
+                number += 1

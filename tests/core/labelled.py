@@ -30,3 +30,12 @@ def topics(n=300, d=40, n_labels=24, seed=0):
     chosen = np.array([rng.multinomial(4, carried[t]) > 0 for t in topic])
     labels = from_pairs(*np.nonzero(chosen), n_users=n, n_items=n_labels)
     return sparse.csr_array(features), labels
+
+
+def points(n=400, d=30, n_labels=12, seed=0):
+    """Return sparse features and labels that depend on them linearly, with noise."""
+    rng = np.random.default_rng(seed)
+    X = sparse.random_array((n, d), density=0.2, rng=rng, format="csr")
+    score = X @ np.random.default_rng(9).normal(size=(d, n_labels))
+    labelled = score + 0.3 * rng.normal(size=score.shape) > 1.0
+    return X, from_pairs(*np.nonzero(labelled), n_users=n, n_items=n_labels)

@@ -3,6 +3,13 @@
 import numpy as np
 
 
+def dense(pairs):
+    """Return the pairs as an (m, n) boolean matrix."""
+    labelled = np.zeros((pairs.n_users, pairs.n_items), bool)
+    labelled[pairs.user_ix, pairs.item_ix] = True
+    return labelled
+
+
 def pair_scores(start, partner, rows, partners):
     """Return b_i.h_j of each pair."""
     return np.array(

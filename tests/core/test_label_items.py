@@ -10,30 +10,16 @@ from scipy import sparse
 from core.batch.snapshot import encoders_of, objective_of
 from core.errors import ConfigError, DataError, ShapeError, SnapshotFormat
 from core.features import Column, FeatureEncoder
-from core.interactions import Interactions, from_pairs
+from core.interactions import Interactions
 from core.labels import items as labelled_items
 from core.labels.config import ItemsConfig
 from core.labels.items import fit_items, item_places, search_items
 from core.labels.snapshot import items_of, of_items
 from core.search.search import Budget
 from core.snapshot import array_bytes, restored
+from tests.core.liked import item_kinds, world
 
 SMALL = ItemsConfig(factors=4, neighbours=30)
-
-
-def world(n: int = 200, n_items: int = 24, seed: int = 0) -> tuple[sparse.csr_array, Interactions]:
-    """Users of four kinds who like the items of theirs, most of the time; the last item belongs to nobody."""
-    rng = np.random.default_rng(seed)
-    kind = np.arange(n) % 4
-    own = (np.arange(n_items) % 4)[None, :] == kind[:, None]
-    likes = rng.random((n, n_items)) < np.where(own, 0.6, 0.05)
-    likes[:, -1] = False
-    features = sparse.csr_array(np.eye(4, dtype=np.float32)[kind])
-    return features, from_pairs(*np.nonzero(likes), n_users=n, n_items=n_items)
-
-
-def item_kinds(n_items: int = 24) -> sparse.csr_array:
-    return sparse.csr_array(np.eye(4, dtype=np.float32)[np.arange(n_items) % 4])
 
 
 def each_kind() -> sparse.csr_array:

@@ -12,17 +12,9 @@ from core.batch.ocmf.labels import LabelModel, precisions, search, set_value
 from core.errors import DataError, Diverged, ShapeError
 from core.interactions import Interactions, from_pairs
 from core.search.search import Budget, Outcome, Trial
+from tests.core.labelled import points
 
 START = LabelConfig(OcmfConfig(weight=1.0, reg=10.0, factors=12, rounds=1))
-
-
-def points(n=400, d=30, n_labels=12, seed=0):
-    """Return sparse features and labels that depend on them linearly, with noise."""
-    rng = np.random.default_rng(seed)
-    X = sparse.random_array((n, d), density=0.2, rng=rng, format="csr")
-    score = X @ np.random.default_rng(9).normal(size=(d, n_labels))
-    labelled = score + 0.3 * rng.normal(size=score.shape) > 1.0
-    return X, from_pairs(*np.nonzero(labelled), n_users=n, n_items=n_labels)
 
 
 class Trials:

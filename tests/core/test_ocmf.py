@@ -31,12 +31,6 @@ def world(m=40, n=25, seed=0):
     return from_pairs(*np.nonzero(labelled), n_users=m, n_items=n)
 
 
-def dense(pairs):
-    labelled = np.zeros((pairs.n_users, pairs.n_items), bool)
-    labelled[pairs.user_ix, pairs.item_ix] = True
-    return labelled
-
-
 def friends(m, seed=1):
     """Return links with two users that have none: the graph is not connected."""
     rng = np.random.default_rng(seed)
@@ -67,7 +61,7 @@ def test_the_loss_is_that_of_all_pairs_and_falls(name, known):
         H,
         np.eye(m) if X is None else X,
         L,
-        dense(pairs),
+        reference.dense(pairs),
         np.ones(m),
         np.full(pairs.n_items, config.weight),
         config.target,
@@ -84,7 +78,8 @@ def test_square_losses_end_where_als_ends():
     H, m = model.item_factors.astype(float), pairs.n_users
     weights = np.ones(m), np.full(pairs.n_items, config.weight)
     rows = [
-        reference.als_row(i, H, dense(pairs), *weights, config.target, config.reg) for i in range(m)
+        reference.als_row(i, H, reference.dense(pairs), *weights, config.target, config.reg)
+        for i in range(m)
     ]
     np.testing.assert_allclose(model.trained_users, rows, atol=2e-3)
 
@@ -177,8 +172,8 @@ def test_sampled_negatives_are_spread_over_users_and_never_positive():
     listed = ocmf_start.with_negatives(pairs, "sampled", 0.2, seed=1)
     negative = listed.target == 0.0
     users, items = listed.user_ix[negative], listed.item_ix[negative]
-    assert not dense(pairs)[users, items].any()
-    assert (dense(listed.keep(~negative)) == dense(pairs)).all()
+    assert not reference.dense(pairs)[users, items].any()
+    assert (reference.dense(listed.keep(~negative)) == reference.dense(pairs)).all()
     # one that falls on a positive or on another negative is lost
     assert 0.93 * len(pairs) < users.size <= len(pairs)
     for drawn, n in ((users, 200), (items, 150)):

@@ -15,7 +15,6 @@ from core.batch.ocmf.users import users_of
 from core.errors import ConfigError
 from core.interactions import from_pairs
 from tests.core import reference_ocmf as reference
-from tests.core.test_ocmf import dense
 
 CONFIG = OcmfConfig(loss="logistic", weight=0.2, target=-0.5, reg=0.5, factors=4, rounds=8)
 
@@ -116,12 +115,12 @@ def test_the_loss_of_ones_own_is_what_a_fit_minimises(name, solver):
     pairs, config = world(), replace(CONFIG, loss=loss, solver=solver)
     model = Ocmf(config).fit(pairs)
     H = model.item_factors.astype(float)
-    f = brute(config, plain, H, dense(pairs))
+    f = brute(config, plain, H, reference.dense(pairs))
     W = model.trained_users.astype(float)
     assert model.losses[-1] == pytest.approx(f(W) + config.reg * (H**2).sum(), rel=1e-5)
     assert model.losses[-1] < model.losses[0]
     # the items, too, are near their minimum, as somebody else's minimiser finds it
-    g = brute(config, plain, W, dense(pairs).T)
+    g = brute(config, plain, W, reference.dense(pairs).T)
     least = optimize.minimize(lambda x: g(x.reshape(H.shape)), H.ravel(), method="L-BFGS-B")
     assert g(H) < 1.02 * least.fun
 
@@ -136,7 +135,7 @@ def test_users_are_folded_in_by_a_loss_of_ones_own(name, linked):
     links = similarity(given["graph"], pairs.n_users) if linked else None
     folded = model.user_vectors(pairs, links=links)
     L = laplacian(links).toarray() if linked else None
-    f = brute(config, plain, model.item_factors.astype(float), dense(pairs), L)
+    f = brute(config, plain, model.item_factors.astype(float), reference.dense(pairs), L)
     # at the minimum of all rows together each row is that of its own, its neighbours standing still
     assert np.abs(reference.slope(f, folded.astype(float))).max() < 0.05
     np.testing.assert_allclose(folded, model.trained_users, atol=1e-2)

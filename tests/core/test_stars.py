@@ -15,23 +15,9 @@ from core.ordinal.judge import mean_auc
 from core.ordinal.snapshot import of_stars, stars_of
 from core.ordinal.stars import RatedPairs, Stars, agreement, fit_stars, levels_of_ratings
 from core.snapshot import array_bytes, restored
+from tests.core.rated import N_ITEMS, world
 
 SMALL = StarsConfig(labelled=150, unlabelled=40, frequencies=32)
-N_USERS, N_ITEMS = 60, 40
-
-
-def one_hot(kind: np.ndarray, n: int) -> sparse.csr_array:
-    return sparse.csr_array(np.eye(n, dtype=np.float32)[kind])
-
-
-def world(n: int = 500, seed: int = 0) -> tuple[sparse.csr_array, sparse.csr_array, RatedPairs]:
-    """Users of three kinds rate items of their own kind high; the last five items are rated by nobody."""
-    rng = np.random.default_rng(seed)
-    user_ix, item_ix = rng.integers(0, N_USERS, n), rng.integers(0, N_ITEMS - 5, n)
-    own = user_ix % 3 == item_ix % 3
-    value = np.clip(np.where(own, 4.5, 2.0) + rng.normal(0, 0.7, n), 1, 5).round()
-    users, items = one_hot(np.arange(N_USERS) % 3, 3), one_hot(np.arange(N_ITEMS) % 3, 3)
-    return users, items, RatedPairs(user_ix, item_ix, value.astype(np.float32))
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,9 @@ from service.processes.child import ServiceProcess
 from service.store.connection import connect
 from service.store.models.registry import Registry
 from service.store.server.embedded import running_server
-from tests.flows.test_models_swapped_under_load import activations
 from tests.models import activated, objective
 from tests.server import wait_until
-from tests.service.running import service
+from tests.service.running import activations, service
 
 pytestmark = pytest.mark.flow
 

@@ -1,7 +1,6 @@
 """Models are promoted, rolled back and pruned while two api processes answer: no slate mixes two of them."""
 
 import itertools
-import json
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from service.store.models.registry import Registry
 from service.store.server.embedded import running_server
 from tests.models import objective, published
 from tests.server import wait_until
-from tests.service.running import service
+from tests.service.running import activations, service
 
 pytestmark = pytest.mark.flow
 
@@ -230,13 +229,6 @@ def test_no_mixture_holds_two_versions_of_a_strategy_while_both_are_swapped(
             for reader in readers:
                 reader.join()
     assert wrong == []
-
-
-def activations(running: ServiceProcess) -> int:
-    """Return how often an api process has said that it serves a model."""
-    lines = [line for line in running.log.read_text().splitlines() if line.startswith("{")]
-    events = [json.loads(line) for line in lines if line.endswith("}")]
-    return sum(e["event"] == "model_activated" and e["role"].startswith("api") for e in events)
 
 
 def other(shelf: Shelf, active: str) -> str:

@@ -1,7 +1,6 @@
 """Two learners at once, and one that was asleep while another took its place: one line of commits."""
 
 import signal
-import threading
 from contextlib import ExitStack
 
 import pytest
@@ -10,28 +9,11 @@ from service.processes.supervisor import SUPERSEDED
 from service.settings import Settings
 from service.store.connection import connect
 from service.store.log.lease import Lease
-from tests.feed import Feed, some_ratings
+from tests.feed import Feed, Writer
 from tests.flows.roles import Role
 from tests.server import wait_until
 
 pytestmark = pytest.mark.flow
-
-
-class Writer(threading.Thread):
-    """Appends ratings until it is told to stop."""
-
-    def __init__(self, url: str, namespace: str) -> None:
-        super().__init__()
-        self._url, self._namespace = url, namespace
-        self.stop = threading.Event()
-
-    def run(self) -> None:
-        with connect(self._url, role="test") as client:
-            feed = Feed(client, self._namespace)
-            number = 0
-            while not self.stop.wait(0.002):
-                feed.append(some_ratings(5, seed=number))
-                number += 1
 
 
 @pytest.fixture

@@ -8,9 +8,8 @@ from service.learning.rebuild import rebuild
 from service.processes.supervisor import REFUSED, SUPERSEDED
 from service.settings import Settings
 from service.store.connection import connect
-from tests.feed import Feed
+from tests.feed import Feed, Writer
 from tests.flows.roles import Role
-from tests.flows.test_one_line_of_commits import Writer
 from tests.server import wait_until
 
 pytestmark = pytest.mark.flow

@@ -8,24 +8,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from core.batch.snapshot import encoder_of, users_of
 from core.snapshot import mapped
-from service.settings import Settings
-from service.store.connection import connect
-from service.store.jobs.queue import Jobs
-from service.store.jobs.records import JobRecord
 from service.store.jobs.schedule import Schedule, Schedules
 from service.store.keys import NamespaceKeys
-from service.store.models.registry import Registry
-from tests.flows import dying_trainer
 from tests.flows.roles import Role
+from tests.flows.shop import shop
 from tests.forged_jobs import forge
 from tests.histories import START_MS, Record, store_histories, world
 from tests.proxy import LossyProxy
@@ -36,52 +29,6 @@ pytestmark = pytest.mark.flow
 STAGES = ("reading", "searching", "fitting", "judging", "refining", "publishing", "promoting")
 QUICK = {"factors": 8, "epochs": 4}
 WORSE = {"factors": 1, "epochs": 1, "reg": 1e5, "alpha0": 1e4}
-
-
-@dataclass
-class Shop:
-    """A namespace with its trainer."""
-
-    settings: Settings
-    client: Any
-    jobs: Jobs
-    registry: Registry
-    trainer: Role
-
-    def ordered(
-        self, model: str = "fbgd", budget_s: float = 0.0, who: str = "a test", **parameters: Any
-    ) -> JobRecord:
-        return self.jobs.submit(model, parameters, budget_s=budget_s, who=who, why="order")
-
-    def ended(self, job: JobRecord, deadline_s: float = 60.0) -> JobRecord:
-        records = self.jobs.records
-        wait_until(lambda: records.record(job.id).has_ended, deadline_s)
-        return records.record(job.id)
-
-    def trained(self, **order: Any) -> JobRecord:
-        return self.ended(self.ordered(**order))
-
-    @property
-    def serving(self) -> dict[str, str]:
-        return self.registry.active()
-
-
-@contextmanager
-def shop(
-    room: Path, redis_url: str, namespace: str, told: list[Record], **settings: Any
-) -> Iterator[Shop]:
-    # what other tests leave of the processors may be nothing
-    chosen = Settings(namespace=namespace, redis_url=redis_url, trainer_nice=0, **settings)
-    with connect(redis_url, role="test") as client:
-        store_histories(client, chosen, told)
-        with Role(room, "trainer", chosen, command=dying_trainer.COMMAND) as trainer:
-            yield Shop(
-                settings=chosen,
-                client=client,
-                jobs=Jobs(client, client, namespace),
-                registry=Registry(client, namespace),
-                trainer=trainer,
-            )
 
 
 def test_a_training_ends_in_a_model_that_serves(room, redis_url, namespace):

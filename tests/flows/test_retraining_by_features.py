@@ -11,7 +11,7 @@ from core.labels.snapshot import items_of
 from core.ordinal.snapshot import stars_of
 from core.snapshot import mapped
 from service.store.keys import NamespaceKeys
-from tests.flows.test_retraining import shop
+from tests.flows.shop import shop
 from tests.histories import Record, store_histories, world
 
 pytestmark = pytest.mark.flow

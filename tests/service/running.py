@@ -21,10 +21,24 @@ def service(directory: Path, **settings: Any) -> ServiceProcess:
 def started(running: ServiceProcess) -> dict[str, list[int]]:
     """Return the process ids under which each child was started so far, the newest last."""
     pids: dict[str, list[int]] = {}
-    for line in running.log.read_text().splitlines():
-        if line.startswith("{") and (event := json.loads(line))["event"] == "child_started":
+    for event in logged(running):
+        if event["event"] == "child_started":
             pids.setdefault(event["child"], []).append(event["pid"])
     return pids
+
+
+def activations(running: ServiceProcess) -> int:
+    """Return how often an api process has logged that it serves a new model."""
+    return sum(
+        event["event"] == "model_activated" and event["role"].startswith("api")
+        for event in logged(running)
+    )
+
+
+def logged(running: ServiceProcess) -> list[dict[str, Any]]:
+    """Return the log so far; a line that is still being written is left out."""
+    lines = running.log.read_text().splitlines()
+    return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
 
 
 def store_pid(running: ServiceProcess) -> int:

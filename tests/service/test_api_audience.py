@@ -16,7 +16,7 @@ from service.http.cursors import seal
 from service.serving import audience
 from service.store.models.registry import Registry
 from tests.api import Api
-from tests.core.test_label_items import item_kinds, world
+from tests.core.liked import item_kinds, world
 from tests.models import activated
 
 N_USERS, N_ITEMS = 40, 24

@@ -13,7 +13,7 @@ from core.ordinal.stars import fit_stars
 from core.snapshot import Snapshot
 from service.store.models.registry import Registry
 from tests.api import Api
-from tests.core.test_stars import N_ITEMS, world
+from tests.core.rated import N_ITEMS, world
 from tests.models import activated
 
 KINDS = FeatureEncoder((Column("kind", ("k0", "k1", "k2")),))

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from service.cli.eval import eval_app
 from tests.core import ranking
-from tests.core.test_label_search import points
+from tests.core.labelled import points
 
 CONTRACT = {"model", "p@1", "p@3", "p@5", "fit_seconds", "predict_seconds"}
 

@@ -32,7 +32,7 @@ from service.store.models.mixture import (
 )
 from service.store.models.registry import Registry
 from service.store.namespace import open_namespace
-from tests.core.test_stars import N_ITEMS, world
+from tests.core.rated import N_ITEMS, world
 from tests.feed import Event
 from tests.models import activated, objective
 from tests.server import wait_until

@@ -19,8 +19,8 @@ from service.ranking.starred import Starred
 from service.rec_ids import Strategy
 from service.serving.lineup import Lineup
 from service.serving.online_items import OnlineItems
-from tests.core.test_label_items import item_kinds, world
-from tests.core.test_stars import world as stars_world
+from tests.core.liked import item_kinds, world
+from tests.core.rated import world as stars_world
 from tests.service.test_slates import asker, everything, fold_in, no_categories, order
 
 KINDS = FeatureEncoder((Column("kind", ("0", "1", "2", "3")),))

@@ -1,0 +1,64 @@
+"""A namespace with histories and a real trainer: the stage for tests of retraining."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from service.settings import Settings
+from service.store.connection import connect
+from service.store.jobs.queue import Jobs
+from service.store.jobs.records import JobRecord
+from service.store.models.registry import Registry
+from tests.flows import dying_trainer
+from tests.flows.roles import Role
+from tests.histories import Record, store_histories
+from tests.server import wait_until
+
+
+@dataclass
+class Shop:
+    """A namespace with a trainer of its own, and what tests ask of both."""
+
+    settings: Settings
+    client: Any
+    jobs: Jobs
+    registry: Registry
+    trainer: Role
+
+    def ordered(
+        self, model: str = "fbgd", budget_s: float = 0.0, who: str = "a test", **parameters: Any
+    ) -> JobRecord:
+        return self.jobs.submit(model, parameters, budget_s=budget_s, who=who, why="order")
+
+    def ended(self, job: JobRecord, deadline_s: float = 60.0) -> JobRecord:
+        records = self.jobs.records
+        wait_until(lambda: records.record(job.id).has_ended, deadline_s)
+        return records.record(job.id)
+
+    def trained(self, **order: Any) -> JobRecord:
+        return self.ended(self.ordered(**order))
+
+    @property
+    def serving(self) -> dict[str, str]:
+        return self.registry.active()
+
+
+@contextmanager
+def shop(
+    room: Path, redis_url: str, namespace: str, stored: list[Record], **settings: Any
+) -> Iterator[Shop]:
+    """Store these histories and run a trainer on them; yield the shop."""
+    # no niceness: beside other tests a nice trainer may get no processor time at all
+    chosen = Settings(namespace=namespace, redis_url=redis_url, trainer_nice=0, **settings)
+    with connect(redis_url, role="test") as client:
+        store_histories(client, chosen, stored)
+        with Role(room, "trainer", chosen, command=dying_trainer.COMMAND) as trainer:
+            yield Shop(
+                settings=chosen,
+                client=client,
+                jobs=Jobs(client, client, namespace),
+                registry=Registry(client, namespace),
+                trainer=trainer,
+            )
