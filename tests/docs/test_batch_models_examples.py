@@ -157,7 +157,7 @@ def world() -> dict[str, object]:
 @pytest.mark.parametrize(
     ("page", "words", "ends"),
     [
-        (PAGE, ("fbgd.model import", "of_contexts"), "model"),
+        (PAGE, ("import Fbgd, FbgdConfig", "of_contexts"), "model"),
         (OCMF_PAGE, ("OcmfConfig", "fit_features"), "scores"),
     ],
 )
