@@ -20,14 +20,14 @@ from core.errors import SnapshotFormat
 from core.online.config import fingerprint
 from core.snapshot import mapped
 from service.cli import options
-from service.cli.reference import settings_reference
-from service.cli.store import open_store, say
+from service.cli.options import say
 from service.errors import Misconfigured, NotFound, ServiceError
 from service.online import online_config
 from service.processes.compiled import cache_dir, is_compiled
 from service.processes.compiling import USES, compile_all
 from service.processes.supervisor import ONE_THREAD
 from service.settings import Settings, load_settings
+from service.settings_reference import settings_reference
 from service.store.connection import connect, without_password
 from service.store.models.registry import Registry
 from service.store.namespace import open_namespace, read_namespace, scale_text
@@ -38,6 +38,7 @@ from service.store.server.inspection import (
     inspect_rows,
     inspect_server,
 )
+from service.store.server.opening import open_store
 
 COMPILING = "1 to 3 minutes"
 """How long it takes on two processors: 125 s were measured beside other work."""

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import Progress, TaskID
 
 from core.errors import ConfigError, CoreError
-from service.cli.store import say
+from service.cli.options import say
 from service.errors import ServiceError
 
 Report = dict[str, Any]

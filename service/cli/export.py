@@ -14,11 +14,12 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from service.cli import options
-from service.cli.store import open_store, say
+from service.cli.options import say
 from service.errors import Misconfigured
 from service.files.export import export as histories
 from service.files.feedback import Line
 from service.settings import Settings, load_settings
+from service.store.server.opening import open_store
 
 Format = Literal["ndjson", "csv"]
 Write = Callable[[BinaryIO, Sequence[Line]], None]

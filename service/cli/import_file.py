@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from service.cli import options
-from service.cli.store import say
+from service.cli.options import say
 from service.client import Receipt, ServiceClient
 from service.errors import Misconfigured, ServiceError, StoreUnavailable
 from service.files.documents import read_documents

@@ -8,11 +8,12 @@ from rich.console import Console
 from rich.table import Table
 
 from service.cli import options
-from service.cli.store import open_store, say
+from service.cli.options import say
 from service.processes.listening import keys_create
 from service.settings import load_settings
 from service.store.api_keys import ApiKey, Role, create_key, read_ring, revoke_key
 from service.store.connection import connect
+from service.store.server.opening import open_store
 
 app = options.verb()
 

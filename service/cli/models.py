@@ -14,10 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from service.cli import options
-from service.cli.store import open_store, say
+from service.cli.options import say
 from service.settings import load_settings
 from service.store.connection import connect
 from service.store.models.registry import SHOWN, ModelChange, ModelRecord, Registry
+from service.store.server.opening import open_store
 
 WHO = "command line"
 Version = Annotated[

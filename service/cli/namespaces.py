@@ -11,13 +11,14 @@ from rich.console import Console
 from rich.table import Table
 
 from service.cli import options
-from service.cli.store import open_store, say
+from service.cli.options import say
 from service.errors import Misconfigured
 from service.settings import load_settings
 from service.store.connection import Client, connect
 from service.store.namespace import scale_text
 from service.store.namespaces import Contents, contents, delete_namespace
 from service.store.namespaces import namespaces as all_of
+from service.store.server.opening import open_store
 
 app = options.verb()
 

@@ -1,4 +1,4 @@
-"""Options and small things that several verbs share."""
+"""What several verbs share: their options, what these mean, and how a verb speaks to the operator."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -77,3 +77,8 @@ def given_redis(settings: Settings, role: str) -> str:
             "(redis://host:6379/0); `hedgerow serve` brings its own"
         )
     return settings.redis_url
+
+
+def say(text: str) -> None:
+    """Tell the operator something that is not part of the output: it goes to stderr."""
+    typer.echo(text, err=True)

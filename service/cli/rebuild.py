@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
 
 from service.cli import options
-from service.cli.store import open_store, say
+from service.cli.options import say
 from service.learning import rebuild as rebuilding
 from service.settings import load_settings
+from service.store.server.opening import open_store
 
 app = options.verb()
 

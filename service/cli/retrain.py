@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from service.cli import options
-from service.cli.store import say
+from service.cli.options import say
 from service.client import ServiceClient
 from service.errors import Misconfigured
 

@@ -14,10 +14,10 @@ import redis
 
 from service.cli.demo import sample_world
 from service.cli.main import COMMANDS
-from service.cli.reference import settings_reference
 from service.client import ndjson
 from service.http.problems import CODES
 from service.processes.child import ServiceProcess
+from service.settings_reference import settings_reference
 from service.store import keys
 from service.store.server.embedded import running_server
 from tests.service.running import service

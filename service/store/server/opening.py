@@ -1,6 +1,5 @@
-"""The store as the verbs of an operator find it: a given one, the one `serve` runs, or started for a while."""
+"""The store as an operator's command finds it: the given one, the one that `serve` runs, or one for a while."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -23,8 +22,3 @@ def open_store(settings: Settings, *, create: bool = False) -> Iterator[str]:
         return
     with EmbeddedServer(settings.data_dir, settings.durability) as server:
         yield server.url
-
-
-def say(text: str) -> None:
-    """Tell the operator something that is not part of the output."""
-    sys.stderr.write(text + "\n")
