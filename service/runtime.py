@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from core.online.model import OnlineModel
+from service.configs import online_config
 from service.errors import NotReady
 from service.ingest import Appender
-from service.online import online_config, online_model
 from service.served_models import ActiveModels
 from service.serving.audience import Audience
 from service.serving.cache_warming import HeadStart
@@ -93,11 +93,14 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
     with connect(redis_url, role="api-start") as client:
         server = inspect_server(client)
         namespace = open_namespace(client, settings)
-    model, reading = online_model(settings, namespace), HistoryReading.of(settings, namespace)
+    model, reading = (
+        OnlineModel(online_config(settings, namespace)),
+        HistoryReading.of(settings, namespace),
+    )
     async with AsyncExitStack() as stack:
         clients = await _connected(stack, settings, redis_url, namespace.partitions)
         redis = clients.requests
-        users = Users(redis, namespace, reading, model, settings.user_cache_mb << 20)
+        users = Users(redis, namespace, reading, model.layout, settings.user_cache_mb << 20)
         stored = _stored(stack, settings, namespace, clients, model)
         kept = _followed(stack, settings, namespace, clients, stored, users)
         lineups = Lineups(kept.active, kept.popularity, kept.online_items, kept.mixing, kept.latest)
@@ -167,7 +170,7 @@ def _stored(
     return Stored(
         appender=appender,
         numbers=ItemNumbers(redis, name, settings.max_items),
-        profiles=ProfileReader(redis, namespace, model),
+        profiles=ProfileReader(redis, namespace, model.layout, start=model.arrays()),
         catalogue=Catalogue(redis, name),
         keys=ApiKeys(redis, name),
         registry=Registry(blocking, name),

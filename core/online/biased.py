@@ -8,7 +8,7 @@ from core.kernels import biased as kernels
 from core.online.experts import Biased, Resolved
 from core.online.factor_group import FactorGroup
 from core.online.tables import Batch, ItemTable, Side, UserTable
-from core.types import F32, F64, I64
+from core.types import F32, F64
 
 
 def step_settings(expert: Biased | Resolved) -> list[float]:
@@ -33,9 +33,6 @@ class BiasedGroup(FactorGroup[Biased]):
         super().__init__(experts, first_number=first_number, seed=seed)
         self._settings = np.array([step_settings(expert) for expert in experts])
         self._gain = np.zeros((2, int(self._rank.max())), dtype=np.float32)
-
-    def _widths(self, rank: I64) -> I64:
-        return 2 * (rank + 1)
 
     def _noise(self, expert: Biased, side: Side) -> float:
         return expert.noise

@@ -8,6 +8,7 @@ import numpy as np
 
 from core.online.experts import Biased, Kalman, Resolved
 from core.online.group import COORDINATES, Place
+from core.online.layout import columns
 from core.online.tables import Side
 from core.rng import symmetric_noise
 from core.types import F32, F64, I64, U64
@@ -24,13 +25,9 @@ class FactorGroup(ABC, Generic[ExpertT]):
         self._experts: tuple[ExpertT, ...] = tuple(experts)
         self._first_number, self._seed = first_number, seed
         self._rank: I64 = np.array([expert.rank for expert in experts], dtype=np.int64)
-        widths = self._widths(self._rank)
+        widths: I64 = np.array([columns(expert) for expert in experts], dtype=np.int64)
         self.width = int(widths.sum())
         self._offset: I64 = np.cumsum(widths) - widths
-
-    @abstractmethod
-    def _widths(self, rank: I64) -> I64:
-        """Return how many columns experts of these ranks have."""
 
     @abstractmethod
     def _noise(self, expert: ExpertT, side: Side) -> float:

@@ -8,7 +8,7 @@ from core.kernels import kalman as kernels
 from core.online.experts import Kalman
 from core.online.factor_group import FactorGroup
 from core.online.tables import Batch, ItemTable, Side, UserTable
-from core.types import F32, F64, I64, U64
+from core.types import F32, F64, U64
 
 
 class KalmanGroup(FactorGroup[Kalman]):
@@ -18,9 +18,6 @@ class KalmanGroup(FactorGroup[Kalman]):
         super().__init__(experts, first_number=first_number, seed=seed)
         self._settings = np.array([[e.noise_variance, e.clip_sigmas] for e in experts])
         self._work = np.zeros((4, int(self._rank.max()) + 1), dtype=np.float32)
-
-    def _widths(self, rank: I64) -> I64:
-        return (rank + 1) + (rank + 1) * (rank + 2) // 2
 
     def _noise(self, expert: Kalman, side: Side) -> float:
         return expert.user_noise if side is Side.USER else expert.item_noise

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from core.errors import ShapeError, StateMismatch
 from core.kernels import aggregate as kernels
 from core.online.aggregators import HedgeWeights, aggregator
-from core.online.config import OnlineConfig, fingerprint
+from core.online.config import OnlineConfig
 from core.online.experts import Expert, Kalman, PassiveAggressive, Resolved
 from core.online.families import members
 from core.online.group import Place
 from core.online.interval import Intervals
+from core.online.layout import RowLayout
 from core.online.scores import Scorer
 from core.online.tables import (
     FINGERPRINT_COLUMNS,
@@ -103,10 +104,9 @@ class OnlineModel:
         size = len(config.experts)
         self.names = tuple(family_and_name(e, i)[1] for i, e in enumerate(config.experts))
         self.needs_recent = any(isinstance(e, Resolved) for e in config.experts)
-        self.fingerprint = fingerprint(config)
+        self.layout = RowLayout.of(config)
+        self.width, self.fingerprint = self.layout.width, self.layout.fingerprint
         self._members = list(members(config))
-        last = self._members[-1]
-        self.width = last.first_column + last.group.width
         self._bounds = (LOWEST, HIGHEST) if config.clip else (-np.inf, np.inf)
         self._mean = np.zeros(2)
         self._hedge = HedgeWeights(

@@ -13,6 +13,7 @@ from core.kernels import full_matrix, passive_aggressive
 from core.kernels.passive_aggressive import EXPERT, Experts
 from core.online.experts import PassiveAggressive
 from core.online.group import COORDINATES, Place
+from core.online.layout import columns
 from core.online.tables import Batch, ItemTable, Side, UserTable
 from core.rng import mix, symmetric_noise
 from core.scale import HIGHEST, LOWEST
@@ -44,12 +45,6 @@ def check(expert: PassiveAggressive) -> None:
             raise ConfigError(f"{name} of an expert must be {bound}, not {value}")
 
 
-def accumulator_count(expert: PassiveAggressive) -> int:
-    """Return how many floats of a row the metric needs beside the factors."""
-    counts = {"diag": expert.rank, "full": expert.rank * (expert.rank + 1) // 2}
-    return counts.get(expert.metric, 0)
-
-
 def expert_table(experts: Sequence[PassiveAggressive], first_number: int, seed: int) -> Experts:
     """Return the kernels' table: each expert's factors, then its accumulators, expert after expert."""
     table = np.zeros(len(experts), dtype=EXPERT)
@@ -64,7 +59,7 @@ def expert_table(experts: Sequence[PassiveAggressive], first_number: int, seed: 
         row["exact"] = expert.step == "exact" and not sgd
         row["c"], row["eps"], row["delta"] = expert.c, expert.eps, expert.delta
         row["cap"] = expert.cap
-        column += expert.rank + accumulator_count(expert)
+        column += columns(expert)
     return table
 
 
@@ -90,7 +85,7 @@ class _NonNegativeGroup:
         self._rho = 1.0 if rho is None else float(rho)
         self._bounds = (LOWEST, HIGHEST) if clip else (-np.inf, np.inf)
         self.size = len(experts)
-        self.width = sum(expert.rank + accumulator_count(expert) for expert in experts)
+        self.width = sum(map(columns, experts))
         self.state: dict[str, F64] = {"updates": np.zeros(self.size)}
 
     def start(self, side: Side, id_hashes: U64, first_column: int, rows: F32) -> None:

@@ -12,7 +12,7 @@ from core.online.biased import step_settings
 from core.online.experts import Resolved
 from core.online.factor_group import FactorGroup
 from core.online.tables import RECENT, Batch, ItemTable, Side, UserTable
-from core.types import F32, F64, I64
+from core.types import F32, F64
 
 
 class ResolvedGroup(FactorGroup[Resolved]):
@@ -29,9 +29,6 @@ class ResolvedGroup(FactorGroup[Resolved]):
         self._x = np.zeros((largest + 3, RECENT + 32), dtype=np.float32)
         self._gram = np.zeros((largest + 3, largest + 3), dtype=np.float32)
         self._solution = np.zeros(largest + 1, dtype=np.float32)
-
-    def _widths(self, rank: I64) -> I64:
-        return 2 * (rank + 1) + 2
 
     def _noise(self, expert: Resolved, side: Side) -> float:
         return expert.noise

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Annotated, Any
 
-import numba
 import numpy as np
 import typer
 from llvmlite import binding
@@ -21,10 +20,9 @@ from core.online.config import fingerprint
 from core.snapshot import mapped
 from service.cli import options
 from service.cli.options import say
+from service.configs import online_config
 from service.errors import Misconfigured, NotFound, ServiceError
-from service.online import online_config
 from service.processes.compiled import cache_dir, is_compiled
-from service.processes.compiling import USES, compile_all
 from service.processes.supervisor import ONE_THREAD
 from service.settings import Settings, load_settings
 from service.settings_reference import settings_reference
@@ -88,6 +86,9 @@ def doctor(
 
 def compile_kernels() -> None:
     """Compile all kernels, with a line for each group of them; nothing to do is said in one line."""
+    # the report on a machine shall not load numba with it
+    from service.processes.compiling import USES, compile_all  # noqa: PLC0415
+
     if is_compiled():
         say(f"kernels are compiled already ({cache_dir()})")
         return
@@ -125,9 +126,8 @@ def _machine() -> Iterator[Finding]:
     yield Finding("hedgerow", version("hedgerow"))
     yield Finding("python", platform.python_version())
     yield Finding("processor", f"{os.cpu_count()} x {binding.get_host_cpu_name()}")
-    # set while numba is imported: mypy does not see it
-    layer = vars(numba.config)["THREADING_LAYER"]
-    yield Finding("numba", f"{numba.__version__}, threading layer {layer}")
+    layer = os.environ.get("NUMBA_THREADING_LAYER", "default")
+    yield Finding("numba", f"{version('numba')}, threading layer {layer}")
     compiled = is_compiled()
     yield Finding(
         "kernels",

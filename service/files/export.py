@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from core.online.layout import RowLayout
+from service.configs import online_config
 from service.files.feedback import Line
-from service.online import online_model
 from service.settings import Settings
 from service.store.catalogue.numbers import ItemNumbers
 from service.store.connection import connect, connect_async
@@ -26,7 +27,9 @@ async def export(settings: Settings, url: str) -> AsyncIterator[Sequence[Line]]:
     if namespace is None:
         return
     async with connect_async(url, role="export") as connection:
-        profiles = ProfileReader(connection, namespace, online_model(settings, namespace))
+        profiles = ProfileReader(
+            connection, namespace, RowLayout.of(online_config(settings, namespace))
+        )
         numbers = ItemNumbers(connection, namespace.name, settings.max_items)
         names = {kind.code: name for name, kind in settings.kinds.items()}
         async for users in _pages(profiles, namespace):

@@ -8,7 +8,7 @@ from core.counters import Counters
 from core.meaning import Mask
 from core.popularity import evidence
 from core.types import F32, F64, I64, U8
-from service.kinds import kind_table
+from service.configs import kind_table
 from service.settings import Settings
 from service.store.profiles.counters import Pieces, pieces
 from service.store.profiles.histories import Records

@@ -12,6 +12,7 @@ import numpy as np
 
 from core.online.model import Learned, OnlineModel
 from core.types import I64
+from service.configs import online_config
 from service.errors import Misconfigured
 from service.learning.backlog import Backlog
 from service.learning.batch import Batch, answers, history_runs, impressions
@@ -25,7 +26,6 @@ from service.learning.merges import Merges
 from service.learning.responses import Responses
 from service.learning.rows import ItemRows, UserRows, restore
 from service.learning.topics import Topics
-from service.online import online_model
 from service.settings import Settings
 from service.store.connection import Client
 from service.store.keys import PartitionKeys
@@ -63,7 +63,7 @@ class Learner:
         self, settings: Settings, client: Client, namespace: Namespace, partition: int
     ) -> None:
         self._settings = settings
-        self.model: OnlineModel = online_model(settings, namespace)
+        self.model: OnlineModel = OnlineModel(online_config(settings, namespace))
         keys = PartitionKeys(namespace.name, partition)
         self._row_bytes = 4 * self.model.width
         self._writer = ProfileWriter(client, keys, self._row_bytes)

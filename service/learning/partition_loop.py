@@ -5,11 +5,12 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+from core.online.model import OnlineModel
+from service.configs import online_config
 from service.errors import StoreUnavailable, Superseded
 from service.learning.following.follower import following
 from service.learning.learner import Learner
 from service.learning.learning_step import warm_up
-from service.online import online_model
 from service.settings import Settings
 from service.store.connection import connect
 from service.store.keys import PartitionKeys
@@ -33,7 +34,7 @@ def run(settings: Settings, redis_url: str, partition: int, stop: threading.Even
         namespace = _patiently(stop, lambda: open_namespace(client, settings))
         if namespace is None:
             return
-        warm_up(online_model(settings, namespace))
+        warm_up(OnlineModel(online_config(settings, namespace)))
         lease = Lease(client, PartitionKeys(namespace.name, partition).lease, settings.lease_ms)
         waiting = False
         while not _patiently(stop, lease.acquire):

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.online.model import OnlineModel
 from core.popularity import WIDTH
 from core.types import I64
+from service.configs import online_config
 from service.learning.counters import ItemCounters
 from service.learning.external_sort import Spill
 from service.learning.learning_step import Ratings, changed_arrays, learn_ratings, machine
 from service.learning.rows import ItemRows, UserRows
-from service.online import online_model
 from service.settings import Settings
 from service.store.connection import Client, connect
 from service.store.keys import PartitionKeys
@@ -108,7 +109,7 @@ class PartitionRebuild:
         self._client, self._directory, self._progress = client, directory, progress
         self._partition = partition
         self._in_place = source == target
-        self._model = online_model(settings, target)
+        self._model = OnlineModel(online_config(settings, target))
         self._keys = PartitionKeys(source.name, partition)
         self._target_keys = PartitionKeys(target.name, partition)
         row_bytes = 4 * self._model.width

@@ -21,6 +21,7 @@ from service.processes.compiled import is_compiled
 from service.processes.listening import STARTED, listen, refuse_open_bind, url_of
 from service.settings import Settings, environment, without_hedgerow
 from service.store.connection import check_given, connect
+from service.store.namespace import open_namespace
 from service.store.server.embedded import EmbeddedServer
 from service.store.server.inspection import inspect_server
 from service.telemetry import logger
@@ -106,9 +107,6 @@ def check_store(settings: Settings) -> None:
 
     A server that may lose data is warned of.
     """
-    # a namespace knows its online model: what else needs this module shall not load numba with it
-    from service.store.namespace import open_namespace  # noqa: PLC0415
-
     with connect(str(settings.redis_url), role="supervisor") as client:
         report = inspect_server(client)
         open_namespace(client, settings)

@@ -13,7 +13,7 @@ import numpy as np
 
 from core.batch.preferences import Preferences, preferences
 from core.meaning import KindTable
-from core.online.model import OnlineModel
+from core.online.layout import RowLayout
 from core.types import F32
 from service.errors import ServiceError
 from service.ranking.rankers import Head
@@ -109,7 +109,7 @@ class Users:
         client: AsyncClient,
         namespace: Namespace,
         reading: HistoryReading,
-        model: OnlineModel,
+        layout: RowLayout,
         most_bytes: int,
     ) -> None:
         self._partitions = namespace.partitions
@@ -117,7 +117,7 @@ class Users:
         self._bytes = 0
         self._entries: OrderedDict[str, Known] = OrderedDict()
         self._lanes = [
-            _Lane(UserHistories(client, namespace.name, partition, model), reading, self._keep)
+            _Lane(UserHistories(client, namespace.name, partition, layout), reading, self._keep)
             for partition in range(namespace.partitions)
         ]
 

@@ -20,8 +20,8 @@ from core.errors import CoreError, SnapshotFormat
 from core.gate import FEWEST_USERS, Decision, decide
 from core.search.search import Budget
 from core.snapshot import Snapshot, mapped
+from service.configs import kind_table
 from service.errors import Backlogged, NotFound, ServiceError, StoreUnavailable, VersionConflict
-from service.kinds import kind_table
 from service.settings import Settings
 from service.store.connection import Client
 from service.store.jobs.records import ORDERED, PROMOTING, JobGone, JobRecord, JobRecords, now_ms

@@ -6,6 +6,8 @@ import pytest
 
 from core.online.config import OnlineConfig
 from core.online.experts import DEFAULT, PAPER_SMALL, Biased, Kalman, PassiveAggressive, Resolved
+from core.online.families import members
+from core.online.layout import RowLayout
 from tests.core import contract
 
 
@@ -44,3 +46,9 @@ def test_the_contract_holds(name, promise):
 @pytest.mark.parametrize("name", ["default", "nn-apa-m"])
 def test_scoring_a_hundred_thousand_unknown_pairs_changes_nothing(name):
     contract.scoring_changes_nothing(FAMILY[name], pairs=100_000)
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_the_layout_is_as_wide_as_the_groups_of_experts(name):
+    last = list(members(FAMILY[name]))[-1]
+    assert RowLayout.of(FAMILY[name]).width == last.first_column + last.group.width

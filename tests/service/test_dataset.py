@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.batch.preferences import preferences
 from core.gate import FEWEST_USERS
-from service.kinds import kind_table
+from service.configs import kind_table
 from service.settings import Settings
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.profiles.history_reader import HistoryReader

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.features import Column
-from service.kinds import kind_table
+from service.configs import kind_table
 from service.settings import Settings
 from service.store.keys import NamespaceKeys
 from service.store.profiles.history_reader import HistoryReader

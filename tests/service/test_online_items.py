@@ -4,9 +4,9 @@ import pytest
 from core.online.model import OnlineModel
 from core.online.tables import Side
 from core.rng import id_hashes
+from service.configs import online_config
 from service.learning.following.follower import Follower
 from service.learning.learner import Learner
-from service.online import online_config, online_model
 from service.serving.online_items import OnlineSnapshotFollower
 from service.settings import Settings
 from service.store.keys import PartitionKeys
@@ -89,7 +89,7 @@ def test_items_that_nobody_has_rated_rank_nowhere(world, client):
     follower._refresh()
     items = follower.current[0]
     namespace = open_namespace(client, settings)
-    model: OnlineModel = online_model(settings, namespace)
+    model: OnlineModel = OnlineModel(online_config(settings, namespace))
     [row] = model.start(Side.USER, id_hashes(["nobody"]))
     wider = np.vstack([items.rows, np.zeros_like(items.rows[:1])])
     more = type(items)(items.version, 1, items.model, wider)

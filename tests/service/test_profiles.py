@@ -4,10 +4,11 @@ import json
 import numpy as np
 import pytest
 
+from core.online.model import OnlineModel
+from service.configs import online_config
 from service.errors import NotReady
 from service.learning.learner import Learner
 from service.learning.rebuild import rebuild
-from service.online import online_model
 from service.settings import KINDS, Settings
 from service.store.connection import connect_async
 from service.store.log.codec import DELETE_ITEM
@@ -38,8 +39,10 @@ def reading(client, redis_url, settings):
         async def main():
             namespace = open_namespace(client, Settings(namespace=settings.namespace))
             async with connect_async(redis_url, role="test") as connection:
-                model = online_model(settings, namespace)
-                return await story(ProfileReader(connection, namespace, model))
+                model = OnlineModel(online_config(settings, namespace))
+                return await story(
+                    ProfileReader(connection, namespace, model.layout, start=model.arrays())
+                )
 
         return asyncio.run(main())
 

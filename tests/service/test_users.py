@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable
 import numpy as np
 
 from core.batch.preferences import Preferences
-from service.online import online_model
+from core.online.model import OnlineModel
+from service.configs import online_config
 from service.ranking.rankers import HEAD, Head
 from service.serving.users import OF_EACH, HistoryReading, Known, Users
 from service.settings import Settings
@@ -28,7 +29,13 @@ def run(redis_url: str, name: str, story: Story, most_bytes: int = 1 << 20) -> N
     async def told() -> None:
         async with connect_async(redis_url, role="test") as client:
             reading = HistoryReading.of(settings, namespace)
-            users = Users(client, namespace, reading, online_model(settings, namespace), most_bytes)
+            users = Users(
+                client,
+                namespace,
+                reading,
+                OnlineModel(online_config(settings, namespace)),
+                most_bytes,
+            )
             async with asyncio.timeout(20):
                 await story(users, client, PartitionKeys(name, 0))
 

@@ -12,12 +12,13 @@ from typing import Any, cast
 
 import msgspec
 
+from core.online.model import OnlineModel
+from service.configs import online_config
 from service.errors import StoreUnavailable
 from service.learning.following.handover import Handover
 from service.learning.following.judge import Judge, Stored
 from service.learning.following.models import STRATEGIES, Model, model_of
 from service.learning.following.standings import Standings, Trained
-from service.online import online_model
 from service.served_models import ActiveModel, ActiveModels
 from service.settings import Settings
 from service.store.connection import Client, connect, store_errors
@@ -53,7 +54,7 @@ class Follower:
         self._handover = handover
         self._keys = PartitionKeys(namespace.name, partition)
         self._user_document = NamespaceKeys(namespace.name).user_document
-        model = online_model(settings, namespace)
+        model = OnlineModel(online_config(settings, namespace))
         self._fingerprint = model.fingerprint.hex()
         self._judge = Judge(settings, model)
         self._files = SnapshotFiles(settings.data_dir / "snapshots")

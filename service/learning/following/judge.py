@@ -22,7 +22,7 @@ from core.mixture_weights import DEPTH
 from core.online.model import OnlineModel
 from core.online.tables import COUNT
 from core.types import F32, I32
-from service.kinds import kind_table
+from service.configs import kind_table
 from service.learning.following.handover import Sighting
 from service.learning.following.models import Model, empty, found
 from service.learning.following.views import View

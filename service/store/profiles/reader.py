@@ -9,7 +9,7 @@ import numpy as np
 import redis.asyncio
 from numpy.typing import NDArray
 
-from core.online.model import OnlineModel
+from core.online.layout import RowLayout
 from core.types import F32, F64
 from service.errors import NotReady
 from service.store.connection import store_errors
@@ -47,13 +47,21 @@ class _Arrays:
 
 
 class ProfileReader:
-    """Reads the profiles of every partition."""
+    """Reads the profiles of every partition.
+
+    ``start`` is the shared state of a new model, in whose shapes ``rows`` and ``shared`` read; nothing else needs it.
+    """
 
     def __init__(
-        self, client: redis.asyncio.Redis, namespace: Namespace, model: OnlineModel
+        self,
+        client: redis.asyncio.Redis,
+        namespace: Namespace,
+        layout: RowLayout,
+        *,
+        start: Mapping[str, F64] | None = None,
     ) -> None:
-        self._client, self._namespace, self._model = client, namespace, model
-        self._start = {name: array.copy() for name, array in model.arrays().items()}
+        self._client, self._namespace, self._layout = client, namespace, layout
+        self._start = {name: array.copy() for name, array in (start or {}).items()}
         self._keys = [PartitionKeys(namespace.name, p) for p in range(namespace.partitions)]
         self._known = [_Arrays(0, -1, {})] * namespace.partitions
         self._changed = [True] * namespace.partitions
@@ -125,7 +133,7 @@ class ProfileReader:
             return await pipe.execute()
 
     def _is_ours(self, state: PartitionState) -> bool:
-        return not state.epoch or state.fingerprint == self._model.fingerprint.hex()
+        return not state.epoch or state.fingerprint == self._layout.fingerprint.hex()
 
     def _check(self, state: PartitionState) -> None:
         if not self._is_ours(state):
@@ -137,7 +145,7 @@ class ProfileReader:
     def _row(self, packed: bytes | None) -> F32 | None:
         if packed is None:
             return None
-        if len(packed) != 4 * self._model.width:
+        if len(packed) != 4 * self._layout.width:
             raise NotReady("a stored row has another width: run `hedgerow rebuild`")
         return np.frombuffer(packed, dtype=np.float32)
 

@@ -8,7 +8,7 @@ import numpy as np
 import redis.asyncio
 from numpy.typing import NDArray
 
-from core.online.model import OnlineModel
+from core.online.layout import RowLayout
 from core.types import F32
 from service.errors import NotReady
 from service.store.connection import store_errors
@@ -39,11 +39,11 @@ class UserHistories:
     """Reads the users of one partition."""
 
     def __init__(
-        self, client: redis.asyncio.Redis, namespace: str, partition: int, model: OnlineModel
+        self, client: redis.asyncio.Redis, namespace: str, partition: int, layout: RowLayout
     ) -> None:
         self._client = client
         self._keys = PartitionKeys(namespace, partition)
-        self._width, self._fingerprint = model.width, model.fingerprint.hex().encode()
+        self._width, self._fingerprint = layout.width, layout.fingerprint.hex().encode()
         self._generation = 0
         self._deleted: dict[int, int] | None = None
         self._forgotten = 0

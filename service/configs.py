@@ -1,8 +1,8 @@
-"""Settings and namespace -> the online model; learner, api and rebuild must build the very same one."""
+"""From settings and a namespace to core's configurations: every role must build the very same ones."""
 
+from core.meaning import KindTable
 from core.online.config import OnlineConfig
 from core.online.experts import DEFAULT, PAPER_SMALL
-from core.online.model import OnlineModel
 from service.settings import Settings
 from service.store.namespace import Namespace
 
@@ -10,7 +10,7 @@ EXPERTS = {"default": DEFAULT, "paper": PAPER_SMALL}
 
 
 def online_config(settings: Settings, namespace: Namespace) -> OnlineConfig:
-    """Return everything that decides the arithmetic."""
+    """Return everything that decides the arithmetic of the online model."""
     return OnlineConfig(
         experts=EXPERTS[settings.experts],
         aggregator=settings.aggregator,
@@ -19,6 +19,8 @@ def online_config(settings: Settings, namespace: Namespace) -> OnlineConfig:
     )
 
 
-def online_model(settings: Settings, namespace: Namespace) -> OnlineModel:
-    """Return a fresh model; its state is loaded by whoever uses it."""
-    return OnlineModel(online_config(settings, namespace))
+def kind_table(settings: Settings) -> KindTable:
+    """Return what each code of a kind of feedback means."""
+    return KindTable.of(
+        (kind.code, kind.weight, kind.sign, kind.hides) for kind in settings.kinds.values()
+    )

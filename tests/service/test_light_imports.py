@@ -1,0 +1,93 @@
+"""Processes that only read and write stored bytes start without numba, which takes half a second to load."""
+
+import os
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import service.store
+from service.store.models.registry import Registry
+from tests.feed import Event
+from tests.models import activated
+
+ROOT = Path(service.store.__file__).parents[2]
+STORE = sorted(
+    module.name for module in pkgutil.walk_packages(service.store.__path__, "service.store.")
+)
+LIGHT = [
+    "service.client",
+    "service.configs",
+    "service.ids",
+    "service.processes.child",
+    "service.processes.supervisor",
+    "service.settings",
+]
+VERBS = {
+    "keys list": "no keys",
+    "models list": "fbgd",
+    "namespaces list": "t-",
+    "export": "anna",
+    "doctor": "fbgd",
+}
+"""The operator verbs, and a word of the answer on a store with a history and a model."""
+RUN = """
+import sys
+from service.cli.main import app
+try:
+    app(sys.argv[1:])
+except SystemExit as end:
+    code = end.code
+print("numba" in sys.modules, file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_every_module_of_the_store_is_looked_at() -> None:
+    assert {"service.store.keys", "service.store.log.stream"} <= set(STORE)
+
+
+@pytest.mark.parametrize("module", STORE + LIGHT)
+def test_a_module_that_computes_nothing_loads_no_numba(module: str) -> None:
+    ended = python("-c", f"import sys, {module}; sys.exit('numba' in sys.modules)")
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_an_operator_verb_loads_no_numba(verb: str) -> None:
+    ended = python("-c", RUN, *verb.split(), "--help")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr.splitlines()[-1] == "False"
+
+
+@pytest.fixture
+def stored(learner_of, feed, client, namespace: str) -> str:
+    """A namespace with a history, rows of the online model and an active model."""
+    feed.append([Event("anna", "film", 5.0)])
+    learner_of().step()
+    activated(Registry(client, namespace))
+    return namespace
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_an_operator_verb_that_works_on_a_store_loads_no_numba(
+    verb: str, redis_url: str, stored: str
+) -> None:
+    words = ["-c", RUN, *verb.split()]
+    ended = python(*words, HEDGEROW_REDIS_URL=redis_url, HEDGEROW_NAMESPACE=stored)
+    assert VERBS[verb] in ended.stdout + ended.stderr
+    assert ended.stderr.splitlines()[-1] == "False"
