@@ -1,1 +1,1 @@
-"""Compiled loops. Each file is a cache unit of its own: kernels never call across files."""
+"""Compiled loops, one numba cache unit per file: kernels never call kernels of other files."""

@@ -1,6 +1,7 @@
-"""From the experts' predictions to one: what all aggregators need, then the aggregators.
+"""Combines the experts' predictions into one: the common context, then the aggregators.
 
-All run strictly in the order of the events; state arrays are float64 and change in place.
+Everything runs strictly in the order of the events. State arrays are float64 and are updated in
+place.
 """
 
 import numpy as np
@@ -8,15 +9,16 @@ import numpy as np
 from core.kernels.jit import helper, kernel
 from core.types import F32, F64, I64
 
-# columns of a row (same as core.online.tables; kernels import nothing of ours that may change under the cache)
+# Columns of a row, same as in core.online.tables: a constant imported from our code could change
+# without invalidating the cache.
 COUNT, RESIDUAL_SUM, RESIDUAL_WEIGHT = 2, 3, 4
 KEEP_USER, KEEP_ITEM, RESIDUAL_CAP, RESIDUAL_PRIOR = 0.8, 0.95, 1.5, 3.0
 
-# columns of ``context``
+# Columns of ``context``.
 BASE, USER_COUNT, ITEM_COUNT, USER_RESIDUAL, ITEM_RESIDUAL = range(5)
 
 FEATURES = 7
-"""Features of the stack besides the experts' deviations."""
+"""Number of the stack's features besides the experts' deviations."""
 PRIOR, FORGET, MEDIAN_CAP = 0.1, 1e-7, 1.0
 ROUNDING = 1e-9
 KEEP_LOSS = 0.999
@@ -27,7 +29,7 @@ def running_mean(rating: F64, total: F64, mean: F64) -> None:
     """Write the mean rating before each event.
 
     Equation   mu_t = (3 + sum of ratings before t) / (1 + their number)
-    Symbols    total (2,) f64: sum and number, changed in place · rating, mean (n,) f64
+    Symbols    total (2,) f64: sum and number, updated in place · rating, mean (n,) f64
     Reference  tests/core/reference_default.py::running_mean
     """
     for t in range(rating.size):
@@ -38,7 +40,7 @@ def running_mean(rating: F64, total: F64, mean: F64) -> None:
 
 @helper
 def _context(users: F32, items: F32, u: int, v: int, clipped: F64, t: int, out: F64) -> None:
-    """Write the experts' plain mean, both counts and both averages of residuals."""
+    """Write the plain mean of the experts, both event counts and both mean residuals."""
     base = 0.0
     for e in range(clipped.shape[1]):
         base += clipped[t, e]
@@ -51,7 +53,7 @@ def _context(users: F32, items: F32, u: int, v: int, clipped: F64, t: int, out: 
 
 @helper
 def _count(rows: F32, row: int, residual: float, keep: float) -> None:
-    """Put one residual into a row's decayed average and count the event."""
+    """Add one residual to a row's decayed average and count the event."""
     rows[row, COUNT] += np.float32(1.0)
     rows[row, RESIDUAL_SUM] = keep * rows[row, RESIDUAL_SUM] + residual
     rows[row, RESIDUAL_WEIGHT] = keep * rows[row, RESIDUAL_WEIGHT] + 1.0
@@ -67,11 +69,12 @@ def context(
     clipped: F64,
     out: F64,
 ) -> None:
-    """Write what is known of each pair before its event, then count the event in both rows.
+    """Write the context of each pair before its event, then count the event in both rows.
 
-    Equation   base = mean_e p_e; average of residuals = s / (m + 3), s = keep s + r, m = keep m + 1,
+    Equation   base = mean_e p_e; mean residual = s / (m + 3), s = keep s + r, m = keep m + 1,
                r = clip(y - base, +-1.5)
-    Symbols    keep .8 user, .95 item · clipped (n, m) f64 predictions · out (n, 5): BASE .. ITEM_RESIDUAL
+    Symbols    keep .8 user, .95 item · clipped (n, m) f64 predictions · out (n, 5):
+               BASE .. ITEM_RESIDUAL
     Reference  tests/core/reference_default.py::context
     """
     for t in range(rating.size):
@@ -84,9 +87,9 @@ def context(
 
 @kernel
 def context_predict(users: F32, items: F32, clipped: F64, out: F64) -> None:
-    """Write what is known of n pairs of rows; nothing else changes.
+    """Write the context of n pairs of rows; nothing else changes.
 
-    Equation   as ``context`` without its counting
+    Equation   as ``context``, without counting
     Symbols    users, items (n, width) f32 · clipped (n, m) · out (n, 5)
     Reference  tests/core/reference_default.py::context_predict
     """
@@ -96,7 +99,7 @@ def context_predict(users: F32, items: F32, clipped: F64, out: F64) -> None:
 
 @helper
 def _features(clipped: F64, known: F64, t: int, x: F64) -> None:
-    """Write the deviations from the plain mean and the seven features."""
+    """Write the deviations from the plain mean, then the FEATURES other features."""
     m = clipped.shape[1]
     base = known[t, BASE]
     z = base - 3.0
@@ -118,7 +121,10 @@ def _bounded(value: float, low: float, high: float) -> float:
 
 @helper
 def _row_dot(rows: F64, row: int, x: F64) -> float:
-    """Return rows[row].x: no view of the row, an unsigned number, so that the loop becomes vectors."""
+    """Return rows[row].x.
+
+    The row is no view and its number is unsigned, so that the loop is vectorised.
+    """
     r = np.uint64(row)
     total = 0.0
     for d in range(x.size):
@@ -139,15 +145,17 @@ def stack(
     high: float,
     out: F64,
 ) -> None:
-    """Recursive least squares on the experts' deviations from their mean, with two outputs.
+    """Run recursive least squares on the experts' deviations from their mean, with two outputs.
 
-    Equation   g = A x; D = 1 / (1 + x.g); w += g D clip(y - base - w.x, +-1); w2 += g D (y - base - w2.x);
-               A -= D g g'; A_ff += 1e-7 (.1 - A_ff)
-    Symbols    x (d,) = deviations (m), 1, z, log(1+n_u)/3-1, log(1+n_i)/4-1, z^2, both averages of residuals;
-               z = base - 3 · covariance A (d, d) · weight (2, d): median-like w, mean w2 · known from ``context`` ·
-               out (n, 2) = base + (w.x, w2.x), clipped to low..high · x, g scratch
+    Equation   g = A x; D = 1 / (1 + x.g); w += g D clip(y - base - w.x, +-1);
+               w2 += g D (y - base - w2.x); A -= D g g'; A_ff += 1e-7 (.1 - A_ff)
+    Symbols    x (d,) = deviations (m), 1, z, log(1+n_u)/3-1, log(1+n_i)/4-1, z^2, both mean
+               residuals; z = base - 3 · covariance A (d, d) · weight (2, d): median-like w, mean
+               w2 · known from ``context`` · out (n, 2) = base + (w.x, w2.x), clipped to low..high ·
+               x, g scratch
     Cost       O(n d^2); allocates nothing
-    Differs    A loses h h', h = sqrt(D) g: both triangles change by the same bits and A stays symmetric
+    Differs    A is reduced by h h', h = sqrt(D) g: both triangles change by the same bits, so A
+               stays symmetric
     Reference  tests/core/reference_default.py::stack
     """
     d = x.size
@@ -180,7 +188,7 @@ def stack(
 def stack_predict(
     clipped: F64, known: F64, weight: F64, x: F64, low: float, high: float, out: F64
 ) -> None:
-    """Both outputs of the stack for n pairs; nothing else changes.
+    """Write both outputs of the stack for n pairs; nothing else changes.
 
     Equation   out = base + (w.x, w2.x), clipped to low..high
     Symbols    as in ``stack``
@@ -209,7 +217,7 @@ def _softmax(score: F64, weight: F64) -> None:
         top = max(top, score[e])
     for e in range(score.size):
         weight[e] = np.exp(score[e] - top)
-    total = 0.0  # in a loop that only reads: see _dot in biased.py
+    total = 0.0  # summed in a loop that only reads: see _dot in biased.py
     for e in range(score.size):
         total += weight[e]
     scale = 1.0 / total
@@ -219,7 +227,7 @@ def _softmax(score: F64, weight: F64) -> None:
 
 @helper
 def _share_out(weight: F64, share: float) -> None:
-    """Give every expert its part of ``share``: a weight can come back after a change."""
+    """Give every expert an equal part of ``share``, so that a weight can recover later."""
     floor = share / weight.size
     for e in range(weight.size):
         weight[e] = (1.0 - share) * weight[e] + floor
@@ -236,12 +244,12 @@ def hedge(
     scratch: F64,
     out: F64,
 ) -> None:
-    """Hedge with fixed share; also keeps every expert's losses.
+    """Run Hedge with fixed share; also accumulate every expert's losses.
 
-    Equation   out = sum_e w_e p_e; then w_e = w_e beta^(l_e), normalised; w_e = (1 - share) w_e + share / m
-               [NN-APA, Alg. 2; Herbster and Warmuth 1998]
-    Symbols    l_e = |p_e - y| / 4 · log_weight (m,) · loss (2, m): sum of losses, sum decayed by .999 ·
-               out (n,), or (0,) when only the weights are wanted · scratch (m,)
+    Equation   out = sum_e w_e p_e; then w_e = w_e beta^(l_e), normalised;
+               w_e = (1 - share) w_e + share / m      [NN-APA, Alg. 2; Herbster and Warmuth 1998]
+    Symbols    l_e = |p_e - y| / 4 · log_weight (m,) · loss (2, m): sum of losses, sum decayed by
+               .999 · out (n,), or (0,) if only the weights are wanted · scratch (m,)
     Cost       O(n m); without share the weights are normalised only where they are read
     Reference  tests/core/reference_default.py::hedge
     """
@@ -264,7 +272,7 @@ def hedge(
 
 @helper
 def _slope(out: float, rating: float) -> float:
-    """Return the derivative of the absolute loss of the mixture; an error of rounding has no direction."""
+    """Return the derivative of the mixture's absolute loss; 0 for an error of rounding size."""
     error = out - rating
     return float(np.sign(error) / 4.0) if abs(error) > ROUNDING else 0.0
 
@@ -273,10 +281,12 @@ def _slope(out: float, rating: float) -> float:
 def exponentiated_gradient(
     clipped: F64, rating: F64, share: float, regret: F64, spread: F64, scratch: F64, out: F64
 ) -> None:
-    """Exponentiated gradient on the absolute loss, with a rate that needs no tuning.
+    """Run exponentiated gradient on the absolute loss, with a rate that needs no tuning.
 
-    Equation   w = softmax(eta R), eta = sqrt(log m / V); r_e = sgn(out - y) (out - p_e) / 4; V += max r^2; R += r
-    Symbols    regret R (m,) · spread (1,): V · scratch (m,) · share: w = (1 - share) w + share / m, written back into R
+    Equation   w = softmax(eta R), eta = sqrt(log m / V); r_e = sgn(out - y) (out - p_e) / 4;
+               V += max r^2; R += r
+    Symbols    regret R (m,) · spread (1,): V · scratch (m,) · share:
+               w = (1 - share) w + share / m, written back into R
     Cost       O(n m)
     Reference  tests/core/reference_default.py::exponentiated_gradient
     """
@@ -306,7 +316,7 @@ def exponentiated_gradient(
 
 @helper
 def _boa_weights(regret: F64, spread: F64, weight: F64) -> None:
-    """Write eta exp(eta R), normalised, and leave eta in the third row of ``spread``."""
+    """Write eta exp(eta R), normalised, and store eta in the third row of ``spread``."""
     m = regret.size
     for e in range(m):
         if spread[0, e] > 0.0:
@@ -319,10 +329,11 @@ def _boa_weights(regret: F64, spread: F64, weight: F64) -> None:
 def boa(
     clipped: F64, rating: F64, share: float, regret: F64, spread: F64, scratch: F64, out: F64
 ) -> None:
-    """Bernstein online aggregation on the absolute loss: a rate of its own for every expert.
+    """Run Bernstein online aggregation on the absolute loss, with a learning rate per expert.
 
-    Equation   w_e ~ eta_e exp(eta_e R_e), eta_e = min(1 / B_e, sqrt(log m / V_e)); r_e = sgn(out - y) (out - p_e) / 4;
-               R_e += r_e - eta_e r_e^2; V_e += r_e^2; B_e = max(B_e, |r_e|)                    [Wintenberger 2017]
+    Equation   w_e ~ eta_e exp(eta_e R_e), eta_e = min(1 / B_e, sqrt(log m / V_e));
+               r_e = sgn(out - y) (out - p_e) / 4; R_e += r_e - eta_e r_e^2; V_e += r_e^2;
+               B_e = max(B_e, |r_e|)                                           [Wintenberger 2017]
     Symbols    regret R (m,) · spread (3, m): V, B and eta (1 until V > 0) · scratch (m,) ·
                share: w = (1 - share) w + share / m, written back into R
     Cost       O(n m)

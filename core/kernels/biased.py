@@ -1,7 +1,8 @@
-"""Biased factor models: diagonal APA-II steps on biases and free factors, and users solved anew.
+"""Biased factor models: diagonal APA-II steps on biases and free factors, and re-solved users.
 
-A row of one expert is bias, factors (k), then the accumulators of both in the same order; ``Resolved``
-has two more floats, ratings seen and the count at which the user is solved next.
+A row of one expert holds the bias, the k factors, then their accumulators in the same order. Rows
+of ``resolved`` end with two more floats: the ratings seen, and the count at which the user's row is
+solved next.
 """
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from core.kernels.jit import helper, kernel
 from core.types import F32, F64, I32, I64
 
-# columns of ``settings``, one row per expert
+# Columns of ``settings``, one row per expert.
 GAIN_BIAS, GAIN_FACTOR, DELTA_BIAS, DELTA_FACTOR, EPS, CAP, BIAS_DECAY, JOINT = range(8)
 REG, GROWTH = 8, 9
 
@@ -20,10 +21,11 @@ BLOCK = 32
 def _dot(users: F32, items: F32, u: int, v: int, first: int, rank: int) -> float:
     """Return the product of both sides' factors.
 
-    Here and below: whole tables and unsigned numbers. A view of a row would cost a reference count, a signed
-    number the question whether it counts from the end; either keeps the loop from becoming vector instructions.
-    And no loop both adds up and writes: where it writes, the compiler asks at run time whether arrays lie close
-    together, and the order of the additions would depend on the answer.
+    All loops of this file index whole tables with unsigned numbers. A view of a row would cost a
+    reference count, and a signed index a test whether it counts from the end; both prevent
+    vectorisation. No loop both accumulates and writes: such a loop would be compiled with a
+    run-time test whether the arrays overlap, and the order of the additions would depend on its
+    outcome.
     """
     at = np.uint64(first + 1)
     row_u, row_v = np.uint64(u), np.uint64(v)
@@ -46,7 +48,7 @@ def _step(
     s: int,
     gain: F32,
 ) -> None:
-    """Learn one rating on both sides, each from the other's vector of before."""
+    """Learn one rating on both sides, each from the other side's previous vector."""
     loss = min(max(abs(error) - settings[s, EPS], 0.0), settings[s, CAP])
     if loss <= 0.0:
         return
@@ -100,14 +102,16 @@ def biased(
 ) -> None:
     """Predict, then learn, n ratings with m experts; see the module docstring for the rows.
 
-    Equation   p = mu + b_u + b_i + u.v; H += x x; g = a x / sqrt(delta + H); tau = l / (1 + g_u.x_u + g_v.x_v);
-               u += tau sgn(e) g; b = (b + tau sgn(e) g_b) / (1 + decay g_b)          [NN-APA, Alg. 1, eq. 7]
-    Symbols    x partner's vector at time t, 1 for a bias · a = 2 C · l = min(max(|e| - eps, 0), cap), none: no change
-               users, items (capacity, width) f32 · gain (2, largest rank) f32 scratch · settings (m, 8) ·
-               predictions (n, m) f64, not clipped
+    Equation   p = mu + b_u + b_i + u.v; H += x x; g = a x / sqrt(delta + H);
+               tau = l / (1 + g_u.x_u + g_v.x_v); u += tau sgn(e) g;
+               b = (b + tau sgn(e) g_b) / (1 + decay g_b)                 [NN-APA, Alg. 1, eq. 7]
+    Symbols    x partner's vector at time t, 1 for a bias · a = 2 C ·
+               l = min(max(|e| - eps, 0), cap), no update at l = 0 · users, items (capacity, width)
+               f32 · gain (2, largest rank) f32 scratch · settings (m, 8) · predictions (n, m) f64,
+               not clipped
     Cost       O(n sum(rank)); allocates nothing
-    Differs    biases are coordinates with a step of their own, factors may be negative, the loss is capped;
-               with JOINT = 0 each side has its own tau
+    Differs    biases are coordinates with a step size of their own, factors may be negative, the
+               loss is capped; with JOINT = 0 each side has its own tau
     Reference  tests/core/reference_default.py::biased
     """
     for t in range(rating.size):
@@ -123,7 +127,7 @@ def biased(
 def biased_predict(
     users: F32, items: F32, mean: float, first: I64, rank: I64, predictions: F64
 ) -> None:
-    """Predict n pairs of rows with m experts; nothing else changes.
+    """Predict n pairs of rows with m experts; nothing is modified.
 
     Equation   p = mu + b_u + b_i + u.v
     Symbols    users, items (n, width) f32 · predictions (n, m) f64, not clipped
@@ -148,9 +152,10 @@ def _gather(
     mean: float,
     x: F32,
 ) -> int:
-    """Write the user's ring, oldest first, into the columns of ``x``: factors, 1, rating left to explain.
+    """Write the user's ring, oldest first, into the columns of ``x``.
 
-    Zeros up to the next multiple of BLOCK, whose number is returned: no remainder for the loops that follow.
+    A column holds the item's factors, 1, and the rating minus mean and item bias. Zeros fill it up
+    to the next multiple of BLOCK columns, which is returned, so that later loops need no remainder.
     """
     size = ring_item.shape[1]
     valid = min(count, size)
@@ -190,7 +195,7 @@ def _products(x: F32, i: int, j: int, length: int, gram: F32) -> None:
 
 @helper
 def _row_dot(gram: F32, i: int, j: int, length: int) -> np.float32:
-    """Return the product of the first ``length`` entries of two rows."""
+    """Return the dot product of the first ``length`` entries of two rows."""
     a, b = np.uint64(i), np.uint64(j)
     total = np.float32(0.0)
     for c in range(np.uint64(length)):
@@ -200,7 +205,7 @@ def _row_dot(gram: F32, i: int, j: int, length: int) -> np.float32:
 
 @helper
 def _four_row_dots(gram: F32, i: int, j: int, pivot: np.float32) -> None:
-    """Finish column i of the factor in rows j .. j + 3."""
+    """Compute column i of the Cholesky factor in rows j .. j + 3."""
     row, k = np.uint64(i), np.uint64(j)
     l, m, n = np.uint64(j + 1), np.uint64(j + 2), np.uint64(j + 3)
     a = b = c = d = np.float32(0.0)
@@ -217,7 +222,10 @@ def _four_row_dots(gram: F32, i: int, j: int, pivot: np.float32) -> None:
 
 @helper
 def _cholesky_solve(gram: F32, size: int, solution: F32) -> None:
-    """Solve for the right side in row ``size`` of ``gram``, whose lower triangle is overwritten."""
+    """Solve for the right-hand side in row ``size`` of ``gram``.
+
+    The lower triangle of ``gram`` is overwritten.
+    """
     for i in range(size):
         pivot = np.float32(1.0) / np.sqrt(gram[i, i] - _row_dot(gram, i, i, i))
         gram[i, i] = pivot
@@ -253,16 +261,19 @@ def resolved(
     solution: F32,
     predictions: F64,
 ) -> None:
-    """As ``biased``; the rating then enters the user's ring, and when the user's count has grown enough
-    the user's row is solved anew over the ring.
+    """Predict and learn as ``biased``, then add the rating to the user's ring and maybe re-solve.
+
+    When the user's count has grown enough, the user's row is solved anew over the ring.
 
     Equation   (lambda I + sum x x') w = sum x (r - mu - b_i), x = (factors of i, 1), w = (u, b_u);
                solved when seen >= next, next = growth seen + 1
-    Symbols    ring_* as in UserTable · lambda = settings[:, 8], growth = settings[:, 9] · mu before the event
-               scratch, f32, r = largest rank: x (r + 3, ring, a multiple of BLOCK), gram (r + 3, r + 3), solution (r + 1,)
-    Cost       O(rank) an event and O(ring rank^2 + rank^3) a solution: rank^2 / (growth - 1) amortised
-    Differs    between two solutions the ordinary step; the ring is walked oldest first, wherever it starts,
-               so that a ring filled anew from the history gives the same bits
+    Symbols    ring_* as in UserTable · lambda = settings[:, 8], growth = settings[:, 9] · mu before
+               the event · scratch, f32, r = largest rank: x (r + 3, ring, a multiple of BLOCK),
+               gram (r + 3, r + 3), solution (r + 1,)
+    Cost       O(rank) an event and O(ring rank^2 + rank^3) a solution: amortised
+               O(rank^2 / (growth - 1)) an event
+    Differs    between two solutions the ordinary step applies; the ring is read oldest first,
+               wherever it starts, so that a ring refilled from the history gives the same bits
     Reference  tests/core/reference_default.py::resolved
     """
     for t in range(rating.size):

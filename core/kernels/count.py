@@ -1,4 +1,4 @@
-"""Counting evidence by item: in all, and decayed by the time of the events."""
+"""Weights of events counted by item: in total, and decayed by the age of the events."""
 
 import numpy as np
 
@@ -7,19 +7,21 @@ from core.types import F64, I64
 
 # same as core.popularity; kernels import nothing of ours that may change under the cache
 TOTAL, RECENT, TIME = range(3)
-"""Columns of a row: weight in all, decayed weight as of TIME, time of the newest event in ms."""
+"""Columns of a row: total weight, decayed weight as of TIME, time of the newest event in ms."""
 NOTHING = 1e-9
-"""Less than this is what rounding leaves after something was taken away."""
+"""Bound below which a count is a rounding error left by a removal."""
 
 
 @kernel
 def count(item: I64, weight: F64, time_ms: I64, rate: float, rows: F64) -> None:
-    """Add the weights of n events to the rows of their items; a negative weight takes one away.
+    """Add the weights of n events to the rows of their items; a negative weight removes an event.
 
-    Equation   total += w; recent(T) += w 2^-(rate (T - t)), T = max(T, t), after recent decayed up to T
-    Symbols    item, time_ms (n,) i64: t · weight w (n,) · rate 1 / half life · rows (items, 3) f64: TOTAL, RECENT, TIME, changed in place
+    Equation   total += w; recent(T) += w 2^-(rate (T - t)), T = max(T, t), after decay of recent
+    Symbols    item, time_ms (n,) i64: t · weight w (n,) · rate 1 / half life · rows (items, 3) f64:
+               TOTAL, RECENT, TIME, updated in place
     Cost       O(n); allocates nothing
-    Differs    a rate, no division: the compiler divides once for a loop, but not for a single event
+    Differs    takes a rate instead of a half life: the compiler hoists the division out of a loop,
+               but a call with a single event would still pay for it
     Reference  tests/core/reference_count.py::count
     """
     for i in range(item.size):

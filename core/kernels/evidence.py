@@ -1,4 +1,7 @@
-"""What the events of each pair of a user and an item say together: one pass over events that lie pair by pair."""
+"""The evidence of each user-item pair: combines all events of a pair into one number.
+
+It takes a single pass over events that are sorted by pair.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,7 +9,8 @@ from numpy.typing import NDArray
 from core.kernels.jit import kernel
 from core.types import F32, F64, I64, U8
 
-# same as core.meaning; kernels import nothing of ours that may change under the cache
+# same as core.meaning: a constant imported from our code could change without invalidating the
+# cache
 RATING, RATING_WEIGHT = 0, 1.0
 POSITIVE_FROM, NEGATIVE_TO, SLACK = 0.6, 0.25, 1e-6
 
@@ -27,12 +31,13 @@ def evidence(
     out: F64,
     seen: NDArray[np.bool_],
 ) -> int:
-    """Write the distinct pairs, the evidence of each, and whether it counts as seen; returns how many there are.
+    """Write the distinct pairs, their evidence and whether they count as seen; return their number.
 
-    Equation   evidence = sign(latest rating) + sign(k) weight(k), k the strongest other kind, the latest of equals
-    Symbols    order (n,): places of the events, by pair · pair, kind, value, sequence (n,) · weight, sign, hides (256,)
-               by kind · ratings on low..high: sign 1 from 60 % of the scale up, -1 in the lowest quarter ·
-               pairs, out, seen (n,) out
+    Equation   evidence = sign(latest rating) + sign(k) weight(k), k the strongest kind other than
+               rating; among equally strong kinds the latest
+    Symbols    order (n,): indices of the events, sorted by pair · pair, kind, value, sequence
+               (n,) · weight, sign, hides (256,) by kind · ratings on low..high: sign 1 from 60 %
+               of the scale up, -1 in the lowest quarter · pairs, out, seen (n,) out
     Cost       O(n); allocates nothing
     Reference  tests/core/reference_evidence.py::evidence
     """

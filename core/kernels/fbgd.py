@@ -1,8 +1,9 @@
-"""The parts of full-batch gradient descent whose work grows with the positives or with rows x factors^2.
+"""The steps of full-batch gradient descent that cost time per positive or per rows x factors^2.
 
-One side of the factorisation is ``rows`` (being changed), the other ``fixed``. Both are in the basis in which the
-shared Gram matrix is diagonal, so its product with a row costs O(g). ``cut`` names the parts that threads take:
-it depends on the data alone and every row is summed in its own order, so threads never change a result.
+One side of the factorisation is ``rows`` (being updated), the other ``fixed``. Both are in the
+basis in which the shared Gram matrix is diagonal, so that its product with a row costs O(g).
+``cut`` holds the boundaries of the parts that threads process. It depends on the data alone and
+every row is summed in a fixed order, so the number of threads never changes a result.
 """
 
 import numpy as np
@@ -12,12 +13,12 @@ from core.kernels.jit import helper, parallel_kernel, prefetch
 from core.types import F32, F64, I32, I64
 
 AHEAD, LINE = 8, 16
-"""Rows that are asked for before they are needed, and numbers in a cache line: with 200 000 users this halves the time."""
+"""Rows to prefetch ahead, and floats in a cache line; with 200 000 users this halves the time."""
 
 
 @helper
 def _fetch(factors: F32, other_ix: I32, k: int) -> None:
-    """Ask for the row that pair k + AHEAD needs."""
+    """Prefetch the row of pair k + AHEAD."""
     if k + AHEAD < other_ix.size:
         g = factors.shape[1]
         first = np.int64(other_ix[k + AHEAD]) * g
@@ -27,7 +28,7 @@ def _fetch(factors: F32, other_ix: I32, k: int) -> None:
 
 @helper
 def _dot(a: F32, b: F32) -> np.float32:
-    """Return a . b in single precision; the order of the sum is the compiler's."""
+    """Return a . b in single precision; the compiler chooses the order of the sum."""
     total = np.float32(0.0)
     for d in range(a.size):
         total += a[d] * b[d]
@@ -59,21 +60,25 @@ def solve_rows(
     tolerance: float,
     loss: F64,
 ) -> None:
-    """Take at most ``steps`` preconditioned conjugate-gradient steps on every row's own quadratic.
+    """Take at most ``steps`` preconditioned conjugate-gradient steps on the quadratic of each row.
 
-    Equation   min_p  z p'Sp - 2 r- z s.p + sum_y (w - a)(p.q_y)^2 - 2 (w r+ - a r-) p.q_y + lambda |p|^2    [fBGD, eq. 2 and 7]
-    Symbols    gram: the diagonal of S · linear r- s (g,), below r- · weight w, target r+ (pairs,) or (1,) for all · reg lambda (rows,)
-               negative a by item; the rows are items if ``of_items`` (then a is the row's and z = a), else users (z = 1)
-               fixed q (others, g), rows p (rows, g) changed in place · loss (parts,): the minimised sum before the steps
-    Cost       O((pairs + rows) g) a step; allocates 4 g in each part
-    Differs    preconditioned by z S + lambda; a row stops early at residual <= tolerance x right-hand side (in that metric)
+    Equation   min_p  z p'Sp - 2 r- z s.p + sum_y (w - a)(p.q_y)^2 - 2 (w r+ - a r-) p.q_y
+                      + lambda |p|^2                                         [fBGD, eq. 2 and 7]
+    Symbols    gram: the diagonal of S · linear r- s (g,), below r- · weight w, target r+ (pairs,)
+               or (1,) for all · reg lambda (rows,) · negative a by item; the rows are items if
+               ``of_items`` (then a is the row's and z = a), else users (z = 1) · fixed q
+               (others, g), rows p (rows, g) updated in place · loss (parts,): the minimised sum
+               before the steps
+    Cost       O((pairs + rows) g) a step; allocates 6 g in each part
+    Differs    preconditioned by z S + lambda; a row stops early once its residual is at most
+               tolerance times its right-hand side (in that metric)
     Reference  tests/core/reference_batch.py::solve_rows
     """
     g = rows.shape[1]
-    # no views of rows and no negative numbers in here: each of them costs more than the arithmetic
+    # No views of rows and no signed indices in here: each of them costs more than the arithmetic.
     for part in prange(cut.size - 1):
         residual = np.empty(g, np.float32)
-        way = np.empty(g, np.float32)
+        direction = np.empty(g, np.float32)
         image = np.empty(g, np.float32)
         own = np.empty(g, np.float32)
         held = np.empty(g, np.float32)
@@ -107,7 +112,7 @@ def solve_rows(
                     for d in range(g):
                         image[d] += b * fixed[j, d]
                 total += score * (c * score - np.float32(2.0) * b)
-            # the right-hand side's size decides when a row is solved
+            # The stopping bound of a row is relative to its right-hand side.
             bound = np.float32(0.0)
             if tolerance > 0.0:
                 for d in range(g):
@@ -115,30 +120,30 @@ def solve_rows(
                 bound *= np.float32(tolerance * tolerance)
             rho = np.float32(0.0)
             for d in range(g):
-                way[d] = residual[d] * inverse[d]
+                direction[d] = residual[d] * inverse[d]
             for d in range(g):
-                rho += residual[d] * way[d]
+                rho += residual[d] * direction[d]
             for _ in range(steps):
                 if rho <= bound:
                     break
                 for d in range(g):
-                    image[d] = held[d] * way[d]
+                    image[d] = held[d] * direction[d]
                 for k in range(ptr[x], ptr[x + 1]):
                     j = np.uint64(other_ix[k])
                     a = negative[x] if of_items else negative[j]
                     w = weight[k] if weight.size > 1 else weight[0]
                     score = np.float32(0.0)
                     for d in range(g):
-                        score += way[d] * fixed[j, d]
+                        score += direction[d] * fixed[j, d]
                     score *= w - a
                     for d in range(g):
                         image[d] += score * fixed[j, d]
-                curvature = _dot(way, image)
+                curvature = _dot(direction, image)
                 if not curvature > 0.0:
                     break
                 length = rho / curvature
                 for d in range(g):
-                    own[d] += length * way[d]
+                    own[d] += length * direction[d]
                     residual[d] -= length * image[d]
                 before = rho
                 rho = np.float32(0.0)
@@ -146,7 +151,7 @@ def solve_rows(
                     rho += residual[d] * residual[d] * inverse[d]
                 turn = rho / before
                 for d in range(g):
-                    way[d] = residual[d] * inverse[d] + turn * way[d]
+                    direction[d] = residual[d] * inverse[d] + turn * direction[d]
             for d in range(g):
                 rows[xu, d] = own[d]
         loss[part] = total
@@ -169,10 +174,10 @@ def gradient(
     out: F32,
     loss: F64,
 ) -> None:
-    """Write the gradient of the loss by every row; ``gram`` is a full matrix here.
+    """Write the gradient of the loss with respect to every row; ``gram`` is a full matrix here.
 
-    Equation   G_P = 2 [P S - r- 1 s + E Q]     G_Q = 2 [diag(a)(Q S - r- 1 s) + E' P]        [fBGD, eq. 16 and 17]
-               E = (w - a) p.q - (w r+ - a r-) on the observed pairs
+    Equation   G_P = 2 [P S - r- 1 s + E Q]     G_Q = 2 [diag(a)(Q S - r- 1 s) + E' P]
+               E = (w - a) p.q - (w r+ - a r-) on the observed pairs        [fBGD, eq. 16 and 17]
     Symbols    gram S (g, g) · the others as in ``solve_rows`` · out (rows, g) · loss (parts,)
     Cost       O(pairs g + rows g^2)
     Reference  tests/core/reference_batch.py::gradient
@@ -209,9 +214,9 @@ def gradient(
 
 @parallel_kernel
 def gram_parts(cut: I64, factors: F32, weight: F32, out: F32) -> None:
-    """Write the Gram matrix of each part of the rows; their sum is the Gram matrix.
+    """Write the Gram matrix of each part of the rows; the sum over the parts is the full matrix.
 
-    Equation   S = sum over rows of a q q'                                                    [fBGD, eq. 10]
+    Equation   S = sum over rows of a q q'                                         [fBGD, eq. 10]
     Symbols    factors q (rows, g) · weight a (rows,) or (1,) for all · out (parts, g, g)
     Cost       O(rows g^2)
     Reference  tests/core/reference_batch.py::gram_parts

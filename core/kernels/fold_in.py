@@ -1,6 +1,6 @@
-"""One user's vector from the user's own pairs, the items standing still: serial, for a process that serves.
+"""The vector of one user from the user's own pairs, with item factors fixed; serial, for serving.
 
-``core.kernels.fbgd.solve_rows`` does the same for all users of a square loss at once, on all threads.
+``core.kernels.fbgd.solve_rows`` does the same for all users of a square loss, on all threads.
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ def _softplus(x: float) -> float:
 def _value(
     p: F32, scores: F32, held: F32, linear: F32, weight: F32, target: F32, own: F32, below: float
 ) -> float:
-    """Return the logistic objective at p; ``held`` is the diagonal S + lambda."""
+    """Return the logistic objective at p; ``held`` is the diagonal of S + lambda I."""
     total = 0.0
     for d in range(p.size):
         total += p[d] * (held[d] * p[d] - 2.0 * linear[d])
@@ -55,24 +55,27 @@ def _solve(
     steps: int,
     change: F32,
 ) -> None:
-    """Solve (diag(held) + sum curvature q q') change = residual by conjugate gradients; residual is used up."""
+    """Solve (diag(held) + sum curvature q q') change = residual by conjugate gradients.
+
+    ``residual`` is overwritten.
+    """
     change[:] = np.float32(0.0)
-    way = residual / held
+    direction = residual / held
     image = np.empty_like(residual)
-    rho = _dot(residual, way)
+    rho = _dot(residual, direction)
     for _ in range(steps):
         if rho <= bound:
             return
         for d in range(image.size):
-            image[d] = held[d] * way[d]
+            image[d] = held[d] * direction[d]
         for k in range(item_ix.size):
             q = item_factors[item_ix[k]]
-            _add(curvature[k] * _dot(way, q), q, image)
-        size = _dot(way, image)
+            _add(curvature[k] * _dot(direction, q), q, image)
+        size = _dot(direction, image)
         if not size > 0.0:
             return
         length = np.float32(rho / size)
-        _add(length, way, change)
+        _add(length, direction, change)
         _add(-length, image, residual)
         before = rho
         rho = np.float32(0.0)
@@ -80,7 +83,7 @@ def _solve(
             rho += residual[d] * residual[d] / held[d]
         turn = np.float32(rho / before)
         for d in range(image.size):
-            way[d] = residual[d] / held[d] + turn * way[d]
+            direction[d] = residual[d] / held[d] + turn * direction[d]
 
 
 @kernel
@@ -99,14 +102,15 @@ def fold_in(
     tolerance: float,
     out: F32,
 ) -> None:
-    """Write into ``out`` the user's vector p.
+    """Write the user's vector p into ``out``.
 
-    Equation   min_p  p'Sp - 2 r- s.p + lambda |p|^2 + sum_y l(p.q_y) - a (r- - p.q_y)^2          [fBGD, eq. 7; OCMF, 3.1]
+    Equation   min_p  p'Sp - 2 r- s.p + lambda |p|^2 + sum_y l(p.q_y) - a (r- - p.q_y)^2,
                l = w (r+ - score)^2, or w log(1 + exp(-sign(r+) score)) if ``logistic``
-               square: p = (S + sum (w - a) q q' + lambda I)^-1 (sum (w r+ - a r-) q + r- s); logistic: Newton steps
-    Symbols    item_factors q (n, g) · gram: the diagonal of S (g,) · linear r- s (g,) · negative a (n,) · below r- · reg lambda
-               item_ix, weight w, target r+ (pairs,) · out p (g,)
-    Cost       O((pairs + 1) g) a conjugate-gradient step; allocates 5 g + 3 pairs
+               square: p = (S + sum (w - a) q q' + lambda I)^-1 (sum (w r+ - a r-) q + r- s)
+               logistic: Newton steps                                   [fBGD, eq. 7; OCMF, 3.1]
+    Symbols    item_factors q (n, g) · gram: the diagonal of S (g,) · linear r- s (g,) · negative a
+               (n,) · below r- · reg lambda · item_ix, weight w, target r+ (pairs,) · out p (g,)
+    Cost       O((pairs + 1) g) a conjugate-gradient step; allocates 6 g + 3 pairs
     Reference  tests/core/reference_batch.py::fold_in
     """
     n, g = item_ix.size, out.size
@@ -140,7 +144,7 @@ def fold_in(
             bound = size * tolerance * tolerance
         if size <= bound:
             return
-        # Newton steps need not be exact far from the end
+        # Newton steps far from the minimum need not be exact.
         near = max(bound, 1e-4 * size) if logistic else bound
         _solve(item_factors, item_ix, held, curvature, residual, near, steps, change)
         if not logistic:

@@ -1,8 +1,9 @@
-"""NN-APA with the full matrix: a table of experts goes through a batch of ratings.
+"""NN-APA with the full matrix: learns a batch of ratings with a table of experts.
 
-Owns G^-1 x for the symmetric square root G = (delta I + H)^1/2 without an eigendecomposition of H, and the
-projection on the non-negative vectors in the metric G. The table is the one of passive_aggressive.py, whose
-``predict`` serves here too.
+Owns G^-1 x for the symmetric square root G = (delta I + H)^1/2, computed without an
+eigendecomposition of H, and the projection onto the non-negative vectors in the metric G. The table
+is that of passive_aggressive.py, whose ``passive_aggressive_predict`` predicts for these experts
+too.
 """
 
 import numpy as np
@@ -12,14 +13,14 @@ from core.kernels.jit import helper, kernel
 from core.types import F32, F64, I64
 
 PA, PA1 = 0, 1
-"""Values of ``rule`` as in passive_aggressive.py; any other is PA-II."""
+"""Values of ``rule`` as in passive_aggressive.py; any other value means PA-II."""
 TINY = 1e-12
 STEP, MARGIN = 0.65, 3.0
-"""Of the quadrature: the error is about 2 exp(-pi^2 / STEP) + exp(-5 MARGIN)."""
+"""Step and margin of the quadrature; its error is about 2 exp(-pi^2 / STEP) + exp(-5 MARGIN)."""
 NODES = 64
-"""At most; enough for a condition number of 1e30."""
+"""Largest number of quadrature nodes; enough for a condition number of 1e30."""
 PIVOTS = 1000
-"""At most; a projection takes a handful."""
+"""Largest number of pivots of a projection, which usually needs a handful."""
 
 Expert = np.void
 Experts = NDArray[np.void]
@@ -35,7 +36,7 @@ def _dot(x: F64, y: F64) -> float:
 
 @helper
 def _accumulate(x: F32, packed: F32, delta: float, matrix: F64) -> None:
-    """Add x x' to H, kept as its packed upper triangle; write delta I + H into ``matrix``."""
+    """Add x x' to H, stored as its packed upper triangle; write delta I + H into ``matrix``."""
     at = 0
     for i in range(x.shape[0]):
         for j in range(i, x.shape[0]):
@@ -48,12 +49,13 @@ def _accumulate(x: F32, packed: F32, delta: float, matrix: F64) -> None:
 
 @helper
 def _lanczos(matrix: F64, basis: F64, diagonal: F64, off: F64) -> int:
-    """Grow an orthonormal ``basis`` from its first row until it is invariant; return its size m.
+    """Extend an orthonormal ``basis`` from its first row until it is invariant; return its size m.
 
-    basis A basis' is tridiagonal: ``diagonal``, and ``off[j]`` between rows j and j + 1 (``off[m - 1]`` = 0).
+    basis A basis' is tridiagonal: ``diagonal``, and ``off[j]`` between rows j and j + 1
+    (``off[m - 1]`` = 0).
     """
     rank = matrix.shape[0]
-    # the first row of A v says nothing of the size of A; its trace bounds every eigenvalue
+    # The first row of A v does not bound A; its trace bounds every eigenvalue.
     negligible = 0.0
     for i in range(rank):
         negligible += matrix[i, i]
@@ -70,12 +72,12 @@ def _lanczos(matrix: F64, basis: F64, diagonal: F64, off: F64) -> int:
         for i in range(rank):
             w[i] = _dot(matrix[i], v)
         diagonal[m] = _dot(w, v)
-        # twice is enough: the second pass removes what rounding left of the first
+        # The second pass removes the rounding errors of the first; a third is not needed.
         for _ in range(2):
             for b in range(m + 1):
-                part = _dot(w, basis[b])
+                overlap = _dot(w, basis[b])
                 for i in range(rank):
-                    w[i] -= part * basis[b, i]
+                    w[i] -= overlap * basis[b, i]
         norm = np.sqrt(_dot(w, w))
         off[m] = norm
         if norm <= negligible:
@@ -89,15 +91,16 @@ def _lanczos(matrix: F64, basis: F64, diagonal: F64, off: F64) -> int:
 
 @helper
 def _quadrature(delta: float, largest: float, node: F64, weight: F64) -> int:
-    """Fill in z^-1/2 ~ sum weight / (z + node) on [delta, largest] to 1e-6; return the number of terms.
+    """Write nodes and weights of a quadrature of z^-1/2; return the number of terms.
 
-    The trapezoidal rule of z^-1/2 = 2/pi int e^s / (z + e^2s) ds. Either tail, a geometric series in z, is
-    one term with the same first two coefficients.
+    z^-1/2 ~ sum weight / (z + node) on [delta, largest], to 1e-6: the trapezoidal rule for 2/pi int
+    e^s / (z + e^2s) ds. Each tail is a geometric series in z and is replaced by one term with the
+    same first two coefficients.
     """
     reach = 0.5 * np.log(largest / delta) + 2.0 * MARGIN
-    if not reach < STEP * NODES:  # beyond the bound, or not a number
+    if not reach < STEP * NODES:  # above the limit, or NaN
         reach = STEP * NODES
-    # a whole number of vectors, the two tails included
+    # a multiple of the vector width, including the two tails
     count = min(4 * int(np.ceil((reach / STEP + 3.0) / 4.0)), NODES)
     inner = count - 2
     ratio = np.exp(STEP)
@@ -119,9 +122,9 @@ def _quadrature(delta: float, largest: float, node: F64, weight: F64) -> int:
 def _inverse_root_column(
     size: int, diagonal: F64, off: F64, node: F64, weight: F64, pivots: F64, out: F64
 ) -> None:
-    """Write T^-1/2 e1 into ``out``: a sum of solutions of (T + node I) y = weight e1.
+    """Write T^-1/2 e1 into ``out``, as a sum of solutions of (T + node I) y = weight e1.
 
-    The elimination runs from the last row to the first, all nodes side by side.
+    The elimination runs from the last row to the first, for all nodes side by side.
     """
     count = node.shape[0]
     for t in range(count):
@@ -178,11 +181,12 @@ def _step_size(rule: int, c: float, loss: float, q: float) -> float:
 
 @helper
 def _project(point: F64, matrix: F64) -> None:
-    """Move ``point`` to the nearest non-negative vector in the metric G = matrix^1/2.
+    """Replace ``point`` by the nearest non-negative vector in the metric G = matrix^1/2.
 
-    Murty's principal pivoting on the conditions z >= 0, y = G z - G point >= 0, z y = 0: the last
-    violated coordinate changes sides until none is, which ends because G is positive definite.
-    Rare (only after a step below zero), hence LAPACK and allocation are fine here.
+    Uses Murty's principal pivoting on the conditions z >= 0, y = G z - G point >= 0, z y = 0: the
+    last violated coordinate changes sides until none is violated. It terminates because G is
+    positive definite. The case is rare (only after a step below zero), hence LAPACK and allocations
+    are fine here.
     """
     rank = point.shape[0]
     eigenvalues, vectors = np.linalg.eigh(matrix)
@@ -217,7 +221,7 @@ def _project(point: F64, matrix: F64) -> None:
 def _step(
     expert: Expert, sign: float, loss: float, own: F32, x: F32, packed: F32, squares: F64, work: F64
 ) -> None:
-    """Learn the gradient x into ``packed``; write the new vector of one side into ``squares[2, 0]``."""
+    """Add the gradient x to ``packed``; write one side's new vector to ``squares[2, 0]``."""
     rank = x.shape[0]
     matrix, basis = squares[0], squares[1]
     moved, direction = squares[2, 0], squares[3, 0]
@@ -238,7 +242,7 @@ def _step(
 def _update(
     expert: Expert, error: float, loss: float, u_row: F32, v_row: F32, squares: F64, work: F64
 ) -> None:
-    """Both sides step from the vectors at time t; the rows begin at the group's column."""
+    """Step on both sides, each from the vectors at time t; the rows begin at the group's column."""
     rank, f, h = expert["rank"], expert["factors"], expert["accumulators"]
     size = rank * (rank + 1) // 2
     u = u_row[f : f + rank]
@@ -266,17 +270,17 @@ def full_matrix(
     work: F64,
     predictions: F64,
 ) -> None:
-    """Predict, then learn each rating of a batch in its order, all experts of the table.
+    """Predict, then learn, each rating of a batch in order, with all experts of the table.
 
-    Equation   u' = P(u + tau sgn(r - p) G^-1 v), G = (delta I + H)^1/2, H = sum of v v' so far; the same
-               for v with u, both from the vectors at time t                       [NN-APA, Alg. 1, eq. 8-11]
-    Symbols    p = u.v · l = min(|r - p| - eps, cap), nothing happens at l <= 0 · q = v'G^-1 v ·
+    Equation   u' = P(u + tau sgn(r - p) G^-1 v), G = (delta I + H)^1/2, H = sum of v v' so far; the
+               same for v with u, both from the vectors at time t       [NN-APA, Alg. 1, eq. 8-11]
+    Symbols    p = u.v · l = min(|r - p| - eps, cap), no update at l <= 0 · q = v'G^-1 v ·
                tau = l/q (PA) | min(C, l/q) (I) | l/(q + 1/(2C)) (II) · P the larger of 0 and each
                coordinate, or with ``exact`` the nearest vector >= 0 in the metric G (eq. 9)
     Arrays     rows (n, width) f32 hold u and H's packed upper triangle · scratch f64:
                squares (5 k k,), work ((5 + k) NODES,) for the largest k, at most NODES
     Cost       O(k^3): Lanczos on H from v, then a rational function of the tridiagonal matrix
-    Differs    G^-1 v is right to about 2e-6, not to rounding
+    Differs    G^-1 v is exact to about 2e-6, not to rounding
     Reference  tests/core/reference.py::full_matrix
     """
     for n in range(user_ix.shape[0]):

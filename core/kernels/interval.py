@@ -1,6 +1,7 @@
 """Central 80 % intervals from the residuals of predictions made before learning.
 
-Residuals fall into decayed histograms, one for each bucket of (events of the user, events of the item).
+Residuals are counted in decayed histograms, one per bucket of (events of the user, events of the
+item).
 """
 
 from core.kernels.jit import helper, kernel
@@ -14,12 +15,15 @@ CLASSES = 4
 BUCKETS = CLASSES * CLASSES
 LOW, HIGH = 0.1, 0.9
 GROWTH = 1.0003
-"""Newer residuals weigh more: the same as decaying all others, but only one bin changes. A bucket forgets by its
-own events: a rare one would otherwise hold too few."""
+"""Factor from one residual's weight to the next, in the same bucket.
+
+Growing weights are equivalent to decaying all older residuals, but change one bin only. A bucket
+forgets by its own events, since a rare bucket would otherwise hold too few.
+"""
 LIMIT = 1e9
 PSEUDO = 40.0
 PRIOR, PRIOR_BINS = 40.0, 18
-"""Before anything is known residuals lie evenly within +-1.85: as much evidence as this many of all events."""
+"""Prior evidence in events, and the bins on either side of 0 over which it is spread (+-1.85)."""
 REFRESH = 64
 TINY = 1e-300
 
@@ -37,7 +41,7 @@ def _bucket(known: F64, t: int) -> int:
 
 @helper
 def _mix(histogram: F64, weight: F64, bucket: int, mixed: F64) -> float:
-    """Write the bucket's histogram with PSEUDO events of all buckets' put to it; return the sum."""
+    """Write the bucket's histogram plus PSEUDO events spread as in all buckets; return the sum."""
     middle = BINS // 2
     for b in range(BINS):
         near = middle - PRIOR_BINS <= b <= middle + PRIOR_BINS
@@ -60,7 +64,7 @@ def _mix(histogram: F64, weight: F64, bucket: int, mixed: F64) -> float:
 
 @helper
 def _quantile(mixed: F64, target: float) -> float:
-    """Return the residual up to which the histogram holds ``target``."""
+    """Return the residual below which the histogram holds ``target``."""
     below = 0.0
     for b in range(BINS):
         if below + mixed[b] >= target:
@@ -71,7 +75,7 @@ def _quantile(mixed: F64, target: float) -> float:
 
 @helper
 def _scale_back(histogram: F64, weight: F64, bucket: int) -> None:
-    """Measure a bucket in units of its newest residual: nothing but the numbers' size changes."""
+    """Rescale a bucket to units of its newest residual, before its numbers grow too large."""
     scale = 1.0 / weight[bucket]
     for b in range(BINS):
         histogram[bucket, b] *= scale
@@ -93,11 +97,12 @@ def interval(
 ) -> None:
     """Write the interval around each prediction, then count its residual.
 
-    Equation   out = center + quantiles .1 and .9 of (the bucket's histogram + 40 events of all buckets')
-               where all buckets' hold 40 even ones to begin with
-    Symbols    known from ``core.kernels.aggregate.context`` · histogram (buckets, bins) · weight (buckets,) of the
-               next residual, grows by 1.0003 · bounds (buckets, 3): both quantiles, and residuals to go until they
-               are computed anew · mixed (bins,) scratch · out (n, 2), clipped to low..high
+    Equation   out = center + quantiles .1 and .9 of (the bucket's histogram + 40 events distributed
+               as in all buckets, which start with 40 uniform events)
+    Symbols    known from ``core.kernels.aggregate.context`` · histogram (buckets, bins) ·
+               weight (buckets,) of the next residual, grows by 1.0003 · bounds (buckets, 3): both
+               quantiles, and residuals left until they are recomputed · mixed (bins,) scratch ·
+               out (n, 2), clipped to low..high
     Cost       O(n), and O(buckets bins) every 64 residuals of a bucket
     Reference  tests/core/reference_default.py::interval
     """
@@ -111,7 +116,7 @@ def interval(
         bounds[k, 2] -= 1.0
         if bounds[k, 2] <= 0.0:
             mass = _mix(histogram, weight, k, mixed)
-            # an interval holds its prediction, however lopsided the first residuals are
+            # An interval must contain its prediction, however lopsided the first residuals are.
             bounds[k, 0] = min(_quantile(mixed, LOW * mass), 0.0)
             bounds[k, 1] = max(_quantile(mixed, HIGH * mass), 0.0)
             bounds[k, 2] = REFRESH

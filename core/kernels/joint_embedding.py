@@ -1,4 +1,7 @@
-"""Embedding and regression at once: the map from features to places climbs the skip-gram objective of cosines."""
+"""Joint embedding and regression.
+
+The map from features to label vectors ascends the skip-gram objective of the vectors' cosines.
+"""
 
 import numpy as np
 
@@ -6,14 +9,14 @@ from core.kernels.jit import helper, kernel
 from core.types import F32, I32, I64
 
 SHORTEST = 1e-9
-"""Length of a place below which it counts as this long."""
+"""Lower bound on the length of a vector, which keeps its cosine finite."""
 FIRST, SECOND, SMALL = 0.9, 0.999, 1e-8
-"""Of Adam."""
+"""Adam's decay rates of the mean and of the mean square, and its epsilon."""
 
 
 @helper
 def _drawn(seed: np.uint64, number: int, n: int) -> int:
-    """Return a number in 0 .. n - 1 that looks random (splitmix64)."""
+    """Return a pseudo-random number in 0 .. n - 1 (splitmix64)."""
     z = seed + np.uint64(number + 1) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -40,7 +43,7 @@ def _add(scale: np.float32, row: F32, out: F32) -> None:
 
 
 @helper
-def _place(i: int, ptr: I64, ix: I32, value: F32, weights: F32, out: F32) -> None:
+def _vector(i: int, ptr: I64, ix: I32, value: F32, weights: F32, out: F32) -> None:
     """Write z = V' x_i."""
     out[:] = np.float32(0.0)
     for a in range(ptr[i], ptr[i + 1]):
@@ -49,18 +52,21 @@ def _place(i: int, ptr: I64, ix: I32, value: F32, weights: F32, out: F32) -> Non
 
 @helper
 def _slopes(
-    place: F32, other: F32, wanted: float, scale: float, weight: float, out: F32, out_other: F32
+    vector: F32, other: F32, wanted: float, scale: float, weight: float, out: F32, out_other: F32
 ) -> None:
-    """Add to ``out`` and write to ``out_other`` the slopes of weight log s(+-scale cos) by the two places."""
-    b = 1.0 / max(np.sqrt(_dot(place, place)), SHORTEST)
+    """Compute the slopes of weight log s(+-scale cos) with respect to both vectors.
+
+    The slope of ``vector`` is added to ``out``; that of ``other`` is written to ``out_other``.
+    """
+    b = 1.0 / max(np.sqrt(_dot(vector, vector)), SHORTEST)
     c = 1.0 / max(np.sqrt(_dot(other, other)), SHORTEST)
-    cosine = _dot(place, other) * b * c
+    cosine = _dot(vector, other) * b * c
     step = weight * scale * (wanted - _sigmoid(scale * float(cosine)))
     cross = np.float32(step * b * c)
-    own, theirs = np.float32(step * cosine * b * b), np.float32(step * cosine * c * c)
-    for d in range(place.size):
-        out[d] += cross * other[d] - own * place[d]
-        out_other[d] = cross * place[d] - theirs * other[d]
+    here, there = np.float32(step * cosine * b * b), np.float32(step * cosine * c * c)
+    for d in range(vector.size):
+        out[d] += cross * other[d] - here * vector[d]
+        out_other[d] = cross * vector[d] - there * other[d]
 
 
 @helper
@@ -75,7 +81,7 @@ def _spread(
     held: I32,
     n: int,
 ) -> int:
-    """Add slope x_i' to the gradient; returns how many of its rows are touched."""
+    """Add slope x_i' to the gradient; return how many of its rows are touched."""
     for a in range(ptr[i], ptr[i + 1]):
         row = ix[a]
         if held[row] == 0:
@@ -127,14 +133,18 @@ def joint_embedding(
     squares: F32,
     steps: I64,
 ) -> None:
-    """Go once through all points, one step each up the slope of O_i.
+    """Run one epoch: every point takes one step up the slope of O_i.
 
-    Equation   O_i = sum over neighbours j of log s(g K_ij) + w/m k sum over m random j' of log s(-g K_ij'),  K_ij = cos(V'x_i, V'x_j)      [ExMLDS, eq. 10]
-               dK_ij = x_i (b c z_j - K b^2 z_i)' + x_j (b c z_i - K c^2 z_j)',  b = 1 / |z_i|, c = 1 / |z_j|      [ExMLDS, eq. 12]
-    Symbols    x_i in CSR (ptr, ix, value) · neighbours (n, k), -1 for none · weights V (d, g) · scale g · negatives m · negative_weight w
-               squares: of Adagrad, or with means and steps (d,) of Adam
-    Differs    lazy: only rows of features that the points have are moved, and only then are their means renewed
-    Cost       O((k + m) nnz(x) g) a point; allocates a gradient (d, g) and (k + m) places
+    Equation   O_i = sum over neighbours j of log s(g K_ij)
+                     + w/m k sum over m random j' of log s(-g K_ij'),
+               K_ij = cos(V'x_i, V'x_j)                                       [ExMLDS, eq. 10]
+               dK_ij = x_i (b c z_j - K b^2 z_i)' + x_j (b c z_i - K c^2 z_j)',
+               b = 1 / |z_i|, c = 1 / |z_j|                                   [ExMLDS, eq. 12]
+    Symbols    x_i in CSR (ptr, ix, value) · neighbours (n, k), -1 for none · weights V (d, g) ·
+               scale g · negatives m · negative_weight w · squares (d, g) of Adagrad, or with
+               means (d, g) and steps (d,) of Adam
+    Differs    lazy: a step updates only the rows (and their means) of features that its points have
+    Cost       O((k + m) nnz(x) g) a point; allocates a gradient (d, g) and k + m vectors
     Reference  tests/core/reference_labels.py::joint_embedding
     """
     n, k = neighbours.shape
@@ -143,7 +153,7 @@ def joint_embedding(
     touched, held = np.empty(weights.shape[0], np.int32), np.zeros(weights.shape[0], np.int32)
     others = np.empty((k + negatives, g), np.float32)
     numbers = np.empty(k + negatives, np.int64)
-    place, slope, other_slope = (
+    vector, slope, other_slope = (
         np.empty(g, np.float32),
         np.empty(g, np.float32),
         np.empty(g, np.float32),
@@ -160,16 +170,16 @@ def joint_embedding(
             drawn += 1
         if positives == 0:
             continue
-        _place(i, ptr, ix, value, weights, place)
+        _vector(i, ptr, ix, value, weights, vector)
         for a in range(positives + negatives):
-            _place(numbers[a], ptr, ix, value, weights, others[a])
+            _vector(numbers[a], ptr, ix, value, weights, others[a])
         slope[:] = np.float32(0.0)
         m = 0
         for a in range(positives + negatives):
             positive = a < positives
             weight = 1.0 if positive else negative_weight * positives / negatives
             wanted = 1.0 if positive else 0.0
-            _slopes(place, others[a], wanted, scale, weight, slope, other_slope)
+            _slopes(vector, others[a], wanted, scale, weight, slope, other_slope)
             m = _spread(numbers[a], ptr, ix, value, other_slope, gradient, touched, held, m)
         m = _spread(i, ptr, ix, value, slope, gradient, touched, held, m)
         for t in range(m):

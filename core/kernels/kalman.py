@@ -1,6 +1,7 @@
 """Bias and factors with a full covariance on each side: an assumed-density filter.
 
-A row of one expert is bias, factors (k), then the lower triangle of the covariance of these k + 1, row by row.
+A row of one expert holds the bias, the k factors, then the lower triangle of the covariance of
+these k + 1 numbers, row by row.
 """
 
 import numpy as np
@@ -8,13 +9,13 @@ import numpy as np
 from core.kernels.jit import helper, kernel
 from core.types import F32, F64, I64
 
-# columns of ``settings``, one row per expert
+# Columns of ``settings``, one row per expert.
 NOISE, CLIP_SIGMAS = range(2)
 
 
 @helper
 def _predict(users: F32, items: F32, u: int, v: int, first: int, rank: int, mean: float) -> float:
-    """Return mean + both biases + the factors' product."""
+    """Return mean + both biases + the product of the factors."""
     i, j, at = np.uint64(u), np.uint64(v), np.uint64(first + 1)
     dot = np.float32(0.0)
     for d in range(np.uint64(rank)):
@@ -26,7 +27,7 @@ def _predict(users: F32, items: F32, u: int, v: int, first: int, rank: int, mean
 def _spread(users: F32, items: F32, u: int, v: int, first: int, rank: int, work: F32) -> float:
     """Write x_u, x_v, P_u x_u, P_v x_v into the rows of ``work``; return S without the noise.
 
-    No loop both adds up and writes: see _dot in biased.py.
+    No loop both accumulates and writes, for the reason given at _dot in biased.py.
     """
     i, j, at = np.uint64(u), np.uint64(v), np.uint64(first)
     for d in range(np.uint64(rank + 1)):
@@ -36,7 +37,7 @@ def _spread(users: F32, items: F32, u: int, v: int, first: int, rank: int, work:
     at = np.uint64(first + rank + 1)
     variance = np.float32(0.0)
     for r in range(np.uint64(rank + 1)):
-        at += r  # row r of the triangle: columns at .. at + r
+        at += r  # row r of the triangle is in columns at .. at + r
         x, y = work[0, r], work[1, r]
         sum_u = sum_v = overlap = np.float32(0.0)
         for c in range(r):
@@ -50,7 +51,7 @@ def _spread(users: F32, items: F32, u: int, v: int, first: int, rank: int, work:
         work[2, r] = sum_u + own_u
         work[3, r] = sum_v + own_v
         variance += x * (sum_u + sum_u + own_u) + y * (sum_v + sum_v + own_v)
-        if r > 0:  # the trace is that of the factors: without the column of the bias
+        if r > 0:  # the trace is over the factors, without the bias column
             overlap -= users[i, at] * items[j, at]
             variance += overlap + overlap + users[i, at + r] * items[j, at + r]
     return float(variance)
@@ -99,10 +100,11 @@ def kalman(
 ) -> None:
     """Predict, then learn, n ratings with m experts; see the module docstring for the rows.
 
-    Equation   p = mu + b_u + b_i + u.v; S = noise + x_u' P_u x_u + x_v' P_v x_v + tr(P_u P_v) (factors);
+    Equation   p = mu + b_u + b_i + u.v;
+               S = noise + x_u' P_u x_u + x_v' P_v x_v + tr(P_u P_v) (factors);
                m += P x e / S; P -= P x x' P / S; e clipped at clip_sigmas sqrt(S)
-    Symbols    x_u = (1, v), x_v = (1, u) at time t · work (4, largest rank + 1) f32 scratch · settings (m, 2) ·
-               predictions (n, m) f64, not clipped
+    Symbols    x_u = (1, v), x_v = (1, u) at time t · work (4, largest rank + 1) f32 scratch ·
+               settings (m, 2) · predictions (n, m) f64, not clipped
     Cost       O(n sum(rank^2)); allocates nothing
     Reference  tests/core/reference_default.py::kalman
     """
@@ -122,7 +124,7 @@ def kalman(
 def kalman_predict(
     users: F32, items: F32, mean: float, first: I64, rank: I64, predictions: F64
 ) -> None:
-    """Predict n pairs of rows with m experts; nothing else changes.
+    """Predict n pairs of rows with m experts; nothing is modified.
 
     Equation   p = mu + b_u + b_i + u.v
     Symbols    users, items (n, width) f32 · predictions (n, m) f64, not clipped

@@ -1,4 +1,4 @@
-"""The points whose labels are most alike, exactly: through the lists of points that carry each label."""
+"""The exact nearest neighbours of each point by labels, found through the points of each label."""
 
 import numpy as np
 from numba import prange
@@ -11,7 +11,7 @@ CHUNKS = 64
 
 @helper
 def _mixed(value: np.uint64) -> float:
-    """Return a number in 0 .. 1 that looks random (splitmix64)."""
+    """Return a pseudo-random number in 0 .. 1 (splitmix64)."""
     z = value + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -20,7 +20,7 @@ def _mixed(value: np.uint64) -> float:
 
 @helper
 def _sift(score: F64, ix: I32, size: int) -> None:
-    """Restore the heap whose root, the worst entry, was replaced."""
+    """Restore the heap after its root, the worst entry, was replaced."""
     at = 0
     while 2 * at + 1 < size:
         child = 2 * at + 1
@@ -43,11 +43,13 @@ def label_neighbours(
     seed: np.uint64,
     out: I32,
 ) -> None:
-    """Write the k points most alike in labels of each point, best first; -1 where no more share a label.
+    """Write each point's k nearest points by labels, best first; -1 where fewer share a label.
 
     Equation   argmax_k over j != i of sum_l y_il y_jl / (length_i length_j)
-    Symbols    labels of point i: label[ptr[i]:ptr[i + 1]] · points of label l: owner[owner_ptr[l]:owner_ptr[l + 1]] · length (n,) · out (n, k)
-    Differs    among equals chance decides (a pure function of seed, i and j), else the first points would be everybody's neighbours
+    Symbols    labels of point i: label[ptr[i]:ptr[i + 1]] · points of label l:
+               owner[owner_ptr[l]:owner_ptr[l + 1]] · length (n,) · out (n, k)
+    Differs    ties are broken at random (a pure function of seed, i and j); otherwise the first
+               points would be neighbours of all others
     Cost       O(sum over labels of (their points)^2); allocates 64 rows
     Reference  tests/core/reference_labels.py::label_neighbours
     """
@@ -70,7 +72,7 @@ def label_neighbours(
                 j = touched[t]
                 alike = total[j] / (float(length[i]) * float(length[j]))
                 total[j] = 0.0
-                # far below the least difference of two scores that are not equal
+                # 1e-7 is far below the least difference of two distinct scores.
                 alike += 1e-7 * _mixed(seed ^ (np.uint64(i) * np.uint64(n) + np.uint64(j)))
                 if j != i and alike > score[0]:
                     score[0] = alike

@@ -1,6 +1,6 @@
-"""Ranked lists of several rankers as one, for one user: serial, without the GIL.
+"""Merges the ranked lists of several rankers into one, for one user: serial, without the GIL.
 
-Better means a higher score, at equal scores the lower item number.
+A higher score is better; among equal scores the lower item number is better.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from core.kernels.jit import helper, kernel
 from core.types import F32, F64, I32, I64
 
 SPREAD = 2_654_435_761
-"""Multiplies item numbers, so that neighbours lie apart in the table."""
+"""Hash multiplier of item numbers, which spreads neighbouring numbers over the table."""
 
 
 @helper
@@ -19,7 +19,7 @@ def _worse(score: F64, item: I32, a: int, b: int) -> bool:
 
 @helper
 def _sift(score: F64, item: I32, heap: I64, at: int, size: int) -> None:
-    """Restore the heap, the worst entry at its root, below a place that was replaced."""
+    """Restore the heap, whose root is the worst entry, below an index whose entry was replaced."""
     while 2 * at + 1 < size:
         child = 2 * at + 1
         if child + 1 < size and _worse(score, item, heap[child + 1], heap[child]):
@@ -34,22 +34,25 @@ def _sift(score: F64, item: I32, heap: I64, at: int, size: int) -> None:
 def _distinct(
     listed: I32, first: I64, weight: F64, smooth: float, item: I32, score: F64, loudest: I64
 ) -> int:
-    """Write each item once, the sum of its gains and the list of the largest; returns how many there are."""
+    """Write each item once, with its summed gains and the list of its largest gain.
+
+    Returns the number of distinct items.
+    """
     size = 16
     while size < 2 * listed.size:
         size *= 2
-    place = np.full(size, -1, np.int64)
+    slots = np.full(size, -1, np.int64)
     largest = np.empty(listed.size, np.float64)
     n = 0
     for one in range(weight.size):
         for at in range(first[one], first[one + 1]):
             gain = weight[one] / (smooth + (at - first[one] + 1))
             slot = (listed[at] * SPREAD) & (size - 1)
-            while place[slot] >= 0 and item[place[slot]] != listed[at]:
+            while slots[slot] >= 0 and item[slots[slot]] != listed[at]:
                 slot = (slot + 1) & (size - 1)
-            own = place[slot]
+            own = slots[slot]
             if own < 0:
-                place[slot] = n
+                slots[slot] = n
                 item[n], score[n], loudest[n], largest[n] = listed[at], gain, one, gain
                 n += 1
             else:
@@ -63,11 +66,14 @@ def _distinct(
 def merge(
     listed: I32, first: I64, weight: F64, smooth: float, item: I32, score: F32, loudest: I64
 ) -> None:
-    """Write the best items of several lists, best first, their scores, and the list that gives each the most.
+    """Write the best items of several lists, best first, their scores and their main lists.
 
-    Equation   score(y) = sum over the lists that hold y of w / (smooth + rank of y), rank 1 ..
-    Symbols    listed: the lists one after the other, best first; list l is listed[first[l]:first[l + 1]], its weight
-               w[l] · item, score, loudest (k,); -1, -inf, -1 where items run out
+    The main list of an item is the one that gives it the largest gain.
+
+    Equation   score(y) = sum over the lists that contain y of w / (smooth + rank of y), rank 1 ..
+    Symbols    listed: the lists one after the other, best first; list l is
+               listed[first[l]:first[l + 1]], its weight w[l] · item, score, loudest (main list)
+               (k,); -1, -inf, -1 where there are fewer items
     Cost       O(m + m log k) for m entries; allocates a table of them
     Reference  tests/core/reference_merge.py::merge
     """

@@ -1,7 +1,8 @@
-"""The work of one-class matrix factorisation that grows with the positive pairs; the rest is BLAS.
+"""The part of one-class matrix factorisation that costs time per positive pair; the rest is BLAS.
 
-Pairs come in CSR order of the side that is being solved. ``bounds`` cuts its rows into chunks of about equal work;
-each row belongs to one chunk and is summed in its own order, so the result does not depend on the threads.
+Pairs are in CSR order of the side being solved. ``bounds`` divides its rows into chunks of about
+equal work. Each row belongs to one chunk and is summed in a fixed order, so the number of threads
+never changes a result.
 """
 
 from typing import Any
@@ -16,13 +17,13 @@ from core.types import F64, I32, I64, U8
 Floats = NDArray[np.floating[Any]]
 
 SQUARE, LOGISTIC, BOTH_LOGISTIC = range(3)
-"""Losses that ``newton_rows`` knows; the last one is logistic on listed negatives too."""
+"""Losses that ``newton_rows`` supports; BOTH_LOGISTIC is also logistic on listed negatives."""
 
 CG_TOLERANCE = 0.1
 MOST_HALVINGS = 20
 ARMIJO = 1e-4
 ROUNDING = 1e-6
-"""Of the value in single precision: a step may not be refused for less."""
+"""Relative rounding error of a value in single precision; no step is refused for less."""
 
 
 @parallel_kernel
@@ -31,8 +32,9 @@ def pair_scores(
 ) -> None:
     """Write the score of each pair.
 
-    Equation   out_e = b_i . h_j                                        [OCMF, Alg. 1 line 2]
-    Symbols    e = (i, j) a pair · b_i of ``rows`` (m, k) · h_j of ``partners`` (n, k) · out (pairs,)
+    Equation   out_e = b_i . h_j                                               [OCMF, Alg. 1 line 2]
+    Symbols    e = (i, j) a pair · b_i of ``rows`` (m, k) · h_j of ``partners`` (n, k) ·
+               out (pairs,)
     Cost       O(pairs k); allocates nothing
     Reference  tests/core/reference_ocmf.py::pair_scores
     """
@@ -53,7 +55,7 @@ def weighted_sums(
 ) -> None:
     """Write the weighted sum of each row's partners.
 
-    Equation   out_i = sum_j D_ij h_j, j over the pairs of i            [OCMF, Alg. 2: D+ H]
+    Equation   out_i = sum_j D_ij h_j, j over the pairs of i                   [OCMF, Alg. 2: D+ H]
     Symbols    D of ``weight`` (pairs,) · h_j of ``partners`` (n, k) · out (m, k)
     Cost       O(pairs k); allocates nothing
     Reference  tests/core/reference_ocmf.py::weighted_sums
@@ -79,10 +81,11 @@ def curved_sums(
     partners: Floats,
     out: Floats,
 ) -> None:
-    """Write what the pairs add to a Hessian-vector product.
+    """Write the contribution of the pairs to a Hessian-vector product.
 
-    Equation   out_i = sum_j c_ij (n_i . h_j) h_j, j over the pairs of i [OCMF, Alg. 3: U+ H]
-    Symbols    c of ``curvature`` (pairs,) · n_i of ``rows`` (m, k) · h_j of ``partners`` (n, k) · out (m, k)
+    Equation   out_i = sum_j c_ij (n_i . h_j) h_j, j over the pairs of i       [OCMF, Alg. 3: U+ H]
+    Symbols    c of ``curvature`` (pairs,) · n_i of ``rows`` (m, k) · h_j of ``partners`` (n, k) ·
+               out (m, k)
     Cost       O(pairs k); allocates nothing; each h_j is read once for the product and the sum
     Reference  tests/core/reference_ocmf.py::curved_sums
     """
@@ -102,7 +105,7 @@ def curved_sums(
 
 @helper
 def _logistic(score: float) -> tuple[float, float, float]:
-    """Return log(1 + exp(-b)) and its two derivatives."""
+    """Return log(1 + exp(-b)) and its first two derivatives."""
     small = np.exp(-abs(score))
     yes = 1.0 / (1.0 + small)
     if score < 0.0:
@@ -112,7 +115,7 @@ def _logistic(score: float) -> tuple[float, float, float]:
 
 @helper
 def _pair(score: float, kind: int, positive: bool, below: float) -> tuple[float, float, float]:
-    """Return the loss of a listed pair and its two derivatives."""
+    """Return the loss of a listed pair and its first two derivatives."""
     if not positive and kind == BOTH_LOGISTIC:
         value, first, second = _logistic(-score)
         return value, -first, second
@@ -135,7 +138,7 @@ def _listed(
     slope: F64,
     curvature: F64,
 ) -> float:
-    """Return what the listed pairs of a row cost beyond being unlabelled, and write both derivatives."""
+    """Return a row's extra loss of listed pairs over unlabelled ones; write both derivatives."""
     total = 0.0
     for e in range(score.size):
         value, first, second = _pair(score[e], kind, labelled[e % labelled.size] > 0, below)
@@ -149,7 +152,7 @@ def _listed(
 
 @helper
 def _unlisted(row: F64, diagonal: F64, pull: F64) -> float:
-    """Return what all pairs as unlabelled ones and the regularisation cost, but for a constant."""
+    """Return the loss with all pairs unlabelled plus the regularisation, up to a constant."""
     total = 0.0
     for d in range(row.size):
         total += row[d] * (0.5 * diagonal[d] * row[d] - pull[d])
@@ -166,7 +169,7 @@ def _dot(a: F64, b: F64) -> float:
 
 @helper
 def _square_over(a: F64, diagonal: F64) -> float:
-    """Return a'D^-1 a."""
+    """Return a' D^-1 a."""
     total = 0.0
     for d in range(a.size):
         total += a[d] * a[d] / diagonal[d]
@@ -202,7 +205,10 @@ def _newton_step(
     bent: F64,
     work: F64,
 ) -> None:
-    """Write into work[0] the s of H s = -g, by conjugate gradients preconditioned by ``diagonal``."""
+    """Write the solution s of H s = -g into work[0].
+
+    Uses conjugate gradients preconditioned by ``diagonal``.
+    """
     step, residual, direction, image = work[0], work[1], work[2], work[3]
     step[:] = 0.0
     residual[:] = -gradient
@@ -217,7 +223,7 @@ def _newton_step(
         image[:] = diagonal * direction
         _add_sums(bent, partner, partners, image)
         bend = _dot(direction, image)
-        if bend <= 0.0:  # only by rounding: the objective is convex
+        if bend <= 0.0:  # happens only by rounding: the objective is convex
             break
         alpha, previous = square / bend, square
         for d in range(step.size):
@@ -247,7 +253,7 @@ def _minimise_row(
     pair_work: F64,
     row_work: F64,
 ) -> None:
-    """Take Newton steps, each halved until the value falls, until the gradient is small."""
+    """Take Newton steps until the gradient is small; halve each step until the value falls."""
     score, slope, curvature, bent = pair_work[0], pair_work[1], pair_work[2], pair_work[3]
     gradient, trial, work = row_work[0], row_work[1], row_work[2:]
     _scores(row, partner, partners, score)
@@ -297,15 +303,20 @@ def newton_rows(
     cg_steps: int,
     tolerance: float,
 ) -> None:
-    """Minimise each row's own objective by Newton's method: the rows share nothing.
+    """Minimise each row's own objective by Newton's method; the rows are independent.
 
-    Equation   min_b sum_j w_j l(b.h_j) - p q_j (a - b.h_j)^2 + p b'Mb + reg |b|^2 - pull.b      [OCMF, eq. 7; X = I]
-    Symbols    j the listed pairs of the row: ``labelled`` 1 has loss ``kind``, 0 has (below - b)^2, w ``weight``; each (pairs,) or (1,)
-               pull (m, k): 2 a p H'q of all unlabelled pairs, and what the row's neighbours in a graph add
-               q ``partner_weight`` (n,) · p ``own_weight`` (m,) · a ``target`` · h of ``partners`` (n, k), in the basis where
-               M = H'diag(q)H is the diagonal ``gram`` (k,) · reg (m,) · b of ``rows`` (m, k), changed
-    Cost       O(newton_steps cg_steps pairs k); allocates 4 values a pair of the longest row in each chunk
-    Differs    preconditioned by 2 (p M + reg); a row stops when its gradient, so measured, has fallen by ``tolerance``
+    Equation   min_b sum_j w_j l(b.h_j) - p q_j (a - b.h_j)^2 + p b'Mb + reg |b|^2 - pull.b
+                                                                           [OCMF, eq. 7; X = I]
+    Symbols    j the listed pairs of the row: ``labelled`` 1 has loss ``kind``, 0 has
+               (below - b)^2, w ``weight``; each (pairs,) or (1,) · pull (m, k): 2 a p H'q of all
+               unlabelled pairs, plus the contribution of the row's neighbours in a graph ·
+               q ``partner_weight`` (n,) · p ``own_weight`` (m,) · a ``target`` · h of ``partners``
+               (n, k), in the basis where M = H'diag(q)H is the diagonal ``gram`` (k,) · reg (m,) ·
+               b of ``rows`` (m, k), updated
+    Cost       O(newton_steps cg_steps pairs k); allocates 5 values per pair of the longest row in
+               each chunk
+    Differs    preconditioned by 2 (p M + reg); a row stops once the norm of its gradient, in the
+               metric of the preconditioner, has fallen by ``tolerance``
     Reference  tests/core/reference_ocmf.py::newton_rows
     """
     k = rows.shape[1]

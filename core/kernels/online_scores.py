@@ -1,7 +1,7 @@
-"""One user against many items with all online experts: how each would be rated, serially.
+"""Scores of many items for one user by all online experts and the aggregator, serially.
 
-*Same as* the predict kernels of the experts and the aggregator's outputs, for rows of parameters without accumulators
-and a single user; what depends on the user or on an item alone is made before.
+*Same as* the predict kernels of the experts and the aggregator's output, for rows of parameters
+without accumulators. The caller precomputes everything that depends on the user or an item alone.
 """
 
 import numpy as np
@@ -27,12 +27,13 @@ def online_scores(
     item_part: F32,
     out: F32,
 ) -> None:
-    """Write how one user would rate n items, not bounded.
+    """Write the predicted ratings of n items by one user, not clipped.
 
     Equation   score = sum_e a_e p_e + c z + d z^2 + user part + item part, z = mean_e p_e - 3,
-               p_e = clip(mu + b_u + b_i + u.v, low, high), without the first three where an expert has no bias
-    Symbols    user (width,), items (n, width) f32 · bias (m,): column or -1 · first, rank (m,): the factors' columns ·
-               parts a (m,) f64 · slope c, curvature d · item_part (n,) f32 · out (n,) f32
+               p_e = clip(mu + b_u + b_i + u.v, low, high), without mu + b_u + b_i if e has no bias
+    Symbols    user (width,), items (n, width) f32 · bias (m,): column or -1 · first, rank (m,): the
+               factors' columns · parts a (m,) f64 · slope c, curvature d · item_part (n,) f32 ·
+               out (n,) f32
     Cost       O(n sum(rank)); allocates nothing
     Reference  tests/core/reference_online_scores.py::online_scores
     """

@@ -1,4 +1,4 @@
-"""Pairs turned over: the rows of users become the rows of items."""
+"""Transposes the rows of users into the rows of items."""
 
 import numpy as np
 
@@ -13,8 +13,9 @@ def transpose(
     """Write each pair into the row of its item; users rise within a row.
 
     Equation   row of y := the users x with y in row x, with w_xy and r+_xy
-    Symbols    ptr (users + 1,), item_ix (pairs,): the rows of users · next_at (items,): where each item's row begins,
-               used up · weight w, target r+ (pairs,) or (0,) for none · out user_ix (pairs,), w and t like weight and target
+    Symbols    ptr (users + 1,), item_ix (pairs,): the rows of users · next_at (items,): start of
+               each item's row, overwritten · weight w, target r+ (pairs,) or (0,) for none · out
+               user_ix (pairs,), w and t like weight and target
     Cost       O(pairs); allocates nothing
     Reference  tests/core/reference_batch.py::transpose
     """

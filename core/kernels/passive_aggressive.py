@@ -1,7 +1,7 @@
-"""SGD, NN-PA and NN-APA with a diagonal metric: a table of experts goes through a batch of ratings.
+"""SGD, NN-PA and NN-APA with a diagonal metric: learns a batch of ratings with a table of experts.
 
-Owns the arithmetic of non-negative factors without biases and the sampled updates of NN-APA(m).
-The groups that call it are in core/online/nn_apa.py; the full matrix has a kernel of its own.
+Owns the arithmetic of non-negative factors without biases and the sampled updates of NN-APA(m). The
+callers are the groups in core/online/nn_apa.py; full matrices have their own kernel.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ EXPERT = np.dtype(
 Expert = np.void
 Experts = NDArray[np.void]
 
-# Smaller squared norms count as this one, so that the hard step of a vanished partner stays finite.
+# Lower bound on squared norms, which keeps the hard step finite when the partner vanishes.
 TINY = 1e-12
 
 
@@ -57,15 +57,16 @@ def _dot(user: F32, item: F32, first: int, rank: int) -> float:
     return float(total)
 
 
-# Rows with offsets, and both sides in one loop: slices of ten floats cost more than their arithmetic.
-# Unsigned offsets: numba need not ask whether they count from the end, and the loops become vector code.
+# Rows with offsets, and both sides in one loop: slices of ten floats cost more than their
+# arithmetic. Unsigned offsets spare numba the test whether an index counts from the end, so that
+# the loops are vectorised.
 
 
 @helper
 def _directions(
     user: F32, item: F32, f: np.uint64, h: np.uint64, expert: Expert, scratch: F32
 ) -> tuple[float, float]:
-    """Write G^-1 x of both sides into ``scratch``, having learned their gradients; return both x' G^-1 x."""
+    """Accumulate both sides' gradients; write both G^-1 x, return both x' G^-1 x."""
     rank = np.uint64(expert["rank"])
     delta = np.float32(expert["delta"])
     if expert["metric"] == DIAGONAL:
@@ -84,7 +85,7 @@ def _directions(
             scratch[1, j] = user[f + j]
     user_q = np.float32(0.0)
     item_q = np.float32(0.0)
-    for j in range(rank):  # a loop that only reads: in one that writes the order of sums may vary
+    for j in range(rank):  # reads only: in a loop that also writes, the order of the sum may vary
         user_q += item[f + j] * scratch[0, j]
         item_q += user[f + j] * scratch[1, j]
     return float(user_q), float(item_q)
@@ -103,10 +104,11 @@ def _step_size(rule: int, c: float, loss: float, q: float) -> float:
 
 @helper
 def _exact_step_size(u: F32, x: F32, direction: F32, excess: float, slack: float) -> float:
-    """Root th of sum max(u - th d, 0) x - target - slack th, where excess = u.x - target > 0.
+    """Return the root th of sum max(u - th d, 0) x - target - slack th.
 
-    The function is convex and falls, so Newton from 0 comes from the left and ends in at most k + 1 steps:
-    each one drops the coordinates that have reached 0.
+    ``excess`` = u.x - target must be positive. The function is convex and falling, so Newton's
+    method from 0 approaches the root from the left. It ends after at most k + 1 steps, because each
+    step drops the coordinates that have reached 0.
     """
     theta = 0.0
     for _ in range(u.shape[0] + 1):
@@ -129,7 +131,7 @@ def _exact_step_size(u: F32, x: F32, direction: F32, excess: float, slack: float
 def _exact_step_sizes(
     user: F32, item: F32, f: np.uint64, expert: Expert, loss: float, scratch: F32
 ) -> tuple[float, float]:
-    """Of both sides, for a prediction that was too high."""
+    """Return the exact step sizes of both sides, for a prediction that was too high."""
     rank = expert["rank"]
     slack = 0.5 / expert["c"] if expert["rule"] == PA2 else 0.0
     most = expert["c"] if expert["rule"] == PA1 else np.inf
@@ -144,7 +146,7 @@ def _exact_step_sizes(
 def _update(
     user: F32, item: F32, first: int, expert: Expert, error: float, loss: float, scratch: F32
 ) -> None:
-    """Both sides step from the vectors at time t."""
+    """Step on both sides, each from the vectors at time t."""
     f = np.uint64(first + expert["factors"])
     h = np.uint64(first + expert["accumulators"])
     user_q, item_q = _directions(user, item, f, h, expert, scratch)
@@ -165,7 +167,7 @@ def _update(
 
 @helper
 def _drawn(counter: np.uint64, key: np.uint64, log_weight: float, rho: float) -> bool:
-    """Bernoulli((1 - rho) w / max w + rho), the same for the same event and expert."""
+    """Draw from Bernoulli((1 - rho) w / max w + rho), as a pure function of event and expert."""
     bits = _mix(counter ^ key)
     draw = np.float64(bits >> np.uint64(11)) * 2.0**-53
     return bool(draw < rho or draw < rho + (1.0 - rho) * np.exp(log_weight))
@@ -190,18 +192,20 @@ def passive_aggressive(
     scratch: F32,
     predictions: F64,
 ) -> None:
-    """Predict, then learn each rating of a batch in its order, all experts of the table.
+    """Predict, then learn, each rating of a batch in order, with all experts of the table.
 
-    Equation   u' = max(u + tau sgn(r - p) G^-1 v, 0), G = (delta + H)^1/2 per coordinate, H = sum of v^2 so
-               far; the same for v with u, both from the vectors at time t          [NN-APA, Alg. 1, eq. 8-11]
-               q = (1 - rho) w / max w + rho, w <- w beta^(|r - p| / 4)             [NN-APA, Alg. 2]
-    Symbols    p = u.v · l = min(|r - p| - eps, cap), nothing happens at l <= 0 · q = v'G^-1 v ·
+    Equation   u' = max(u + tau sgn(r - p) G^-1 v, 0), G = (delta + H)^1/2 per coordinate, H = sum
+               of v^2 so far; the same for v with u, both from the vectors at time t
+                                                                        [NN-APA, Alg. 1, eq. 8-11]
+               q = (1 - rho) w / max w + rho, w <- w beta^(|r - p| / 4)           [NN-APA, Alg. 2]
+    Symbols    p = u.v · l = min(|r - p| - eps, cap), no update at l <= 0 · q = v'G^-1 v ·
                tau = l/q (PA) | min(C, l/q) (I) | l/(q + 1/(2C)) (II) | C l with G = I (SGD) ·
                log_weights of w with maximum 0 · low, high bounds of p in w's loss
     Arrays     rows (n, width) f32 · predictions (n, experts) f64 · scratch (2, largest rank) f32
     Cost       O(k) an expert; allocates nothing
-    Differs    ``exact``: u' solves the problem with u >= 0 instead of being clipped after it. Every expert's
-               loss counts for its weight, learned or not: of the sampled ones alone weights never concentrate.
+    Differs    ``exact``: u' solves the problem with u >= 0 instead of being clipped afterwards.
+               Every expert's loss counts for its weight, whether it learned or not: with the losses
+               of the sampled experts alone, the weights never concentrate.
     Reference  tests/core/reference.py::passive_aggressive
     """
     for n in range(user_ix.shape[0]):
@@ -235,9 +239,9 @@ def passive_aggressive(
 def passive_aggressive_predict(
     experts: Experts, first_column: int, user_rows: F32, item_rows: F32, predictions: F64
 ) -> None:
-    """Write u.v of each pair of rows and each expert; also for the experts of full_matrix.py.
+    """Write u.v of each pair of rows and each expert, including the experts of full_matrix.py.
 
-    Equation   p = u.v                                                              [NN-APA, Alg. 1]
+    Equation   p = u.v                                                            [NN-APA, Alg. 1]
     Reference  tests/core/reference.py::passive_aggressive_predict
     """
     for n in range(user_rows.shape[0]):

@@ -1,7 +1,7 @@
-"""The best items of one user where a process serves: serial, without the GIL, exclusions and a mask inside the scan.
+"""The exact best items of one user, with exclusions and a mask: serial, without the GIL.
 
-``core.kernels.topk`` does the same for all users at once, on all threads. Better means a higher score, at equal
-scores the lower item number. A NaN score never enters a list.
+``core.kernels.topk`` does the same for all users, on all threads. A higher score is better; among
+equal scores the lower item number is better. A NaN score never enters a list.
 """
 
 import numpy as np
@@ -11,16 +11,16 @@ from core.kernels.jit import helper, kernel
 from core.types import F32, I32
 
 TILE = 4096
-"""Items scored together: their scores stay in the cache while the best are taken."""
+"""Items scored together; their scores stay in the cache while the best are selected."""
 STRIP = 16
-"""Scores that are compared with the worst kept one at a time."""
+"""Number of scores compared with the worst kept one before any of them is looked at singly."""
 
 Mask = NDArray[np.bool_]
 
 
 @helper
 def _sift(score: F32, item: I32, size: int) -> None:
-    """Restore the heap whose root, the worst entry, was replaced."""
+    """Restore the heap after its root, the worst entry, was replaced."""
     at = 0
     while 2 * at + 1 < size:
         child = 2 * at + 1
@@ -41,7 +41,7 @@ def _sift(score: F32, item: I32, size: int) -> None:
 def _offer(
     scores: F32, first: int, excluded: I32, allowed: Mask, at: int, item: I32, score: F32
 ) -> int:
-    """Offer the items from number ``first`` on to the heap; returns the next place in ``excluded``."""
+    """Offer the items from ``first`` on to the heap; return the next index in ``excluded``."""
     n = scores.size
     whole = n - n % STRIP
     for start in range(0, n, STRIP):
@@ -51,11 +51,11 @@ def _offer(
             end = start + STRIP
             better = 0
             worst = score[0]
-            for j in range(STRIP):  # of known length, without branches: one comparison of vectors
+            for j in range(STRIP):  # counts without branches: vectorised
                 better += scores[start + j] > worst
         if better > 0:
             for y in range(start, end):
-                # items come in rising order: one that only equals the worst kept is worse than it
+                # Item numbers rise: a score equal to the worst kept one loses the tie.
                 if scores[y] > score[0] and (allowed.size == 0 or allowed[first + y]):
                     while at < excluded.size and excluded[at] < first + y:
                         at += 1
@@ -80,8 +80,8 @@ def scan(user: F32, item_factors: F32, excluded: I32, allowed: Mask, item: I32, 
     """Write one user's best items, best first, into ``item`` and ``score``.
 
     Equation   argmax_k of q_y . p over all y that are allowed and not excluded
-    Symbols    user p (g,) · item_factors q (n, g) C-order · excluded (e,) rising · allowed (n,), or (0,): all are
-               item, score (k,), k >= 1; -1, -inf where items run out
+    Symbols    user p (g,) · item_factors q (n, g) C-order · excluded (e,) rising · allowed (n,), or
+               (0,) if all are · item, score (k,), k >= 1; -1 and -inf where there are fewer items
     Cost       O(n g + n log k), bound by reading q once; allocates one tile of scores
     Reference  tests/core/reference_scan.py::scan
     """
@@ -98,19 +98,19 @@ def scan(user: F32, item_factors: F32, excluded: I32, allowed: Mask, item: I32, 
 
 
 @kernel
-def first(order: I32, excluded: I32, allowed: Mask, place: I32) -> None:
-    """Write the places of the first items of an order.
+def first(order: I32, excluded: I32, allowed: Mask, position: I32) -> None:
+    """Write the positions of the first usable items of an order.
 
     Equation   the first k of the order that are allowed and not excluded
-    Symbols    order (n,): distinct items · excluded (e,) rising · allowed (m,): no other item is · place (k,); -1 where
-               items run out
+    Symbols    order (n,): distinct items · excluded (e,) rising · allowed (m,), items from m on are
+               not allowed · position (k,); -1 where there are fewer items
     Cost       O(log e) for each item passed; allocates nothing
     Reference  tests/core/reference_scan.py::first
     """
-    place[:] = -1
+    position[:] = -1
     found = 0
     for at in range(order.size):
-        if found == place.size:
+        if found == position.size:
             return
         y = order[at]
         if y < allowed.size and allowed[y]:
@@ -122,13 +122,13 @@ def first(order: I32, excluded: I32, allowed: Mask, place: I32) -> None:
                 else:
                     high = middle
             if not (low < excluded.size and excluded[low] == y):
-                place[found] = at
+                position[found] = at
                 found += 1
 
 
 @kernel
 def select(scores: F32, excluded: I32, allowed: Mask, item: I32, score: F32) -> None:
-    """Write the best items, best first, of a ready score for each.
+    """Write the best items, best first, given the score of each item.
 
     Equation   argmax_k of s_y over all y that are allowed and not excluded
     Symbols    scores s (n,) · the others as in ``scan``

@@ -1,6 +1,7 @@
-"""Shifted positive pointwise mutual information of a sum that is never formed: rows of s Y Y' + E, one at a time.
+"""Shifted positive pointwise mutual information of s Y Y' + E, a sum that is never formed.
 
-Y are the labels of points, E any sparse matrix of the same size (label correlations, say).
+Its rows are processed one at a time. Y holds the labels of points, E is any sparse matrix of the
+same size (label correlations, say).
 """
 
 import numpy as np
@@ -10,7 +11,7 @@ from core.kernels.jit import helper, parallel_kernel
 from core.types import F32, F64, I32, I64
 
 CHUNKS = 64
-"""Parts of the rows; each has sums of its own, so that results do not depend on the number of threads."""
+"""Number of row chunks; each has its own sums, so the number of threads changes no result."""
 
 
 @helper
@@ -27,7 +28,7 @@ def _sum_row(
     total: F64,
     touched: I32,
 ) -> int:
-    """Add row i to ``total``, whose elements begin as 0; returns how many columns it touches."""
+    """Add row i to ``total``, which must be zero; return the number of columns touched."""
     n = 0
     for a in range(ptr[i], ptr[i + 1]):
         for b in range(owner_ptr[label[a]], owner_ptr[label[a] + 1]):
@@ -58,10 +59,11 @@ def sppmi_counts(
     share: F64,
     counts: I64,
 ) -> None:
-    """Write how many elements above 0 each row of SPPMI(A) has, A = scale Y Y' + E, into ``counts``.
+    """Write the number of positive elements of each row of SPPMI(A), A = scale Y Y' + E.
 
-    Equation   #{j: A_ij c_i c_j > 1},  c_i = sqrt(sum(A) / shift) / sum_j A_ij      [ExMLDS, eq. 5]
-    Symbols    labels of point i: label[ptr[i]:ptr[i + 1]] · points of label l: owner[owner_ptr[l]:owner_ptr[l + 1]] · E in CSR · share c (n,) · counts (n,)
+    Equation   #{j: A_ij c_i c_j > 1},  c_i = sqrt(sum(A) / shift) / sum_j A_ij    [ExMLDS, eq. 5]
+    Symbols    labels of point i: label[ptr[i]:ptr[i + 1]] · points of label l:
+               owner[owner_ptr[l]:owner_ptr[l + 1]] · E in CSR · share c (n,) · counts (n,) out
     Cost       O(sum over labels of (their points)^2 + nnz(E)); allocates 64 rows
     Reference  tests/core/reference_labels.py::sppmi_counts
     """
@@ -96,11 +98,12 @@ def sppmi_values(
     out_ix: I32,
     out: F32,
 ) -> None:
-    """Write SPPMI(A) as CSR whose row lengths ``sppmi_counts`` has told; columns of a row in no order.
+    """Write SPPMI(A) in CSR with the row lengths from ``sppmi_counts``; columns are unsorted.
 
-    Equation   max(log(A_ij sum(A) / (A_i. A_.j)) - log(shift), 0),  0 where A_ij = 0      [ExMLDS, eq. 5]
+    Equation   max(log(A_ij sum(A) / (A_i. A_.j)) - log(shift), 0), 0 where A_ij = 0
+                                                                                   [ExMLDS, eq. 5]
     Symbols    as ``sppmi_counts`` · out_ptr (n + 1,), out_ix, out (nnz,)
-    Cost       as ``sppmi_counts`` and a logarithm for each element
+    Cost       as ``sppmi_counts``, and one logarithm per element
     Reference  tests/core/reference_labels.py::sppmi_values
     """
     n = share.size

@@ -1,6 +1,7 @@
-"""The best items of a user, exactly: every item is scored, exclusions count inside the scan.
+"""The exact best items of all users, on all threads: every item is scored, exclusions included.
 
-Better means a higher score, at equal scores the lower item number. A NaN score never enters a list.
+A higher score is better; among equal scores the lower item number is better. A NaN score never
+enters a list. ``core.kernels.scan`` does the same for one user, serially.
 """
 
 import numpy as np
@@ -10,14 +11,14 @@ from core.kernels.jit import helper, parallel_kernel
 from core.types import F32, I32, I64
 
 BLOCK, TILE = 128, 2048
-"""Users and items scored together: their scores stay in the cache while the best are taken."""
+"""Users and items scored together; their scores stay in the cache while the best are selected."""
 STRIP = 16
-"""Scores that are compared with the worst kept one at a time."""
+"""Number of scores compared with the worst kept one before any of them is looked at singly."""
 
 
 @helper
 def _sift(score: F32, item: I32, size: int) -> None:
-    """Restore the heap whose root, the worst entry, was replaced."""
+    """Restore the heap after its root, the worst entry, was replaced."""
     at = 0
     while 2 * at + 1 < size:
         child = 2 * at + 1
@@ -36,7 +37,7 @@ def _sift(score: F32, item: I32, size: int) -> None:
 
 @helper
 def _offer(scores: F32, first: int, excluded: I32, at: int, item: I32, score: F32) -> int:
-    """Offer the items from number ``first`` on to the heap; returns the next place in ``excluded``."""
+    """Offer the items from ``first`` on to the heap; return the next index in ``excluded``."""
     n = scores.size
     whole = n - n % STRIP
     for start in range(0, n, STRIP):
@@ -46,13 +47,12 @@ def _offer(scores: F32, first: int, excluded: I32, at: int, item: I32, score: F3
             end = start + STRIP
             better = 0
             worst = score[0]
-            for j in range(
-                STRIP
-            ):  # a loop of known length without branches: one comparison of vectors
+            # A branch-free loop of known length is vectorised.
+            for j in range(STRIP):
                 better += scores[start + j] > worst
         if better > 0:
             for y in range(start, end):
-                # items come in rising order: one that only equals the worst kept is worse than it
+                # Item numbers rise: a score equal to the worst kept one loses the tie.
                 if scores[y] > score[0]:
                     while at < excluded.size and excluded[at] < first + y:
                         at += 1
@@ -76,7 +76,7 @@ def _order(item: I32, score: F32) -> None:
 def _rank_block(
     users: F32, item_factors: F32, ptr: I64, excluded: I32, item: I32, score: F32
 ) -> None:
-    """Rank for a block of users, one tile of items after the other."""
+    """Rank for a block of users, tile by tile of the items."""
     item[:] = -1
     score[:] = -np.inf
     at = ptr[:-1].copy()
@@ -95,8 +95,9 @@ def top_k_all(
     """Write each user's best items, best first, into ``item`` and ``score``.
 
     Equation   argmax_k of q_y . p over all y not excluded, for each row p
-    Symbols    users p (n, g) · item_factors q (items, g) C-order · excluded of user u: excluded[ptr[u]:ptr[u + 1]],
-               rising · item, score (n, k), k at least 1; -1, -inf where items run out
+    Symbols    users p (n, g) · item_factors q (items, g) C-order · excluded of user u:
+               excluded[ptr[u]:ptr[u + 1]], rising · item, score (n, k), k at least 1; -1 and -inf
+               where there are fewer items
     Cost       O(n (items g + items log k)); allocates 1 MB of scores in each thread
     Reference  tests/core/reference_batch.py::top_k_all
     """
