@@ -17,16 +17,18 @@ from starlette.types import Receive, Scope, Send
 from service.api import keys, operations
 from service.api.catalogue import bulk
 from service.api.catalogue import documents as catalogue
-from service.api.documentation import document
+from service.api.documentation import raw_schemas
 from service.api.feedback import click_through, histories, merges, ratings
-from service.api.feedback.intake import Intake
+from service.api.feedback.intake import PATIENCE_S, Intake
 from service.api.models import experts, jobs, models, rankers, schedule
+from service.api.roles import ROLES
 from service.api.slates import audience, popular, predictions, recommendations, similar
 from service.errors import ServiceError
-from service.http.auth import Gate
+from service.http.auth import FRESH_S, Gate
+from service.http.documentation import document
 from service.http.edge import Edge
 from service.http.problems import answer, unforeseen
-from service.http.raw_router import Express
+from service.http.raw_router import RawRouter
 from service.http.route_page import INTERACTIVE, get_page
 from service.runtime import ApiRuntime
 from service.settings import Settings
@@ -69,20 +71,29 @@ class Application(FastAPI):
             await super().__call__(scope, receive, send)
             return
         if self._edge is None:
-            self._edge = Edge(super().__call__, Express(self.routes))
+            self._edge = Edge(super().__call__, RawRouter(self.routes))
         scope["app"] = self
         await self._edge(scope, receive, send)
 
 
-def create_app(open_runtime: OpenRuntime, settings: Settings) -> FastAPI:
-    """Return the application; it opens its runtime when the server starts it."""
+def create_app(
+    open_runtime: OpenRuntime,
+    settings: Settings,
+    *,
+    keys_fresh_s: float = FRESH_S,
+    patience_s: float = PATIENCE_S,
+) -> FastAPI:
+    """Return the application; it opens its runtime when the server starts it.
+
+    API keys are read again after ``keys_fresh_s``; a stream waits ``patience_s`` for room in a full log.
+    """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_runtime() as runtime:
             app.state.runtime = runtime
-            app.state.gate = Gate(runtime.keys, settings.host)
-            app.state.intake = Intake(runtime)
+            app.state.gate = Gate(runtime.keys, settings.host, fresh_s=keys_fresh_s)
+            app.state.intake = Intake(runtime, patience_s=patience_s)
             # beside the requests, of which only predictions and slates wait for it
             warming = asyncio.create_task(_warm_up(runtime))
             warming.add_done_callback(_note_failure)
@@ -107,7 +118,7 @@ def create_app(open_runtime: OpenRuntime, settings: Settings) -> FastAPI:
     for router in ROUTERS:
         app.router.routes.extend(router.routes)
     app.router.add_route("/docs", get_page, include_in_schema=False)
-    document(app)
+    document(app, ROLES, raw_schemas)
     return app
 
 

@@ -26,11 +26,11 @@ NDJSON = {"content-type": "application/x-ndjson"}
 class Api:
     """An application with its lifespan, on an event loop of its own."""
 
-    def __init__(self, settings: Settings, redis_url: str) -> None:
+    def __init__(self, settings: Settings, redis_url: str, **more: float) -> None:
         self._runner = asyncio.Runner()
         self._stack = contextlib.AsyncExitStack()
         self.settings = settings
-        self.app = create_app(partial(api_runtime, settings, redis_url), settings)
+        self.app = create_app(partial(api_runtime, settings, redis_url), settings, **more)
 
     def __enter__(self) -> Self:
         self.run(self._stack.enter_async_context(self.app.router.lifespan_context(self.app)))

@@ -7,10 +7,10 @@ from fastapi import APIRouter, Body, Path
 from pydantic import Field
 from starlette.responses import Response
 
-from service.api.documentation import problems
+from service.api.routing import Route, Runtime
 from service.api.schemas import Answer, Page, Request
+from service.http.documentation import problems
 from service.http.faults import KEY_ID
-from service.http.routing import Route, Runtime
 from service.store.api_keys import ApiKey, Role
 
 router = APIRouter(route_class=Route, tags=["admin"])

@@ -9,10 +9,10 @@ from starlette.responses import Response
 
 from core.meaning import NEGATIVE_TO, POSITIVE_FROM, RATING_WEIGHT
 from core.scale import Scale
+from service.api.routing import Route, Runtime
 from service.api.schemas import Answer
 from service.errors import StoreUnavailable
 from service.http.problems import problem
-from service.http.routing import Route, Runtime
 from service.ids import sequence_token
 from service.ingest import now_ms
 from service.runtime import ApiRuntime

@@ -1,13 +1,14 @@
-"""Who may do what: one table of roles for all routes, and the gate that looks callers up.
+"""Who may do what: the gate that looks callers up by their API keys.
 
-While the store holds no key and the service listens on loopback, everything is open. A key's role and its
-revocation are re-read from the store every second, so a revoked key works for at most two seconds more. Before
-a key is refused they are read once more, so a new one works at once.
+While the store holds no key and the service listens on loopback, everything is open. Roles and revocations of keys
+are read from the store again every second, so a revoked key works for at most two seconds more. Before a key is
+refused they are read once more, so a new one works at once.
 """
 
 import asyncio
 import ipaddress
 import time
+from collections.abc import Mapping
 from typing import Literal, Protocol
 
 from starlette.types import Scope
@@ -17,66 +18,14 @@ from service.store.api_keys import KeyRing, Role
 
 Need = Role | Literal["open"]
 
-ROLES: dict[tuple[str, str], Need] = {
-    ("GET", "/healthz"): "open",
-    ("GET", "/readyz"): "open",
-    ("POST", "/v1/ratings"): "write",
-    ("POST", "/v1/ratings/stream"): "write",
-    ("GET", "/v1/users/{user}/ratings"): "read",
-    ("DELETE", "/v1/users/{user}/ratings/{item}"): "write",
-    ("GET", "/v1/users/{user}/recommendations"): "read",
-    ("POST", "/v1/recommendations"): "read",
-    ("POST", "/v1/rank"): "read",
-    ("GET", "/v1/items/{item}/similar"): "read",
-    ("GET", "/v1/users/{user}/similar"): "read",
-    ("POST", "/v1/items/audience"): "read",
-    ("GET", "/v1/popular"): "read",
-    ("GET", "/v1/trending"): "read",
-    ("GET", "/v1/users/{user}/predictions/{item}"): "read",
-    ("POST", "/v1/predictions"): "read",
-    ("GET", "/v1/experts"): "read",
-    ("GET", "/v1/experts/history"): "read",
-    ("GET", "/v1/topics"): "read",
-    ("GET", "/v1/rankers"): "read",
-    ("GET", "/v1/items"): "read",
-    ("POST", "/v1/items"): "write",
-    ("GET", "/v1/items/{item}"): "read",
-    ("PUT", "/v1/items/{item}"): "write",
-    ("PATCH", "/v1/items/{item}"): "write",
-    ("DELETE", "/v1/items/{item}"): "write",
-    ("GET", "/v1/users"): "read",
-    ("POST", "/v1/users"): "write",
-    ("GET", "/v1/users/{user}"): "read",
-    ("POST", "/v1/users/{user}/merge"): "write",
-    ("PUT", "/v1/users/{user}"): "write",
-    ("PATCH", "/v1/users/{user}"): "write",
-    ("DELETE", "/v1/users/{user}"): "write",
-    ("POST", "/v1/retrain"): "admin",
-    ("GET", "/v1/jobs"): "read",
-    ("GET", "/v1/jobs/{job}"): "read",
-    ("GET", "/v1/jobs/{job}/events"): "read",
-    ("DELETE", "/v1/jobs/{job}"): "admin",
-    ("GET", "/v1/retrain/schedule"): "read",
-    ("PUT", "/v1/retrain/schedule"): "admin",
-    ("DELETE", "/v1/retrain/schedule"): "admin",
-    ("GET", "/v1/models"): "read",
-    ("GET", "/v1/models/changes"): "read",
-    ("POST", "/v1/models/rollback"): "admin",
-    ("POST", "/v1/models/{version}/promote"): "admin",
-    ("PUT", "/v1/models/{version}/pin"): "admin",
-    ("DELETE", "/v1/models/{version}/pin"): "admin",
-    ("GET", "/v1/stats"): "read",
-    ("GET", "/v1/stats/click-through"): "read",
-    ("GET", "/v1/admin/keys"): "admin",
-    ("POST", "/v1/admin/keys"): "admin",
-    ("DELETE", "/v1/admin/keys/{key}"): "admin",
-}
-"""The least role that each route needs; a route that is not here cannot be built."""
+Roles = Mapping[tuple[str, str], Need]
+"""The least role that each (method, path) needs."""
 
 _RANK: dict[Need, int] = {"open": 0, "read": 1, "write": 2, "admin": 3}
-_FRESH_S = 1.0
+FRESH_S = 1.0
+"""Seconds after which the keys are read again."""
 _PAUSE_S = 0.1
-"""Between two reads: so long may keys that are unknown wait for their refusal."""
+"""Seconds between two reads: requests with unknown keys may wait that long for their refusal."""
 
 
 class KeySource(Protocol):
@@ -105,8 +54,8 @@ def caller(scope: Scope) -> str:
 class Gate:
     """Lets a request through or raises Unauthorised or Forbidden."""
 
-    def __init__(self, keys: KeySource, host: str) -> None:
-        self._keys = keys
+    def __init__(self, keys: KeySource, host: str, *, fresh_s: float = FRESH_S) -> None:
+        self._keys, self._fresh_s = keys, fresh_s
         self._loopback = is_loopback(host)
         self._ring = KeyRing({})
         self._read_at = float("-inf")
@@ -118,8 +67,8 @@ class Gate:
         if need == "open":
             return
         now = time.monotonic()
-        if now - self._read_at > _FRESH_S:
-            await self._read_since(now - _FRESH_S)
+        if now - self._read_at > self._fresh_s:
+            await self._read_since(now - self._fresh_s)
         if self._loopback and not self._ring:
             return
         header = _authorization(scope)

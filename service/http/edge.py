@@ -12,16 +12,16 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.http.problems import answer, unforeseen
-from service.http.raw_router import Express
+from service.http.raw_router import RawRouter
 from service.telemetry import logger
 
 
 class Edge:
-    """Wraps an application; what ``express`` finds is called directly."""
+    """Wraps an application; what ``raw_router`` finds is called directly."""
 
-    def __init__(self, app: ASGIApp, express: Express) -> None:
+    def __init__(self, app: ASGIApp, raw_router: RawRouter) -> None:
         self._app = app
-        self._express = express
+        self._raw_router = raw_router
         self._prefix = secrets.token_hex(4)
         self._numbers = itertools.count(1)
 
@@ -42,7 +42,7 @@ class Edge:
                 ended = not message.get("more_body")
             await send(message)
 
-        app = self._express.find(scope, path) or self._app
+        app = self._raw_router.find(scope, path) or self._app
         try:
             await app(scope, receive, send_with_id)
         except ClientDisconnect:

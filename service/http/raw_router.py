@@ -22,7 +22,7 @@ class _WithId(NamedTuple):
     app: ASGIApp
 
 
-class Express:
+class RawRouter:
     """Finds the raw route of a request."""
 
     def __init__(self, routes: Iterable[object]) -> None:

@@ -1,86 +1,36 @@
-"""How Hedgerow's routes differ from FastAPI's: a role each, bounded bodies, no unknown parameters, raw ids.
+"""How Hedgerow's routes differ from FastAPI's: a role each, bounded bodies, no unknown parameters.
 
-``Route`` serves ordinary handlers. ``RawRoute`` gives its handler the request as it came, without pydantic:
-for the writes, where each microsecond counts and msgspec is the parser.
+``Route`` serves ordinary handlers. ``RawRoute`` gives its handler the request as it came, without pydantic: for the
+writes, where each microsecond counts and msgspec is the parser. An application derives its own classes from these
+and gives them its table of roles.
 """
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Annotated, Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qsl
 
-from fastapi import Depends, Path
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic import BeforeValidator
-from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from service.http.auth import ROLES, caller
-from service.ids import path_id
-from service.runtime import ApiRuntime
-
-
-class _Segment(Convertor[str]):
-    """One raw path segment; an empty one matches too, so that the answer can say that an id is missing."""
-
-    regex = "[^/]*"
-
-    def convert(self, value: str) -> str:
-        return value
-
-    def to_string(self, value: str) -> str:
-        return value
-
-
-register_url_convertor("id", _Segment())
-
-UserId = Annotated[
-    str,
-    Path(description="The user's id, percent-encoded.", examples=["ada"]),
-    BeforeValidator(lambda segment: path_id("user", segment)),
-]
-ItemId = Annotated[
-    str,
-    Path(description="The item's id, percent-encoded.", examples=["tt0111161"]),
-    BeforeValidator(lambda segment: path_id("item", segment)),
-]
-
-
-def runtime_of(request: Request) -> ApiRuntime:
-    """Return what the application's lifespan opened."""
-    runtime: ApiRuntime = request.app.state.runtime
-    return runtime
-
-
-async def _runtime(request: Request) -> ApiRuntime:
-    # async, because FastAPI sends plain functions through a pool of threads
-    return runtime_of(request)
-
-
-Runtime = Annotated[ApiRuntime, Depends(_runtime)]
-
-
-async def _caller(request: Request) -> str:
-    return caller(request.scope)
-
-
-Caller = Annotated[str, Depends(_caller)]
-"""Who calls, for the records of what was changed."""
+from service.http.auth import Roles
 
 
 class Route(APIRoute):
-    """A route with a role (see ``auth.ROLES``), a bounded body and no parameters but those it declares."""
+    """A route with a role, a bounded body and no parameters but those it declares."""
 
+    roles: ClassVar[Roles] = {}
+    """Table of all routes; one that is not there cannot be built."""
     streams = False
     """Whether the handler reads a body of any length itself."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.needs = {method: ROLES[method, self.path_format] for method in self.methods or ()}
+        self.needs = {method: self.roles[method, self.path_format] for method in self.methods or ()}
         self.parameters = frozenset(field.alias for field in self.dependant.query_params)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from service.http.auth import ROLES
+from service.api.roles import ROLES
 from service.settings import Settings
 from tests.api import learning, served
 

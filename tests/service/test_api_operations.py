@@ -9,8 +9,8 @@ from pathlib import Path
 from msgspec import Struct
 from pydantic import BaseModel
 
+from service.api.roles import ROLES
 from service.app import create_app
-from service.http.auth import ROLES
 from service.runtime import no_runtime
 from service.settings import KINDS, Settings
 from service.store.connection import connect

@@ -235,10 +235,10 @@ def test_a_full_log_slows_the_stream_until_there_is_room(redis_url: str, namespa
 
 
 def test_a_log_that_stays_full_ends_the_stream_with_what_is_safe(
-    redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch
+    redis_url: str, namespace: str
 ) -> None:
-    monkeypatch.setattr("service.api.feedback.upload.PATIENCE_S", 0.1)
-    with Api(Settings(namespace=namespace, log_max_bytes=1 << 16), redis_url) as api:
+    settings = Settings(namespace=namespace, log_max_bytes=1 << 16)
+    with Api(settings, redis_url, patience_s=0.1) as api:
         answer = stream(api, GOOD * 60_000)
         assert (answer.status_code, answer.json()["code"]) == (503, "backlogged")
         assert 0 < answer.json()["accepted"] < 60_000

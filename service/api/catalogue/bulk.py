@@ -18,12 +18,13 @@ from service.api.catalogue.schemas import (
     UserLine,
     stored,
 )
-from service.api.documentation import answers, ndjson_body
+from service.api.routing import RawRoute, runtime_of
 from service.errors import TooLarge
+from service.http.documentation import answers, ndjson_body
 from service.http.faults import MOST, of_pydantic
 from service.http.lines import Block, Lines
 from service.http.problems import problem
-from service.http.routing import RawRoute, media_type, runtime_of
+from service.http.routing import media_type
 from service.runtime import ApiRuntime
 from service.store.catalogue.documents import Body
 from service.store.catalogue.numbers import TooManyItems

@@ -9,15 +9,15 @@ from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 
 from service.api.catalogue.schemas import Item, ItemBody, User, UserBody, stored
-from service.api.documentation import problems
 from service.api.feedback.deletions import SAFE, Receipt
 from service.api.feedback.deletions import delete_item as deleted_item
 from service.api.feedback.deletions import delete_user as deleted_user
+from service.api.routing import ItemId, Route, Runtime, UserId
 from service.api.schemas import Cursor, Limit, Page
 from service.errors import NotFound
 from service.http.cursors import make_cursor, read_cursor, read_number
+from service.http.documentation import problems
 from service.http.faults import ETAG
-from service.http.routing import ItemId, Route, Runtime, UserId
 from service.runtime import ApiRuntime
 from service.store.catalogue.documents import Document
 

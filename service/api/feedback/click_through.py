@@ -5,8 +5,8 @@ from typing import Any
 
 from fastapi import APIRouter
 
+from service.api.routing import Route, Runtime
 from service.api.schemas import Answer
-from service.http.routing import Route, Runtime
 from service.ids import sequence_token
 from service.rec_ids import named
 from service.settings import Settings

@@ -7,14 +7,14 @@ from fastapi import APIRouter
 from numpy.typing import NDArray
 from starlette.responses import Response
 
-from service.api.documentation import problems
 from service.api.feedback.deletions import SAFE, Receipt
 from service.api.feedback.deletions import delete_rating as deleted_rating
+from service.api.routing import ItemId, Route, Runtime, UserId
 from service.api.schemas import Answer, Cursor, Limit, Page
 from service.api.times import rfc3339
 from service.errors import NotFound
 from service.http.cursors import make_cursor, read_number
-from service.http.routing import ItemId, Route, Runtime, UserId
+from service.http.documentation import problems
 from service.ids import sequence_token
 from service.runtime import ApiRuntime
 from service.store.log.codec import RATING, sequences

@@ -13,6 +13,9 @@ from service.runtime import ApiRuntime
 from service.store.catalogue.numbers import TooManyItems
 from service.store.namespace import partition_of
 
+PATIENCE_S = 30.0
+"""Seconds that a stream waits for room in a full log before it gives up."""
+
 
 @dataclass
 class Accepted:
@@ -33,7 +36,8 @@ class Accepted:
 class Intake:
     """Accepts feedback for one application."""
 
-    def __init__(self, runtime: ApiRuntime) -> None:
+    def __init__(self, runtime: ApiRuntime, *, patience_s: float = PATIENCE_S) -> None:
+        self.patience_s = patience_s
         self.rules = Rules.of(runtime.settings, runtime.namespace.scale)
         self.partitions = runtime.namespace.partitions
         self.numbers = runtime.numbers

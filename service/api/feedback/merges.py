@@ -12,14 +12,14 @@ from typing import Annotated
 import numpy as np
 from fastapi import APIRouter, Body, Response
 
-from service.api.documentation import problems
 from service.api.feedback.intake import settled
 from service.api.feedback.schemas import digest
+from service.api.routing import Route, Runtime, UserId
 from service.api.schemas import Answer, Id, Request
 from service.api.times import rfc3339
 from service.api.waiting import learned
 from service.errors import Conflict, NotReady
-from service.http.routing import Route, Runtime, UserId
+from service.http.documentation import problems
 from service.ids import sequence_token
 from service.ingest import Row, now_ms
 from service.runtime import ApiRuntime

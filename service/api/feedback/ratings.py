@@ -7,14 +7,6 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.api.documentation import (
-    FEEDBACK_EXAMPLE,
-    answers,
-    json_body,
-    ndjson_body,
-    parameter,
-    reference,
-)
 from service.api.feedback.intake import Accepted, Intake
 from service.api.feedback.schemas import (
     DECODE_ERRORS,
@@ -25,9 +17,17 @@ from service.api.feedback.schemas import (
     decode_one,
 )
 from service.api.feedback.upload import Upload
+from service.api.routing import RawRoute
 from service.errors import InvalidEvent, ServiceError, TooLarge
+from service.http.documentation import (
+    answers,
+    json_body,
+    ndjson_body,
+    parameter,
+    reference,
+)
 from service.http.problems import of_service_error, problem
-from service.http.routing import RawRoute, media_type, read_body
+from service.http.routing import media_type, read_body
 from service.ids import is_id
 
 MAX_AWAITED_ROWS = 100
@@ -37,6 +37,12 @@ MAX_KEY_LENGTH = 200
 router = APIRouter(route_class=RawRoute, tags=["ratings"])
 _encode = msgspec.json.Encoder().encode
 
+_EXAMPLE = {
+    "user": "ada",
+    "item": "tt0111161",
+    "rating": 4.5,
+    "timestamp": "2026-11-18T12:00:00Z",
+}
 _IDEMPOTENCY = parameter(
     "Idempotency-Key",
     "header",
@@ -66,8 +72,8 @@ _WAIT = parameter(
                     {"type": "array", "items": reference("Feedback"), "maxItems": 10_000},
                 ]
             },
-            one=FEEDBACK_EXAMPLE,
-            several=[FEEDBACK_EXAMPLE, {"user": "ada", "item": "tt0068646", "kind": "view"}],
+            one=_EXAMPLE,
+            several=[_EXAMPLE, {"user": "ada", "item": "tt0068646", "kind": "view"}],
         ),
         "responses": answers(
             {202: "Written", 200: "Written"},
@@ -101,7 +107,7 @@ async def post_ratings(request: Request) -> Response:
     openapi_extra={
         "x-streams": True,
         "parameters": [_IDEMPOTENCY],
-        "requestBody": ndjson_body("Feedback", FEEDBACK_EXAMPLE),
+        "requestBody": ndjson_body("Feedback", _EXAMPLE),
         "responses": answers({202: "Uploaded"}, (415,), {202: "The good rows are safe."}),
     },
 )

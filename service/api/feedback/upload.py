@@ -41,9 +41,8 @@ BLOCK_BYTES = 512 << 10
 """Bytes that are decoded at once: bounds how long other requests wait for a stream."""
 MAX_REJECTED = 1_000
 """Rejections that are spelt out in the summary; the others are counted."""
-PATIENCE_S = 30.0
-"""How long a stream waits for room in a full log before it gives up."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.5
+"""Seconds between two tries to append to a full log."""
 
 
 class RejectedLine(Rejected):
@@ -111,7 +110,7 @@ class Upload:
 
     async def _append_entry(self, partition: int, entry: Entry) -> int:
         clock, packed = asyncio.get_running_loop(), encode(entry)
-        deadline, pause = clock.time() + PATIENCE_S, FIRST_PAUSE_S
+        deadline, pause = clock.time() + self._intake.patience_s, FIRST_PAUSE_S
         while True:
             try:
                 last = await self._intake.appender.submit_entry(partition, packed, len(entry))

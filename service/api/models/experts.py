@@ -5,10 +5,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from service.api.documentation import problems
+from service.api.routing import Route, Runtime
 from service.api.schemas import Answer
 from service.errors import NotFound
-from service.http.routing import Route, Runtime
+from service.http.documentation import problems
 from service.ids import sequence_token
 from service.runtime import ApiRuntime
 

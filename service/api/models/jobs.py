@@ -9,13 +9,13 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.api.documentation import problems
 from service.api.models.job_schemas import Job, Retrain, shown_job
+from service.api.routing import Caller, Route, Runtime
 from service.api.schemas import Cursor, Page
 from service.errors import NotFound, StoreUnavailable
 from service.http.cursors import make_cursor, read_cursor
+from service.http.documentation import problems
 from service.http.faults import JOB_ID
-from service.http.routing import Caller, Route, Runtime
 from service.store.jobs.records import ORDERED, JobRecord
 from service.training.orders import check_order
 

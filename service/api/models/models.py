@@ -6,7 +6,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Path, Query
 
-from service.api.documentation import problems
 from service.api.models.schemas import (
     Change,
     Model,
@@ -19,10 +18,11 @@ from service.api.models.schemas import (
     shown_model,
     shown_served,
 )
+from service.api.routing import Caller, Route, Runtime
 from service.api.schemas import Cursor, Limit, Page
 from service.errors import NotFound
 from service.http.cursors import InvalidCursor, make_cursor, read_cursor
-from service.http.routing import Caller, Route, Runtime
+from service.http.documentation import problems
 from service.store.models.registry import SHOWN, ModelRecord, Registry
 
 router = APIRouter(route_class=Route, tags=["models"])

@@ -3,8 +3,8 @@
 from fastapi import APIRouter
 
 from core.mixture_weights import LENGTHS
+from service.api.routing import Route, Runtime
 from service.api.schemas import Answer
-from service.http.routing import Route, Runtime
 from service.ids import sequence_token
 from service.store.models.mixture import LengthRecord, RankerRecord, joined, joined_lengths
 

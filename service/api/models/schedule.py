@@ -5,9 +5,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Query
 
-from service.api.documentation import problems
 from service.api.models.job_schemas import CurrentSchedule, ScheduleBody, shown_schedule
-from service.http.routing import Caller, Route, Runtime
+from service.api.routing import Caller, Route, Runtime
+from service.http.documentation import problems
 from service.store.jobs.schedule import Schedule
 from service.training.orders import check_order
 

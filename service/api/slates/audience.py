@@ -7,10 +7,10 @@ from fastapi import APIRouter, Body
 from fastapi.exceptions import RequestValidationError
 from pydantic import Field
 
-from service.api.documentation import problems
+from service.api.routing import Route, Runtime
 from service.api.schemas import Answer, Features, Id, Request, Text
 from service.http.cursors import InvalidCursor, seal, unseal
-from service.http.routing import Route, Runtime
+from service.http.documentation import problems
 from service.ids import sequence_token
 from service.serving.audience import Place
 

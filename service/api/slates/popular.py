@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.api.documentation import answers
+from service.api.routing import QueryRoute, runtime_of
 from service.api.slates.answers import response, slate_of
 from service.api.slates.cursors import place
 from service.api.slates.requests import (
@@ -19,7 +19,7 @@ from service.api.slates.requests import (
     read_query,
     shape_of,
 )
-from service.http.routing import QueryRoute, runtime_of
+from service.http.documentation import answers
 from service.ranking.slates import Wanted
 from service.serving.recommender import Asked
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Query
 from fastapi.exceptions import RequestValidationError
 
-from service.api.documentation import problems
+from service.api.routing import ItemId, Route, Runtime, UserId
 from service.api.slates.prediction_schemas import (
     ExpertPart,
     OrdinalPrediction,
@@ -18,7 +18,7 @@ from service.api.slates.prediction_schemas import (
     PredictionStrategy,
 )
 from service.api.waiting import reached
-from service.http.routing import ItemId, Route, Runtime, UserId
+from service.http.documentation import problems
 from service.ids import sequence_token
 from service.runtime import ApiRuntime
 

@@ -9,8 +9,8 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.api.documentation import answers, json_body, reference
 from service.api.feedback.schemas import Feedback, Rules
+from service.api.routing import QueryRoute, runtime_of
 from service.api.slates.answers import response, slate_of
 from service.api.slates.cursors import place
 from service.api.slates.requests import (
@@ -33,7 +33,8 @@ from service.api.slates.requests import (
 )
 from service.api.waiting import reached
 from service.errors import InvalidEvent, InvalidId
-from service.http.routing import QueryRoute, media_type, read_body, runtime_of
+from service.http.documentation import answers, json_body, reference
+from service.http.routing import media_type, read_body
 from service.ids import id_fault, is_id, path_id
 from service.ranking.slates import Wanted
 from service.serving.recommender import Asked

@@ -1,0 +1,78 @@
+"""What every route module starts from: routes with our roles, the runtime, the caller, ids in paths."""
+
+from typing import Annotated
+
+from fastapi import Depends, Path
+from pydantic import BeforeValidator
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.requests import Request
+
+from service.api.roles import ROLES
+from service.http import routing
+from service.http.auth import caller
+from service.ids import path_id
+from service.runtime import ApiRuntime
+
+
+class Route(routing.Route):
+    """A route of the api with a handler as FastAPI knows them."""
+
+    roles = ROLES
+
+
+class RawRoute(routing.RawRoute):
+    """A route of the api whose handler gets the request as it came."""
+
+    roles = ROLES
+
+
+class QueryRoute(routing.QueryRoute):
+    """A raw route of the api whose handler reads the query itself."""
+
+    roles = ROLES
+
+
+class _Segment(Convertor[str]):
+    """One raw path segment; an empty one matches too, so that the answer can say that an id is missing."""
+
+    regex = "[^/]*"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("id", _Segment())
+
+UserId = Annotated[
+    str,
+    Path(description="The user's id, percent-encoded.", examples=["ada"]),
+    BeforeValidator(lambda segment: path_id("user", segment)),
+]
+ItemId = Annotated[
+    str,
+    Path(description="The item's id, percent-encoded.", examples=["tt0111161"]),
+    BeforeValidator(lambda segment: path_id("item", segment)),
+]
+
+
+def runtime_of(request: Request) -> ApiRuntime:
+    """Return what the application's lifespan opened."""
+    runtime: ApiRuntime = request.app.state.runtime
+    return runtime
+
+
+async def _runtime(request: Request) -> ApiRuntime:
+    # async, because FastAPI sends plain functions through a pool of threads
+    return runtime_of(request)
+
+
+async def _caller(request: Request) -> str:
+    return caller(request.scope)
+
+
+Runtime = Annotated[ApiRuntime, Depends(_runtime)]
+Caller = Annotated[str, Depends(_caller)]
+"""Who calls, for the records of what was changed."""
