@@ -33,7 +33,7 @@ from core.counters import Counters
 from core.gate import paired_interval
 from core.interactions import Interactions
 from core.kernels import scan
-from core.meaning import KindTable, rating_sign
+from core.meaning import Reading, rating_sign
 from core.mixture import List, combine
 from core.mixture_weights import DEPTH, LENGTHS, Weights, length, ndcg10, reciprocal_rank
 from core.online.config import OnlineConfig
@@ -41,7 +41,7 @@ from core.online.experts import DEFAULT
 from core.online.model import OnlineModel
 from core.online.tables import COUNT, Side
 from core.rng import id_hashes, mix
-from core.scale import Scale
+from core.scale import FIVE_STARS, Scale
 from core.search.search import Budget
 from core.types import F32, F64, I32, I64
 
@@ -52,7 +52,7 @@ TOGETHER = 16
 HALF_LIFE_MS = 7 * 86_400_000.0
 MIXED = ("fbgd", "ocmf", "online", "popular", "trending")
 SECTION = "Whole loop, ML-1M"
-KINDS = KindTable.of([])
+READING = Reading()
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def read() -> Stream:
         np.argsort(np.argsort(first))[item].astype(np.int64),
         table[:, 2].copy(),
         (table[:, 3] * 1000).astype(np.int64),
-        rating_sign(table[:, 2].astype(np.float32), low=1, high=5) > 0,
+        rating_sign(table[:, 2].astype(np.float32), FIVE_STARS) > 0,
     )
 
 
@@ -190,9 +190,7 @@ class Loop:
             np.zeros(cut, np.uint8),
             past.rating.astype(np.float32),
             np.arange(cut),
-            KINDS,
-            low=1,
-            high=5,
+            READING,
             n_users=self.n_users,
             n_items=self.n_items,
         )
@@ -227,7 +225,7 @@ class Loop:
         mine = mine[: np.searchsorted(mine, before)]
         rating = self.stream.rating[mine].astype(np.float32)
         kind = np.zeros(mine.size, np.uint8)
-        return preferences(self.stream.item[mine], kind, rating, mine, KINDS, low=1, high=5)
+        return preferences(self.stream.item[mine], kind, rating, mine, READING)
 
     def _lists(self, user: int, known: Preferences, trained: Trained) -> dict[str, List]:
         rows = self.online.counts.rows

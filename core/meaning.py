@@ -5,12 +5,13 @@ more. Other kinds of feedback mean what their table says. (Only ratings teach th
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import ConfigError
+from core.scale import FIVE_STARS, Scale
 from core.types import F32, F64, U8
 
 I8 = NDArray[np.int8]
@@ -59,27 +60,40 @@ class KindTable:
         return table
 
 
-def meaning(kind: U8, value: F32, table: KindTable, *, low: float, high: float) -> Meaning:
-    """Return what n events mean.
-
-    kind (n,) u1 codes · value (n,) f32, the rating on low..high where kind is 0, ignored elsewhere.
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """How stored events are read, the same for every role: their kinds, and the scale of the ratings.
 
     >>> stars = np.array([1, 2, 3, 4, 5], np.float32)
-    >>> meaning(np.zeros(5, np.uint8), stars, KindTable.of([]), low=1, high=5).sign
+    >>> Reading().meaning(np.zeros(5, np.uint8), stars).sign
     array([-1, -1,  0,  1,  1], dtype=int8)
     """
-    rated = kind == RATING
-    return Meaning(
-        weight=np.where(rated, RATING_WEIGHT, table.weight[kind]),
-        sign=np.where(rated, rating_sign(value, low=low, high=high), table.sign[kind]),
-        hides=rated | table.hides[kind],
-    )
+
+    kinds: KindTable = field(default_factory=lambda: KindTable.of(()))
+    scale: Scale = FIVE_STARS
+
+    def meaning(self, kind: U8, value: F32) -> Meaning:
+        """Return what n events mean.
+
+        kind (n,) u1 codes · value (n,) f32, the rating where kind is 0, ignored elsewhere.
+        """
+        rated = kind == RATING
+        return Meaning(
+            weight=np.where(rated, RATING_WEIGHT, self.kinds.weight[kind]),
+            sign=np.where(rated, rating_sign(value, self.scale), self.kinds.sign[kind]),
+            hides=rated | self.kinds.hides[kind],
+        )
+
+    def evidence(self, kind: U8, value: F32) -> F64:
+        """Return what each of n events (n,) adds to its item's popularity: the weight of a positive, else 0."""
+        means = self.meaning(kind, value)
+        return np.where(means.sign > 0, means.weight, 0.0)
 
 
-def rating_sign(rating: F32, *, low: float, high: float) -> I8:
+def rating_sign(rating: F32, scale: Scale) -> I8:
     """Return 1 for ratings from 60 % of the scale up, -1 for those of the lowest quarter, else 0."""
     # a hair of tolerance: 0.6 of a scale such as 0.5..4 is no float, and the rating was a float32
-    position = (np.asarray(rating, np.float64) - low) / (high - low)
+    position = (np.asarray(rating, np.float64) - scale.low) / (scale.high - scale.low)
     positive = position >= POSITIVE_FROM - 1e-6
     negative = position <= NEGATIVE_TO + 1e-6
     return positive.astype(np.int8) - negative.astype(np.int8)

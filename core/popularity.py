@@ -7,19 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.meaning import KindTable, Mask, meaning
-from core.types import F32, F64, I32, U8
+from core.meaning import Mask
+from core.types import F32, F64, I32
 
 TOTAL, RECENT, TIME = range(3)
 """Columns of a row: weight in all, decayed weight as of TIME, time of the newest event in ms."""
 WIDTH = 3
 """Columns of a row."""
-
-
-def evidence(kind: U8, value: F32, table: KindTable, *, low: float, high: float) -> F64:
-    """Return what each of n events (n,) adds to its item's popularity: the weight of a positive, else 0."""
-    means = meaning(kind, value, table, low=low, high=high)
-    return np.where(means.sign > 0, means.weight, 0.0)
 
 
 def popular(rows: F64) -> tuple[I32, F32]:

@@ -1,6 +1,6 @@
 """From settings and a namespace to core's configurations: every role must build the very same ones."""
 
-from core.meaning import KindTable
+from core.meaning import KindTable, Reading
 from core.online.config import OnlineConfig
 from core.online.experts import DEFAULT, PAPER_SMALL
 from service.settings import Settings
@@ -24,3 +24,8 @@ def kind_table(settings: Settings) -> KindTable:
     return KindTable.of(
         (kind.code, kind.weight, kind.sign, kind.hides) for kind in settings.kinds.values()
     )
+
+
+def reading(settings: Settings, namespace: Namespace) -> Reading:
+    """Return how stored events are read."""
+    return Reading(kind_table(settings), namespace.scale)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from core.online.model import OnlineModel
-from service.configs import online_config
+from service import configs
 from service.errors import NotReady
 from service.ingest import Appender
 from service.served_models import ActiveModels
@@ -23,7 +23,7 @@ from service.serving.popularity import Popularity
 from service.serving.predictions import Serving
 from service.serving.recommender import Recommender
 from service.serving.star_predictions import StarPredictions
-from service.serving.users import HistoryReading, Users
+from service.serving.users import Users
 from service.settings import Settings
 from service.store.api_keys import ApiKeys
 from service.store.catalogue.documents import Catalogue
@@ -94,8 +94,8 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
         server = inspect_server(client)
         namespace = open_namespace(client, settings)
     model, reading = (
-        OnlineModel(online_config(settings, namespace)),
-        HistoryReading.of(settings, namespace),
+        OnlineModel(configs.online_config(settings, namespace)),
+        configs.reading(settings, namespace),
     )
     async with AsyncExitStack() as stack:
         clients = await _connected(stack, settings, redis_url, namespace.partitions)
@@ -199,7 +199,7 @@ def _followed(
     view = CatalogueView(CatalogueFeed(clients.feeds, name))
     counts = CountsReader(clients.requests, name, partitions)
     mixing = Mixing(MixtureReader(clients.requests, name, partitions), active)
-    experts = online_config(settings, namespace)
+    experts = configs.online_config(settings, namespace)
     items = OnlineSnapshotFollower(clients.blocking, namespace, experts, data_dir / "online")
     return Followed(
         changes=changes,

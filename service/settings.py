@@ -203,12 +203,6 @@ class Settings(BaseSettings):
                 raise ValueError(f"{name} and {names[kind.code]} have the same code {kind.code}")
         return kinds
 
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Lowest and highest rating as numbers."""
-        low, high = self.scale.split(":")
-        return float(low), float(high)
-
     @classmethod
     def settings_customise_sources(
         cls,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from core.interactions import Interactions
 from core.kernels import evidence as kernels
-from core.meaning import KindTable, Mask
+from core.meaning import Mask, Reading
 from core.types import F32, F64, I32, I64, U8
 
 
@@ -42,25 +42,22 @@ def preferences(
     kind: U8,
     value: F32,
     sequence: I64,
-    table: KindTable,
-    *,
-    low: float,
-    high: float,
+    reading: Reading,
 ) -> Preferences:
     """Return what n records of one user say.
 
     Equation   evidence = sign(latest rating) + sign(k) weight(k), k the strongest kind;
                weight = |evidence|, target = [evidence > 0]
-    Shapes     item (n,) numbers · kind (n,) codes · value (n,) ratings on low..high · sequence (n,) their order
+    Shapes     item (n,) numbers · kind (n,) codes · value (n,) ratings · sequence (n,) their order
 
     >>> stars = np.array([5, 1, 3], np.float32)
     >>> one = preferences(
-    ...     np.array([7, 4, 9]), np.zeros(3, np.uint8), stars, np.arange(3), KindTable.of([]), low=1, high=5
+    ...     np.array([7, 4, 9]), np.zeros(3, np.uint8), stars, np.arange(3), Reading()
     ... )
     >>> one.item_ix.tolist(), one.target.tolist(), one.seen.tolist()
     ([4, 7], [0.0, 1.0], [4, 7, 9])
     """
-    items, evidence, seen = _evidence(item, kind, value, sequence, table, low=low, high=high)
+    items, evidence, seen = _evidence(item, kind, value, sequence, reading)
     says = evidence != 0.0
     return Preferences(
         items[says].astype(np.int32),
@@ -76,10 +73,8 @@ def preference_rows(
     kind: U8,
     value: F32,
     sequence: I64,
-    table: KindTable,
+    reading: Reading,
     *,
-    low: float,
-    high: float,
     n_users: int,
     n_items: int,
 ) -> tuple[Interactions, Interactions]:
@@ -91,9 +86,7 @@ def preference_rows(
     known = item < n_items
     width = max(n_items, 1)
     pair = user_ix[known] * width + item[known]
-    pairs, evidence, seen = _evidence(
-        pair, kind[known], value[known], sequence[known], table, low=low, high=high
-    )
+    pairs, evidence, seen = _evidence(pair, kind[known], value[known], sequence[known], reading)
     says = evidence != 0.0
     learned = _rows(pairs[says], width, n_users, evidence[says])
     return learned, _rows(pairs[seen], width, n_users)
@@ -104,10 +97,7 @@ def _evidence(
     kind: U8,
     value: F32,
     sequence: I64,
-    table: KindTable,
-    *,
-    low: float,
-    high: float,
+    reading: Reading,
 ) -> tuple[I64, F64, Mask]:
     """Return the distinct pairs, rising, the evidence of each, and whether it counts as seen."""
     # copies: the kernel is compiled for one kind of array
@@ -119,11 +109,11 @@ def _evidence(
         kind.astype(np.uint8),
         value.astype(np.float32),
         sequence.astype(np.int64),
-        table.weight,
-        table.sign,
-        table.hides,
-        float(low),
-        float(high),
+        reading.kinds.weight,
+        reading.kinds.sign,
+        reading.kinds.hides,
+        reading.scale.low,
+        reading.scale.high,
         pairs,
         evidence,
         seen,

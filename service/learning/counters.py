@@ -5,10 +5,8 @@ from typing import Any
 import numpy as np
 
 from core.counters import Counters
-from core.meaning import Mask
-from core.popularity import evidence
+from core.meaning import Mask, Reading
 from core.types import F32, F64, I64, U8
-from service.configs import kind_table
 from service.settings import Settings
 from service.store.profiles.counters import Pieces, pieces
 from service.store.profiles.histories import Records
@@ -17,8 +15,8 @@ from service.store.profiles.histories import Records
 class ItemCounters:
     """The counters in memory; every change says what the commit writes of it."""
 
-    def __init__(self, settings: Settings, rows: F64) -> None:
-        self._table, (self._low, self._high) = kind_table(settings), settings.bounds
+    def __init__(self, settings: Settings, reading: Reading, rows: F64) -> None:
+        self._reading = reading
         half_life_ms = settings.trending_half_life_h * 3_600_000
         self._counters = Counters(half_life_ms, rows.copy())
 
@@ -29,11 +27,11 @@ class ItemCounters:
 
     def learn(self, item: I64, kind: U8, value: F32, time_ms: I64) -> Pieces:
         """Count n events in their order."""
-        return self._add(item, self._evidence(kind, value), time_ms)
+        return self._add(item, self._reading.evidence(kind, value), time_ms)
 
     def take_away(self, history: Records) -> Pieces:
         """Undo what the records of one user had added."""
-        weight = -self._evidence(history["kind"], history["value"])
+        weight = -self._reading.evidence(history["kind"], history["value"])
         return self._add(history["item"], weight, history["time_ms"])
 
     def start_over(self, item: int) -> Pieces:
@@ -49,10 +47,7 @@ class ItemCounters:
 
     def positive(self, kind: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> Mask:
         """Mark the events that are counted: evidence for their items."""
-        return np.asarray(self._evidence(kind, value) > 0.0)
-
-    def _evidence(self, kind: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> F64:
-        return evidence(kind, value, self._table, low=self._low, high=self._high)
+        return np.asarray(self._reading.evidence(kind, value) > 0.0)
 
     def _add(self, item: np.ndarray[Any, Any], weight: F64, time_ms: I64) -> Pieces:
         counts = np.flatnonzero(weight)

@@ -12,7 +12,7 @@ import numpy as np
 
 from core.online.model import Learned, OnlineModel
 from core.types import I64
-from service.configs import online_config
+from service import configs
 from service.errors import Misconfigured
 from service.learning.backlog import Backlog
 from service.learning.batch import Batch, answers, history_runs, impressions
@@ -63,7 +63,7 @@ class Learner:
         self, settings: Settings, client: Client, namespace: Namespace, partition: int
     ) -> None:
         self._settings = settings
-        self.model: OnlineModel = OnlineModel(online_config(settings, namespace))
+        self.model: OnlineModel = OnlineModel(configs.online_config(settings, namespace))
         keys = PartitionKeys(namespace.name, partition)
         self._row_bytes = 4 * self.model.width
         self._writer = ProfileWriter(client, keys, self._row_bytes)
@@ -79,7 +79,9 @@ class Learner:
         self._items = ItemRows(self.model, self._rows, client, namespace.name)
         self._items.load()
         self._users = UserRows(self.model, self._rows, settings.users_in_memory, deleted)
-        self._item_counters = ItemCounters(settings, self._writer.counts())
+        self._item_counters = ItemCounters(
+            settings, configs.reading(settings, namespace), self._writer.counts()
+        )
         self._deletions = Deletions(
             self._writer, self._rows, self._items, self._users, self._item_counters, deleted
         )

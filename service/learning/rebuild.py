@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from core.online.model import OnlineModel
 from core.popularity import WIDTH
 from core.types import I64
-from service.configs import online_config
+from service import configs
 from service.learning.counters import ItemCounters
 from service.learning.external_sort import Spill
 from service.learning.learning_step import Ratings, changed_arrays, learn_ratings, machine
@@ -109,7 +109,7 @@ class PartitionRebuild:
         self._client, self._directory, self._progress = client, directory, progress
         self._partition = partition
         self._in_place = source == target
-        self._model = OnlineModel(online_config(settings, target))
+        self._model = OnlineModel(configs.online_config(settings, target))
         self._keys = PartitionKeys(source.name, partition)
         self._target_keys = PartitionKeys(target.name, partition)
         row_bytes = 4 * self._model.width
@@ -122,7 +122,9 @@ class PartitionRebuild:
         self._deleted = self._source.deleted_items()
         self._items = ItemRows(self._model, self._rows, client, target.name)
         self._users = UserRows(self._model, self._rows, settings.users_in_memory, self._deleted)
-        self._counters = ItemCounters(settings, np.zeros((0, WIDTH)))
+        self._counters = ItemCounters(
+            settings, configs.reading(settings, source), np.zeros((0, WIDTH))
+        )
         self._lease = Lease(client, self._keys.lease, settings.lease_ms)
         self._dirty: I64 = np.empty(0, dtype=np.int64)
         self._is_fenced = False

@@ -12,6 +12,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from core.meaning import Reading
 from core.types import F32, I32
 from service.errors import NotFound
 from service.ids import sequence_token
@@ -24,7 +25,7 @@ from service.rec_ids import Strategy
 from service.serving.catalogue_view import CatalogueView
 from service.serving.lineup import Lineup, Lineups
 from service.serving.neighbours import Neighbours
-from service.serving.users import HistoryReading, Known, Users
+from service.serving.users import Known, Users, known_by
 from service.serving.warm_up import rank_once
 from service.store.catalogue.documents import Catalogue
 from service.store.catalogue.numbers import ItemNumbers
@@ -107,7 +108,7 @@ class Recommender:
         *,
         lineups: Lineups,
         users: Users,
-        reading: HistoryReading,
+        reading: Reading,
         numbers: ItemNumbers,
         changes: ChangeFollower,
         view: CatalogueView,
@@ -246,7 +247,7 @@ class Recommender:
     async def _known(self, asked: Asked) -> Known:
         if asked.user is not None:
             return await self._users.get(asked.user)
-        return self._reading.known(asked.history) if asked.history is not None else NOBODY
+        return known_by(asked.history, self._reading) if asked.history is not None else NOBODY
 
     async def _as_of(self, asked: Asked, now: Known, cut: int) -> Known:
         if asked.user is None or now.newest <= cut:

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from core.batch.preferences import Preferences, preferences
-from core.meaning import KindTable
+from core.meaning import Reading
 from core.online.layout import RowLayout
 from core.types import F32
 from service.errors import ServiceError
 from service.ranking.rankers import Head
 from service.rec_ids import Strategy
-from service.settings import Settings
 from service.store.connection import AsyncClient
 from service.store.log.codec import sequences
 from service.store.namespace import Namespace, partition_of
@@ -65,40 +64,24 @@ class Known:
         return OVERHEAD + made + row + heads + sum(array.nbytes for array in arrays)
 
 
-@dataclass(frozen=True)
-class HistoryReading:
-    """How histories become preferences: the settings' table of kinds, the scale."""
-
-    table: KindTable
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, settings: Settings, namespace: Namespace) -> "HistoryReading":
-        kinds = settings.kinds.values()
-        table = KindTable.of((kind.code, kind.weight, kind.sign, kind.hides) for kind in kinds)
-        return cls(table, namespace.scale.low, namespace.scale.high)
-
-    def known(self, answer: HistoryAnswer, through: int | None = None) -> Known:
-        """Return what a history says, if asked without the records after ``through``."""
-        records, order = answer.records, sequences(answer.records)
-        newest = int(order[-1]) if order.size else 0
-        if through is not None and newest > through:
-            kept = order <= through
-            records, order = records[kept], order[kept]
-        read = preferences(
-            records["item"],
-            records["kind"],
-            records["value"],
-            order,
-            self.table,
-            low=self.low,
-            high=self.high,
-        )
-        if answer.trimmed.size:
-            seen = np.union1d(read.seen, answer.trimmed.astype(np.int32))
-            read = Preferences(read.item_ix, read.weight, read.target, seen)
-        return Known(read, answer.watermark, newest, row=answer.row)
+def known_by(answer: HistoryAnswer, reading: Reading, through: int | None = None) -> Known:
+    """Return what a history says, without the records after ``through`` where that is given."""
+    records, order = answer.records, sequences(answer.records)
+    newest = int(order[-1]) if order.size else 0
+    if through is not None and newest > through:
+        kept = order <= through
+        records, order = records[kept], order[kept]
+    read = preferences(
+        records["item"],
+        records["kind"],
+        records["value"],
+        order,
+        reading,
+    )
+    if answer.trimmed.size:
+        seen = np.union1d(read.seen, answer.trimmed.astype(np.int32))
+        read = Preferences(read.item_ix, read.weight, read.target, seen)
+    return Known(read, answer.watermark, newest, row=answer.row)
 
 
 class Users:
@@ -108,7 +91,7 @@ class Users:
         self,
         client: AsyncClient,
         namespace: Namespace,
-        reading: HistoryReading,
+        reading: Reading,
         layout: RowLayout,
         most_bytes: int,
     ) -> None:
@@ -225,7 +208,7 @@ class _Lane:
     def __init__(
         self,
         reader: UserHistories,
-        reading: HistoryReading,
+        reading: Reading,
         keep: Callable[[str, Known], None],
     ) -> None:
         self._reader, self._reading, self._keep = reader, reading, keep
@@ -247,14 +230,14 @@ class _Lane:
 
     async def read_through(self, user: str, sequence: int) -> Known:
         [answer] = await self._reader.read([user])
-        return self._reading.known(answer, sequence)
+        return known_by(answer, self._reading, sequence)
 
     async def sample(self, n: int) -> AsyncIterator[tuple[str, Known]]:
         users = await self._reader.sample(n)
         for first in range(0, len(users), SAMPLED_AT_ONCE):
             part = users[first : first + SAMPLED_AT_ONCE]
             for user, answer in zip(part, await self._reader.read(part), strict=True):
-                yield user, self._reading.known(answer)
+                yield user, known_by(answer, self._reading)
 
     def changed(self, user: str) -> None:
         read = self._reads.get(user)
@@ -285,7 +268,7 @@ class _Lane:
             _fail(self._reads.values(), error)
             return
         for (user, read), answer in zip(self._reads.items(), answers, strict=True):
-            known = self._reading.known(answer)
+            known = known_by(answer, self._reading)
             # in this very turn of the loop: a change that is heard of later finds it
             if not read.changed:
                 self._keep(user, known)

@@ -9,7 +9,7 @@ from core.batch.losses import RowLoss
 from core.batch.ocmf.users import StructuredUsers
 from core.batch.preferences import preferences
 from core.batch.row_objective import diagonalised
-from core.meaning import KindTable
+from core.meaning import Reading
 from core.mixture import mixed
 from core.types import F32
 from service.ranking.rankers import Asker, FoldIn, Order, Pool
@@ -20,7 +20,7 @@ Array = TypeVar("Array", bound=np.ndarray[Any, Any])
 def rank_once() -> None:
     """Reach every kernel that a slate may need, with three made-up items in read-only arrays, as snapshots are."""
     numbers, ratings = np.arange(2), np.zeros(2, np.uint8)
-    own = preferences(numbers, ratings, _ones(2), numbers, KindTable.of([]), low=0.0, high=1.0)
+    own = preferences(numbers, ratings, _ones(2), numbers, Reading())
     losses: tuple[RowLoss, ...] = ("square", "logistic")
     for loss in losses:
         row = diagonalised(

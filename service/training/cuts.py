@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.gate import FEWEST_USERS
-from core.meaning import KindTable, meaning
+from core.meaning import Reading
 from core.types import I64
 from service.store.profiles.history_reader import Histories
 
@@ -19,20 +19,6 @@ LATEST = 0.1
 DAY_MS, ENOUGH = 86_400_000, 2_000
 """The last day is held out instead where it alone gives so many judges."""
 MOST_TIMES = 1 << 20
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How records are read."""
-
-    table: KindTable
-    low: float
-    high: float
-
-    def positive(self, records: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which records say that a user likes an item."""
-        means = meaning(records["kind"], records["value"], self.table, low=self.low, high=self.high)
-        return (means.sign > 0) & (means.weight > 0)
 
 
 @dataclass(frozen=True)
@@ -67,12 +53,17 @@ class Cut:
         return known
 
 
+def _positive(records: NDArray[Any], reading: Reading) -> NDArray[np.bool_]:
+    """Return which records say that a user likes an item."""
+    return reading.evidence(records["kind"], records["value"]) > 0.0
+
+
 def _latest(page: Histories, reading: Reading) -> NDArray[np.bool_]:
     """Mark what came with the last positives of each user or after them; an item counts when it comes first."""
     n = len(page.records)
     order = np.lexsort((np.arange(n), page.records["time_ms"], page.user_ix))
     user_ix, item = page.user_ix[order], page.records["item"][order].astype(np.int64)
-    likes = np.flatnonzero(reading.positive(page.records)[order])
+    likes = np.flatnonzero(_positive(page.records, reading)[order])
     first = np.unique(user_ix[likes] << 32 | item[likes], return_index=True)[1]
     new = np.zeros(n, np.int64)
     new[likes[first]] = 1
@@ -98,7 +89,7 @@ class Times:
 
     def add(self, page: Histories, reading: Reading) -> None:
         """Take in the positives of a page."""
-        positive = reading.positive(page.records)
+        positive = _positive(page.records, reading)
         time, user_ix = page.records["time_ms"][positive], page.user_ix[positive]
         first = np.full(len(page.users), np.iinfo(np.int64).max)
         last = np.full(len(page.users), np.iinfo(np.int64).min)

@@ -16,11 +16,11 @@ from core.batch.preferences import preference_rows
 from core.features import EncoderFit, FeatureEncoder, LeftOut, of_item
 from core.gate import FEWEST_USERS
 from core.interactions import Interactions
-from core.meaning import RATING
+from core.meaning import RATING, Reading
 from core.ordinal.stars import RatedPairs
 from core.types import F32, I64
 from service.store.profiles.history_reader import Histories, HistoryReader
-from service.training.cuts import Cut, Reading, Times
+from service.training.cuts import Cut, Times
 
 MOST_JUDGES = 20_000
 MOST_RATED = 50_000
@@ -205,9 +205,7 @@ class _Building:
             records["value"],
             # of one user they stand in their order already
             np.arange(len(records)),
-            self._reading.table,
-            low=self._reading.low,
-            high=self._reading.high,
+            self._reading,
             n_users=len(page.users),
             n_items=self._reader.n_items,
         )

@@ -20,7 +20,7 @@ from core.errors import CoreError, SnapshotFormat
 from core.gate import FEWEST_USERS, Decision, decide
 from core.search.search import Budget
 from core.snapshot import Snapshot, mapped
-from service.configs import kind_table
+from service import configs
 from service.errors import Backlogged, NotFound, ServiceError, StoreUnavailable, VersionConflict
 from service.settings import Settings
 from service.store.connection import Client
@@ -31,7 +31,6 @@ from service.store.namespace import Namespace, open_namespace
 from service.store.profiles.history_reader import HistoryReader
 from service.telemetry import logger
 from service.training import dataset as datasets
-from service.training.cuts import Reading
 from service.training.dataset import Dataset, Described
 from service.training.judge import Verdict, judged_popular
 from service.training.recipes import RECIPES, Recipe, checked
@@ -182,10 +181,9 @@ class Training:
         )
 
     def _read(self) -> Dataset:
-        scale = self._namespace.scale
         data = datasets.read(
             HistoryReader(self._client, self._namespace),
-            Reading(kind_table(self._settings), scale.low, scale.high),
+            configs.reading(self._settings, self._namespace),
             with_documents=self._recipe.with_documents,
             with_items=self._recipe.with_items,
             with_ratings=self._recipe.with_ratings,

@@ -13,7 +13,7 @@ from core.batch.ranker import rank
 from core.batch.shrinkage import choose_draw
 from core.gate import paired_interval
 from core.interactions import from_pairs
-from core.meaning import KindTable
+from core.meaning import Reading
 from core.ranking_metrics import hits, ndcg
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "ml-1m" / "ratings.csv.gz"
@@ -44,9 +44,7 @@ def read(of):
         np.zeros(user.size, np.uint8),
         rating,
         np.arange(user.size),
-        KindTable.of([]),
-        low=1,
-        high=5,
+        Reading(),
         n_users=int(events()[0].max()) + 1,
         n_items=int(events()[1].max()) + 1,
     )

@@ -4,13 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ConfigError
-from core.meaning import KindTable, meaning, rating_sign
+from core.meaning import KindTable, Reading, rating_sign
+from core.scale import Scale
 
-TABLE = KindTable.of([(1, 0.2, 1, False), (4, 1.0, -1, True), (6, 0.0, 0, False)])
+READING = Reading(KindTable.of([(1, 0.2, 1, False), (4, 1.0, -1, True), (6, 0.0, 0, False)]))
 
 
 def signs(ratings: list[float], low: float, high: float) -> list[int]:
-    return rating_sign(np.array(ratings, np.float32), low=low, high=high).tolist()
+    return rating_sign(np.array(ratings, np.float32), Scale(low, high)).tolist()
 
 
 def test_on_five_stars_four_and_five_are_positive_and_one_and_two_negative() -> None:
@@ -33,7 +34,7 @@ def test_stretching_the_scale_changes_no_sign(position: float, low: float, width
 def test_a_kind_means_what_its_row_says_whatever_its_value() -> None:
     kinds = np.array([1, 4, 6, 0, 199], np.uint8)
     values = np.array([5, 5, 5, 5, 5], np.float32)
-    result = meaning(kinds, values, TABLE, low=1, high=5)
+    result = READING.meaning(kinds, values)
     assert result.weight.tolist() == [0.2, 1.0, 0.0, 1.0, 0.0]
     assert result.sign.tolist() == [1, -1, 0, 1, 0]
     assert result.hides.tolist() == [False, True, False, True, False]
@@ -41,11 +42,11 @@ def test_a_kind_means_what_its_row_says_whatever_its_value() -> None:
 
 def test_every_rating_hides_its_item() -> None:
     stars = np.array([1, 3, 5], np.float32)
-    assert meaning(np.zeros(3, np.uint8), stars, TABLE, low=1, high=5).hides.all()
+    assert READING.meaning(np.zeros(3, np.uint8), stars).hides.all()
 
 
 def test_no_events_mean_nothing() -> None:
-    nothing = meaning(np.empty(0, np.uint8), np.empty(0, np.float32), TABLE, low=1, high=5)
+    nothing = READING.meaning(np.empty(0, np.uint8), np.empty(0, np.float32))
     assert (len(nothing.weight), len(nothing.sign), len(nothing.hides)) == (0, 0, 0)
 
 

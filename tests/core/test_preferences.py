@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from core.batch.preferences import Preferences, preference_rows, preferences
 from core.kernels.evidence import evidence
-from core.meaning import KindTable
+from core.meaning import KindTable, Reading
 from tests.core import reference_evidence as reference
 
 VIEW, LIKE, DISLIKE, PURCHASE, IMPRESSION = 1, 3, 4, 5, 6
@@ -17,7 +17,8 @@ ROWS = [
     (PURCHASE, 2.0, 1, True),
     (IMPRESSION, 0.0, 0, False),
 ]
-TABLE = KindTable.of(ROWS)
+READING = Reading(KindTable.of(ROWS))
+TABLE = READING.kinds
 
 EVENTS = st.lists(
     st.tuples(st.integers(0, 5), st.sampled_from([0, 0, 1, 3, 4, 5, 6]), st.integers(1, 5)),
@@ -34,9 +35,7 @@ def read(events: list[tuple[int, int, float]], order: list[int] | None = None) -
         kind.astype(np.uint8),
         value.astype(np.float32),
         np.array(order, np.int64),
-        TABLE,
-        low=1,
-        high=5,
+        READING,
     )
 
 
@@ -94,9 +93,7 @@ def test_many_users_at_once_are_read_as_each_alone(histories) -> None:
         columns[:, 2].astype(np.uint8),
         columns[:, 3].astype(np.float32),
         np.arange(len(events)),
-        TABLE,
-        low=1,
-        high=5,
+        READING,
         n_users=len(histories),
         n_items=4,
     )

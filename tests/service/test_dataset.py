@@ -9,17 +9,18 @@ from hypothesis import strategies as st
 
 from core.batch.preferences import preferences
 from core.gate import FEWEST_USERS
+from core.meaning import Reading
 from service.configs import kind_table
 from service.settings import Settings
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.profiles.history_reader import HistoryReader
 from service.training import cuts, dataset
-from service.training.cuts import LATEST, Reading
+from service.training.cuts import LATEST
 from service.training.dataset import read, stacked
 from tests.histories import START_MS, Record, store_histories, world
 
 DEFAULT = Settings()
-READING = Reading(kind_table(DEFAULT), 1.0, 5.0)
+READING = Reading(kind_table(DEFAULT))
 VIEW, LIKE = DEFAULT.kinds["view"].code, DEFAULT.kinds["like"].code
 
 
@@ -70,9 +71,7 @@ def test_partitions_and_pages_change_nothing_but_the_order(
             np.array([r.kind for r in own], np.uint8),
             np.array([r.value for r in own], np.float32),
             np.arange(len(own)),
-            READING.table,
-            low=1.0,
-            high=5.0,
+            READING,
         )
         wanted[user] = list(
             zip(found.item_ix.tolist(), found.weight.tolist(), found.target.tolist(), strict=True)

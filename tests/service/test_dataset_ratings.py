@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from core.features import Column
+from core.meaning import Reading
 from service.configs import kind_table
 from service.settings import Settings
 from service.store.keys import NamespaceKeys
 from service.store.profiles.history_reader import HistoryReader
 from service.training import dataset
-from service.training.cuts import Reading
 from service.training.dataset import read
 from tests.histories import Record, store_histories, world
 
-READING = Reading(kind_table(Settings()), 1.0, 5.0)
+READING = Reading(kind_table(Settings()))
 LIKE = Settings().kinds["like"].code
 
 

@@ -6,7 +6,7 @@ import pytest
 from core.online.model import OnlineModel
 from core.online.tables import Side
 from core.rng import id_hashes
-from service.configs import online_config
+from service import configs
 from service.learning.following.follower import Follower
 from service.learning.following.judge import Judge, Stored
 from service.learning.following.models import HistoryModel
@@ -39,9 +39,15 @@ def stored(client, feed, user) -> Stored:
     return Stored(history or b"", trimmed or b"", {})
 
 
+def judge_of(client, settings) -> Judge:
+    namespace = open_namespace(client, settings)
+    model = OnlineModel(configs.online_config(settings, namespace))
+    return Judge(settings, model, configs.reading(settings, namespace))
+
+
 def judged(learner, feed, client, settings, events) -> dict[int, dict[str, int]]:
     """Learn events one at a time; return sequence -> rank by ranker of each that is judged."""
-    judge = Judge(settings, OnlineModel(online_config(settings, open_namespace(client, settings))))
+    judge = judge_of(client, settings)
     found = {}
     learner.handover.refresh(learner.watermark)
     for event in events:
@@ -96,7 +102,7 @@ class Replica:
 
 
 def expected(feed, client, settings, events) -> dict[int, dict[str, int]]:
-    model = OnlineModel(online_config(settings, open_namespace(client, settings)))
+    model = OnlineModel(configs.online_config(settings, open_namespace(client, settings)))
     replica = Replica(model, list(dict.fromkeys(event.user for event in events)))
     found = {}
     for sequence, event in enumerate(events, 1):
@@ -157,7 +163,7 @@ def test_the_online_model_sleeps_for_users_who_have_rated_nothing(learner, feed,
 
 
 def test_a_view_from_after_the_event_is_refused(learner, feed, client, eager):
-    judge = Judge(eager, OnlineModel(online_config(eager, open_namespace(client, eager))))
+    judge = judge_of(client, eager)
     learner.handover.refresh(0)
     feed.append([Event("ann", "i1", 5), Event("ann", "i2", 5)])
     learner.drain()
@@ -168,7 +174,7 @@ def test_a_view_from_after_the_event_is_refused(learner, feed, client, eager):
 
 
 def test_a_model_that_was_trained_on_the_event_judges_nothing(learner, feed, client, eager):
-    judge = Judge(eager, OnlineModel(online_config(eager, open_namespace(client, eager))))
+    judge = judge_of(client, eager)
     learner.handover.refresh(0)
     feed.append([Event("ann", "i1", 5)])
     learner.drain()

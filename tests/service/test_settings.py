@@ -149,9 +149,5 @@ def test_settings_are_frozen() -> None:
         Settings().port = 1  # type: ignore[misc]
 
 
-def test_the_scale_is_offered_as_numbers() -> None:
-    assert load_settings(scale="-10:10").bounds == (-10.0, 10.0)
-
-
 def test_the_rest_of_an_environment_is_kept() -> None:
     assert without_hedgerow({"HEDGEROW_PORT": "1", "PATH": "/bin"}) == {"PATH": "/bin"}

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable
 import numpy as np
 
 from core.batch.preferences import Preferences
-from core.online.model import OnlineModel
-from service.configs import online_config
+from core.online.layout import RowLayout
+from service import configs
 from service.ranking.rankers import HEAD, Head
-from service.serving.users import OF_EACH, HistoryReading, Known, Users
+from service.serving.users import OF_EACH, Known, Users
 from service.settings import Settings
 from service.store.connection import AsyncClient, connect, connect_async
 from service.store.keys import PartitionKeys
@@ -28,12 +28,12 @@ def run(redis_url: str, name: str, story: Story, most_bytes: int = 1 << 20) -> N
 
     async def told() -> None:
         async with connect_async(redis_url, role="test") as client:
-            reading = HistoryReading.of(settings, namespace)
+            reading = configs.reading(settings, namespace)
             users = Users(
                 client,
                 namespace,
                 reading,
-                OnlineModel(online_config(settings, namespace)),
+                RowLayout.of(configs.online_config(settings, namespace)),
                 most_bytes,
             )
             async with asyncio.timeout(20):

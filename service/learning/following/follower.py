@@ -13,7 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from core.online.model import OnlineModel
-from service.configs import online_config
+from service import configs
 from service.errors import StoreUnavailable
 from service.learning.following.handover import Handover
 from service.learning.following.judge import Judge, Stored
@@ -54,9 +54,9 @@ class Follower:
         self._handover = handover
         self._keys = PartitionKeys(namespace.name, partition)
         self._user_document = NamespaceKeys(namespace.name).user_document
-        model = OnlineModel(online_config(settings, namespace))
+        model = OnlineModel(configs.online_config(settings, namespace))
         self._fingerprint = model.fingerprint.hex()
-        self._judge = Judge(settings, model)
+        self._judge = Judge(settings, model, configs.reading(settings, namespace))
         self._files = SnapshotFiles(settings.data_dir / "snapshots")
         self._active: ActiveModels
         self._models: dict[str, Model] = {}

@@ -17,12 +17,12 @@ from core.batch.preferences import Preferences, preferences
 from core.kernels import scan
 from core.kernels.count import TIME
 from core.kernels.scan import Mask
+from core.meaning import Reading
 from core.mixture import List, combine
 from core.mixture_weights import DEPTH
 from core.online.model import OnlineModel
 from core.online.tables import COUNT
 from core.types import F32, I32
-from service.configs import kind_table
 from service.learning.following.handover import Sighting
 from service.learning.following.models import Model, empty, found
 from service.learning.following.views import View
@@ -61,9 +61,9 @@ class Verdict:
 class Judge:
     """Keeps what it has made of the last view: the next sighting mostly comes with the same."""
 
-    def __init__(self, settings: Settings, model: OnlineModel) -> None:
+    def __init__(self, settings: Settings, model: OnlineModel, reading: Reading) -> None:
         self._model = model
-        self._table, (self._low, self._high) = kind_table(settings), settings.bounds
+        self._reading = reading
         self._half_life_ms = settings.trending_half_life_h * 3_600_000
         self._view: View | None = None
         self._newest_ms = 0.0
@@ -106,9 +106,7 @@ class Judge:
             history["kind"],
             history["value"],
             sequences(history),
-            self._table,
-            low=self._low,
-            high=self._high,
+            self._reading,
         )
         trimmed = np.frombuffer(stored.trimmed, dtype="<u4")
         seen = np.union1d(read.seen, trimmed).astype(np.int32)
