@@ -1,6 +1,7 @@
 """Data sets of positives for the ranking benches, and their splits."""
 
 import gzip
+from pathlib import Path
 
 import numpy as np
 
@@ -30,28 +31,32 @@ FUNNY is the least rating of a Jester positive, FEWEST the least number of pairs
 """
 GOWALLA = "gowalla/train.csv.gz", "gowalla/test.csv.gz"
 NAMES = ("Gowalla", *FILES)
-TASTES, USER_BLOCK = 48, 20_000
-"""Number of tastes in the generated world, and users generated at a time."""
+TASTES = 48
+"""Number of tastes in the generated world."""
+USER_BLOCK = 20_000
+"""Number of users generated at a time."""
 
 
-def split(name: str, seed: int) -> tuple[Interactions, Interactions]:
+def split(name: str, seed: int, folder: Path = FOLDER) -> tuple[Interactions, Interactions]:
     """Return (train, test) of positives.
 
     Gowalla has a published split, the others a random 80/20 one; every row of a file is a positive.
     """
     if name == "Gowalla":
-        train, test = (_columns(file).astype(np.int64) for file in GOWALLA)
+        train, test = (_columns(folder / file).astype(np.int64) for file in GOWALLA)
         n_users, n_items = np.concatenate([train, test]).max(0) + 1
         return (
             from_pairs(train[:, 0], train[:, 1], n_users=n_users, n_items=n_items),
             from_pairs(test[:, 0], test[:, 1], n_users=n_users, n_items=n_items),
         )
-    table = _unseen(name) if name in UNSEEN else _columns(FILES[name])
+    table = _unseen(name, folder) if name in UNSEEN else _columns(folder / FILES[name])
     user, item = (np.unique(column, return_inverse=True)[1] for column in table.T)
     return random_split(from_pairs(user, item), 0.2, np.random.default_rng(seed))
 
 
-def generated(n: int, *, n_users: int, n_items: int, seed: int = 0) -> Interactions:
+def generated(
+    n: int, *, n_users: int, n_items: int, seed: int = 0, user_block: int = USER_BLOCK
+) -> Interactions:
     """Return about n positives of a generated world with TASTES latent tastes.
 
     P(item | user) = sum over tastes of theta_user,taste phi_taste,item. phi is Zipf's popularity
@@ -65,8 +70,8 @@ def generated(n: int, *, n_users: int, n_items: int, seed: int = 0) -> Interacti
     # about a seventh of the draws are repetitions
     wanted = rng.poisson(1.15 * n * activity / activity.sum()) + 1
     counts, parts = [], []
-    for first in range(0, n_users, USER_BLOCK):
-        block = wanted[first : first + USER_BLOCK]
+    for first in range(0, n_users, user_block):
+        block = wanted[first : first + user_block]
         rows = np.repeat(np.arange(block.size), block)
         taste = _drawn_tastes(rows, block.size, rng)
         # a single search over all tastes: the values of each table lie one above the previous
@@ -100,21 +105,21 @@ def _drawn_tastes(rows: np.ndarray, n_users: int, rng: np.random.Generator) -> n
     return np.clip(at - rows * TASTES, 0, TASTES - 1)
 
 
-def _columns(file: str, *named: str) -> np.ndarray:
-    with gzip.open(FOLDER / file, "rt") as lines:
+def _columns(path: Path, *named: str) -> np.ndarray:
+    with gzip.open(path, "rt") as lines:
         header = next(lines).strip().split(",")
         wanted = [header.index(name) for name in named or ("user", "item")]
         return np.loadtxt(lines, delimiter=",", usecols=wanted, dtype=np.float64)
 
 
-def _unseen(name: str) -> np.ndarray:
+def _unseen(name: str, folder: Path) -> np.ndarray:
     """Return the distinct pairs of an unseen set, without users and items that have too few."""
     file, user, item = UNSEEN[name]
     if name == "Jester":
-        rated = _columns(file, user, item, "rating")
+        rated = _columns(folder / file, user, item, "rating")
         pairs = rated[rated[:, 2] >= FUNNY, :2]
     else:
-        pairs = np.unique(_columns(file, user, item), axis=0)
+        pairs = np.unique(_columns(folder / file, user, item), axis=0)
     while True:
         counts = [np.unique(side, return_inverse=True, return_counts=True)[1:] for side in pairs.T]
         kept = np.all([count[at] >= FEWEST for at, count in counts], axis=0)

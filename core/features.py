@@ -22,13 +22,9 @@ Key = TypeVar("Key")
 Document = Mapping[str, Any]
 """Feature name -> number, text, truth value or list of texts."""
 
-MOST_NAMES, MOST_VALUES = 256, 1_000
-"""Features that have columns, and columns of one of them: the most frequent."""
 FEWEST_DOCUMENTS = 2
 """A value of a single document says nothing about others."""
 BINS = 8
-MOST_COUNTED, MOST_NUMBERS = 100_000, 5_000
-"""What the fit holds: texts of all features, numbers of each. Beyond it the less frequent half of the texts goes."""
 
 
 @dataclass(frozen=True)
@@ -143,14 +139,31 @@ class LeftOut:
     values: int = 0
 
 
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Bounds on an encoder's columns and on the memory of its fit."""
+
+    names: int = 256
+    """Features with columns; the most frequent are kept."""
+    values: int = 1_000
+    """Columns of one feature; the most frequent values are kept."""
+    counted: int = 100_000
+    """Distinct texts of all features that the fit counts; beyond it the rarer half is dropped."""
+    numbers: int = 5_000
+    """Numbers of one feature in the sample that sets its intervals."""
+
+
+LIMITS = Limits()
+
+
 class EncoderFit:
     """Learns an encoder from documents, some at a time; holds counts and a sample of numbers, within bounds.
 
     What is dropped on the way counts anew when it comes again: so the frequent stay, whatever else comes.
     """
 
-    def __init__(self, rng: np.random.Generator) -> None:
-        self._rng = rng
+    def __init__(self, rng: np.random.Generator, limits: Limits = LIMITS) -> None:
+        self._rng, self._limits = rng, limits
         self._names: Counter[str] = Counter()
         self._as_number: Counter[str] = Counter()
         """Documents by feature, of them those where it is a number."""
@@ -167,29 +180,31 @@ class EncoderFit:
                     self._sample(name, float(value))
                 else:
                     self._texts.update((name, text) for text in set(_texts(value)))
-            if len(self._names) > 2 * MOST_NAMES:
+            if len(self._names) > 2 * self._limits.names:
                 self._drop_names()
-            if len(self._texts) > MOST_COUNTED:
+            if len(self._texts) > self._limits.counted:
                 self._drop_texts()
 
     def encoder(self) -> FeatureEncoder:
         """Return the encoder of all documents so far."""
         texts = self._frequent()
         columns = []
-        for name in sorted(_most(self._names, MOST_NAMES)):
+        for name in sorted(_most(self._names, self._limits.names)):
             # a feature that is sometimes a number and sometimes a text is what it mostly is
             if 2 * self._as_number[name] > self._names[name]:
                 columns.append(Column(name, edges=_edges(self._numbers[name])))
-            elif values := texts.get(name, [])[:MOST_VALUES]:
+            elif values := texts.get(name, [])[: self._limits.values]:
                 columns.append(Column(name, tuple(values)))
         return FeatureEncoder(tuple(columns))
 
     @property
     def left_out(self) -> LeftOut:
         """Return what would have columns in the encoder if they were not bounded."""
-        chosen = _most(self._names, MOST_NAMES)
+        chosen = _most(self._names, self._limits.names)
         names = _of_several(n for name, n in self._names.items() if name not in chosen)
-        values = sum(max(len(found) - MOST_VALUES, 0) for found in self._frequent().values())
+        values = sum(
+            max(len(found) - self._limits.values, 0) for found in self._frequent().values()
+        )
         return LeftOut(self._dropped.names + names, self._dropped.values + values)
 
     def _frequent(self) -> dict[str, list[str]]:
@@ -201,7 +216,7 @@ class EncoderFit:
         return found
 
     def _drop_names(self) -> None:
-        kept = _most(self._names, MOST_NAMES)
+        kept = _most(self._names, self._limits.names)
         gone = _of_several(n for name, n in self._names.items() if name not in kept)
         self._dropped = replace(self._dropped, names=self._dropped.names + gone)
         for counts in (self._names, self._as_number, self._numbers):
@@ -210,7 +225,7 @@ class EncoderFit:
         self._texts = Counter({pair: n for pair, n in self._texts.items() if pair[0] in kept})
 
     def _drop_texts(self) -> None:
-        kept = _most(self._texts, MOST_COUNTED // 2)
+        kept = _most(self._texts, self._limits.counted // 2)
         gone = _of_several(n for pair, n in self._texts.items() if pair not in kept)
         self._dropped = replace(self._dropped, values=self._dropped.values + gone)
         self._texts = Counter({pair: n for pair, n in self._texts.items() if pair in kept})
@@ -219,9 +234,9 @@ class EncoderFit:
         """Keep a uniform sample of what came so far (reservoir)."""
         kept = self._numbers.setdefault(name, [])
         self._as_number[name] += 1
-        if len(kept) < MOST_NUMBERS:
+        if len(kept) < self._limits.numbers:
             kept.append(number)
-        elif (at := int(self._rng.integers(self._as_number[name]))) < MOST_NUMBERS:
+        elif (at := int(self._rng.integers(self._as_number[name]))) < self._limits.numbers:
             kept[at] = number
 
 

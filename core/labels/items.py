@@ -90,25 +90,38 @@ class LabelledItems:
 
 
 def fit_items(
-    features: Any, liked: Interactions, config: ItemsConfig, item_features: Any = None
+    features: Any,
+    liked: Interactions,
+    config: ItemsConfig,
+    item_features: Any = None,
+    *,
+    most_users: int = MOST_USERS,
+    most_placed: int = MOST_PLACED,
 ) -> LabelledItems:
     """Fit on users' features X (users, d) and the items that they like; ``item_features`` is (items, d_items)."""
-    rows, labels = labelled(*_drawn(features, liked, config.seed))
+    rows, labels = labelled(*_drawn(features, liked, config.seed, most_users))
     exmlds = config.exmlds
     parts = embedded(exmlds, rows, labels)
     space = fitted(exmlds, mapping(exmlds, rows), rows, labels, parts)
     weights = None
     if item_features is not None and item_features.shape[1]:
         weights = _item_weights(space, labels, item_features)
-    return LabelledItems(space, item_places(liked, config), weights)
+    places = item_places(liked, config, most_users=most_users, most_placed=most_placed)
+    return LabelledItems(space, places, weights)
 
 
-def item_places(liked: Interactions, config: ItemsConfig) -> F32:
+def item_places(
+    liked: Interactions,
+    config: ItemsConfig,
+    *,
+    most_users: int = MOST_USERS,
+    most_placed: int = MOST_PLACED,
+) -> F32:
     """Return places of items (items, g) by who likes them: the leading directions of SPPMI(Y'Y), of length 1."""
     rng = np.random.default_rng([config.seed, 11])
-    some = liked.rows(_some(np.flatnonzero(liked.user_counts), 2 * MOST_USERS, config.seed))
+    some = liked.rows(_some(np.flatnonzero(liked.user_counts), 2 * most_users, config.seed))
     counts = some.item_counts
-    usual = np.sort(np.argsort(-counts, kind="stable")[:MOST_PLACED])
+    usual = np.sort(np.argsort(-counts, kind="stable")[:most_placed])
     usual = usual[counts[usual] > 1]
     places = np.zeros((liked.n_items, config.factors), np.float32)
     if usual.size:
@@ -171,10 +184,12 @@ class _Trials:
         return self._tried[config]
 
 
-def _drawn(features: Any, liked: Interactions, seed: int) -> tuple[Any, Interactions]:
-    """Return users with features and items, at most MOST_USERS of them."""
+def _drawn(
+    features: Any, liked: Interactions, seed: int, most: int = MOST_USERS
+) -> tuple[Any, Interactions]:
+    """Return users with features and items, at most ``most`` of them."""
     described = np.diff(features.indptr) > 0
-    chosen = _some(np.flatnonzero(described & (liked.user_counts > 0)), MOST_USERS, seed)
+    chosen = _some(np.flatnonzero(described & (liked.user_counts > 0)), most, seed)
     return features[chosen], liked.rows(chosen)
 
 

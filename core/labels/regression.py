@@ -27,10 +27,10 @@ class Regression:
            [2.]], dtype=float32)
     """
 
-    def __init__(self, features: Features) -> None:
+    def __init__(self, features: Features, *, most_direct: int = MOST_DIRECT) -> None:
         self._X: Any = features
         n, d = features.shape
-        is_direct = min(n, d) <= MOST_DIRECT
+        is_direct = min(n, d) <= most_direct
         self._dual = is_direct and n < d
         self._gram: F64 | None = None
         if is_direct:

@@ -50,6 +50,7 @@ def search(
     *,
     fixed: frozenset[str] = frozenset(),
     correlations: Any = None,
+    least_gain: float = LEAST_GAIN,
     on_trial: Callable[[float], None] = lambda share: None,
 ) -> ExmldsConfig:
     """Return the settings found within the budget; those named in ``fixed`` stay as ``base`` has them.
@@ -57,7 +58,9 @@ def search(
     A trial's score is the weighted mean of p@1, p@3 and p@5 on points that it has not seen.
     """
     if base.variant == "exmlds4":
-        return _climbing(features, labels, base, budget, fixed, on_trial)
+        return _climbing(
+            features, labels, base, budget, fixed=fixed, least_gain=least_gain, on_trial=on_trial
+        )
     rows, known = labelled(features, labels)
     axes = [axis for axis in _axes(rows) if axis.name not in fixed]
     open_votes = {name: values for name, values in VOTES.items() if name not in fixed}
@@ -95,7 +98,9 @@ def _climbing(
     labels: Interactions,
     base: ExmldsConfig,
     budget: Budget,
+    *,
     fixed: frozenset[str],
+    least_gain: float,
     on_trial: Callable[[float], None],
 ) -> ExmldsConfig:
     """Search the regression that the climb begins with, then whether to leave it, in steps of which length."""
@@ -128,7 +133,7 @@ def _climbing(
         if started + budget.seconds - begun < longest:
             break
         score, votes = _tuned(trial, splits, open_votes)
-        score -= LEAST_GAIN * (trial.descent.epochs > 0)
+        score -= least_gain * (trial.descent.epochs > 0)
         best = max(best, (score, replace(trial, votes=votes)), key=lambda one: one[0])
         longest = max(longest, budget.now() - begun)
     return best[1]

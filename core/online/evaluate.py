@@ -14,8 +14,9 @@ from core.online.tables import ItemTable, Side, UserTable
 from core.types import F64, I64, U64
 
 LEARN_CHUNK = 65_536
+"""Ratings that are learned between two calls of ``on_chunk``."""
 PREDICT_CHUNK = 16_384
-"""Rows are gathered for a prediction: this bounds the copy."""
+"""Pairs that are predicted at once: their rows are copied, and this bounds the copy."""
 
 CLASS_LIMITS = (5, 20, 80)
 CLASS_NAMES = ("0-4", "5-19", "20-79", "80+")
@@ -114,8 +115,17 @@ def coverage_by_class(
 class OnlineRun:
     """One model and the tables for a data set whose users and items are known by number."""
 
-    def __init__(self, model: OnlineModel, user_hashes: U64, item_hashes: U64) -> None:
+    def __init__(
+        self,
+        model: OnlineModel,
+        user_hashes: U64,
+        item_hashes: U64,
+        *,
+        learn_chunk: int = LEARN_CHUNK,
+        predict_chunk: int = PREDICT_CHUNK,
+    ) -> None:
         self.model = model
+        self._learn_chunk, self._predict_chunk = learn_chunk, predict_chunk
         self.users: UserTable = model.user_table(user_hashes.size)
         self.items: ItemTable = model.item_table(item_hashes.size)
         self.users.rows[:] = model.start(Side.USER, user_hashes)
@@ -133,7 +143,7 @@ class OnlineRun:
     ) -> Outputs:
         """Predict, then learn, each rating in its order; return the predictions."""
         said = self._outputs(rating.size, with_parts=with_parts)
-        for part in _parts(rating.size, LEARN_CHUNK):
+        for part in _parts(rating.size, self._learn_chunk):
             sequence = np.arange(self._sequence, self._sequence + part.stop - part.start)
             self._sequence += part.stop - part.start
             learned = self.model.learn(
@@ -146,7 +156,7 @@ class OnlineRun:
     def predict(self, user_ix: I64, item_ix: I64) -> Outputs:
         """Predict n pairs; nothing changes."""
         said = self._outputs(user_ix.size, with_parts=True)
-        for part in _parts(user_ix.size, PREDICT_CHUNK):
+        for part in _parts(user_ix.size, self._predict_chunk):
             users, items = self.users.rows[user_ix[part]], self.items.rows[item_ix[part]]
             _put(said, part, self.model.predict(users, items))
         return said

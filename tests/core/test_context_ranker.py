@@ -134,10 +134,9 @@ def test_where_all_else_is_stated_the_epochs_are_still_found():
     assert found("epochs") == found(seconds=0.0) == start
 
 
-def test_large_data_are_searched_on_some_users(monkeypatch):
+def test_large_data_are_searched_on_some_users():
     pairs = walks(n_users=60)
-    monkeypatch.setattr(context_search, "MOST_PAIRS", 300)
-    users = context_search._some_users(pairs, np.random.default_rng(0))
+    users = context_search._some_users(pairs, np.random.default_rng(0), most_pairs=300)
     assert users.size == 30
     assert (np.diff(users) > 0).all()
 

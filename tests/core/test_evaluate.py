@@ -50,16 +50,15 @@ def test_coverage_is_counted_in_classes_of_user_and_item_events():
     assert evaluate.covered(low, high, rating) == pytest.approx(2 / 3)
 
 
-def test_a_run_in_chunks_is_the_same_as_in_one_piece(monkeypatch):
+def test_a_run_in_chunks_is_the_same_as_in_one_piece():
     config = OnlineConfig(experts=(PassiveAggressive(rank=3),), aggregator="uniform")
     rng = np.random.default_rng(0)
     user_ix, item_ix = rng.integers(0, 5, (2, 100))
     rating = rng.uniform(1.0, 5.0, 100)
     outputs, heard = [], []
     for size in (1000, 30):
-        monkeypatch.setattr(evaluate, "LEARN_CHUNK", size)
-        monkeypatch.setattr(evaluate, "PREDICT_CHUNK", size)
-        run = OnlineRun(OnlineModel(config), id_hashes("abcde"), id_hashes("vwxyz"))
+        hashes = id_hashes("abcde"), id_hashes("vwxyz")
+        run = OnlineRun(OnlineModel(config), *hashes, learn_chunk=size, predict_chunk=size)
         online = run.learn(user_ix, item_ix, rating, heard.append, with_parts=True)
         outputs.append((online, run.predict(user_ix, item_ix)))
     for one, other in zip(*outputs, strict=True):

@@ -274,12 +274,12 @@ def test_the_search_finds_better_settings_than_a_bad_start(variant):
 
 
 @pytest.mark.parametrize(("least", "climbs"), [(200.0, False), (-200.0, True)])
-def test_a_climb_must_gain_enough_on_where_it_begins(monkeypatch, least, climbs):
-    monkeypatch.setattr("core.labels.search.LEAST_GAIN", least)
-    fixed = frozenset({"factors", "landmarks", "reg"})
-    found = search(*topics(100), small("exmlds4"), Budget(Trials(), 60.0), fixed=fixed)
+def test_a_climb_must_gain_enough_on_where_it_begins(least, climbs):
+    fixed, start = frozenset({"factors", "landmarks", "reg"}), small("exmlds4")
+    found = search(*topics(100), start, Budget(Trials(), 60.0), fixed=fixed, least_gain=least)
     assert (found.descent.epochs > 0) == climbs
-    kept = search(*topics(100), small("exmlds4"), Budget(Trials(), 60.0), fixed=fixed | {"epochs"})
+    fixed |= {"epochs"}
+    kept = search(*topics(100), start, Budget(Trials(), 60.0), fixed=fixed, least_gain=least)
     assert kept.descent.epochs == 10
 
 

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import features
 from core.errors import ConfigError
-from core.features import Column, EncoderFit, FeatureEncoder, LeftOut
+from core.features import BINS, Column, EncoderFit, FeatureEncoder, LeftOut, Limits
 
 VALUES = st.one_of(
     st.booleans(),
@@ -21,8 +20,8 @@ VALUES = st.one_of(
 DOCUMENTS = st.lists(st.dictionaries(st.sampled_from(["f", "g", "h"]), VALUES), max_size=20)
 
 
-def fitted(documents) -> FeatureEncoder:
-    fit = EncoderFit(np.random.default_rng(0))
+def fitted(documents, **limits: int) -> FeatureEncoder:
+    fit = EncoderFit(np.random.default_rng(0), Limits(**limits))
     fit.add(documents)
     return fit.encoder()
 
@@ -51,7 +50,7 @@ def test_texts_lists_and_truth_values_have_a_column_for_each_value() -> None:
 def test_a_number_falls_into_one_interval_between_quantiles() -> None:
     encoder = fitted([{"age": age} for age in range(80)])
     [column] = encoder.columns
-    assert column.width == features.BINS
+    assert column.width == BINS
     rows = encoder.transform([{"age": -100}, {"age": 39}, {"age": 41}, {"age": 1e9}]).toarray()
     assert rows.sum(axis=1).tolist() == [1, 1, 1, 1]
     assert rows.argmax(axis=1).tolist() == sorted(rows.argmax(axis=1).tolist())
@@ -83,23 +82,20 @@ def test_a_feature_of_several_types_is_what_it_mostly_is() -> None:
     assert encoder.columns == (Column("size", ("large",)),)
 
 
-def test_only_frequent_values_of_a_feature_have_columns(monkeypatch) -> None:
-    monkeypatch.setattr(features, "MOST_VALUES", 2)
+def test_only_frequent_values_of_a_feature_have_columns() -> None:
     documents = [{"tag": tag} for tag in "aaabbbccd"]
-    assert fitted(documents).columns == (Column("tag", ("a", "b")),)
+    assert fitted(documents, values=2).columns == (Column("tag", ("a", "b")),)
 
 
-def test_the_fit_holds_a_bounded_sample_of_numbers(monkeypatch) -> None:
-    monkeypatch.setattr(features, "MOST_NUMBERS", 50)
-    encoder = fitted({"n": float(i)} for i in range(2_000))
+def test_the_fit_holds_a_bounded_sample_of_numbers() -> None:
+    encoder = fitted(({"n": float(i)} for i in range(2_000)), numbers=50)
     edges = np.array(encoder.columns[0].edges)
     assert np.abs(edges - np.arange(250, 2000, 250)).max() < 400
 
 
-def test_the_most_frequent_values_have_columns_however_many_others_there_are(monkeypatch) -> None:
-    monkeypatch.setattr(features, "MOST_COUNTED", 40)
-    fit = EncoderFit(np.random.default_rng(0))
-    # rare ones first, so that the frequent ones come to a full house
+def test_the_most_frequent_values_have_columns_however_many_others_there_are() -> None:
+    fit = EncoderFit(np.random.default_rng(0), Limits(counted=40))
+    # the rare texts come first, so that the table is full when the frequent ones begin
     fit.add({"t": f"rare{i}"} for i in range(100))
     fit.add({"t": f"rarer{i}" if i % 2 else f"usual{i % 6}"} for i in range(2_000))
     encoder = fit.encoder()
@@ -108,9 +104,8 @@ def test_the_most_frequent_values_have_columns_however_many_others_there_are(mon
     assert encoder.columns[0].width == 3
 
 
-def test_the_most_frequent_features_have_columns_and_the_others_are_counted(monkeypatch) -> None:
-    monkeypatch.setattr(features, "MOST_NAMES", 4)
-    fit = EncoderFit(np.random.default_rng(0))
+def test_the_most_frequent_features_have_columns_and_the_others_are_counted() -> None:
+    fit = EncoderFit(np.random.default_rng(0), Limits(names=4))
     fit.add({f"once{i}": "a", f"number{i}": i} for i in range(50))
     fit.add({"often": "a", "year": 1990 + i % 10, f"twice{i // 2}": "b"} for i in range(60))
     names = {column.name for column in fit.encoder().columns}
@@ -121,12 +116,11 @@ def test_the_most_frequent_features_have_columns_and_the_others_are_counted(monk
     assert 20 <= fit.left_out.names <= 30
 
 
-def test_a_value_beyond_the_columns_of_its_feature_is_counted(monkeypatch) -> None:
-    monkeypatch.setattr(features, "MOST_VALUES", 2)
-    fit = EncoderFit(np.random.default_rng(0))
+def test_a_value_beyond_the_columns_of_its_feature_is_counted() -> None:
+    fit = EncoderFit(np.random.default_rng(0), Limits(values=2))
     fit.add({"tag": tag, "kind": "x"} for tag in "aaabbbccdde")
     assert fit.left_out == LeftOut(names=0, values=2)
-    assert fitted([{"tag": "a"}] * 2).width == 1
+    assert fitted([{"tag": "a"}] * 2, values=2).width == 1
 
 
 @given(documents=DOCUMENTS)

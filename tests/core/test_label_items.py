@@ -11,9 +11,8 @@ from core.batch.snapshot import encoders_of, objective_of
 from core.errors import ConfigError, DataError, ShapeError, SnapshotFormat
 from core.features import Column, FeatureEncoder
 from core.interactions import Interactions
-from core.labels import items as labelled_items
 from core.labels.config import ItemsConfig
-from core.labels.items import fit_items, item_places, search_items
+from core.labels.items import LabelledItems, fit_items, item_places, search_items
 from core.labels.snapshot import items_of, of_items
 from core.search.search import Budget
 from core.snapshot import array_bytes, restored
@@ -57,8 +56,8 @@ def test_an_unknown_item_finds_its_audience_by_its_features() -> None:
         assert np.allclose(parts.sum(axis=1) + constant(model, factors), scores, atol=1e-5)
 
 
-def constant(model: labelled_items.LabelledItems, factors: np.ndarray) -> float:
-    """The part that everybody has."""
+def constant(model: LabelledItems, factors: np.ndarray) -> float:
+    """Return the score of a user without features."""
     nobody = sparse.csr_array((1, 4), dtype=np.float32)
     return float(model.audience(factors, nobody)[0][0])
 
@@ -85,10 +84,8 @@ def stacked(liked: Interactions) -> Interactions:
     return Interactions(liked.n_items, ptr, np.tile(liked.item_ix, 2))
 
 
-def test_many_users_and_items_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(labelled_items, "MOST_USERS", 60)
-    monkeypatch.setattr(labelled_items, "MOST_PLACED", 10)
-    model = fit_items(*world(), SMALL)
+def test_many_users_and_items_are_bounded() -> None:
+    model = fit_items(*world(), SMALL, most_users=60, most_placed=10)
     assert len(model.space.points) == 60
     assert model.item_places.any(axis=1).sum() == 10
 

@@ -8,7 +8,6 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from core.errors import ConfigError, ShapeError
-from core.labels import regression
 from core.labels.regression import Regression
 
 
@@ -22,14 +21,15 @@ def exact(X, Z, reg):
     return np.linalg.solve(X.T @ X + reg * np.eye(X.shape[1]), X.T @ Z)
 
 
-@pytest.mark.parametrize("way", ["primal", "dual", "conjugate gradients"])
+@pytest.mark.parametrize(
+    ("shape", "most_direct"),
+    [((40, 12), 99), ((12, 40), 20), ((40, 12), 1)],
+    ids=["normal equations", "dual", "conjugate gradients"],
+)
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
-def test_ridge_solves_the_normal_equations(monkeypatch, way, make):
-    X, Z = world(n=12, d=40) if way == "dual" else world()
-    monkeypatch.setattr(
-        regression, "MOST_DIRECT", {"primal": 99, "dual": 20, "conjugate gradients": 1}[way]
-    )
-    solver = Regression(make(X))
+def test_ridge_solves_the_normal_equations(shape, most_direct, make):
+    X, Z = world(*shape)
+    solver = Regression(make(X), most_direct=most_direct)
     for reg in (0.3, 5.0):
         assert np.allclose(solver.ridge(Z, reg), exact(X.astype(float), Z, reg), atol=2e-3)
     labels = sparse.csr_array((Z > 1).astype(np.float32))

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from core.batch.ocmf import start as ocmf_start
 from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.graph import laplacian, similarity
 from core.batch.ocmf.model import Ocmf
+from core.batch.ocmf.start import with_negatives
 from core.batch.snapshot import objective_of, of_objective
 from core.errors import ConfigError, CoreError, DataError, NotFitted, ShapeError
 from core.interactions import as_interactions, from_pairs
@@ -169,7 +169,7 @@ def test_sampled_negatives_are_spread_over_users_and_never_positive():
     pairs = from_pairs(
         rng.integers(0, 200, 600), rng.integers(0, 150, 600), n_users=200, n_items=150
     )
-    listed = ocmf_start.with_negatives(pairs, "sampled", 0.2, seed=1)
+    listed = with_negatives(pairs, "sampled", 0.2, seed=1)
     negative = listed.target == 0.0
     users, items = listed.user_ix[negative], listed.item_ix[negative]
     assert not reference.dense(pairs)[users, items].any()
@@ -382,7 +382,6 @@ def test_settings_outside_their_bounds_are_refused(wrong):
         OcmfConfig(**wrong)
 
 
-def test_too_many_pairs_to_list_are_refused(monkeypatch):
-    monkeypatch.setattr(ocmf_start, "MOST_LISTED", 100)
+def test_too_many_pairs_to_list_are_refused():
     with pytest.raises(ConfigError, match="let negatives be all"):
-        Ocmf(replace(SQ_SQ, negatives="listed")).fit(world())
+        with_negatives(world(), "listed", 1.0, seed=0, most_listed=100)

@@ -1,13 +1,13 @@
 """The search of settings: finds the best of a known function, keeps to its budget, sees only training data."""
 
 import itertools
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 
 from core.batch.contexts import search as context_search
-from core.batch.contexts.config import ContextConfig
+from core.batch.contexts.config import ContextConfig, DescentConfig
 from core.batch.fbgd import search as fbgd_search
 from core.batch.fbgd import validation as fbgd_race
 from core.batch.fbgd.config import FbgdConfig
@@ -15,7 +15,7 @@ from core.batch.fbgd.model import Fbgd
 from core.batch.fbgd.validation import Jury, Race, Split, judged_as_given
 from core.batch.ocmf import search as ocmf_search
 from core.batch.ocmf.config import OcmfConfig
-from core.batch.row_objective import FAMILIAR
+from core.batch.row_objective import FAMILIAR, RowObjective
 from core.batch.weighting import mean_weight
 from core.errors import ConfigError, DataError, Diverged
 from core.interactions import from_pairs
@@ -272,22 +272,14 @@ def test_where_histories_are_short_the_draw_is_searched_with_the_rest():
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_judges_are_drawn_to_the_typical_user_as_they_will_be(exact, monkeypatch):
-    """What the first judges are asked of is drawn as much as the settings say."""
-    draws, score = [], Jury.score
-
-    def heard(self, fitted):
-        draws.append(fitted.draw > 0.0)
-        return score(self, fitted)
-
-    monkeypatch.setattr(Jury, "score", heard)
-    splits = [Split(ranking.tribes(), np.random.default_rng(0))]
+def test_judges_are_drawn_to_the_typical_user_as_they_will_be(exact):
+    split = Split(ranking.tribes(), np.random.default_rng(0))
+    split.few = heard = listening(split.few, [])
     for draw in (0.0, 4.0):
-        draws.clear()
+        heard.models.clear()
         config = replace(GOOD, draw=draw)
-        judged_as_given(splits, config) if exact else Race(splits).judge(config)
-        assert draws
-        assert set(draws) == {draw > 0.0}
+        judged_as_given([split], config) if exact else Race([split]).judge(config)
+        assert {model.draw > 0.0 for model in heard.models} == {draw > 0.0}
 
 
 def test_a_part_of_the_pairs_is_fitted_with_as_much_less_weight_of_the_others():
@@ -310,72 +302,88 @@ def test_several_splits_hold_out_half_as_much_each():
 GOOD = FbgdConfig(factors=8, alpha0=60.0, reg=1.0)
 
 
-@pytest.fixture
-def asked(monkeypatch):
-    """Return the juries that were asked, in their order."""
-    juries, score = [], Jury.score
+@dataclass(frozen=True)
+class Listening(Jury):
+    """A jury that notes each model it scores, and itself in a list that several juries share."""
 
-    def counted(self, fitted):
-        juries.append(self)
-        return score(self, fitted)
+    asked: list[Jury]
+    models: list[RowObjective] = field(default_factory=list)
 
-    monkeypatch.setattr(Jury, "score", counted)
-    return juries
+    def score(self, fitted):
+        self.asked.append(self)
+        self.models.append(fitted)
+        return super().score(fitted)
 
 
-def test_settings_that_fall_behind_see_no_other_split(asked):
+def listening(jury, asked):
+    return Listening(jury.seen, jury.held, asked)
+
+
+def listening_split(pairs, rng, **more):
+    """Return a split and the juries that are asked to score, in their order."""
+    split, asked = Split(pairs, rng, **more), []
+    split.few, split.others = listening(split.few, asked), listening(split.others, asked)
+    return split, asked
+
+
+def ids(juries):
+    return {id(jury) for jury in juries}
+
+
+def test_settings_that_fall_behind_see_no_other_split():
     pairs, rng = ranking.tribes(), np.random.default_rng(0)
-    splits = [Split(pairs, rng, alone=False) for _ in range(3)]
-    race = Race(splits)
+    splits, asked = zip(*(listening_split(pairs, rng, alone=False) for _ in range(3)), strict=True)
+    race = Race([*splits])
     best = race.judge(GOOD)
-    assert {id(jury) for jury in asked} == {id(split.few) for split in splits}
-    asked.clear()
+    assert [ids(juries) for juries in asked] == [{id(split.few)} for split in splits]
+    for juries in asked:
+        juries.clear()
     behind = race.judge(replace(GOOD, reg=30.0))
     assert behind.score < 0.95 * best.score
-    assert {id(jury) for jury in asked} == {id(splits[0].few)}
+    assert [ids(juries) for juries in asked] == [{id(splits[0].few)}, set(), set()]
 
 
-def test_few_judge_each_epoch_and_all_once_what_keeps_up(asked, monkeypatch):
-    monkeypatch.setattr(fbgd_race, "GLANCED_SCORES", 0.0)
-    monkeypatch.setattr(fbgd_race, "FEWEST_JUDGES", 40)
-    split = Split(ranking.tribes(), np.random.default_rng(0))
+def test_few_judge_each_epoch_and_all_once_what_keeps_up():
+    split, asked = listening_split(ranking.tribes(), np.random.default_rng(0), n_few=40)
     few, others = split.few, split.others
     assert few.size == 40 < others.size
     race = Race([split])
     best = race.judge(GOOD)
     assert asked[-1] is others
-    assert {id(jury) for jury in asked[:-1]} == {id(few)}
+    assert ids(asked[:-1]) == {id(few)}
     # the score is that of everybody, after the epochs that were taken
     config = split.adapted(replace(GOOD, epochs=best.found["epochs"]))
     fitted = Fbgd(config).fit(split.fit).fitted
-    n, more = few.size, others.size
-    by_all = (n * few.score(fitted) + more * others.score(fitted)) / (n + more)
-    assert best.score == pytest.approx(by_all, rel=1e-5)
+    assert best.score == pytest.approx(by_all(split, fitted), rel=1e-5)
     asked.clear()
     assert race.judge(replace(GOOD, reg=30.0)).score < 0.95 * best.score
-    assert {id(jury) for jury in asked} == {id(few)}
+    assert ids(asked) == {id(few)}
 
 
-def test_a_fit_ends_when_it_cannot_keep_up_any_more(asked):
-    race = Race([Split(ranking.tribes(), np.random.default_rng(0))])
+def by_all(split, fitted):
+    """Return the mean score of all users of a split."""
+    n, more = split.few.size, split.others.size
+    return (n * split.few.score(fitted) + more * split.others.score(fitted)) / (n + more)
+
+
+def test_a_fit_ends_when_it_cannot_keep_up_any_more():
+    split, asked = listening_split(ranking.tribes(), np.random.default_rng(0))
+    race = Race([split])
     race.judge(GOOD)
     asked.clear()
-    # of few users there are no others, and the first epoch is not judged
+    # all users are among the few here, and the first epoch is not judged
     race.judge(replace(GOOD, reg=30.0))
     assert len(asked) == 2
 
 
 @pytest.mark.parametrize("epochs", [1, 6])
-def test_epochs_that_are_stated_are_judged_once_after_the_last(epochs, asked, monkeypatch):
-    monkeypatch.setattr(fbgd_race, "GLANCED_SCORES", 0.0)
-    monkeypatch.setattr(fbgd_race, "FEWEST_JUDGES", 40)
-    split, config = Split(ranking.tribes(), np.random.default_rng(0)), replace(GOOD, epochs=epochs)
+def test_epochs_that_are_stated_are_judged_once_after_the_last(epochs):
+    split, asked = listening_split(ranking.tribes(), np.random.default_rng(0), n_few=40)
+    config = replace(GOOD, epochs=epochs)
     outcome = judged_as_given([split], config)
-    assert asked == [split.few, split.others]
+    assert [id(jury) for jury in asked] == [id(split.few), id(split.others)]
     fitted = Fbgd(split.adapted(config)).fit(split.fit).fitted
-    n, more = split.few.size, split.others.size
-    by_all = (n * split.few.score(fitted) + more * split.others.score(fitted)) / (n + more)
-    assert outcome == Outcome(by_all, {})
+    assert outcome == Outcome(by_all(split, fitted), {})
 
 
 @pytest.mark.parametrize(
@@ -523,17 +531,27 @@ def test_a_first_trial_that_is_cut_short_decides_no_epochs(name):
     assert epochs[0].epochs == epochs[1].epochs
 
 
-@pytest.mark.parametrize("name", SEARCHES)
-def test_a_trial_that_overruns_the_budget_is_cut_short(name, monkeypatch):
-    """Every look at the clock is a second, and none of the trials would end by itself."""
-    for module in (fbgd_race, ocmf_search, context_search):
-        monkeypatch.setattr(module, "_stale", lambda scores: False)
-    monkeypatch.setattr(fbgd_race, "MOST_EPOCHS", 10_000)
-    monkeypatch.setattr(ocmf_search, "MOST_ROUNDS", 10_000)
-    monkeypatch.setattr(context_search, "MOST_EPOCHS", 10_000)
+LONG = {
+    "fbgd": SEARCHES["fbgd"],
+    "ocmf": lambda pairs, budget: ocmf_search.search(
+        pairs, OcmfConfig(rounds=500), budget, fixed=frozenset({"rounds"})
+    ),
+    "mf": lambda pairs, budget: context_search.search(
+        pairs,
+        ContextConfig("mf", 8, DescentConfig(epochs=500)),
+        budget,
+        fixed=frozenset({"epochs"}),
+    ),
+}
+"""Searches whose first trial looks at the clock 46 times and more if nothing cuts it short."""
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_trial_that_overruns_the_budget_is_cut_short(name):
+    """Every look at the clock takes a second."""
     looks = itertools.count()
-    SEARCHES[name](ranking.tribes(users=60, items=40), Budget(lambda: float(next(looks)), 20.0))
-    assert next(looks) < 60
+    LONG[name](ranking.tribes(users=60, items=40), Budget(lambda: float(next(looks)), 20.0))
+    assert 20 < next(looks) < 35
 
 
 def test_many_items_have_few_judges():

@@ -198,10 +198,10 @@ class _Judge:
         return float(ranking_metrics.ndcg(ranking_metrics.hits(ids, self._held), DEPTH).mean())
 
 
-def _some_users(pairs: Interactions, rng: np.random.Generator) -> I64:
-    """Return users at random whose pairs are at most ``MOST_PAIRS``; one at least."""
+def _some_users(pairs: Interactions, rng: np.random.Generator, most_pairs: int = MOST_PAIRS) -> I64:
+    """Return users at random whose pairs are at most ``most_pairs``; one at least."""
     users = rng.permutation(pairs.n_users)
-    enough = int(np.searchsorted(np.cumsum(pairs.user_counts[users]), MOST_PAIRS, side="right"))
+    enough = int(np.searchsorted(np.cumsum(pairs.user_counts[users]), most_pairs, side="right"))
     return np.sort(users[: max(enough, 1)])
 
 

@@ -70,13 +70,19 @@ class Split:
     """One validation split: a few users judge each epoch, the others, if it is the only one, what seems good to these."""
 
     def __init__(
-        self, pairs: Interactions, rng: np.random.Generator, *, alone: bool = True
+        self,
+        pairs: Interactions,
+        rng: np.random.Generator,
+        *,
+        alone: bool = True,
+        n_few: int | None = None,
     ) -> None:
+        """``n_few`` users judge each epoch; None: as many as suits the number of items."""
         tilt = np.where(rng.random(pairs.n_users) < 0.5, TILT, 0.0)
         self.fit, held = split_within_users(pairs, HELD_OUT if alone else HELD_OUT / 2, rng, tilt)
         held = held.liked
         users = rng.permutation(np.flatnonzero(held.user_counts))
-        few = glancing(pairs)
+        few = glancing(pairs) if n_few is None else n_few
         most = int(np.clip(ALL_SCORES / pairs.n_items, few, ALL_JUDGES)) if alone else few
         self.few, self.others = self._jury(held, users[:few]), self._jury(held, users[few:most])
         self._share = len(self.fit) / len(pairs)

@@ -36,15 +36,20 @@ def start_items(pairs: Interactions, factors: int, *, seed: int) -> F32:
 
 
 def with_negatives(
-    pairs: Interactions, negatives: Negatives, weight: float, *, seed: int
+    pairs: Interactions,
+    negatives: Negatives,
+    weight: float,
+    *,
+    seed: int,
+    most_listed: int = MOST_LISTED,
 ) -> Interactions:
     """Return the pairs with the negatives that are to be listed: none, as many as positives, or all."""
     if negatives == "all":
         return pairs
     every = pairs.n_users * pairs.n_items
-    if negatives == "listed" and every > MOST_LISTED:
+    if negatives == "listed" and every > most_listed:
         raise ConfigError(
-            f"{every} pairs are too many to list (at most {MOST_LISTED}): let negatives be all"
+            f"{every} pairs are too many to list (at most {most_listed}): let negatives be all"
         )
     rng = np.random.default_rng(seed)
     if negatives == "listed":
