@@ -1,6 +1,7 @@
-"""How the experts' predictions become one: the stack and the mixtures; the formulas are in the kernels.
+"""Aggregators combine the experts' predictions: the stack and the mixtures.
 
-Whatever the aggregator, ``HedgeWeights`` keeps every expert's Hedge weight and losses.
+The formulas are in the kernels. ``HedgeWeights`` tracks every expert's Hedge weight and losses,
+whichever aggregator is configured.
 """
 
 from abc import ABC, abstractmethod
@@ -14,10 +15,13 @@ from core.types import F64
 
 
 class Formula(NamedTuple):
-    """The median-like output, not bounded, as a sum: parts . clipped + the features of the stack, 0 for a mixture."""
+    """The median-like output as a sum, not clipped: parts . clipped + features of the stack.
+
+    A mixture has no features; their coefficients are 0.
+    """
 
     parts: F64
-    """(m,) of each expert."""
+    """(m,) coefficient of each expert."""
     constant: float = 0.0
     slope: float = 0.0
     user_count: float = 0.0
@@ -28,27 +32,28 @@ class Formula(NamedTuple):
 
 
 class Aggregator(Protocol):
-    """Combines clipped predictions (n, m); outputs (n, 2): median-like and mean."""
+    """Combines clipped predictions (n, m) into outputs (n, 2): median-like and mean."""
 
     state: dict[str, F64]
 
     def learn(self, clipped: F64, known: F64, rating: F64, mixture: F64, out: F64) -> None:
-        """Write the outputs made before each rating, then learn it. ``mixture`` (n,) is Hedge's output."""
+        """Write the outputs made before each rating, then learn it; ``mixture`` (n,) is Hedge's."""
 
     def predict(self, clipped: F64, known: F64, out: F64) -> None:
-        """Write the outputs; change nothing else."""
+        """Write the outputs; modify nothing else."""
 
     def formula(self) -> Formula:
-        """Return how the median-like output is made now."""
+        """Return the current formula of the median-like output."""
 
     def parts(self) -> F64:
-        """Return each expert's part (m,) in the median-like output; they sum to 1."""
+        """Return each expert's contribution (m,) to the median-like output; they sum to 1."""
 
 
 class HedgeWeights:
-    """Hedge's weights and losses of m experts; also the aggregator "hedge".
+    """Hedge's weights and losses of m experts; also the basis of the aggregator "hedge".
 
-    Fixed share is for weights that are used: where they are only shown it would be a twentieth of the time to learn.
+    Fixed share applies only if the weights are used (``wanted``): for weights that are merely
+    reported it would cost 5 % of the learning time.
     """
 
     def __init__(self, size: int, *, beta: float, share: float, wanted: bool) -> None:
@@ -60,7 +65,7 @@ class HedgeWeights:
         self.state = {"log_weight": self.log_weight, "loss": self.loss}
 
     def follow(self, clipped: F64, rating: F64) -> F64:
-        """Learn a batch; return the mixture before each rating, (n,), empty unless wanted."""
+        """Learn a batch; return the mixture before each rating, (n,), or (0,) unless wanted."""
         out = np.empty(rating.size if self._wanted else 0)
         kernels.hedge(
             clipped,
@@ -99,9 +104,8 @@ class Stack:
 
     def predict(self, clipped: F64, known: F64, out: F64) -> None:
         weight = self.state["weight"]
-        own = np.empty(
-            weight.shape[1]
-        )  # not the scratch of learn: threads may predict at the same time
+        # Threads may predict concurrently, hence not the scratch array of learn.
+        own = np.empty(weight.shape[1])
         kernels.stack_predict(clipped, known, weight, own, self._low, self._high, out)
 
     def formula(self) -> Formula:
@@ -113,7 +117,7 @@ class Stack:
 
 
 class _Mixture(ABC):
-    """A convex mixture: both outputs are the same, prediction is a product with the weights."""
+    """A convex mixture: both outputs are equal, and a prediction is a product with the weights."""
 
     @abstractmethod
     def parts(self) -> F64: ...
@@ -126,7 +130,7 @@ class _Mixture(ABC):
 
 
 def _weighted(clipped: F64, weight: F64) -> F64:
-    """Return the weighted sums; added expert by expert, so that a row's bits do not depend on n."""
+    """Return the weighted sums, added expert by expert, so that a row's bits do not depend on n."""
     total = np.zeros(clipped.shape[0])
     for column, part in zip(clipped.T, weight, strict=True):
         total += part * column
@@ -134,7 +138,7 @@ def _weighted(clipped: F64, weight: F64) -> F64:
 
 
 class Hedge(_Mixture):
-    """The weights that ``HedgeWeights`` keeps anyway."""
+    """Mixture by the weights of ``HedgeWeights``."""
 
     def __init__(self, weights: HedgeWeights) -> None:
         self._weights = weights
@@ -162,7 +166,7 @@ class Uniform(_Mixture):
 
 
 class ExponentiatedGradient(_Mixture):
-    """Weights from the summed regrets, one rate for all."""
+    """Weights from the summed regrets, with one learning rate for all experts."""
 
     def __init__(self, size: int, *, share: float) -> None:
         self._share = share
@@ -184,7 +188,7 @@ class ExponentiatedGradient(_Mixture):
 
 
 class Boa(_Mixture):
-    """Bernstein online aggregation: a rate of its own for every expert."""
+    """Bernstein online aggregation: a learning rate per expert."""
 
     def __init__(self, size: int, *, share: float) -> None:
         self._share = share

@@ -1,4 +1,4 @@
-"""The Biased experts as a group; the arithmetic is in ``core/kernels/biased.py``."""
+"""The group of Biased experts; the arithmetic is in ``core/kernels/biased.py``."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from core.types import F32, F64
 
 
 def step_settings(expert: Biased | Resolved) -> list[float]:
-    """Return one row of the kernels' ``settings``; the paper's C stands in the gain as a = 2 C."""
+    """Return one row of the kernels' ``settings``; its gains are a = 2 C for the paper's C."""
     decay, joint = (expert.bias_decay, expert.joint) if isinstance(expert, Biased) else (0.0, False)
     return [
         2.0 * expert.c_bias,
@@ -27,7 +27,7 @@ def step_settings(expert: Biased | Resolved) -> list[float]:
 
 
 class BiasedGroup(FactorGroup[Biased]):
-    """Biased experts: bias, factors and their accumulators, one expert after the other."""
+    """Biased experts: bias, factors and their accumulators, expert by expert."""
 
     def __init__(self, experts: Sequence[Biased], *, first_number: int, seed: int) -> None:
         super().__init__(experts, first_number=first_number, seed=seed)

@@ -1,4 +1,7 @@
-"""What decides the arithmetic of an online model: the set of experts, the aggregator, the scale, the seed."""
+"""Settings that determine the arithmetic of an online model.
+
+They are the set of experts, the aggregator, the scale and the seed.
+"""
 
 import hashlib
 from dataclasses import dataclass, fields
@@ -11,25 +14,29 @@ from core.scale import FIVE_STARS, Scale
 AggregatorName = Literal["stack", "hedge", "boa", "eg", "uniform"]
 
 ARITHMETIC = 1
-"""Part of the fingerprint; raised by every change that gives rows or state another meaning."""
+"""Version of the arithmetic, part of the fingerprint.
+
+Raise it with every change that gives rows or state another meaning.
+"""
 
 
 @dataclass(frozen=True)
 class OnlineConfig:
-    """Everything that decides the arithmetic; two equal ones give the same bits."""
+    """All settings of the arithmetic; equal configurations give the same bits."""
 
     experts: tuple[Expert, ...] = DEFAULT
     aggregator: AggregatorName = "stack"
     scale: Scale = FIVE_STARS
     seed: int = 0
     beta: float = 0.999
-    """Hedge's decay per unit of loss (a loss is a quarter of the absolute error)."""
+    """Hedge's decay per unit of loss, where a loss is a quarter of the absolute error."""
     rho: float | None = None
-    """Sampled updates of NN-APA(m): the least probability of an update; None: all experts always learn."""
+    """Least probability of an update in NN-APA(m); None: all experts learn from every rating."""
     share: float = 1e-6
-    """Fixed share of hedge, boa and eg: the part of the weights dealt out evenly at every event.
+    """Fixed share of hedge, boa and eg: the share of the weights spread evenly at every event.
 
-    Beside what an event teaches: at beta = .999 experts whose errors differ by .05 change a weight by 1e-5.
+    For comparison: at beta = .999, one event changes the weights of experts whose errors differ by
+    .05 by 1e-5.
     """
     clip: bool = True
     """Clip predictions to the scale."""
@@ -62,6 +69,6 @@ class OnlineConfig:
 
 
 def fingerprint(config: OnlineConfig) -> bytes:
-    """Return 8 bytes that differ for configurations that compute differently."""
+    """Return 8 bytes that differ for configurations with different arithmetic."""
     settings = [(f.name, getattr(config, f.name)) for f in fields(config)]
     return hashlib.blake2b(repr((ARITHMETIC, settings)).encode(), digest_size=8).digest()

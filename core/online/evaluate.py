@@ -1,6 +1,6 @@
-"""How good a model is: splits, the predict-then-learn loop, errors and coverage.
+"""Evaluation of online models: splits, the predict-then-learn loop, errors and coverage.
 
-Measures and nothing else; reading files and clocks belong to the callers.
+Reading files and measuring time belong to the callers.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,31 +14,31 @@ from core.online.tables import ItemTable, Side, UserTable
 from core.types import F64, I64, U64
 
 LEARN_CHUNK = 65_536
-"""Ratings that are learned between two calls of ``on_chunk``."""
+"""Number of ratings learned between two calls of ``on_chunk``."""
 PREDICT_CHUNK = 16_384
-"""Pairs that are predicted at once: their rows are copied, and this bounds the copy."""
+"""Number of pairs predicted at a time, which bounds the memory of the gathered rows."""
 
 CLASS_LIMITS = (5, 20, 80)
 CLASS_NAMES = ("0-4", "5-19", "20-79", "80+")
-"""Classes of users and items by the number of their events so far."""
+"""Names of the classes of users and items by the number of their events so far."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """Row numbers of a data set: ``train`` in the order of learning, ``test``."""
+    """Row numbers of a data set: ``train`` in learning order, and ``test``."""
 
     train: I64
     test: I64
 
 
 def random_split(n: int, test_fraction: float, seed: int) -> Split:
-    """Shuffle, learn the first part, test on the last ``test_fraction``."""
+    """Return a random split whose test part is ``test_fraction`` of the rows."""
     order = np.random.default_rng(seed).permutation(n).astype(np.int64)
     return _cut(order, test_fraction)
 
 
 def time_split(timestamp_ms: I64, test_fraction: float) -> Split:
-    """Learn the earlier part, test on the last; equal times keep their order."""
+    """Return a split whose test part is the latest ratings; equal times keep their order."""
     return _cut(np.argsort(timestamp_ms, kind="stable").astype(np.int64), test_fraction)
 
 
@@ -71,7 +71,10 @@ def rmse(predicted: F64, rating: F64) -> float:
 
 @dataclass(frozen=True)
 class Outputs:
-    """What a model said about n ratings; native scale. parts (n, experts) or (n, 0), the others (n,)."""
+    """Predictions of n ratings on their own scale.
+
+    ``parts`` is (n, experts), or (n, 0) if not requested; the others are (n,).
+    """
 
     rating: F64
     mean: F64
@@ -82,7 +85,7 @@ class Outputs:
 
 @dataclass(frozen=True)
 class ClassCoverage:
-    """How often the 80 % interval held among ratings of one class."""
+    """Coverage of the 80 % interval among the ratings of one class."""
 
     user_events: str
     item_events: str
@@ -113,7 +116,7 @@ def coverage_by_class(
 
 
 class OnlineRun:
-    """One model and the tables for a data set whose users and items are known by number."""
+    """One model with tables for a data set whose users and items are numbered."""
 
     def __init__(
         self,
@@ -141,7 +144,7 @@ class OnlineRun:
         *,
         with_parts: bool = False,
     ) -> Outputs:
-        """Predict, then learn, each rating in its order; return the predictions."""
+        """Predict, then learn, each rating in order; return the predictions."""
         said = self._outputs(rating.size, with_parts=with_parts)
         for part in _parts(rating.size, self._learn_chunk):
             sequence = np.arange(self._sequence, self._sequence + part.stop - part.start)
@@ -154,7 +157,7 @@ class OnlineRun:
         return said
 
     def predict(self, user_ix: I64, item_ix: I64) -> Outputs:
-        """Predict n pairs; nothing changes."""
+        """Predict n pairs; modify nothing."""
         said = self._outputs(user_ix.size, with_parts=True)
         for part in _parts(user_ix.size, self._predict_chunk):
             users, items = self.users.rows[user_ix[part]], self.items.rows[item_ix[part]]

@@ -1,6 +1,7 @@
-"""What an expert is: a frozen recipe. A set of experts is a tuple of them; two sets have names.
+"""Experts as frozen recipes; a set of experts is a tuple of them, and two sets have names.
 
-Figures and why: docs/explanation/online-learning.md. ``c`` is the paper's aggressiveness, on ratings of 1..5.
+Figures and reasons: docs/explanation/online-learning.md. ``c`` is the paper's aggressiveness, on
+ratings of 1..5.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,10 @@ MOST_FACTORS = 1024
 def _need(
     expert: object, least: float, *names: str, above: bool = False, most: float = inf
 ) -> None:
-    """Raise ConfigError unless all named settings are finite and at least ``least`` (``above``: more)."""
+    """Raise ConfigError unless all named settings are finite and between ``least`` and ``most``.
+
+    With ``above``, a setting equal to ``least`` is refused too.
+    """
     for name in names:
         value = getattr(expert, name)
         if not isfinite(value) or value < least or value > most or (above and value == least):
@@ -42,14 +46,14 @@ class PassiveAggressive:
     variant: Variant = "pa2"
     step: Step = "clip"
     cap: float = float("inf")
-    """The loss is at most this many rating units."""
+    """Upper bound on the loss, in rating units."""
     init: Init = "default"
     """default: sqrt(3.5 / rank) with 5 % noise; paper: U[0, 1)."""
 
 
 @dataclass(frozen=True)
 class Biased:
-    """Diagonal APA-II with a bias coordinate and factors free to be negative."""
+    """Diagonal APA-II with a bias coordinate and factors that may be negative."""
 
     rank: int
     c_bias: float
@@ -61,7 +65,7 @@ class Biased:
     noise: float = 0.02
     bias_decay: float = 0.015
     joint: bool = True
-    """One step size from both sides' sums, else one for each side."""
+    """Whether both sides share one step size; otherwise each side has its own."""
 
     def __post_init__(self) -> None:
         _need(self, 1, "rank", most=MOST_FACTORS)
@@ -71,7 +75,10 @@ class Biased:
 
 @dataclass(frozen=True)
 class Resolved:
-    """As Biased with separate steps; the user row is solved anew by ridge as the history grows."""
+    """Like Biased with separate step sizes; the user row is re-solved as the history grows.
+
+    A solution is a ridge regression on the user's latest ratings.
+    """
 
     rank: int = 24
     c_bias: float = 0.1
@@ -84,7 +91,7 @@ class Resolved:
     reg: float = 6.0
     """Ridge penalty of the bias and of every factor."""
     growth: float = 1.2
-    """Solved again when the user's number of ratings has grown by this factor."""
+    """Growth of the user's number of ratings after which the row is solved again."""
 
     def __post_init__(self) -> None:
         _need(self, 1, "rank", most=MOST_FACTORS)
@@ -95,7 +102,7 @@ class Resolved:
 
 @dataclass(frozen=True)
 class Kalman:
-    """Bias and factors with a full covariance each side; rank 0 is the bias alone."""
+    """Bias and factors with a full covariance on each side; rank 0 means the bias alone."""
 
     rank: int
     bias_variance: float
@@ -127,4 +134,4 @@ DEFAULT: tuple[Expert, ...] = (
     Kalman(rank=0, bias_variance=0.5, factor_variance=0.0, noise_variance=0.7, clip_sigmas=1.0),
     Resolved(),
 )
-"""D1: a spread of aggressiveness and of kinds of error."""
+"""D1: experts that differ in aggressiveness and in the kind of their errors."""

@@ -1,4 +1,4 @@
-"""What experts with a bias and factors share: where these stand in a row, and how they start."""
+"""Common base of experts with a bias and factors: columns in a row and initial values."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ ExpertT = TypeVar("ExpertT", Biased, Resolved, Kalman)
 
 
 class FactorGroup(ABC, Generic[ExpertT]):
-    """Columns one expert after the other: its bias, its factors, then what it accumulates."""
+    """Lays out its columns expert by expert: bias, factors, then accumulated values."""
 
     def __init__(self, experts: Sequence[ExpertT], *, first_number: int, seed: int) -> None:
         self.size = len(experts)
@@ -31,7 +31,7 @@ class FactorGroup(ABC, Generic[ExpertT]):
 
     @abstractmethod
     def _noise(self, expert: ExpertT, side: Side) -> float:
-        """Return the standard deviation of the first factors."""
+        """Return the standard deviation of the initial factors."""
 
     def start(self, side: Side, id_hashes: U64, first_column: int, rows: F32) -> None:
         rows[:, first_column : first_column + self.width] = 0.0

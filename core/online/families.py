@@ -1,4 +1,4 @@
-"""From the experts of a set to the groups that learn them: which group, which columns of a row."""
+"""Assigns the experts of a set to groups that learn them, and the groups to columns of a row."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from core.types import I64
 
 @dataclass(frozen=True)
 class Member:
-    """A group, where its columns start and which experts of the set it holds."""
+    """A group, its first column, its label, and the positions of its experts in the set."""
 
     group: ExpertGroup
     first_column: int
@@ -40,7 +40,7 @@ def members(config: OnlineConfig) -> Iterator[Member]:
 def _families(
     config: OnlineConfig,
 ) -> Iterator[tuple[str, list[int], Callable[..., ExpertGroup]]]:
-    """Yield label, members and constructor of each family, in the order of their columns."""
+    """Yield label, experts and constructor of each family, in the order of their columns."""
     seed, beta, rho, clip = config.seed, config.beta, config.rho, config.clip
     build: dict[str, Callable[..., ExpertGroup]] = {
         "nn_apa": partial(PassiveAggressiveGroup, seed=seed, beta=beta, rho=rho, clip=clip),
@@ -56,7 +56,7 @@ def _families(
 
 
 def _group_label(expert: Expert) -> str:
-    """Return which group an expert belongs to; it also names the group's state."""
+    """Return the label of the expert's group; it also names the group's state."""
     if isinstance(expert, PassiveAggressive):
         return "nn_apa_full" if expert.metric == "full" else "nn_apa"
     return type(expert).__name__.lower()

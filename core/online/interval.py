@@ -1,4 +1,4 @@
-"""Central 80 % intervals around the predictions; the arithmetic is in ``core/kernels/interval.py``."""
+"""Central 80 % intervals around predictions; the arithmetic is in ``core/kernels/interval.py``."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from core.types import F64
 
 
 class Intervals:
-    """Decayed histograms of the residuals, one a bucket, and the quantiles read from them."""
+    """Decayed histograms of the residuals, one per bucket, and their quantiles."""
 
     def __init__(self, low: float, high: float) -> None:
         self._low, self._high = low, high
@@ -16,7 +16,7 @@ class Intervals:
         self._mixed = np.zeros(kernels.BINS)
         self._bounds = np.zeros((kernels.BUCKETS, 3))
         self._bounds[:, 0], self._bounds[:, 1] = -1.5, 1.5
-        # a bucket is an array of its own: a commit of one event writes one of them
+        # One array per bucket: the commit of a single event then writes only one of them.
         self.state: dict[str, F64] = {
             f"histogram.{bucket}": row for bucket, row in enumerate(self._histogram)
         } | {"weight": self._weight, "bounds": self._bounds}

@@ -1,4 +1,4 @@
-"""The Kalman experts as a group; the arithmetic is in ``core/kernels/kalman.py``."""
+"""The group of Kalman experts; the arithmetic is in ``core/kernels/kalman.py``."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""How many columns the rows of a set of experts have, and whose rows they are; known without any kernel."""
+"""Width and fingerprint of the rows of a set of experts; this module loads no kernel."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ from core.online.tables import FIRST_GROUP_COLUMN
 
 @dataclass(frozen=True)
 class RowLayout:
-    """Enough to read and check stored rows."""
+    """Width and fingerprint of rows, enough to read and check stored ones."""
 
     width: int
     """Columns of a row."""
     fingerprint: bytes
-    """Eight bytes that differ for configurations that compute differently."""
+    """Eight bytes that differ for configurations with different arithmetic."""
 
     @classmethod
     def of(cls, config: OnlineConfig) -> "RowLayout":
@@ -28,7 +28,7 @@ class RowLayout:
 
 
 def columns(expert: Expert) -> int:
-    """Return how many columns of a row an expert owns: its bias, factors and accumulators."""
+    """Return the number of columns that an expert owns: bias, factors and accumulators."""
     rank = expert.rank
     if isinstance(expert, PassiveAggressive):
         return rank + accumulators(expert)
@@ -38,6 +38,6 @@ def columns(expert: Expert) -> int:
 
 
 def accumulators(expert: PassiveAggressive) -> int:
-    """Return how many columns the metric needs beside the factors."""
+    """Return the number of columns that the metric needs besides the factors."""
     counts = {"diag": expert.rank, "full": expert.rank * (expert.rank + 1) // 2}
     return counts.get(expert.metric, 0)

@@ -1,8 +1,8 @@
-"""The online model: groups of experts, the aggregator over them, intervals around the result.
+"""The online model: groups of experts, an aggregator of their predictions, and intervals.
 
-It owns the shared state; the rows belong to the caller (see ``tables.py``). ``learn`` predicts, then learns,
-strictly in order, so that the size of a batch never changes the state; ``predict`` changes nothing.
-Ratings are mapped linearly to 1..5 inside and back at the edge.
+It owns the shared state; the rows belong to the caller (see ``tables.py``). ``learn`` predicts and
+learns ratings strictly in order, so the batch size never changes the state; ``predict`` modifies
+nothing. Ratings are mapped linearly to 1..5 on input and back on output.
 """
 
 from dataclasses import dataclass
@@ -37,47 +37,47 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 @dataclass(frozen=True)
 class Predicted:
-    """n predictions on the native scale."""
+    """n predictions on the scale of the ratings."""
 
     rating: F64
-    """(n,) what is served: the median-like output."""
+    """(n,) served prediction: the median-like output."""
     mean: F64
-    """(n,) the mean output: smallest squared error."""
+    """(n,) mean output, which has the smallest squared error."""
     low: F64
     high: F64
     """(n,) each, the central 80 % interval."""
     parts: F64
-    """(n, m) each expert's own prediction."""
+    """(n, m) prediction of each expert."""
     weights: F64
-    """(m,) each expert's part in ``rating``; they sum to 1 and may be negative in the stack."""
+    """(m,) contribution of each expert to ``rating``; sums to 1, may be negative in the stack."""
 
 
 @dataclass(frozen=True)
 class Learned(Predicted):
-    """As ``Predicted``, each made before its rating was learned; ``weights`` are those afterwards."""
+    """Predictions made before each rating was learned; ``weights`` are those after the batch."""
 
 
 @dataclass(frozen=True)
 class ExpertReport:
-    """How one expert is doing."""
+    """Performance of one expert."""
 
     name: str
     family: str
     rank: int
     c: float | None
-    """Aggressiveness, of the factors where biases have another; None for Kalman."""
+    """Aggressiveness (of the factors, if biases have their own); None for Kalman."""
     weight: float
-    """Its Hedge weight."""
+    """Hedge weight."""
     part: float
-    """Its part in the served output."""
+    """Contribution to the served output."""
     cumulative_loss: float
-    """Sum of |error| / 4 on the inside scale."""
+    """Sum of |error| / 4 on the internal scale 1..5."""
     recent_loss: float
     """Mean loss of about the last 1 000 ratings."""
     updates: int
-    """Ratings it learned from: fewer than were seen where updates are sampled or the loss was 0."""
+    """Number of ratings learned: fewer than seen if updates are sampled or losses were 0."""
     regret_to_best: float
-    """Its cumulative loss less that of the best expert in hindsight."""
+    """Cumulative loss minus that of the best expert in hindsight."""
 
 
 def family_and_name(expert: Expert, number: int) -> tuple[str, str]:
@@ -90,7 +90,7 @@ def family_and_name(expert: Expert, number: int) -> tuple[str, str]:
 
 
 def expert_c(expert: Expert) -> float | None:
-    """Return the aggressiveness that stands in reports."""
+    """Return the aggressiveness that reports show."""
     if isinstance(expert, PassiveAggressive):
         return expert.c
     return None if isinstance(expert, Kalman) else expert.c_factor
@@ -127,7 +127,7 @@ class OnlineModel:
         self._scorer = Scorer(self._places())
 
     def _places(self) -> list[Place]:
-        """Return where each expert's parameters stand, in the order of the set."""
+        """Return the columns of each expert's parameters, in the order of the set."""
         places: dict[int, Place] = {}
         for member in self._members:
             own = member.group.places(member.first_column)
@@ -151,7 +151,7 @@ class OnlineModel:
         return ItemTable(rows=np.zeros((capacity, self.width), dtype=np.float32))
 
     def start(self, side: Side, id_hashes: U64) -> F32:
-        """Return the rows (n, width) of ids without ratings: a pure function of (config, side, id)."""
+        """Return initial rows (n, width) of ids: a pure function of (config, side, id)."""
         rows = np.zeros((id_hashes.size, self.width), dtype=np.float32)
         rows[:, :FINGERPRINT_COLUMNS] = np.frombuffer(self.fingerprint, dtype=np.float32)
         for member in self._members:
@@ -159,7 +159,7 @@ class OnlineModel:
         return rows
 
     def topic_columns(self) -> slice | None:
-        """Return the factors of the first non-negative expert, or None: they carry the topics."""
+        """Return the columns of the first non-negative expert's factors: the topics; else None."""
         for member in self._members:
             expert = self.config.experts[member.columns[0]]
             if isinstance(expert, PassiveAggressive):
@@ -177,7 +177,7 @@ class OnlineModel:
         rating: F64,
         sequence: I64,
     ) -> Learned:
-        """Predict, then learn, n ratings on the native scale in their order; arrays (n,)."""
+        """Predict, then learn, n ratings in order; arrays (n,), ratings on their own scale."""
         user_ix, item_ix = _plain(user_ix, np.int64), _plain(item_ix, np.int64)
         rating, sequence = _plain(rating, np.float64), _plain(sequence, np.int64)
         self._check_batch(users, items, user_ix, item_ix, rating, sequence)
@@ -200,7 +200,7 @@ class OnlineModel:
         return Learned(*self._native(out, interval, clipped))
 
     def predict(self, user_rows: F32, item_rows: F32) -> Predicted:
-        """Predict n pairs of rows (n, width); changes nothing."""
+        """Predict n pairs of rows (n, width); modifies nothing."""
         if user_rows.shape != item_rows.shape or user_rows.shape[1:] != (self.width,):
             raise ShapeError(
                 f"rows must be two arrays of one shape (n, {self.width}), "
@@ -223,18 +223,22 @@ class OnlineModel:
         return Predicted(*self._native(out, interval, clipped))
 
     def parameters(self, rows: F32) -> F32:
-        """Return the part of rows (n, width) that predictions need, (n, w): the accumulators stay behind."""
+        """Return the columns of rows (n, width) that predictions need: (n, w), no accumulators."""
         return np.take(rows, self._scorer.columns, axis=1)
 
     def item_part(self, items: F32) -> F32:
-        """Return what items (n, w) from ``parameters`` add to ``scores`` (n,), the same for all users."""
+        """Return the contribution of items (n, w) to ``scores``, (n,), equal for all users.
+
+        ``items`` come from ``parameters``.
+        """
         return self._scorer.item_part(items, self._aggregator.formula())
 
     def scores(self, user_row: F32, items: F32, item_part: F32 | None = None) -> F32:
-        """Return how one user would rate many items, on the inside scale, without its ends: nothing is tied.
+        """Return one user's predicted ratings of many items on the internal scale, not clipped.
 
-        user_row (width,) · items (n, w) from ``parameters`` · item_part (n,), if it is at hand. ``predict`` gives
-        the same within the scale.
+        Without clipping, items beyond the ends of the scale do not tie; within it, ``predict``
+        returns the same. user_row (width,) · items (n, w) from ``parameters`` · item_part (n,), if
+        already computed.
         """
         mean = (3.0 + float(self._mean[0])) / (1.0 + float(self._mean[1]))
         user, formula = user_row[self._scorer.columns], self._aggregator.formula()
@@ -253,7 +257,10 @@ class OnlineModel:
         )
 
     def _bounded(self, inside: F64) -> F64:
-        """Return native values; the ends of the scale exactly, so that they compare with ratings."""
+        """Return values on the ratings' scale.
+
+        The ends of the scale are exact, so that they compare equal to ratings.
+        """
         scale = self.config.scale
         native = scale.native(inside)
         return np.clip(native, scale.low, scale.high) if self.config.clip else native
@@ -267,7 +274,7 @@ class OnlineModel:
         rating: F64,
         sequence: I64,
     ) -> None:
-        """Kernels check no bounds: a wrong row number would write anywhere."""
+        """Raise ShapeError for a batch that would make a kernel write out of bounds."""
         if not user_ix.size == item_ix.size == rating.size == sequence.size:
             raise ShapeError("user_ix, item_ix, rating and sequence must have one length")
         if users.rows.shape[1] != self.width or items.rows.shape[1] != self.width:
@@ -280,9 +287,12 @@ class OnlineModel:
             raise ShapeError(f"ratings must be numbers on the scale {scale.low:g}..{scale.high:g}")
 
     def _on_scale(self, rating: F64) -> bool:
-        """One rating off the scale, or NaN, would stay in the rows and the state for ever."""
+        """Return whether all ratings are on the scale.
+
+        A single rating off the scale, or NaN, would stay in the rows and the state for ever.
+        """
         scale = self.config.scale
-        slack = 1e-6 * max(abs(scale.low), abs(scale.high))  # histories keep ratings as float32
+        slack = 1e-6 * max(abs(scale.low), abs(scale.high))  # histories store ratings as float32
         return bool(rating.min() >= scale.low - slack and rating.max() <= scale.high + slack)
 
     # --- state ------------------------------------------------------------------------------------
@@ -297,7 +307,7 @@ class OnlineModel:
         return state | _named("interval", self._intervals.state)
 
     def load(self, arrays: dict[str, F64]) -> None:
-        """Take over state that ``arrays`` gave; refuses another model's."""
+        """Copy state that ``arrays`` returned; StateMismatch for another set of experts."""
         mine = self.arrays()
         if mine.keys() != arrays.keys():
             names = sorted(mine.keys() ^ arrays.keys())
@@ -307,7 +317,8 @@ class OnlineModel:
         for name, own in mine.items():
             if own.shape != arrays[name].shape:
                 raise StateMismatch(
-                    f"state {name} has shape {arrays[name].shape}, this set of experts needs {own.shape}"
+                    f"state {name} has shape {arrays[name].shape}, "
+                    f"this set of experts needs {own.shape}"
                 )
         for name, own in mine.items():
             own[...] = arrays[name]
@@ -336,7 +347,7 @@ class OnlineModel:
         ]
 
     def _updates(self) -> F64:
-        """Return how many ratings each expert learned."""
+        """Return the number of ratings each expert has learned."""
         updates = np.full(len(self.names), self._mean[1])
         for member in self._members:
             if "updates" in member.group.state:
@@ -345,7 +356,7 @@ class OnlineModel:
 
 
 def _plain(array: NDArray[Any], dtype: type[Scalar]) -> NDArray[Scalar]:
-    """Return a writeable C-ordered array: kernels are compiled anew for every other kind."""
+    """Return a writeable C-ordered array; kernels would be recompiled for any other kind."""
     return np.require(array, dtype, ["C_CONTIGUOUS", "WRITEABLE"])
 
 

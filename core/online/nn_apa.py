@@ -1,7 +1,7 @@
 """Groups of non-negative experts: SGD, NN-PA and NN-APA with a diagonal or a full metric.
 
-Owns how their recipes become columns of a row, a table for the kernels and start values; the formulas are
-in core/kernels/passive_aggressive.py and core/kernels/full_matrix.py.
+Owns the layout of these experts in a row, the kernels' table and the initial values. The formulas
+are in core/kernels/passive_aggressive.py and core/kernels/full_matrix.py.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ def check(expert: PassiveAggressive) -> None:
 
 
 def expert_table(experts: Sequence[PassiveAggressive], first_number: int, seed: int) -> Experts:
-    """Return the kernels' table: each expert's factors, then its accumulators, expert after expert."""
+    """Return the kernels' table; an expert's accumulators follow its factors."""
     table = np.zeros(len(experts), dtype=EXPERT)
     numbers = np.arange(first_number, first_number + len(experts), dtype=np.uint64)
     table["key"] = mix(mix(np.array([seed], dtype=np.uint64)) ^ numbers)
@@ -64,7 +64,7 @@ def expert_table(experts: Sequence[PassiveAggressive], first_number: int, seed: 
 
 
 class _NonNegativeGroup:
-    """What all non-negative experts share: the columns, the start and the prediction u.v."""
+    """Common base of all non-negative experts: columns, initial values and the prediction u.v."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class _NonNegativeGroup:
         self.state: dict[str, F64] = {"updates": np.zeros(self.size)}
 
     def start(self, side: Side, id_hashes: U64, first_column: int, rows: F32) -> None:
-        """Write start values; the accumulators start at 0."""
+        """Write the initial factors; accumulators start at 0."""
         rows[:, first_column : first_column + self.width] = 0.0
         for number, (expert, row) in enumerate(zip(self._experts, self._table, strict=True)):
             first = (self._first_number + number) * COORDINATES
@@ -106,7 +106,7 @@ class _NonNegativeGroup:
         )
 
     def places(self, first_column: int) -> list[Place]:
-        """Return where each expert's factors stand."""
+        """Return the columns of each expert's factors."""
         return [
             Place(None, first_column + int(row["factors"]), int(row["rank"])) for row in self._table
         ]
@@ -115,7 +115,8 @@ class _NonNegativeGroup:
 def _start_factors(expert: PassiveAggressive, noise: F64) -> F64:
     if expert.init == "paper":
         return 0.5 * (1.0 + noise)
-    # both sides alike: the first prediction is close to 3.5, a bit above the middle of the scale
+    # Both sides start alike; the first predictions are near 3.5, slightly above the middle of the
+    # scale.
     return float(np.sqrt(3.5 / expert.rank)) * (1.0 + 0.05 * noise)
 
 
@@ -142,7 +143,7 @@ class PassiveAggressiveGroup(_NonNegativeGroup):
     def learn(
         self, batch: Batch, users: UserTable, items: ItemTable, first_column: int, predictions: F64
     ) -> None:
-        """Go through the batch in order."""
+        """Learn the batch in order."""
         passive_aggressive.passive_aggressive(
             self._table,
             first_column,
@@ -163,7 +164,7 @@ class PassiveAggressiveGroup(_NonNegativeGroup):
 
 
 class FullMatrixGroup(_NonNegativeGroup):
-    """NN-APA with the full matrix; accumulators are the packed upper triangle of H."""
+    """NN-APA with the full matrix; the accumulators are the packed upper triangle of H."""
 
     def __init__(
         self,
@@ -189,7 +190,7 @@ class FullMatrixGroup(_NonNegativeGroup):
     def learn(
         self, batch: Batch, users: UserTable, items: ItemTable, first_column: int, predictions: F64
     ) -> None:
-        """Go through the batch in order."""
+        """Learn the batch in order."""
         full_matrix.full_matrix(
             self._table,
             first_column,

@@ -1,6 +1,6 @@
-"""Single experts by name, and what the paper's protocol tries when a parameter is not given.
+"""Named single experts, and the candidates that the paper's protocol tries for open parameters.
 
-Owns default parameters and grids; the caller learns with them and decides.
+Owns default parameters and grids; the caller learns with the candidates and chooses.
 """
 
 from dataclasses import replace
@@ -13,7 +13,7 @@ Single = Literal["nn-apa-diag", "nn-apa-full", "nn-pa", "sgd"]
 
 
 class Given(TypedDict, total=False):
-    """The parameters that somebody has settled."""
+    """Parameters that the caller has set."""
 
     c: float
     eps: float
@@ -26,7 +26,7 @@ DEFAULTS: dict[Single, PassiveAggressive] = {
     "nn-pa": PassiveAggressive(metric="identity", c=0.01, eps=0.0),
     "sgd": PassiveAggressive(metric="sgd", c=0.01, eps=0.0),
 }
-"""Good on several data sets from the default start."""
+"""Parameters that are good on several data sets with the default initial values."""
 
 MEASURED: dict[tuple[Single, int], Given] = {
     ("nn-pa", 5): {"c": 0.05, "eps": 0.5},
@@ -35,7 +35,7 @@ MEASURED: dict[tuple[Single, int], Given] = {
     ("nn-apa-full", 5): {"c": 0.1},
     ("nn-apa-full", 10): {"c": 0.05},
 }
-"""What reproduces the paper's figures from its start U[0, 1), by model and rank."""
+"""Parameters that reproduce the paper's figures from its initial U[0, 1), by model and rank."""
 
 _C = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 GRID: dict[Single, dict[str, tuple[float, ...]]] = {
@@ -44,7 +44,10 @@ GRID: dict[Single, dict[str, tuple[float, ...]]] = {
     "nn-pa": {"c": _C, "eps": (0.0, 0.1, 0.5)},
     "sgd": {"c": (0.003, 0.01, 0.02, 0.05, 0.1), "eps": (0.0,)},
 }
-"""The ranges of the paper [NN-APA, 5.1.4] for what is neither given nor measured; coarser for the full matrix."""
+"""Ranges of the paper [NN-APA, 5.1.4] for parameters neither given nor measured.
+
+They are coarser for the full matrix.
+"""
 
 
 def single(
@@ -55,7 +58,7 @@ def single(
     step: Step = "clip",
     given: Given,
 ) -> PassiveAggressive:
-    """Return one expert that starts in our way: defaults, replaced by what is given."""
+    """Return one expert with default initial values and default parameters, except those given."""
     return replace(DEFAULTS[name], rank=rank, variant=variant, step=step, **given)
 
 
@@ -67,7 +70,9 @@ def candidates(
     step: Step = "clip",
     given: Given,
 ) -> tuple[PassiveAggressive, ...]:
-    """Return the experts to choose from, all starting as the paper does; one if all is settled.
+    """Return the experts to choose from, with the paper's initial values.
+
+    There is a single one if all parameters are settled.
 
     >>> len(candidates("nn-pa", rank=5, given={}))
     1

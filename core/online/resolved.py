@@ -1,6 +1,6 @@
-"""The Resolved experts as a group; the arithmetic is in ``core/kernels/biased.py``.
+"""The group of Resolved experts; the arithmetic is in ``core/kernels/biased.py``.
 
-This group alone fills the users' rings.
+Only this group writes the users' rings.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from core.types import F32, F64
 
 
 class ResolvedGroup(FactorGroup[Resolved]):
-    """Resolved experts: bias, factors, their accumulators, ratings seen, count of the next solution."""
+    """Resolved experts: bias, factors, accumulators, ratings seen, count of the next solution."""
 
     def __init__(self, experts: Sequence[Resolved], *, first_number: int, seed: int) -> None:
         super().__init__(experts, first_number=first_number, seed=seed)
@@ -25,7 +25,8 @@ class ResolvedGroup(FactorGroup[Resolved]):
         )
         largest = int(self._rank.max())
         self._gain = np.zeros((2, largest), dtype=np.float32)
-        # one cache line more than the ring: rows that lie a power of two apart push each other out
+        # Without the padding of one cache line, rows would lie a power of two apart and evict each
+        # other.
         self._x = np.zeros((largest + 3, RECENT + 32), dtype=np.float32)
         self._gram = np.zeros((largest + 3, largest + 3), dtype=np.float32)
         self._solution = np.zeros(largest + 1, dtype=np.float32)

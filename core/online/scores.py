@@ -1,4 +1,7 @@
-"""Ranking with the online model: all items scored for one user, from rows of parameters without accumulators."""
+"""Ranking with the online model: scores all items for one user.
+
+It reads narrow rows, which hold the parameters without the accumulators.
+"""
 
 from typing import NamedTuple
 
@@ -19,7 +22,7 @@ class _Columns(NamedTuple):
 
 
 class Scorer:
-    """Knows where the parameters stand: in whole rows, and in the narrow ones that it scores."""
+    """Knows the columns of the parameters, both in whole rows and in narrow ones."""
 
     def __init__(self, places: list[Place]) -> None:
         head = list(range(FIRST_GROUP_COLUMN))
@@ -30,12 +33,15 @@ class Scorer:
             first.append(len(columns))
             columns += range(place.factors, place.factors + place.rank)
         self.columns: I64 = np.array(columns, dtype=np.int64)
-        """Of a whole row: fingerprint, count, residuals, then bias and factors of every expert."""
+        """Columns of a whole row that a narrow one keeps.
+
+        In this order: fingerprint, count, residuals, then bias and factors of every expert.
+        """
         rank = [place.rank for place in places]
         self._places = _Columns(*(np.array(column, np.int64) for column in (bias, first, rank)))
 
     def item_part(self, items: F32, formula: Formula) -> F32:
-        """Return what item rows (n, w) add to their scores (n,), whoever asks."""
+        """Return the contribution of item rows (n, w) to their scores, (n,), for any user."""
         part = formula.item_count * (np.log1p(items[:, COUNT]) / 4.0 - 1.0)
         return (part + formula.item_residual * _residual(items)).astype(np.float32)
 
@@ -69,6 +75,6 @@ class Scorer:
 
 
 def _residual(rows: F32) -> F32:
-    """Return the averages of residuals in rows (..., w)."""
+    """Return the mean residuals of rows (..., w)."""
     residual: F32 = rows[..., RESIDUAL_SUM] / (rows[..., RESIDUAL_WEIGHT] + RESIDUAL_PRIOR)
     return residual

@@ -1,13 +1,13 @@
-"""The rows that online models learn, and the batch of ratings they learn from.
+"""Rows that online models learn, and batches of ratings to learn from.
 
-A row is one flat float32 vector, the same layout for users and items:
+A row is one flat float32 vector with the same layout for users and items:
 
-    columns 0-1   the fingerprint of the set of experts (8 raw bytes; no kernel touches them)
+    columns 0-1   fingerprint of the set of experts (8 raw bytes; no kernel touches them)
     column  2     COUNT, ratings learned so far (exact up to 2^24)
-    columns 3-4   RESIDUAL_SUM, RESIDUAL_WEIGHT: decayed residuals (the stack's features)
+    columns 3-4   RESIDUAL_SUM, RESIDUAL_WEIGHT: decayed residuals (features of the stack)
     columns 5-..  each group of experts in turn: its factors and accumulators, contiguous
 
-The caller owns the tables (the learner maps ids to rows); the models change them in place.
+The caller owns the tables (the learner maps ids to rows); the models update them in place.
 """
 
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ COUNT, RESIDUAL_SUM, RESIDUAL_WEIGHT = 2, 3, 4
 FIRST_GROUP_COLUMN = 5
 
 RECENT = 512
-"""How many of a user's latest ratings the re-solved expert looks back on."""
+"""Number of a user's latest ratings that the re-solved expert uses."""
 
 
 class Side(IntEnum):
-    """Whose row: part of the start noise, so that user "1" and item "1" differ."""
+    """Side of a row; part of the initial noise, so that user "1" and item "1" differ."""
 
     USER = 0
     ITEM = 1
@@ -32,18 +32,19 @@ class Side(IntEnum):
 
 @dataclass
 class ItemTable:
-    """``rows`` (capacity, width) f32, C-order."""
+    """Item rows; ``rows`` is (capacity, width) f32, C-order."""
 
     rows: F32
 
 
 @dataclass
 class UserTable:
-    """User rows and, where a model ``needs_recent``, a ring of each user's latest ratings.
+    """User rows and, if the model ``needs_recent``, a ring of each user's latest ratings.
 
     rows (capacity, width) f32 · recent_item (capacity, RECENT) i32: item row numbers ·
-    recent_rating (capacity, RECENT) f32, on the inside scale · recent_count (capacity,) i64: ratings
-    put into the ring so far; the next goes to ``recent_count % RECENT``, ``min(recent_count, RECENT)`` are valid.
+    recent_rating (capacity, RECENT) f32 on the internal scale · recent_count (capacity,) i64:
+    ratings written to the ring so far. The next rating goes to ``recent_count % RECENT``;
+    ``min(recent_count, RECENT)`` entries are valid.
     """
 
     rows: F32
@@ -54,11 +55,11 @@ class UserTable:
 
 @dataclass(frozen=True)
 class Batch:
-    """n ratings in their order: all arrays (n,).
+    """n ratings in order; all arrays are (n,).
 
-    user_ix, item_ix i64: rows of the tables · rating f64 on the inside scale 1..5 ·
-    sequence i64: event numbers, the counter of every random draw · mean f64: the running mean rating
-    *before* each event, (3 + sum of ratings) / (1 + count).
+    user_ix, item_ix i64: rows of the tables · rating f64 on the internal scale 1..5 · sequence i64:
+    event numbers, the counters of every random draw · mean f64: the running mean rating *before*
+    each event, (3 + sum of ratings) / (1 + count).
     """
 
     user_ix: I64
