@@ -6,15 +6,19 @@ import socket
 import threading
 from collections.abc import Coroutine, Iterator
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Self, TypeVar
 
 import httpx
 import uvicorn
 
 from service.app import create_app
+from service.http.problems import MEDIA_TYPE
 from service.learning import partition_loop as running
 from service.runtime import ApiRuntime, api_runtime
 from service.settings import Settings
+from service.store.keys import PartitionKeys
+from service.store.log.codec import Entry, decode
 from tests.server import wait_until
 
 T = TypeVar("T")
@@ -114,3 +118,36 @@ def served(settings: Settings, redis_url: str) -> Iterator[tuple[str, int]]:
         finally:
             server.should_exit = True
             thread.join()
+
+
+def exchange(address: tuple[str, int], request_line: bytes) -> bytes:
+    """Send a request as these very bytes; return the whole answer."""
+    with socket.create_connection(address) as client:
+        client.sendall(request_line + b"host: test\r\nconnection: close\r\n\r\n")
+        parts = []
+        while part := client.recv(65_536):
+            parts.append(part)
+    return b"".join(parts)
+
+
+def appended(api: Api) -> list[Entry]:
+    """Return all entries of the log, in order."""
+    key = PartitionKeys(api.settings.namespace, 0).log
+    entries: Any = api.run(api.runtime.redis.xrange(key))
+    return [decode(fields[b"d"]) for _, fields in entries]
+
+
+def check_problem(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:
+    """Assert the one shape of errors."""
+    assert answer.headers["content-type"] == MEDIA_TYPE
+    problem: dict[str, Any] = answer.json()
+    assert (answer.status_code, problem["code"]) == (status, code)
+    assert problem["type"] == "about:blank"
+    assert problem["title"] == HTTPStatus(status).phrase
+    assert problem["status"] == status
+    assert problem["detail"]
+    assert problem["request_id"] == answer.headers["x-request-id"]
+    retry = problem.get("retry_after")
+    assert answer.headers.get("retry-after") == (None if retry is None else str(retry))
+    assert (status == 503) == (retry is not None)
+    return problem

@@ -14,6 +14,7 @@ from service.store.connection import connect
 from service.store.namespace import open_namespace
 from tests.api import Api, learning
 from tests.feed import Feed
+from tests.service.shop import opened
 
 
 @pytest.fixture
@@ -72,3 +73,9 @@ def learned_api(redis_url: str, namespace: str, tmp_path: Path) -> Iterator[Api]
     )
     with learning(settings, redis_url), Api(settings, redis_url) as api:
         yield api
+
+
+@pytest.fixture
+def shop(learned_api: Api) -> Api:
+    """A shop where ada likes i3 and i5 and dislikes i7."""
+    return opened(learned_api)

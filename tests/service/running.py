@@ -1,11 +1,14 @@
 """A whole service for tests: on a port that the system chose, in a directory of its own."""
 
 import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
 from service.ending import command_line
 from service.processes.child import ServiceProcess
+from service.processes.supervisor import COMMAND
 from service.settings import Settings
 
 
@@ -50,3 +53,16 @@ def store_pid(running: ServiceProcess) -> int:
 def is_gone(pid: int) -> bool:
     """Whether no process of this id is left (one that nobody waited for counts as gone)."""
     return command_line(pid) == ""
+
+
+def hedgerow(*arguments: str, given: str | None = None, **environment: str) -> Any:
+    """Run the command line; returns the finished process."""
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env=os.environ | environment,
+    )

@@ -7,69 +7,22 @@ import socket
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any, cast
 
-import httpx
 import pytest
 import redis
 from fastapi.routing import APIRoute
 
 from service.api.roles import ROLES
 from service.http.auth import Gate, is_loopback
-from service.http.problems import CODES, MEDIA_TYPE
+from service.http.problems import CODES
 from service.settings import Settings
 from service.store.api_keys import ApiKeys, KeyRing, Role
 from service.store.profiles.reader import ProfileReader
-from tests.api import JSON, NDJSON, Api, served
+from tests.api import JSON, Api, check_problem, exchange, served
 from tests.server import wait_until
-from tests.service.test_api_ids import exchange
-
-IDS = {"key": "0123456789ab", "job": "0123456789abcdef"}
-"""Where not any text will do."""
-BODIES: dict[str, Any] = {
-    "/v1/ratings": {"user": "a", "item": "b", "rating": 3},
-    "/v1/predictions": {"pairs": [{"user": "a", "item": "b"}]},
-    "/v1/recommendations": {"user": "a"},
-    "/v1/rank": {"user": "a", "candidates": ["b"]},
-    "/v1/items/audience": {"item": "some-item"},
-    "/v1/users/{user}/merge": {"source": "somebody"},
-    "/v1/admin/keys": {"role": "read", "name": "n"},
-}
-NO_BODY_NEEDED = {"/v1/models/{version}/pin"}
-LINES = {
-    ("POST", "/v1/ratings/stream"): b'{"user": "a", "item": "b", "rating": 3}',
-    ("POST", "/v1/items"): b'{"item": "b"}',
-    ("POST", "/v1/users"): b'{"user": "a"}',
-}
-
-
-def call(api: Api, method: str, route: str, suffix: str = "", **headers: str) -> httpx.Response:
-    """Call a route with a request that it would accept."""
-    path = re.sub(r"{(\w+)}", lambda m: IDS.get(m[1], f"some-{m[1]}"), route) + suffix
-    more: dict[str, Any] = {"headers": headers}
-    if (method, route) in LINES:
-        more = {"content": LINES[method, route], "headers": NDJSON | headers}
-    elif method in {"POST", "PUT", "PATCH"}:
-        more["json"] = BODIES.get(route, {})
-    return api(method, path, **more)
-
-
-def check_problem(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:
-    """Assert the one shape of errors."""
-    assert answer.headers["content-type"] == MEDIA_TYPE
-    problem: dict[str, Any] = answer.json()
-    assert (answer.status_code, problem["code"]) == (status, code)
-    assert problem["type"] == "about:blank"
-    assert problem["title"] == HTTPStatus(status).phrase
-    assert problem["status"] == status
-    assert problem["detail"]
-    assert problem["request_id"] == answer.headers["x-request-id"]
-    retry = problem.get("retry_after")
-    assert answer.headers.get("retry-after") == (None if retry is None else str(retry))
-    assert (status == 503) == (retry is not None)
-    return problem
+from tests.service.route_requests import BODIES, NO_BODY_NEEDED, call
 
 
 def test_every_route_has_a_role(api: Api) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from service.http.faults import PATTERNS
-from tests.api import NDJSON, Api
-from tests.service.test_api_errors import BODIES, IDS, check_problem
+from tests.api import NDJSON, Api, check_problem
+from tests.service.route_requests import BODIES, IDS
 
 JARGON = re.compile(
     r"Input|Extra inputs|String should|List should|Expected `|Object (missing|contains)|"

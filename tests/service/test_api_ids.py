@@ -1,13 +1,12 @@
 """Nasty ids through every route that takes one: stored, answered and deleted as exactly what was sent."""
 
 import json
-import socket
 
 import pytest
 
 from service.ids import InvalidSequence, parse_sequence_token
 from service.settings import Settings
-from tests.api import NDJSON, Api, learning, served
+from tests.api import NDJSON, Api, exchange, learning, served
 
 NASTY = [
     "/",
@@ -145,16 +144,6 @@ def test_raw_bytes_in_a_path_break_nothing(redis_url: str, namespace: str) -> No
         answer = exchange(address, b"GET /v1/items/\xff\xfe HTTP/1.1\r\n")
         assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 422"))
         assert exchange(address, b"GET /healthz HTTP/1.1\r\n").startswith(b"HTTP/1.1 200")
-
-
-def exchange(address: tuple[str, int], request_line: bytes) -> bytes:
-    """Send a request as these very bytes; return the whole answer."""
-    with socket.create_connection(address) as client:
-        client.sendall(request_line + b"host: test\r\nconnection: close\r\n\r\n")
-        parts = []
-        while part := client.recv(65_536):
-            parts.append(part)
-    return b"".join(parts)
 
 
 @pytest.mark.parametrize(

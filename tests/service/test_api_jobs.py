@@ -12,8 +12,7 @@ from service.store.jobs.records import now_ms
 from service.store.jobs.schedule import FIRST_OF_FEW
 from service.store.keys import NamespaceKeys
 from service.training.recipes import RECIPES
-from tests.api import Api
-from tests.service.test_api_errors import check_problem
+from tests.api import Api, check_problem
 
 
 @pytest.fixture

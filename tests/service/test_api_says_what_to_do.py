@@ -2,20 +2,16 @@
 
 import pytest
 
-from tests.api import Api
+from tests.api import Api, check_problem
 from tests.server import wait_until
-from tests.service.test_api_errors import check_problem
-from tests.service.test_api_recommendations import (
+from tests.service.shop import (
     RECOMMENDATIONS,
     SEEN,
     N,
     activate,
     get,
     items,
-    shop,
 )
-
-__all__ = ["shop"]
 
 PERSONAL = (RECOMMENDATIONS, "/v1/items/i1/similar", "/v1/users/ada/similar")
 EVERYBODYS = ("/v1/popular", "/v1/trending")

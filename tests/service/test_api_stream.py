@@ -19,9 +19,9 @@ from service.ingest import entry_of
 from service.rec_ids import encode
 from service.settings import Settings
 from service.store.keys import PartitionKeys
-from tests.api import NDJSON, Api, learning, served
+from tests.api import NDJSON, Api, appended, learning, served
 from tests.server import wait_until
-from tests.service.test_api_ratings import REFUSED, appended
+from tests.service.bad_feedback import REFUSED
 
 GOOD = b'{"user":"ada","item":"x","rating":4}\n'
 

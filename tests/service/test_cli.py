@@ -15,20 +15,7 @@ from service.cli.main import COMMANDS, load
 from service.processes.child import ServiceProcess
 from service.processes.supervisor import COMMAND
 from tests.server import wait_until
-from tests.service.running import is_gone, service
-
-
-def hedgerow(*arguments: str, given: str | None = None, **environment: str) -> Any:
-    """Run the command line; returns the finished process."""
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        input=given,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        env=os.environ | environment,
-    )
+from tests.service.running import hedgerow, is_gone, service
 
 
 @pytest.fixture(scope="module")

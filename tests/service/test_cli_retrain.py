@@ -10,8 +10,7 @@ from service.cli.retrain import Told, left_out, outcome, settings
 from service.client import ndjson
 from service.errors import Misconfigured
 from service.processes.child import ServiceProcess
-from tests.service.running import service
-from tests.service.test_cli import hedgerow
+from tests.service.running import hedgerow, service
 
 pytestmark = pytest.mark.flow
 

@@ -6,8 +6,7 @@ from service.errors import Backlogged
 from service.ingest import MAX_ENTRY_ROWS, Row, entry_of
 from service.settings import Settings
 from service.store.log.codec import encode
-from tests.api import Api
-from tests.service.test_api_ratings import appended
+from tests.api import Api, appended
 
 
 def row(user: str, value: float = 3.0) -> Row:
