@@ -1,4 +1,4 @@
-"""A batch: events of the backlog, sorted by what becomes of them, and the parts of a commit made from them."""
+"""A batch: events of the backlog, sorted by what becomes of them, and what a commit holds of them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.online.model import Learned
 from core.types import I64
 from service.learning.backlog import Backlog
+from service.learning.outcome import Outcome
 from service.store.log.codec import (
     AWAITED,
     AWAITED_ANSWER,
@@ -19,27 +19,29 @@ from service.store.log.codec import (
     NOT_A_RATING,
     records,
 )
+from service.store.profiles.commit import NO_ANSWERS
+from service.store.profiles.histories import Numbers, Records
 
 IMPRESSIONS_A_RECORD = 64
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Events ``backlog.at .. end``; positions count from ``backlog.at``, users by their place in ``slots``."""
+    """Events ``backlog.at .. end``; positions count from ``backlog.at``, users by index in ``users``."""
 
     end: int
     users: list[str]
     slots: I64
-    """(k,) of the distinct users."""
+    """(k,) slots in ``UserRows`` of the distinct users."""
     user: I64
-    """(n,) place of each event's user."""
+    """(n,) index of each event's user."""
     rating: I64
     """Positions of the ratings to learn."""
     history: I64
     """Positions of the events that enter a history."""
     impression: I64
     """Positions of the impressions."""
-    full: tuple[bytes, bytes] | None
+    full: tuple[Records, Numbers] | None
     """Stored history and trimmed items of the user whose history the last event makes too long."""
 
 
@@ -88,20 +90,21 @@ def impressions(backlog: Backlog, batch: Batch) -> Iterator[tuple[str, bytes]]:
             yield batch.users[user], bytes(piece[first : first + step])
 
 
-def answers(backlog: Backlog, batch: Batch, learned: Learned | None) -> bytes:
+def answers(backlog: Backlog, end: int, outcome: Outcome) -> NDArray[Any]:
     """Return what the change feed tells those who wait for events of the batch."""
     first = backlog.at
-    awaited = np.flatnonzero(backlog.flags[first : batch.end] & AWAITED)
+    awaited = np.flatnonzero(backlog.flags[first:end] & AWAITED)
     if not awaited.size:
-        return b""
+        return NO_ANSWERS
     told = np.zeros(awaited.size, dtype=AWAITED_ANSWER)
     told["sequence"] = backlog.sequence[first + awaited]
     repeated = backlog.repeated[first + awaited] != 0
     told["status"] = np.where(repeated, DUPLICATE, NOT_A_RATING)
+    rating, learned = outcome.rating, outcome.learned
     if learned is not None:
-        place = np.minimum(np.searchsorted(batch.rating, awaited), batch.rating.size - 1)
-        own = batch.rating[place] == awaited
+        at = np.minimum(np.searchsorted(rating, awaited), rating.size - 1)
+        own = rating[at] == awaited
         told["status"][own] = LEARNED
         for name in ("rating", "low", "high"):
-            told[name][own] = getattr(learned, name)[place[own]]
-    return told.tobytes()
+            told[name][own] = getattr(learned, name)[at[own]]
+    return told

@@ -1,68 +1,78 @@
 """Deletions, in their place in the order: what was acknowledged before one cannot come back after it."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from service.learning.counters import ItemCounters
-from service.learning.rows import ItemRows, UserRows
-from service.store.log.codec import DELETE_ITEM, DELETE_RATING, read_history
+from service.learning.memory import Memory
+from service.learning.outcome import DELETED, Outcome
+from service.store.log.codec import DELETE_ITEM, DELETE_RATING
+from service.store.profiles.commit import (
+    NO_ROW_CHANGES,
+    Changes,
+    HistoryChanges,
+    Removals,
+    Rewritten,
+    RowChanges,
+)
 from service.store.profiles.histories import live, without_pair
-from service.store.profiles.rows import RowStore
-from service.store.profiles.writer import Commit, ProfileWriter, Rewritten
 
 
 class Deletions:
-    """Turns one deletion into what its commit writes. What the experts learned before, they keep."""
+    """Carries out one deletion. What the experts learned before, they keep."""
 
-    def __init__(
-        self,
-        writer: ProfileWriter,
-        store: RowStore,
-        items: ItemRows,
-        users: UserRows,
-        counters: ItemCounters,
-        deleted: dict[int, int],
-    ) -> None:
-        self._writer, self._store, self._deleted = writer, store, deleted
-        self._items, self._users, self._counters = items, users, counters
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
 
-    def carry_out(self, kind: int, user: str, item: int, commit: Commit) -> Sequence[str]:
-        """Put it into the commit; returns the users whose rows must be read anew after it."""
+    def carry_out(self, kind: int, *, user: str, item: int, sequence: int) -> Outcome:
+        """Delete a rating, an item or a user, as ``kind`` says."""
         if kind == DELETE_RATING:
-            return self._rating(user, item, commit)
+            return self._rating(user, item)
         if kind == DELETE_ITEM:
-            return self._item(item, commit)
-        return self._user(user, commit)
+            return self._item(item, sequence)
+        return self._user(user)
 
-    def _rating(self, user: str, item: int, commit: Commit) -> Sequence[str]:
-        history, trimmed = self._store.history(user)
-        seen = np.frombuffer(trimmed, dtype="<u4")
-        recorded = read_history(history)
-        kept = without_pair(recorded, item).tobytes()
-        gone = live(recorded[recorded["item"] == item], self._deleted)
-        commit.counts = self._counters.take_away(gone)
-        commit.rewritten = [Rewritten(user, kept, seen[seen != item].tobytes())]
-        commit.touched_users = [user]
-        return [user]
+    def _rating(self, user: str, item: int) -> Outcome:
+        recorded, trimmed = self._memory.stored.history(user)
+        gone = live(recorded[recorded["item"] == item], self._memory.deleted)
+        rewritten = Rewritten(user, without_pair(recorded, item), trimmed[trimmed != item])
+        changes = Changes(
+            counts=self._memory.counters.take_away(gone),
+            histories=HistoryChanges(rewritten=[rewritten]),
+            touched_users=[user],
+        )
+        return Outcome(changes=changes, stale_users=[user], counted=DELETED)
 
-    def _user(self, user: str, commit: Commit) -> Sequence[str]:
-        commit.removed_users = commit.touched_users = [user]
-        commit.last_generation = self._writer.last_generation()
-        commit.removed_impressions = self._writer.impressions_of(user)
-        history, _ = self._store.history(user)
+    def _user(self, user: str) -> Outcome:
+        removals = removal_of(user, self._memory)
+        history, _ = self._memory.stored.history(user)
         # last: what changes the memory must not be done twice when the store stops answering
-        commit.counts = self._counters.take_away(live(read_history(history), self._deleted))
-        return [user]
+        counts = self._memory.counters.take_away(live(history, self._memory.deleted))
+        changes = Changes(counts=counts, removals=removals, touched_users=[user])
+        return Outcome(changes=changes, stale_users=[user], counted=DELETED)
 
-    def _item(self, item: int, commit: Commit) -> Sequence[str]:
-        self._deleted[item] = commit.watermark
-        commit.deleted_items = {item: commit.watermark}
-        commit.touched_items = np.array([item], dtype="<u4").tobytes()
-        if self._items.is_here(item):
-            self._items.start_over(item)
-            commit.item_heads = [self._items.heads[item]]
-            commit.item_rows = self._items.table.rows[[item]]
-        commit.counts = self._counters.start_over(item)
+    def _item(self, item: int, sequence: int) -> Outcome:
+        self._memory.deleted[item] = sequence
+        changes = Changes(
+            rows=self._start_row(item),
+            counts=self._memory.counters.start_over(item),
+            removals=Removals(items={item: sequence}),
+            touched_items=np.array([item], dtype=np.int64),
+        )
         # their rings hold ratings that no longer count
-        return self._users.with_recent(item)
+        stale = self._memory.users.with_recent(item)
+        return Outcome(changes=changes, stale_users=stale, counted=DELETED)
+
+    def _start_row(self, item: int) -> RowChanges:
+        items = self._memory.items
+        if not items.is_here(item):
+            return NO_ROW_CHANGES
+        items.start_over(item)
+        return RowChanges(items=[item], item_rows=items.table.rows[[item]])
+
+
+def removal_of(user: str, memory: Memory) -> Removals:
+    """Return what removes everything that is stored of a user."""
+    return Removals(
+        users=[user],
+        last_generation=memory.reader.last_generation(),
+        impressions=memory.reader.impressions_of(user),
+    )

@@ -1,85 +1,101 @@
 """Merges: what was recorded of one user becomes another's, in its place in the order.
 
 Nothing is learned twice: the merged history has every event once, in the order it was learned, but no rating that would
-overrule a later one of the other user by that order alone. Of two online rows
-the one with more ratings stays, the other ends; a solution over the history comes with the next ratings.
+overrule a later one of the other user by that order alone. Of two online rows the one with more ratings stays, the
+other ends; a solution over the history comes with the next ratings.
 """
-
-from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from core.online.tables import COUNT
-from service.learning.counters import ItemCounters
-from service.learning.rows import UserRows
-from service.settings import Settings
-from service.store.log.codec import read_history, sequences
-from service.store.profiles.histories import compact, live, merged, overruled, rated_by_both
-from service.store.profiles.rows import RowStore
-from service.store.profiles.writer import Commit, ProfileWriter, Rewritten
+from service.learning.deletions import removal_of
+from service.learning.memory import Memory
+from service.learning.outcome import MERGED, Outcome
+from service.store.log.codec import sequences
+from service.store.profiles.commit import (
+    NO_HISTORY_CHANGES,
+    NO_REMOVALS,
+    NO_ROW_CHANGES,
+    Changes,
+    HistoryChanges,
+    Rewritten,
+    RowChanges,
+)
+from service.store.profiles.histories import (
+    Numbers,
+    Records,
+    compact,
+    live,
+    merged,
+    overruled,
+    rated_by_both,
+)
 
 
 class Merges:
-    """Turns one merge into what its commit writes."""
+    """Carries out one merge."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        writer: ProfileWriter,
-        store: RowStore,
-        users: UserRows,
-        counters: ItemCounters,
-        deleted: Mapping[int, int],
-    ) -> None:
-        self._settings, self._writer, self._store = settings, writer, store
-        self._users, self._counters, self._deleted = users, counters, deleted
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
 
-    def merge(self, source: str, target: str, commit: Commit) -> Sequence[str]:
-        """Give the source's events to the target and end the source; returns whose rows must be read anew."""
+    def merge(self, source: str, target: str) -> Outcome:
+        """Give the source's events to the target and end the source."""
         if source == target:
-            return []
-        stored = [self._store.history(user) for user in (source, target)]
-        theirs, own = (read_history(records) for records, _ in stored)
-        history = merged([theirs, own])
-        stay = np.concatenate(rated_by_both(*(live(one, self._deleted) for one in (own, theirs))))
-        late = overruled(history, stay)
-        history, gone_late = history[~late], history[late]
-        seen = np.union1d(*(np.frombuffer(trimmed, dtype="<u4") for _, trimmed in stored))
-        if len(history) > self._settings.history_limit:
-            history, gone = compact(history, self._settings.kinds, self._settings.history_limit)
-            seen = np.union1d(seen, gone)
-        self._keep_one_row(source, target, commit)
-        self._end(source, commit)
+            return Outcome(changes=Changes(), counted=MERGED)
+        (theirs, their_trimmed), (own, own_trimmed) = (
+            self._memory.stored.history(user) for user in (source, target)
+        )
+        history, late = self._joined(own, theirs)
+        history, seen = self._shortened(history, np.union1d(their_trimmed, own_trimmed))
+        rows = self._row_to_keep(source, target)
+        removals = removal_of(source, self._memory)
+        histories = NO_HISTORY_CHANGES
         if history.size or seen.size:
-            commit.rewritten = [Rewritten(target, history.tobytes(), seen.astype("<u4").tobytes())]
-            commit.new_users = [target]
-        commit.touched_users = [source, target]
-        # last: what changes the memory must not be done twice when the store stops answering
-        commit.counts = self._counters.take_away(live(gone_late, self._deleted))
-        return [source, target]
+            rewritten = Rewritten(target, history, seen)
+            histories = HistoryChanges(rewritten=[rewritten], new_users=[target])
+        changes = Changes(
+            rows=rows,
+            histories=histories,
+            removals=removals,
+            touched_users=[source, target],
+            # last: what changes the memory must not be done twice when the store stops answering
+            counts=self._memory.counters.take_away(live(late, self._memory.deleted)),
+        )
+        return Outcome(changes=changes, stale_users=[source, target], counted=MERGED)
 
-    def move(self, user: str, through: int, commit: Commit) -> Sequence[str]:
+    def move(self, user: str, through: int) -> Outcome:
         """Leave out what was sent to another partition; the user ends if nothing else is left."""
-        records, trimmed = self._store.history(user)
-        history = read_history(records)
+        history, trimmed = self._memory.stored.history(user)
         gone = sequences(history) <= through
+        histories, removals = NO_HISTORY_CHANGES, NO_REMOVALS
         if gone.all():
-            self._end(user, commit)
+            removals = removal_of(user, self._memory)
         else:
-            commit.rewritten = [Rewritten(user, history[~gone].tobytes(), trimmed)]
-        commit.touched_users = [user]
+            histories = HistoryChanges(rewritten=[Rewritten(user, history[~gone], trimmed)])
         # the other partition counts them
-        commit.counts = self._counters.take_away(live(history[gone], self._deleted))
-        return [user]
+        counts = self._memory.counters.take_away(live(history[gone], self._memory.deleted))
+        changes = Changes(
+            histories=histories, removals=removals, counts=counts, touched_users=[user]
+        )
+        return Outcome(changes=changes, stale_users=[user], counted=MERGED)
 
-    def _keep_one_row(self, source: str, target: str, commit: Commit) -> None:
-        [theirs, own] = self._users.take([source, target]).tolist()
-        rows = self._users.table.rows
-        if rows[theirs, COUNT] > rows[own, COUNT]:
-            commit.user_heads = [self._users.heads[own]]
-            commit.user_rows = rows[[theirs]]
+    def _joined(self, own: Records, theirs: Records) -> tuple[Records, Records]:
+        """Return the history of both, and the records that may not stay in it."""
+        history = merged([theirs, own])
+        alive = (live(records, self._memory.deleted) for records in (own, theirs))
+        late = overruled(history, np.concatenate(rated_by_both(*alive)))
+        return history[~late], history[late]
 
-    def _end(self, user: str, commit: Commit) -> None:
-        commit.removed_users = [user]
-        commit.last_generation = self._writer.last_generation()
-        commit.removed_impressions = self._writer.impressions_of(user)
+    def _shortened(self, history: Records, seen: Numbers) -> tuple[Records, Numbers]:
+        settings = self._memory.settings
+        if len(history) <= settings.history_limit:
+            return history, seen
+        history, gone = compact(history, settings.kinds, settings.history_limit)
+        return history, np.union1d(seen, gone)
+
+    def _row_to_keep(self, source: str, target: str) -> RowChanges:
+        users = self._memory.users
+        [theirs, own] = users.take([source, target]).tolist()
+        if users.table.rows[theirs, COUNT] <= users.table.rows[own, COUNT]:
+            return NO_ROW_CHANGES
+        return RowChanges(users=[target], user_rows=users.table.rows[[theirs]])

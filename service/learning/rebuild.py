@@ -28,7 +28,7 @@ from service.store.connection import Client, connect
 from service.store.keys import PartitionKeys
 from service.store.log.codec import HISTORY, RATING, read_history, sequences
 from service.store.log.lease import Lease
-from service.store.log.state import PartitionState, read_state
+from service.store.log.state import PartitionState, read_deleted_items, read_state
 from service.store.namespace import (
     Namespace,
     copy_item_numbers,
@@ -38,7 +38,6 @@ from service.store.namespace import (
 from service.store.profiles.generation import Generation, differences, lost_watermark, users_of
 from service.store.profiles.histories import Records, live
 from service.store.profiles.rows import RowStore
-from service.store.profiles.writer import ProfileWriter
 
 CLOSE = 20_000
 """So few events behind the learner, the last round is begun."""
@@ -112,14 +111,12 @@ class PartitionRebuild:
         self._model = OnlineModel(configs.online_config(settings, target))
         self._keys = PartitionKeys(source.name, partition)
         self._target_keys = PartitionKeys(target.name, partition)
-        row_bytes = 4 * self._model.width
-        self._source = ProfileWriter(client, self._keys, row_bytes)
-        self._generation = Generation(client, self._target_keys, row_bytes)
+        self._generation = Generation(client, self._target_keys)
         self._rows = RowStore(
-            client, self._target_keys, self._generation.number, row_bytes, histories=self._keys
+            client, self._target_keys, self._generation.number, histories=self._keys
         )
         self._histories = self._histories_of(0)
-        self._deleted = self._source.deleted_items()
+        self._deleted = read_deleted_items(client, self._keys)
         self._items = ItemRows(self._model, self._rows, client, target.name)
         self._users = UserRows(self._model, self._rows, settings.users_in_memory, self._deleted)
         self._counters = ItemCounters(
@@ -204,11 +201,12 @@ class PartitionRebuild:
             for users in _groups(page, sizes, n_bytes):
                 tails = self._histories.history_tails(users, n_bytes)
                 for user, tail in zip(users, tails, strict=True):
-                    packed = tail
-                    # a full tail may be cut, even one as long as the history was: it may have grown since
-                    if len(tail) >= n_bytes > 0 and sequences(read_history(tail))[0] > after:
-                        packed, _ = self._histories.history(user)
-                    yield user, live(read_history(packed), self._deleted)
+                    history = read_history(tail)
+                    # a full tail may be cut, even one as long as the history was:
+                    # the history may have grown since
+                    if len(tail) >= n_bytes > 0 and sequences(history)[0] > after:
+                        history, _ = self._histories.history(user)
+                    yield user, live(history, self._deleted)
 
     def _learn_window(self, ratings: Records, users: list[str]) -> None:
         at = 0
@@ -220,20 +218,21 @@ class PartitionRebuild:
             item = part["item"].astype(np.int64)
             own = Ratings(slots[place], item, part["value"].copy(), part["sequence"].copy())
             touched = learn_ratings(self._model, self._users, self._items, own)
-            heads = [self._users.heads[slot] for slot in touched.slots.tolist()]
-            self._generation.write_rows(heads, self._users.table.rows[touched.slots])
+            changed = [self._users.names[slot] for slot in touched.slots.tolist()]
+            self._generation.write_user_rows(changed, self._users.table.rows[touched.slots])
             self._dirty = np.union1d(self._dirty, touched.items)
             self._learned += len(part)
             at += len(part)
 
     def _write_items(self) -> None:
-        heads = [self._items.heads[number] for number in self._dirty.tolist()]
-        self._generation.write_rows(heads, self._items.table.rows[self._dirty])
+        rows = self._items.table.rows[self._dirty]
+        self._generation.write_item_rows(self._dirty.tolist(), rows)
         self._dirty = np.empty(0, dtype=np.int64)
 
     def _follow_deletions(self) -> None:
         """Undo what was deleted after we had learned it; no learner runs any more."""
-        for item in self._source.deleted_items().keys() - self._deleted.keys():
+        deleted = read_deleted_items(self._client, self._keys)
+        for item in deleted.keys() - self._deleted.keys():
             self._counters.start_over(item)
             if self._items.is_here(item):
                 self._items.start_over(item)
@@ -252,7 +251,7 @@ class PartitionRebuild:
         return list(islice(differences(self._rows, theirs, users), DIFFERENCES_TOLD))
 
     def _histories_of(self, generation: int) -> RowStore:
-        return RowStore(self._client, self._keys, generation, 4 * self._model.width)
+        return RowStore(self._client, self._keys, generation)
 
     def _tell(self, phase: str, done: int, total: int = 0) -> None:
         if self._is_fenced:

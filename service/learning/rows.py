@@ -43,8 +43,6 @@ class UserRows:
         self.records: I64 = np.zeros(capacity, dtype=np.int64)
         """Records in each user's history."""
         self.names: list[str] = [""] * capacity
-        self.heads: list[bytes] = [b""] * capacity
-        self.history_keys: list[bytes] = [b""] * capacity
         self._slots: dict[str, int] = {}
         self._free = list(range(capacity - 1, -1, -1))
         self._met: I64 = np.zeros(capacity, dtype=np.int64)
@@ -92,8 +90,6 @@ class UserRows:
         for slot, user in zip(slots.tolist(), users, strict=True):
             self._slots[user] = slot
             self.names[slot] = user
-            self.heads[slot] = self._store.user_head(user)
-            self.history_keys[slot] = self._store.history_key(user)
             if user in rings:
                 self._fill_ring(slot, rings[user])
         return slots
@@ -118,14 +114,13 @@ class UserRows:
         }
 
     def _recent(self, user: str, tail: bytes, size: int) -> Records:
-        recent = recent_ratings(self._counting(tail), self._deleted)
+        recent = recent_ratings(self._counting(read_history(tail)), self._deleted)
         if len(recent) < RECENT and size > len(tail):
             whole, _ = self._store.history(user)
             recent = recent_ratings(self._counting(whole), self._deleted)
         return recent
 
-    def _counting(self, packed: bytes) -> Records:
-        history = read_history(packed)
+    def _counting(self, history: Records) -> Records:
         if self.until is None:
             return history
         kept: Records = history[sequences(history) <= self.until]
@@ -146,7 +141,6 @@ class ItemRows:
         self._model, self._store = model, store
         self._client, self._namespace = client, namespace
         self.table = model.item_table(0)
-        self.heads: list[bytes] = []
         self.here = np.zeros(0, dtype=bool)
         """Whose row is in the table."""
         self.stored = np.zeros(0, dtype=bool)
@@ -205,8 +199,6 @@ class ItemRows:
 
     def _place(self, numbers: I64, rows: F32) -> None:
         self.table.rows[numbers] = rows
-        for number in numbers.tolist():
-            self.heads[number] = self.heads[number] or self._store.item_head(number)
         self.here[numbers] = True
 
     def _grow(self, size: int) -> None:
@@ -217,7 +209,6 @@ class ItemRows:
         table = self._model.item_table(capacity)
         table.rows[:old] = self.table.rows
         self.table = table
-        self.heads += [b""] * (capacity - old)
         self.here = np.concatenate([self.here, np.zeros(capacity - old, dtype=bool)])
         self.stored = np.concatenate([self.stored, np.zeros(capacity - old, dtype=bool)])
 

@@ -136,15 +136,15 @@ def test_a_planted_leak_is_caught(learner, feed, client, eager, monkeypatch):
     handover, before = learner.handover, learner.handover.before
     waiting = []
     monkeypatch.setattr(handover, "before", lambda *batch: waiting.append(batch))
-    learn = learner._learn_ratings
+    learn = learner._batches.learn
 
-    def leaking(backlog, batch, commit):
-        learned = learn(backlog, batch, commit)
+    def leaking(backlog, batch):
+        outcome = learn(backlog, batch)
         # the rows as they are after the event
         before(*waiting.pop())
-        return learned
+        return outcome
 
-    monkeypatch.setattr(learner, "_learn_ratings", leaking)
+    monkeypatch.setattr(learner._batches, "learn", leaking)
     found = judged(learner, feed, client, eager, events)
     assert differing(found, expected(feed, client, eager, events)) != []
 

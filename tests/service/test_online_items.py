@@ -57,9 +57,9 @@ def test_scores_are_those_of_the_learners_own_rows(world, client):
     follower._refresh()
     items = follower.current[0]
     assert items.seen_through == 500
-    [slot] = learner._users.take(["u3"])
-    row = learner._users.table.rows[slot]
-    learned = learner._items.table.rows[: items.n_items]
+    [slot] = learner._memory.users.take(["u3"])
+    row = learner._memory.users.table.rows[slot]
+    learned = learner._memory.items.table.rows[: items.n_items]
     predicted = learner.model.predict(np.broadcast_to(row, learned.shape).copy(), learned)
     assert items.scores(row).clip(1, 5) == pytest.approx(predicted.rating, abs=1e-5)
 

@@ -7,8 +7,18 @@ from service.errors import StoreUnavailable, Superseded
 from service.store.connection import connect
 from service.store.keys import PartitionKeys
 from service.store.log.lease import Lease
+from service.store.log.state import read_state
+from service.store.profiles.commit import (
+    Changes,
+    Commit,
+    HistoryChanges,
+    RowChanges,
+    StateChange,
+)
+from service.store.profiles.rows import RowStore
+from service.store.profiles.take_over import check_epoch, take_over
 from service.store.profiles.transaction import Transaction
-from service.store.profiles.writer import Commit, ProfileWriter
+from service.store.profiles.writer import ProfileWriter
 from tests.proxy import LossyProxy
 from tests.server import wait_until
 
@@ -28,45 +38,50 @@ def proxy(redis_url, tmp_path_factory):
     proxy.close()
 
 
-def commit_of(writer, follows, watermark):
-    return Commit(
-        follows=follows,
-        watermark=watermark,
-        history_keys=[writer.rows().history_key("ann")],
-        history_records=[memoryview(b"r" * 24)],
-        new_users=["ann"],
-    )
+def writer_of(client, keys):
+    """Take over the partition, and return who writes to it from now on."""
+    state = take_over(client, keys, fingerprint=FINGERPRINT, machine="m")
+    return ProfileWriter(client, keys, state)
+
+
+def commit_of(follows, watermark):
+    appended = HistoryChanges(users=["ann"], records=[memoryview(b"r" * 24)], new_users=["ann"])
+    return Commit(follows=follows, watermark=watermark, changes=Changes(histories=appended))
 
 
 def test_rows_of_one_commit_arrive_as_they_were(client, keys):
-    writer = ProfileWriter(client, keys, row_bytes=12)
-    writer.take_over(FINGERPRINT, "m")
+    writer, stored = writer_of(client, keys), RowStore(client, keys, 0)
     rows = np.arange(6, dtype=np.float32).reshape(2, 3)
-    heads = [writer.rows().user_head("ann"), writer.rows().user_head("b\r\n/é")]
-    writer.commit(Commit(0, 2, user_heads=heads, user_rows=rows, item_heads=[writer.rows().item_head(7)],
-                         item_rows=rows[1:], new_items=[7], arrays={"mean": b"abcd"}))  # fmt: skip
-    assert list(writer.rows().user_rows(["ann", "b\r\n/é", "eve"])) == [
+    changed = RowChanges(
+        users=["ann", "b\r\n/é"],
+        user_rows=rows,
+        items=[7],
+        item_rows=rows[1:],
+        new_items=[7],
+    )
+    state = StateChange(arrays={"mean": b"abcd"})
+    writer.commit(Commit(follows=0, watermark=2, changes=Changes(rows=changed), state=state))
+    assert list(stored.user_rows(["ann", "b\r\n/é", "eve"])) == [
         [rows[0].tobytes(), rows[1].tobytes(), None]
     ]
-    assert list(writer.rows().item_rows([7])) == [[rows[1].tobytes()]]
-    assert writer.rows().stored_items().tolist() == [7]
-    assert writer.rows().arrays() == {"mean": b"abcd"}
+    assert list(stored.item_rows([7])) == [[rows[1].tobytes()]]
+    assert stored.stored_items().tolist() == [7]
+    assert stored.arrays() == {"mean": b"abcd"}
     writer.close()
 
 
 @pytest.mark.parametrize("hangs", [False, True])
 def test_a_commit_whose_reply_is_lost_happens_once(proxy, client, keys, hangs):
     with connect(proxy.url, role="test", timeout_s=0.3) as lossy:
-        writer = ProfileWriter(lossy, keys, row_bytes=12)
-        writer.take_over(FINGERPRINT, "m")
-        writer.commit(commit_of(writer, 0, 1))
+        writer = writer_of(lossy, keys)
+        writer.commit(commit_of(0, 1))
         proxy.hangs, proxy.loses = hangs, lambda request: b"EXEC" in request
-        commit = commit_of(writer, 1, 2)
+        commit = commit_of(1, 2)
         with pytest.raises(StoreUnavailable):
             writer.commit(commit)
         proxy.loses = lambda _: False
         writer.commit(commit)
-        writer.commit(commit_of(writer, 2, 3))
+        writer.commit(commit_of(2, 3))
         assert proxy.lost == 1
         assert client.strlen(keys.history("ann")) == 3 * 24
         assert client.xlen(keys.changes) == 3
@@ -75,10 +90,9 @@ def test_a_commit_whose_reply_is_lost_happens_once(proxy, client, keys, hangs):
 
 def test_a_commit_that_never_arrived_is_sent_again(private_server, keys):
     with connect(private_server.url, role="test") as client:
-        writer = ProfileWriter(client, keys, row_bytes=12)
-        writer.take_over(FINGERPRINT, "m")
-        writer.commit(commit_of(writer, 0, 1))
-        commit = commit_of(writer, 1, 2)
+        writer = writer_of(client, keys)
+        writer.commit(commit_of(0, 1))
+        commit = commit_of(1, 2)
         private_server.kill()
         with pytest.raises(StoreUnavailable):
             writer.commit(commit)
@@ -89,42 +103,41 @@ def test_a_commit_that_never_arrived_is_sent_again(private_server, keys):
 
 
 def test_a_writer_is_refused_when_another_took_over(client, keys):
-    first = ProfileWriter(client, keys, row_bytes=12)
-    second = ProfileWriter(client, keys, row_bytes=12)
-    first.take_over(FINGERPRINT, "m")
-    first.commit(commit_of(first, 0, 1))
-    assert second.take_over(FINGERPRINT, "m").epoch == 2
+    first = writer_of(client, keys)
+    first.commit(commit_of(0, 1))
+    second = writer_of(client, keys)
+    assert read_state(client, keys).epoch == 2
     with pytest.raises(Superseded, match="epoch 1 is over"):
-        first.commit(commit_of(first, 1, 2))
-    second.commit(commit_of(second, 1, 2))
+        check_epoch(client, keys, 1)
+    with pytest.raises(Superseded, match="epoch 1 is over"):
+        first.commit(commit_of(1, 2))
+    second.commit(commit_of(1, 2))
     assert client.strlen(keys.history("ann")) == 2 * 24
     first.close()
     second.close()
 
 
 def test_a_commit_must_follow_the_watermark(client, keys):
-    writer = ProfileWriter(client, keys, row_bytes=12)
-    writer.take_over(FINGERPRINT, "m")
+    writer = writer_of(client, keys)
     with pytest.raises(Superseded, match="watermark is 0, not 5"):
-        writer.commit(commit_of(writer, 5, 6))
+        writer.commit(commit_of(5, 6))
     assert client.exists(keys.history("ann")) == 0
 
 
 def test_an_error_inside_a_transaction_is_not_swallowed(client, keys):
-    writer = ProfileWriter(client, keys, row_bytes=12)
-    writer.take_over(FINGERPRINT, "m")
+    writer = writer_of(client, keys)
     client.set(keys.changes, "no stream")
     with pytest.raises(Exception, match="WRONGTYPE"):
-        writer.commit(commit_of(writer, 0, 1))
+        writer.commit(commit_of(0, 1))
 
 
 def test_racing_writers_leave_one_line_of_commits(client, keys):
     def fight() -> None:
-        writer = ProfileWriter(client, keys, row_bytes=12)
-        state = writer.take_over(FINGERPRINT, "m")
+        state = take_over(client, keys, fingerprint=FINGERPRINT, machine="m")
+        writer = ProfileWriter(client, keys, state)
         try:
             for n in range(state.watermark, state.watermark + 30):
-                writer.commit(commit_of(writer, n, n + 1))
+                writer.commit(commit_of(n, n + 1))
         except Superseded:
             pass
         finally:

@@ -11,7 +11,7 @@ from service.ids import sequence_token
 from service.rec_ids import named
 from service.settings import Settings
 from service.store.log.codec import RATING
-from service.store.profiles.responses import read_responses
+from service.store.profiles.click_through import read_click_through
 
 router = APIRouter(route_class=Route, tags=["operations"])
 
@@ -42,7 +42,7 @@ async def get_click_through(runtime: Runtime) -> ClickThrough:
     """Impressions and clicks by strategy and model, from feedback that carried a slate's `rec_id`."""
     namespace = runtime.namespace
     watermarks = {p: runtime.changes.watermark(p) for p in range(namespace.partitions)}
-    responses = await read_responses(runtime.redis, namespace.name, namespace.partitions)
+    responses = await read_click_through(runtime.redis, namespace.name, namespace.partitions)
     slates = [_slates(runtime.settings, *one) for one in responses.items()]
     return ClickThrough(
         slates=sorted(slates, key=lambda one: (-one.impressions, one.strategy)),

@@ -24,19 +24,28 @@ WRITE_BYTES = 1 << 20
 class Generation:
     """Writes rows of a new generation of a partition, swaps it in, removes the others."""
 
-    def __init__(self, client: redis.Redis, keys: PartitionKeys, row_bytes: int) -> None:
-        self._client, self._keys, self._row_bytes = client, keys, row_bytes
+    def __init__(self, client: redis.Redis, keys: PartitionKeys) -> None:
+        self._client, self._keys = client, keys
         with store_errors():
             # a number of its own: rows that an aborted rebuild left behind are never mistaken for ours
             self._client.hsetnx(keys.state, "reserved", read_state(client, keys).generation)
             self.number = self._client.hincrby(keys.state, "reserved", 1)
 
-    def write_rows(self, heads: Sequence[bytes], rows: F32) -> None:
-        """Write rows, some at a time."""
-        step = max(1, WRITE_BYTES // self._row_bytes)
-        for first in range(0, len(heads), step):
+    def write_user_rows(self, users: Sequence[str], rows: F32) -> None:
+        """Write the rows (n, width) of n users, some at a time."""
+        self._write_rows(self._keys.user_row(self.number, ""), [u.encode() for u in users], rows)
+
+    def write_item_rows(self, items: Sequence[int], rows: F32) -> None:
+        """Write the rows (n, width) of n items, some at a time."""
+        prefix = self._keys.item_row(self.number, 0).removesuffix("0")
+        self._write_rows(prefix, [b"%d" % item for item in items], rows)
+
+    def _write_rows(self, prefix: str, names: Sequence[bytes], rows: F32) -> None:
+        step = max(1, WRITE_BYTES // (4 * rows.shape[1]))
+        for first in range(0, len(names), step):
             transaction = Transaction()
-            transaction.set_rows(heads[first : first + step], rows[first : first + step])
+            end = first + step
+            transaction.set_rows(prefix, names[first:end], rows[first:end])
             self._send(transaction)
 
     def write_index(self, items: I64, arrays: Mapping[str, bytes], counts: Pieces) -> None:
@@ -119,7 +128,7 @@ class Generation:
             self._run("UNLINK", keys.online(number), keys.counts(number), keys.item_rows(number))
 
     def _stored_items(self, number: int) -> I64:
-        return RowStore(self._client, self._keys, number, self._row_bytes).stored_items()
+        return RowStore(self._client, self._keys, number).stored_items()
 
     def users(self) -> Iterator[list[str]]:
         """Yield all users of the partition in the order of their bytes, some at a time."""

@@ -8,25 +8,25 @@ import redis
 
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
-from service.store.profiles.transaction import argument, row_head
+from service.store.log.codec import read_history
+from service.store.profiles.histories import Numbers, Records
 
 SLICE = 1_000
 """Keys of one command when rows are read or removed: bounds how long other clients wait."""
 
 
 class RowStore:
-    """Reads rows; knows how a transaction names them. ``histories`` may be those of another namespace."""
+    """Reads rows and histories; ``histories`` may be those of another namespace."""
 
     def __init__(
         self,
         client: redis.Redis,
         keys: PartitionKeys,
         generation: int,
-        row_bytes: int,
+        *,
         histories: PartitionKeys | None = None,
     ) -> None:
         self._client, self._keys, self.generation = client, keys, generation
-        self._row_bytes = row_bytes
         self._histories = histories or keys
 
     def arrays(self) -> dict[str, bytes]:
@@ -71,23 +71,11 @@ class RowStore:
                 pipe.getrange(self._histories.history(user), -n_bytes, -1)
             return cast("list[bytes]", pipe.execute())
 
-    def history(self, user: str) -> tuple[bytes, bytes]:
-        """Return a user's whole history and the items trimmed from it."""
+    def history(self, user: str) -> tuple[Records, Numbers]:
+        """Return a user's whole history and the items whose records were trimmed from it."""
         with store_errors():
             answer = self._client.mget(
                 [self._histories.history(user), self._histories.trimmed(user)]
             )
         history, trimmed = cast("list[bytes | None]", answer)
-        return history or b"", trimmed or b""
-
-    def user_head(self, user: str) -> bytes:
-        """Return what ``Commit.user_heads`` holds for a user."""
-        return row_head(self._keys.user_row(self.generation, user), self._row_bytes)
-
-    def item_head(self, number: int) -> bytes:
-        """Return what ``Commit.item_heads`` holds for an item."""
-        return row_head(self._keys.item_row(self.generation, number), self._row_bytes)
-
-    def history_key(self, user: str) -> bytes:
-        """Return what ``Commit.history_keys`` holds for a user."""
-        return argument(self._histories.history(user))
+        return read_history(history), np.frombuffer(trimmed or b"", dtype="<u4")

@@ -1,6 +1,6 @@
 """MULTI ... EXEC packed by hand: redis-py would spend more time on a thousand rows than learning them takes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,19 +23,19 @@ class Transaction:
         self._parts.append(packed(*arguments))
         self._commands += 1
 
-    def set_rows(self, heads: Sequence[bytes], rows: F32) -> None:
-        """Add one MSET of rows (n, width); ``heads`` are made by ``row_head``."""
-        n = len(heads)
+    def set_rows(self, prefix: str, names: Iterable[bytes], rows: F32) -> None:
+        """Add one MSET of rows (n, width); the key of each is ``prefix`` and its name."""
+        n = len(rows)
         framed = _framed(rows)
         flat, size = framed.reshape(-1).data, framed.shape[1]
         pieces: list[Any] = [b""] * (2 * n)
-        pieces[0::2] = heads
+        pieces[0::2] = _row_heads(prefix, names, 4 * rows.shape[1])
         pieces[1::2] = [flat[at : at + size] for at in range(0, n * size, size)]
         self._parts += [b"*%d\r\n$4\r\nMSET\r\n" % (2 * n + 1), *pieces]
         self._commands += 1
 
     def evaluate(self, script: str, keys: Sequence[bytes], values: Sequence[Argument]) -> None:
-        """Add one EVAL; ``keys`` are already packed by ``argument``.
+        """Add one EVAL; ``keys`` are already packed by ``arguments``.
 
         Never EVALSHA: an unknown script would fail alone while the rest of the transaction is applied.
         """
@@ -98,9 +98,21 @@ def argument(value: Argument) -> bytes:
     return b"".join((b"$%d\r\n" % len(data), data, b"\r\n"))
 
 
-def row_head(key: str, row_bytes: int) -> bytes:
-    """Pack the key of a row and announce the row that follows."""
-    return b"%b$%d\r\n" % (argument(key), row_bytes)
+def arguments(prefix: str, names: Iterable[bytes]) -> list[bytes]:
+    r"""Pack arguments that begin alike.
+
+    >>> arguments("k:", [b"ann"])
+    [b'$5\r\nk:ann\r\n']
+    """
+    first = prefix.encode()
+    size = len(first)
+    return [b"$%d\r\n%b%b\r\n" % (size + len(name), first, name) for name in names]
+
+
+def _row_heads(prefix: str, names: Iterable[bytes], row_bytes: int) -> list[bytes]:
+    """Pack the key of each row and announce the row that follows."""
+    announced = b"$%d\r\n" % row_bytes
+    return [key + announced for key in arguments(prefix, names)]
 
 
 def _framed(rows: F32) -> U8:

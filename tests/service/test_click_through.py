@@ -6,7 +6,6 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from service.learning import responses
 from service.learning.learner import Learner
 from service.rec_ids import encode, source_of
 from service.settings import KINDS, Settings
@@ -105,16 +104,16 @@ def test_the_log_keeps_what_made_the_slate(api: Api, stream: bool) -> None:
 
 
 def learn(client: Client, namespace: str) -> None:
-    """Learn all that waits, as a learner that has just started."""
+    """Learn all that waits, as a learner that has just started and remembers four sources."""
     settings = Settings(namespace=namespace)
-    with closing(Learner(settings, client, open_namespace(client, settings), 0)) as learner:
+    opened = open_namespace(client, settings)
+    with closing(Learner(settings, client, opened, 0, max_sources=4)) as learner:
         learner.drain()
 
 
 def test_only_so_many_sources_are_remembered_wherever_batches_end(
-    redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch
+    redis_url: str, namespace: str
 ) -> None:
-    monkeypatch.setattr(responses, "MAX_SOURCES", 4)
     rng = np.random.default_rng(0)
     ids = [encode("ocmf", f"{n:064x}"[::-1], 0, None) for n in range(9)]
     kinds = rng.choice([CLICK, IMPRESSION], 200).tolist()

@@ -1,0 +1,183 @@
+"""Learning the events of a batch: ratings by the model, histories, counters, impressions, click-through."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from core.types import I64
+from service.learning.backlog import Backlog
+from service.learning.batch import Batch, history_runs, impressions
+from service.learning.click_through import ClickThrough
+from service.learning.learning_step import Ratings, Touched, learn_ratings
+from service.learning.memory import Memory
+from service.learning.outcome import Outcome
+from service.store.log.codec import RATING
+from service.store.profiles.commit import (
+    NO_HISTORY_CHANGES,
+    NO_ITEMS,
+    NO_ROW_CHANGES,
+    Changes,
+    HistoryChanges,
+    Rewritten,
+    RowChanges,
+)
+from service.store.profiles.counters import Pieces
+from service.store.profiles.histories import Numbers, Records, compact
+
+NO_KIND = -1
+
+
+class BatchLearning:
+    """Cuts batches from the backlog and learns them; where they end changes no result."""
+
+    def __init__(self, memory: Memory, click_through: ClickThrough) -> None:
+        self._memory, self._settings = memory, memory.settings
+        self._click_through = click_through
+        impression = self._settings.kinds.get("impression")
+        self._impression = impression.code if impression else NO_KIND
+
+    def cut(self, backlog: Backlog, *, max_events: int, settle: Callable[[], None]) -> Batch:
+        """Return the next batch with everything that must be read for it.
+
+        ``settle`` returns when all earlier batches are committed: a history that is read from the
+        store must hold their events. Once the model has learned, nothing may fail.
+        """
+        first = backlog.at
+        end = backlog.batch_end(
+            row_bytes=4 * self._memory.model.width,
+            max_bytes=self._settings.commit_max_bytes,
+            max_users=self._memory.users.capacity,
+            max_events=max_events,
+        )
+        numbers = backlog.distinct_users(end)
+        users = [backlog.users[number] for number in numbers.tolist()]
+        slots = self._memory.users.take(users)
+        position = np.zeros(len(backlog.users), dtype=np.int64)
+        position[numbers] = np.arange(len(numbers))
+        user = position[backlog.user_ix[first:end]]
+        new, kind = backlog.repeated[first:end] == 0, backlog.kind[first:end]
+        history = np.flatnonzero(new & (kind != self._impression))
+        n, full = self._before_overflow(user, slots, history)
+        if full is not None:
+            settle()
+        new, kind = new[:n], kind[:n]
+        return Batch(
+            end=first + n,
+            users=users,
+            slots=slots,
+            user=user[:n],
+            rating=np.flatnonzero(new & (kind == RATING)),
+            history=history[: np.searchsorted(history, n)],
+            impression=np.flatnonzero(new & (kind == self._impression)),
+            full=None if full is None else self._memory.stored.history(users[full]),
+        )
+
+    def learn(self, backlog: Backlog, batch: Batch) -> Outcome:
+        """Learn a batch that was just cut."""
+        touched = self._learn_ratings(backlog, batch)
+        told = list(impressions(backlog, batch))
+        click_through = self._click_through.count(backlog, batch.end)
+        histories, counts, trimmed = self._add_histories(backlog, batch)
+        changes = Changes(
+            rows=NO_ROW_CHANGES if touched is None else self._changed_rows(touched),
+            histories=histories,
+            counts=counts,
+            impressions=told,
+            click_through=click_through,
+            touched_users=batch.users,
+            touched_items=NO_ITEMS if touched is None else touched.items,
+        )
+        return Outcome(
+            changes=changes,
+            stale_users=[rewritten.user for rewritten in histories.rewritten],
+            counted=_counted(backlog, batch, trimmed),
+            rating=batch.rating,
+            learned=None if touched is None else touched.learned,
+        )
+
+    def _before_overflow(self, user: I64, slots: I64, history: I64) -> tuple[int, int | None]:
+        """Return how many events fit until the last makes a history too long, and whose history.
+
+        Compaction must come right after that event wherever batches end, or their size would
+        change the state.
+        """
+        n, full = len(user), None
+        room = self._settings.history_limit - self._memory.users.records[slots]
+        added = np.bincount(user[history], minlength=len(slots))
+        for position in np.flatnonzero(added > room).tolist():
+            own = history[user[history] == position]
+            last = int(own[max(int(room[position]), 0)])
+            if last < n:
+                n, full = last + 1, position
+        return n, full
+
+    def _learn_ratings(self, backlog: Backlog, batch: Batch) -> Touched | None:
+        if not batch.rating.size:
+            return None
+        at = batch.rating + backlog.at
+        ratings = Ratings(
+            slot=batch.slots[batch.user[batch.rating]],
+            item=backlog.item[at],
+            value=backlog.value[at],
+            sequence=backlog.sequence[at],
+        )
+        return learn_ratings(self._memory.model, self._memory.users, self._memory.items, ratings)
+
+    def _changed_rows(self, touched: Touched) -> RowChanges:
+        users, items = self._memory.users, self._memory.items
+        new_items = touched.items[~items.stored[touched.items]].tolist()
+        items.stored[touched.items] = True
+        return RowChanges(
+            users=[users.names[slot] for slot in touched.slots.tolist()],
+            user_rows=users.table.rows[touched.slots],
+            items=touched.items.tolist(),
+            item_rows=items.table.rows[touched.items],
+            new_items=new_items,
+        )
+
+    def _add_histories(self, backlog: Backlog, batch: Batch) -> tuple[HistoryChanges, Pieces, int]:
+        """Return what the new records change, the counters, and how many records were trimmed."""
+        if not batch.history.size:
+            return NO_HISTORY_CHANGES, (), 0
+        own = batch.history + backlog.at
+        counts = self._memory.counters.learn(
+            backlog.item[own], backlog.kind[own], backlog.value[own], backlog.time_ms[own]
+        )
+        runs = history_runs(backlog, batch, batch.history)
+        records = runs.pieces()
+        slots = batch.slots[runs.user]
+        before = self._memory.users.records[slots]
+        after = before + runs.ends - runs.starts
+        self._memory.users.records[slots] = after
+        users = [self._memory.users.names[slot] for slot in slots.tolist()]
+        new_users = [users[i] for i in np.flatnonzero(before == 0).tolist()]
+        rewritten: list[Rewritten] = []
+        trimmed = 0
+        if batch.full is not None:
+            at = int(np.flatnonzero(after > self._settings.history_limit)[0])
+            new = runs.records[runs.starts[at] : runs.ends[at]]
+            compacted, trimmed = self._compacted(users[at], batch.full, new)
+            rewritten.append(compacted)
+            del users[at], records[at]
+        changes = HistoryChanges(
+            users=users, records=records, new_users=new_users, rewritten=rewritten
+        )
+        return changes, counts, trimmed
+
+    def _compacted(
+        self, user: str, stored: tuple[Records, Numbers], new: Records
+    ) -> tuple[Rewritten, int]:
+        history = np.concatenate([stored[0], new])
+        kept, gone = compact(history, self._settings.kinds, self._settings.history_limit)
+        return Rewritten(user, kept, np.union1d(stored[1], gone)), len(history) - len(kept)
+
+
+def _counted(backlog: Backlog, batch: Batch, trimmed: int) -> Mapping[str, int]:
+    n, ratings = batch.end - backlog.at, batch.rating.size
+    repeated = int(np.count_nonzero(backlog.repeated[backlog.at : batch.end]))
+    return {
+        "learned": ratings,
+        "duplicates": repeated,
+        "others": n - repeated - ratings,
+        "trimmed_records": trimmed,
+    }

@@ -1,0 +1,54 @@
+"""What a learner holds in memory of its partition, and where it reads what it does not hold."""
+
+from dataclasses import dataclass
+
+from core.meaning import Reading
+from core.online.model import OnlineModel
+from service.learning.counters import ItemCounters
+from service.learning.rows import ItemRows, UserRows
+from service.settings import Settings
+from service.store.connection import Client
+from service.store.keys import PartitionKeys
+from service.store.profiles.partition_reader import PartitionReader
+from service.store.profiles.rows import RowStore
+
+
+@dataclass(frozen=True, kw_only=True)
+class Memory:
+    """The parts of a learner share it; each changes it as the events of its batch say."""
+
+    settings: Settings
+    model: OnlineModel
+    reader: PartitionReader
+    stored: RowStore
+    users: UserRows
+    items: ItemRows
+    counters: ItemCounters
+    deleted: dict[int, int]
+    """Sequence of the deletion by item number."""
+
+
+def load_memory(
+    settings: Settings,
+    model: OnlineModel,
+    client: Client,
+    *,
+    keys: PartitionKeys,
+    generation: int,
+    reading: Reading,
+) -> Memory:
+    """Read every item row and counter; user rows come when their users do."""
+    reader, stored = PartitionReader(client, keys), RowStore(client, keys, generation)
+    deleted = reader.deleted_items()
+    items = ItemRows(model, stored, client, keys.namespace)
+    items.load()
+    return Memory(
+        settings=settings,
+        model=model,
+        reader=reader,
+        stored=stored,
+        users=UserRows(model, stored, settings.users_in_memory, deleted),
+        items=items,
+        counters=ItemCounters(settings, reading, reader.counts(generation)),
+        deleted=deleted,
+    )

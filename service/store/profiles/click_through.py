@@ -1,0 +1,63 @@
+"""The stored click-through: for each source of slates, how many events of each kind answered to its slates.
+
+A source is what made a slate (see ``rec_ids``), 8 bytes. The learner counts, see ``learning/click_through.py``.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Awaitable
+from dataclasses import asdict, dataclass, field
+from typing import cast
+
+import redis
+import redis.asyncio
+
+from service.store.connection import store_errors
+from service.store.keys import PartitionKeys
+
+
+@dataclass
+class SourceCounts:
+    """The events that answered to the slates of one source."""
+
+    last: int = 0
+    """Sequence of the newest event."""
+    events: dict[str, int] = field(default_factory=dict)
+    """Number of events by kind code."""
+
+
+def pack_counts(counts: SourceCounts) -> bytes:
+    """Return what is stored of a source.
+
+    >>> pack_counts(SourceCounts(2000, {"6": 100}))
+    b'{"last": 2000, "events": {"6": 100}}'
+    """
+    return json.dumps(asdict(counts)).encode()
+
+
+def unpack_counts(packed: bytes) -> SourceCounts:
+    """Read what ``pack_counts`` made."""
+    return SourceCounts(**json.loads(packed))
+
+
+def stored_click_through(client: redis.Redis, keys: PartitionKeys) -> dict[str, SourceCounts]:
+    """Return the counts of a partition by source in hex."""
+    with store_errors():
+        stored = cast("dict[bytes, bytes]", client.hgetall(keys.responses))
+    return {name.decode(): unpack_counts(packed) for name, packed in stored.items()}
+
+
+async def read_click_through(
+    client: redis.asyncio.Redis, namespace: str, partitions: int
+) -> dict[bytes, Counter[int]]:
+    """Return the number of events of each kind code by source, summed over the partitions."""
+    found: dict[bytes, Counter[int]] = {}
+    for partition in range(partitions):
+        key = PartitionKeys(namespace, partition).responses
+        with store_errors():
+            stored = await cast("Awaitable[dict[bytes, bytes]]", client.hgetall(key))
+        for name, packed in stored.items():
+            counts = found.setdefault(bytes.fromhex(name.decode()), Counter())
+            events = unpack_counts(packed).events
+            counts.update({int(kind): n for kind, n in events.items()})
+    return found

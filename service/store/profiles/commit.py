@@ -1,0 +1,128 @@
+"""A commit: what one batch of events changes in a partition. Values only; ``commit_packing`` makes bytes of them.
+
+The parts of the learner return ``Changes``, the learner adds what it keeps for itself and builds the ``Commit``.
+Nothing is changed after it is built: the same commit can be sent again after a lost reply.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.types import F32, I64
+from service.store.log.codec import AWAITED_ANSWER
+from service.store.profiles.click_through import SourceCounts
+from service.store.profiles.counters import Pieces
+from service.store.profiles.histories import Numbers, Records
+
+NO_ROWS: F32 = np.empty((0, 0), dtype=np.float32)
+NO_ITEMS: I64 = np.empty(0, dtype=np.int64)
+NO_ANSWERS: NDArray[Any] = np.empty(0, dtype=AWAITED_ANSWER)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RowChanges:
+    """Rows (n, width) of the online model: row i is that of user i or item i."""
+
+    users: Sequence[str] = ()
+    user_rows: F32 = field(default_factory=lambda: NO_ROWS)
+    items: Sequence[int] = ()
+    item_rows: F32 = field(default_factory=lambda: NO_ROWS)
+    new_items: Sequence[int] = ()
+    """Items whose row is written for the first time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A user's history written anew, after a deletion or a compaction."""
+
+    user: str
+    history: Records
+    trimmed: Numbers
+    """Items that no record names any more."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HistoryChanges:
+    """Records to append, and histories that are replaced."""
+
+    users: Sequence[str] = ()
+    records: Sequence[memoryview] = ()
+    """``codec.HISTORY`` records for the history of the user of the same index."""
+    new_users: Sequence[str] = ()
+    rewritten: Sequence[Rewritten] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Removals:
+    """Users and items that go."""
+
+    users: Sequence[str] = ()
+    last_generation: int = 0
+    """Newest generation of rows that go with a user: a rebuild may have made some already."""
+    impressions: Sequence[bytes] = ()
+    """Ids in the side stream."""
+    items: Mapping[int, int] = field(default_factory=dict)
+    """Sequence of the deletion by item number: older records no longer count."""
+
+
+NO_ROW_CHANGES, NO_HISTORY_CHANGES, NO_REMOVALS = RowChanges(), HistoryChanges(), Removals()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Changes:
+    """What the events of one batch change."""
+
+    rows: RowChanges = NO_ROW_CHANGES
+    histories: HistoryChanges = NO_HISTORY_CHANGES
+    removals: Removals = NO_REMOVALS
+    counts: Pieces = ()
+    """Stored bytes of the items' counters."""
+    impressions: Sequence[tuple[str, bytes]] = ()
+    """Records for the side stream, with their user."""
+    click_through: Mapping[str, SourceCounts | None] = field(default_factory=dict)
+    """Counts by source in hex; None for a source that is forgotten."""
+    touched_users: Sequence[str] = ()
+    touched_items: I64 = field(default_factory=lambda: NO_ITEMS)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DedupeChange:
+    """The stored part of the dedupe window."""
+
+    chunks: Sequence[bytes] = ()
+    obsolete: int = 0
+    """How many of the oldest stored chunks go."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StateChange:
+    """What the learner itself needs to go on."""
+
+    arrays: Mapping[str, bytes] = field(default_factory=dict)
+    """Shared arrays of the online model."""
+    counters: Mapping[str, int] = field(default_factory=dict)
+    """Fields of ``PartitionState``."""
+
+
+NO_DEDUPE_CHANGE, NO_STATE_CHANGE = DedupeChange(), StateChange()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Commit:
+    """Everything that one batch writes."""
+
+    follows: int
+    """Watermark of the commit before."""
+    watermark: int
+    changes: Changes
+    dedupe: DedupeChange = NO_DEDUPE_CHANGE
+    state: StateChange = NO_STATE_CHANGE
+    answers: NDArray[Any] = field(default_factory=lambda: NO_ANSWERS)
+    """Of ``codec.AWAITED_ANSWER``, for those who wait."""
+    expert_point: bytes | None = None
+    """New point of the experts' history."""
+    log_bytes: int = 0
+    """Size of the log entries that are done, in bytes."""

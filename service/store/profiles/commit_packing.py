@@ -1,0 +1,151 @@
+"""The commands of a commit, packed for the wire. Their order and bytes are what readers of the store rely on."""
+
+from collections.abc import Iterable, Mapping
+from importlib import resources
+
+from service.store.keys import PartitionKeys
+from service.store.profiles.click_through import pack_counts
+from service.store.profiles.commit import Changes, Commit, HistoryChanges, Removals, RowChanges
+from service.store.profiles.transaction import (
+    Argument,
+    PackedTransaction,
+    Transaction,
+    argument,
+    arguments,
+    packed,
+)
+
+CHANGES_KEPT = 4_096
+"""Approximate number of commits that the change feed keeps."""
+CHANGES_LISTED = 1_000
+"""Most users, and most items, that the feed names for a commit; beyond it says "all"."""
+EXPERT_HISTORY_KEPT = 10_000
+IMPRESSIONS_KEPT = 10_000
+
+_APPEND, _IMPRESS = (
+    resources.files(__package__).joinpath(name).read_text()
+    for name in ("append_histories.lua", "add_impressions.lua")
+)
+
+
+class CommitPacking:
+    """Packs the commits of one writer, who works in one epoch and on one generation of rows."""
+
+    def __init__(self, keys: PartitionKeys, *, epoch: int, generation: int) -> None:
+        self._keys, self._epoch, self._generation = keys, epoch, generation
+        # an id stands at the end of its key
+        self._user_row = keys.user_row(generation, "")
+        self._item_row = keys.item_row(generation, 0).removesuffix("0")
+        self._history = keys.history("")
+
+    def watch(self) -> tuple[bytes, bytes]:
+        """Return the commands that begin to watch the state and ask for it."""
+        state = self._keys.state
+        return packed("WATCH", state), packed("HMGET", state, "epoch", "watermark")
+
+    def pack(self, commit: Commit) -> PackedTransaction:
+        """Return the transaction, with the watch for the next commit behind it."""
+        transaction = Transaction()
+        changes, keys = commit.changes, self._keys
+        self._add_rows(transaction, changes.rows)
+        if commit.state.arrays:
+            transaction.add("HSET", keys.online(self._generation), *_flat(commit.state.arrays))
+        for offset, data in changes.counts:
+            transaction.add("SETRANGE", keys.counts(self._generation), offset, data)
+        self._add_histories(transaction, changes.histories)
+        self._add_removals(transaction, changes.removals)
+        self._add_side_streams(transaction, commit)
+        self._add_change(transaction, commit)
+        if commit.dedupe.chunks:
+            transaction.add("RPUSH", keys.dedupe, *commit.dedupe.chunks)
+        if commit.dedupe.obsolete:
+            transaction.add("LPOP", keys.dedupe, commit.dedupe.obsolete)
+        if commit.log_bytes:
+            transaction.add("XTRIM", keys.log, "MINID", f"{commit.watermark + 1}-0")
+            transaction.add("DECRBY", keys.log_bytes, commit.log_bytes)
+        counters = _flat(commit.state.counters)
+        transaction.add("HSET", keys.state, "watermark", commit.watermark, *counters)
+        return transaction.finish(*self.watch())
+
+    def _add_rows(self, transaction: Transaction, rows: RowChanges) -> None:
+        if rows.users:
+            users = map(str.encode, rows.users)
+            transaction.set_rows(self._user_row, users, rows.user_rows)
+        if rows.items:
+            transaction.set_rows(self._item_row, _digits(rows.items), rows.item_rows)
+        if rows.new_items:
+            bits = [part for number in rows.new_items for part in ("SET", "u1", f"#{number}", 1)]
+            transaction.add("BITFIELD", self._keys.item_rows(self._generation), *bits)
+
+    def _add_histories(self, transaction: Transaction, histories: HistoryChanges) -> None:
+        if histories.new_users:
+            transaction.add("ZADD", self._keys.users, *_scored(histories.new_users))
+        if histories.users:
+            names = arguments(self._history, map(str.encode, histories.users))
+            transaction.evaluate(_APPEND, names, histories.records)
+        for user in histories.rewritten:
+            self._replace(transaction, self._keys.history(user.user), user.history.tobytes())
+            trimmed = user.trimmed.astype("<u4").tobytes()
+            self._replace(transaction, self._keys.trimmed(user.user), trimmed)
+
+    def _replace(self, transaction: Transaction, key: str, value: bytes) -> None:
+        if value:
+            transaction.add("SET", key, value)
+        else:
+            transaction.add("DEL", key)
+
+    def _add_removals(self, transaction: Transaction, removals: Removals) -> None:
+        keys = self._keys
+        last = max(removals.last_generation, self._generation)
+        for user in removals.users:
+            rows = [keys.user_row(number, user) for number in range(self._generation, last + 1)]
+            transaction.add("UNLINK", *rows, keys.history(user), keys.trimmed(user))
+            transaction.add("ZREM", keys.users, user)
+        if removals.items:
+            transaction.add("HSET", keys.deleted_items, *_flat(removals.items))
+        if removals.impressions:
+            transaction.add("XDEL", keys.impressions, *removals.impressions)
+
+    def _add_side_streams(self, transaction: Transaction, commit: Commit) -> None:
+        keys, changes = self._keys, commit.changes
+        if changes.impressions:
+            pieces = [part for pair in changes.impressions for part in pair]
+            values = [commit.watermark, IMPRESSIONS_KEPT, *pieces]
+            transaction.evaluate(_IMPRESS, [argument(keys.impressions)], values)
+        for source, counts in changes.click_through.items():
+            if counts is None:
+                transaction.add("HDEL", keys.responses, source)
+            else:
+                transaction.add("HSET", keys.responses, source, pack_counts(counts))
+        if commit.expert_point is not None:
+            kept = ("MAXLEN", "~", EXPERT_HISTORY_KEPT)
+            name = f"{commit.watermark}-0"
+            transaction.add("XADD", keys.expert_history, *kept, name, "d", commit.expert_point)
+
+    def _add_change(self, transaction: Transaction, commit: Commit) -> None:
+        kept, name = ("MAXLEN", "~", CHANGES_KEPT), f"{commit.watermark}-0"
+        told: list[Argument] = ["f", commit.follows, "e", self._epoch]
+        told += _touched(commit.changes)
+        if commit.answers.size:
+            told += ["p", commit.answers.tobytes()]
+        transaction.add("XADD", self._keys.changes, *kept, name, *told)
+
+
+def _touched(changes: Changes) -> list[Argument]:
+    users, items = changes.touched_users, changes.touched_items
+    if max(len(users), len(items)) > CHANGES_LISTED:
+        return ["a", 1]
+    return ["u", "\n".join(users), "i", items.astype("<u4").tobytes()]
+
+
+def _flat(mapping: Mapping[str, bytes] | Mapping[str, int] | Mapping[int, int]) -> list[Argument]:
+    return [part for pair in mapping.items() for part in pair]
+
+
+def _scored(names: Iterable[str]) -> list[Argument]:
+    """Return members of a sorted set that has one score for all."""
+    return [part for name in names for part in (0, name)]
+
+
+def _digits(numbers: Iterable[int]) -> Iterable[bytes]:
+    return map(b"%d".__mod__, numbers)

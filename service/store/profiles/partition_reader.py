@@ -1,0 +1,63 @@
+"""What a learner reads of its partition to continue where the one before it stopped. Rows: see ``rows``."""
+
+from collections.abc import Iterator
+from typing import cast
+
+import redis
+
+from core.types import F64
+from service.store.connection import store_errors
+from service.store.keys import PartitionKeys
+from service.store.log.state import read_deleted_items
+from service.store.profiles.click_through import SourceCounts, stored_click_through
+from service.store.profiles.counters import read_counts
+from service.store.profiles.rows import SLICE
+
+
+class PartitionReader:
+    """Reads one partition; writes nothing."""
+
+    def __init__(self, client: redis.Redis, keys: PartitionKeys) -> None:
+        self._client, self._keys = client, keys
+
+    def last_generation(self) -> int:
+        """Return the highest generation that a rebuild has begun."""
+        with store_errors():
+            answer = cast("bytes | None", self._client.hget(self._keys.state, "reserved"))
+        return int(answer or 0)
+
+    def counts(self, generation: int) -> F64:
+        """Return the counters of all items."""
+        return read_counts(self._client, self._keys.counts(generation))
+
+    def deleted_items(self) -> dict[int, int]:
+        """Return item number -> sequence of its deletion."""
+        return read_deleted_items(self._client, self._keys)
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the stored chunks of the dedupe window, oldest first."""
+        first = 0
+        while True:
+            with store_errors():
+                answer = self._client.lrange(self._keys.dedupe, first, first + SLICE - 1)
+            yield from cast("list[bytes]", answer)
+            if len(cast("list[bytes]", answer)) < SLICE:
+                return
+            first += SLICE
+
+    def click_through(self) -> dict[str, SourceCounts]:
+        """Return the counts of each source, by source in hex."""
+        return stored_click_through(self._client, self._keys)
+
+    def impressions_of(self, user: str) -> list[bytes]:
+        """Return the ids of the user's entries in the side stream."""
+        found: list[bytes] = []
+        first = "-"
+        while True:
+            with store_errors():
+                answer = self._client.xrange(self._keys.impressions, first, "+", count=SLICE)
+            entries = cast("list[tuple[bytes, dict[bytes, bytes]]]", answer)
+            found += [name for name, fields in entries if fields[b"u"] == user.encode()]
+            if len(entries) < SLICE:
+                return found
+            first = f"({entries[-1][0].decode()}"

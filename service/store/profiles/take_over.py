@@ -1,0 +1,44 @@
+"""Becoming the one writer of a partition: each learner raises the epoch, which refuses the one before it."""
+
+from typing import Any, cast
+
+import redis
+from redis import exceptions as redis_errors
+
+from service.errors import Superseded
+from service.store.connection import store_errors
+from service.store.keys import PartitionKeys
+from service.store.log.state import PartitionState, check_rows, read_state
+
+
+def take_over(
+    client: redis.Redis, keys: PartitionKeys, *, fingerprint: bytes, machine: str
+) -> PartitionState:
+    """Raise the epoch and return the state to continue from; Misconfigured for rows of another model."""
+    pipe: Any
+    with store_errors(), client.pipeline() as pipe:
+        while True:
+            try:
+                pipe.watch(keys.state)
+                state = PartitionState.of(cast("dict[bytes, bytes]", pipe.hgetall(keys.state)))
+                check_rows(state, fingerprint, has_users=bool(pipe.exists(keys.users)))
+                pipe.multi()
+                pipe.hset(keys.state, mapping=_next_fields(state, fingerprint, machine))
+                pipe.hgetall(keys.state)
+                return PartitionState.of(pipe.execute()[-1])
+            except redis_errors.WatchError:
+                continue
+
+
+def check_epoch(client: redis.Redis, keys: PartitionKeys, epoch: int) -> None:
+    """Raise Superseded if another writer has taken over since ``epoch``."""
+    current = read_state(client, keys).epoch
+    if current != epoch:
+        raise Superseded(f"epoch {epoch} is over, {current} has begun")
+
+
+def _next_fields(state: PartitionState, fingerprint: bytes, machine: str) -> dict[Any, Any]:
+    fields: dict[Any, Any] = {"epoch": state.epoch + 1, "machine": machine}
+    if not state.epoch:
+        fields |= {"watermark": 0, "generation": 0, "fingerprint": fingerprint.hex()}
+    return fields
