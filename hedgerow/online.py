@@ -1,31 +1,34 @@
-"""Models that learn from one rating at a time: experts, and one prediction made of theirs."""
+"""Ratings predicted and learned one at a time: a set of experts, and one prediction made of theirs.
+
+>>> model = RatingPredictor(OnlineConfig(scale=Scale(0, 100)))
+>>> told = model.learn(["ada", "bob"], ["film", "film"], [90, 20])
+>>> said = model.predict(["ada"], ["film"])
+>>> bool(said.low[0] <= said.rating[0] <= said.high[0])  # the central 80 % interval
+True
+"""
 
 from core.online.config import OnlineConfig
-from core.online.evaluate import OnlineRun, mae, rmse
-from core.online.experts import DEFAULT, PAPER_SMALL, Biased, Kalman, PassiveAggressive, Resolved
-from core.online.model import ExpertReport, Learned, OnlineModel, Predicted
-from core.online.tables import ItemTable, Side, UserTable
-from core.rng import id_hashes
+from core.online.evaluate import mae, rmse
+from core.online.experts import DEFAULT as DEFAULT_EXPERTS
+from core.online.experts import PAPER_SMALL as PAPER_EXPERTS
+from core.online.experts import Biased, Kalman, PassiveAggressive, Resolved
+from core.online.model import ExpertReport, Learned, Predicted
 from core.scale import Scale
+from hedgerow._rating_predictor import RatingPredictor
 
 __all__ = [
-    "DEFAULT",
-    "PAPER_SMALL",
+    "DEFAULT_EXPERTS",
+    "PAPER_EXPERTS",
     "Biased",
     "ExpertReport",
-    "ItemTable",
     "Kalman",
     "Learned",
     "OnlineConfig",
-    "OnlineModel",
-    "OnlineRun",
     "PassiveAggressive",
     "Predicted",
+    "RatingPredictor",
     "Resolved",
     "Scale",
-    "Side",
-    "UserTable",
-    "id_hashes",
     "mae",
     "rmse",
 ]

@@ -14,7 +14,9 @@ import pytest
 import hedgerow
 
 SOURCE = Path(hedgerow.__file__)
-MODULES = sorted(module.name for module in pkgutil.iter_modules(hedgerow.__path__))
+MODULES = sorted(
+    module.name for module in pkgutil.iter_modules(hedgerow.__path__) if module.name[0] != "_"
+)
 
 
 def defined(name: str) -> list[str]:
