@@ -1,1 +1,4 @@
-"""Ordinal scores of described things from few labels: one score, thresholds between the levels, P(level)."""
+"""Ordinal scores from features and few labels: one score, level thresholds, P(level).
+
+Start at ``qs3orao.py``; ``stars.py`` applies the model to user-item pairs.
+"""

@@ -1,4 +1,7 @@
-"""The least risk itself: for fixed features it is quadratic, so one linear system is where all steps lead."""
+"""Minimisers of the risk in closed form.
+
+For fixed features the risk is quadratic, so its minimum solves one linear system.
+"""
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -9,7 +12,7 @@ from core.types import F32, F64, I64
 
 
 def in_rows(kernel: F64, group: I64, pairs: Pairing, reg: float) -> F64:
-    """Return c (n,) f64 with f(x) = sum_i c_i k(x_i, x) of least risk; O(n^3).
+    """Return the coefficients c (n,) f64 of the f(x) = sum_i c_i k(x_i, x) of least risk; O(n^3).
 
     Equation   (reg I + M K) c = 2 v,  M = 2 (diag(square_g / n_g) - C' cross C),  v = C' linear
     Symbols    kernel K (n, n) · C (k+1, n) averages a group's rows · g the group of a row
@@ -23,11 +26,12 @@ def in_rows(kernel: F64, group: I64, pairs: Pairing, reg: float) -> F64:
 
 
 def in_features(x: F32, group: I64, frequencies: F32, pairs: Pairing, reg: float) -> F64:
-    """Return w (2m,) f64 with f(x) = w' waves(x) / sqrt(m) of least risk; memory O(m^2).
+    """Return the weights w (2m,) f64 of the f(x) = w' waves(x) / sqrt(m) of least risk.
 
-    Equation   (reg I + 2 A) w = 2 h,  A = sum_c square_c H_c - sum_ab cross_ab m_a m_b',  h = sum_c linear_c m_c
+    Equation   (reg I + 2 A) w = 2 h,  A = sum_c square_c H_c - sum_ab cross_ab m_a m_b',
+               h = sum_c linear_c m_c
     Symbols    m_c, H_c mean and second moment of group c's features
-    Cost       O(n m^2 + m^3), with fewer rows than features O(n^2 m + n^3)
+    Cost       O(n m^2 + m^3), with fewer rows than features O(n^2 m + n^3); memory O(m^2)
     """
     size = 2 * frequencies.shape[1]
     if len(x) < size:

@@ -1,4 +1,4 @@
-"""The settings of ordinal scores and of their recipe; this module loads no code that fits."""
+"""Settings of ordinal scores and of their recipe; this module loads no code that fits."""
 
 from dataclasses import dataclass, fields
 from typing import Literal, get_args
@@ -11,26 +11,29 @@ Solver = Literal["closed", "stochastic"]
 GAMMAS = (1.0, 0.75, 0.5, 0.25, 0.0)
 BLOCK = 32
 MOST_ELEMENTS = 1 << 26
-"""Of the items' vectors: many items get shorter ones."""
+"""Upper bound on the elements of all item vectors; many items get shorter vectors."""
 MOST_LABELLED, MOST_FREQUENCIES = 1_000_000, 4_096
-"""What may be asked for: the fit solves for twice as many weights, memory is the square of that."""
+"""Largest settings that may be requested.
+
+The fit solves for twice as many weights as frequencies and needs memory for the square of that.
+"""
 
 
 @dataclass(frozen=True)
 class OrdinalConfig:
-    """Settings of one fit; kernel, reg and gamma are found by validation."""
+    """Settings of one fit; validation chooses kernel, reg and gamma."""
 
     solver: Solver = "closed"
     block: int = 64
-    """Frequencies of a block."""
+    """Frequencies per block."""
     blocks: int = 32
-    """Blocks of the model; the paper's new block in every step: as many as ``steps``."""
+    """Number of blocks of the model; the paper draws a new one in each step (``steps`` blocks)."""
     steps: int = 1000
-    """Of the stochastic solver."""
+    """Number of steps of the stochastic solver."""
     unlabelled: int = 2000
-    """At most so many unlabelled rows take part in a fit, drawn at random."""
+    """Largest number of unlabelled rows in a fit; they are drawn at random."""
     gammas: tuple[float, ...] = GAMMAS
-    """Shares of the labelled pairs to try; (1.0,) leaves the unlabelled rows out."""
+    """Candidate shares of the labelled pairs; (1.0,) excludes the unlabelled rows."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -47,12 +50,12 @@ class OrdinalConfig:
 
 @dataclass(frozen=True)
 class StarsConfig:
-    """Settings of one fit; kernel and regularisation are found by validation."""
+    """Settings of one fit; validation chooses kernel and regularisation."""
 
     labelled: int = 10_000
-    """Rated pairs that teach, drawn at random."""
+    """Number of rated pairs to learn from, drawn at random."""
     unlabelled: int = 2_000
-    """Pairs without a rating that take part."""
+    """Number of unrated pairs to learn from."""
     frequencies: int = 256
     """Half the length of the vectors."""
     seed: int = 0
@@ -65,7 +68,7 @@ class StarsConfig:
         _ = self.ordinal(1)
 
     def ordinal(self, n_items: int) -> OrdinalConfig:
-        """Return the settings of the model for so many items."""
+        """Return the settings of the ordinal model for ``n_items`` items."""
         most = MOST_ELEMENTS // (2 * BLOCK * max(n_items, 1))
         blocks = max(min(-(-self.frequencies // BLOCK), most), 1)
         return OrdinalConfig(block=BLOCK, blocks=blocks, unlabelled=self.unlabelled, seed=self.seed)

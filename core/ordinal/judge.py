@@ -1,4 +1,4 @@
-"""How well scores and levels agree with the truth."""
+"""Metrics of ordinal scores and levels."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from core.types import F64, I64
 
 
 def mean_auc(scores: F64, level: I64) -> float:
-    """Return the AUC of each split of the levels, averaged; splits without both sides do not count.
+    """Return the AUC averaged over the splits of the levels; splits with an empty side are skipped.
 
     Equation   1/(k-1) sum_j P(f(x) > f(x') | y > j >= y'), ties count half
 
@@ -26,7 +26,9 @@ def mean_auc(scores: F64, level: I64) -> float:
 
 
 def _ranks(scores: F64) -> F64:
-    """Return the rank of each, from 1, equal ones share their mean; scipy.stats has it, and takes half a second to load.
+    """Return the rank of each score, from 1; equal scores share their mean rank.
+
+    Same as scipy.stats.rankdata, whose import takes half a second.
 
     >>> _ranks(np.array([3.0, 1.0, 3.0]))
     array([2.5, 1. , 2.5])
@@ -37,9 +39,9 @@ def _ranks(scores: F64) -> F64:
 
 
 def equal_levels(target: F64, levels: int) -> I64:
-    """Return the level of each row, (n,) i64 in 1 .. k: ``levels`` parts of equal frequency.
+    """Return the level of each row, (n,) i64 in 1 .. k, from at most ``levels`` quantiles.
 
-    Equal values share a level, so a target with few different values may have k < levels.
+    Equal values share a level, so a target with few distinct values may have k < levels.
 
     >>> equal_levels(np.array([5.0, 1.0, 3.0, 9.0]), 2)
     array([2, 1, 1, 2])

@@ -1,7 +1,8 @@
-"""The risk of a score on pairs of levels, unlabelled rows included: k + 1 numbers and a small matrix.
+"""The pairwise risk of a score, unlabelled rows included, as k + 1 numbers and a small matrix.
 
-Whatever the rows, the squared pair loss depends on them only through each group's mean and second moment. Group 0
-are the unlabelled rows, group c those of level c. The closed forms and every minibatch start from here.
+The squared pair loss depends on the rows only through the mean and second moment of each group.
+Group 0 holds the unlabelled rows, group c the rows of level c. The closed forms and every minibatch
+are built on this.
 """
 
 from dataclasses import dataclass
@@ -15,10 +16,10 @@ from core.types import F64, I64
 
 @dataclass(frozen=True)
 class Pairing:
-    """Weights of the groups in the risk of a score f, beside reg/2 |f|^2.
+    """Weights of the groups in the risk of a score f, without reg/2 |f|^2.
 
     Equation   L = constant + sum_c square_c E_c[f^2] - m' cross m - 2 linear' m,  m_c = E_c[f]
-               = 1/(k-1) sum_j g R_PN + (1-g) (R_PU + R_NU - 1/2) with the loss (1 - u + v)^2 of a pair
+               = 1/(k-1) sum_j g R_PN + (1-g) (R_PU + R_NU - 1/2), pair loss (1 - u + v)^2
     Symbols    square, linear (k+1,) f64 · cross (k+1, k+1) f64 symmetric · g ``gamma``
     """
 
@@ -28,12 +29,12 @@ class Pairing:
     constant: float
 
     def risk(self, means: F64, squares: F64) -> float:
-        """Return L without the regularisation, of the groups' E[f] and E[f^2], both (k+1,)."""
+        """Return L without regularisation, given the groups' E[f] and E[f^2], both (k+1,)."""
         quadratic = self.square @ squares - means @ self.cross @ means
         return float(self.constant + quadratic - 2.0 * self.linear @ means)
 
     def slopes(self, scores: F64, group: I64) -> F64:
-        """Return dL/df of each row, (n,) f64, all pairs of the rows: O(n).
+        """Return dL/df of each row over all pairs, (n,) f64, in O(n).
 
         Equation   dL/df_i = 2 / n_c (square_c f_i - (cross m)_c - linear_c),  c the group of row i
         """
@@ -45,9 +46,9 @@ class Pairing:
 
 
 def pairing(counts: I64, gamma: float) -> Pairing:
-    """Return the weights for groups of these sizes, (k+1,) i64 with the unlabelled first.
+    """Return the weights for groups of these sizes, (k+1,) i64 with the unlabelled rows first.
 
-    A split that has no row on one of its sides is left out. Without unlabelled rows ``gamma`` counts as 1.
+    Splits with an empty side are skipped. Without unlabelled rows, ``gamma`` counts as 1.
     """
     levels = counts.astype(np.float64)
     levels[0] = 0.0

@@ -1,7 +1,8 @@
-"""Ordinal scores of described rows from few labels and many unlabelled rows (QS3ORAO).
+"""Ordinal scores of rows with features, from few labels and many unlabelled rows (QS3ORAO).
 
-The least of the pairwise risk over functions of the Gaussian kernel, in random features that are regenerated from a
-seed. For fixed features the risk is quadratic: the default solves it, ``solver="stochastic"`` takes the paper's steps.
+The score minimises a pairwise risk over functions of the Gaussian kernel, in random features that
+are regenerated from a seed. For fixed features the risk is quadratic: the default solves it,
+``solver="stochastic"`` takes the paper's steps.
 """
 
 from dataclasses import dataclass, replace
@@ -20,17 +21,22 @@ from core.ordinal.thresholds import Levels, levels_of
 from core.types import F32, F64, I64
 
 LEAST_REG = 2.0**-9
-"""Of the stochastic solver: a smaller one would need more steps than 1/reg to matter."""
+"""Least regularisation of the stochastic solver; a smaller one would need more than 1/reg steps."""
 LARGEST = 1e100
-"""Of a feature, in size: its range and one over it must be finite. What varies by less than 1 / LARGEST is constant."""
+"""Largest absolute value of a feature, so that its range and the inverse of the range stay finite.
+
+A feature with a range of at most 1 / LARGEST counts as constant.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class OrdinalModel:
-    """A fitted score and how levels are read off it.
+    """A fitted score, and how levels are derived from it.
 
-    Equation   f(x) = weights' [cos(W' z), sin(W' z)] - offset,  z = (x - low) / range, 0 where nothing varies
-    Symbols    low, inverse_range, widths (d,) f64 · weights (2 blocks block,) f32, all cosines first · W regenerated
+    Equation   f(x) = weights' [cos(W' z), sin(W' z)] - offset, z = (x - low) / range,
+               z = 0 where a feature is constant
+    Symbols    low, inverse_range, widths (d,) f64 · weights (2 blocks block,) f32, all cosines
+               first · W regenerated
     """
 
     low: F64
@@ -38,23 +44,23 @@ class OrdinalModel:
     widths: F64
     weights: F32
     offset: float
-    """Makes f 0 on average over the labelled rows: the risk leaves that open."""
+    """Constant that makes f 0 on average over the labelled rows; the risk does not determine it."""
     block: int
     seed: int
     levels: Levels
     reg: float
     gamma: float
     auc: float
-    """Of the validation that chose the setting."""
+    """Validation AUC of the chosen setting."""
 
     @cached_property
     def frequencies(self) -> F32:
-        """Return W (d, m) f32, drawn anew from the seed."""
+        """Return W (d, m) f32, regenerated from the seed."""
         blocks = len(self.weights) // (2 * self.block)
         return RandomFeatures(self.widths, self.block, self.seed).all_frequencies(blocks)
 
     def scores(self, x: F64) -> F64:
-        """Return f of the rows of ``x`` (n, d), (n,) f64; O(n m d), memory O(m)."""
+        """Return f of the rows of ``x`` (n, d), (n,) f64, in O(n m d) time and O(m) memory."""
         if x.ndim != 2 or x.shape[1] != len(self.low):
             raise ShapeError(f"rows have {x.shape[1:]} features, the model knows {len(self.low)}")
         found = np.empty(len(x))
@@ -76,7 +82,7 @@ class OrdinalModel:
 
 
 def fit(x: F64, level: I64, levels: int, config: OrdinalConfig | None = None) -> OrdinalModel:
-    """Return the model of rows ``x`` (n, d) with ``level`` (n,) i64 in 1 .. levels, 0 where it is unknown."""
+    """Return the model of rows ``x`` (n, d); ``level`` (n,) i64 in 1 .. levels, 0 if unknown."""
     config = config or OrdinalConfig()
     _check(x, level, levels)
     low = x.min(axis=0)

@@ -1,4 +1,4 @@
-"""Random features of the Gaussian kernel, in blocks that are drawn anew from their seed: none is stored."""
+"""Random features of the Gaussian kernel, in blocks regenerated from a seed instead of stored."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,7 +8,7 @@ import numpy as np
 from core.types import F32, F64
 
 ROWS = 4096
-"""Rows that are turned into features at a time: bounds the memory."""
+"""Number of rows turned into features at a time, which bounds the memory."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
-"""Doubly stochastic steps: every step draws rows and a block of random features.
+"""Doubly stochastic gradient steps: each step draws rows and a block of random features.
 
-The draws do not depend on the score, so the score is kept on the rows that will be drawn and nowhere else: a step
-costs one block on those rows, where recomputing it would cost all blocks so far.
+The draws do not depend on the score, so only the rows that will be drawn need a score: a step costs
+one block on those rows, whereas recomputing the score would cost all previous blocks.
 """
 
 from dataclasses import dataclass
@@ -16,32 +16,34 @@ from core.types import F32, F64, I64
 
 @dataclass(frozen=True)
 class Steps:
-    """How the score descends."""
+    """Settings of the descent."""
 
     steps: int = 500
     reg: float = 0.125
     theta: float = 1.5
-    """Of the size of the steps; they approach theta / (reg step): above 1, as printed."""
+    """Scale of the step sizes, which approach theta / (reg step); above 1, as in the paper."""
     first: float = 0.5
-    """The size of the first step; theta / reg, as printed, would be far beyond 2 / curvature."""
+    """Size of the first step; theta / reg, as in the paper, would far exceed 2 / curvature."""
     per_level: int = 20
     unlabelled: int = 100
-    """Rows that a step draws of each level, and of the unlabelled ones."""
+    """Rows drawn in a step, per level and from the unlabelled ones."""
     blocks: int = 0
-    """Of features, visited in turn; 0: a new one each step, as in the paper."""
+    """Number of feature blocks, visited in turn; 0: a new block in each step, as in the paper."""
     gamma: float = 1.0
     seed: int = 0
 
     def size(self, step: int) -> float:
-        """Return eta of a step counted from 1."""
+        """Return the size eta of a step, counted from 1."""
         return self.theta / (self.reg * step + self.theta / self.first)
 
 
 def descend(x: F32, group: I64, levels: int, features: RandomFeatures, by: Steps) -> F64:
-    """Return the blocks' coefficients a, (blocks, 2 block) f64: f(x) = sum_q a_q' phi_q(x).
+    """Return the blocks' coefficients a, (blocks, 2 block) f64, of f(x) = sum_q a_q' phi_q(x).
 
-    Equation   a_q <- (1 - eta reg) a_q for all q;  a_i <- a_i - eta sum_r dL/df_r phi_i(x_r) over the drawn rows r
-    Symbols    x (n, d) f32 · group (n,) 0 unlabelled, else the level · eta = theta / (reg step + theta / first)
+    Equation   a_q <- (1 - eta reg) a_q for all q;
+               a_i <- a_i - eta sum_r dL/df_r phi_i(x_r) over the drawn rows r
+    Symbols    x (n, d) f32 · group (n,) 0 if unlabelled, else the level ·
+               eta = theta / (reg step + theta / first)
     Cost       O(steps * rows ever drawn * block (d + 2)); memory linear in the rows ever drawn
     """
     pairs = pairing(np.bincount(group, minlength=levels + 1), by.gamma)
@@ -52,7 +54,7 @@ def descend(x: F32, group: I64, levels: int, features: RandomFeatures, by: Steps
     scores = np.zeros(len(touched))
     blocks = by.blocks or by.steps
     coefficients = np.zeros((blocks, 2 * features.block))
-    # all coefficients shrink in every step: one number does it for all, until they are read
+    # All coefficients shrink in every step; one shared factor stands for that until they are read.
     scale = 1.0
     for step, rows in enumerate(np.split(place, ends), start=1):
         eta, q = by.size(step), (step - 1) % blocks
@@ -75,7 +77,7 @@ def descend(x: F32, group: I64, levels: int, features: RandomFeatures, by: Steps
 
 
 def _draw(group: I64, levels: int, by: Steps) -> list[I64]:
-    """Return the rows of each step, as many of every level."""
+    """Return the rows of each step, equally many of every level."""
     rng = np.random.default_rng([by.seed, 1])
     sides = [(np.flatnonzero(group == c), by.per_level) for c in range(1, levels + 1)]
     if by.gamma < 1.0:

@@ -1,6 +1,7 @@
-"""The kernel, the regularisation and the share of the labelled pairs, by validation on the labelled rows.
+"""Validation on the labelled rows: chooses kernel, regularisation and share of labelled pairs.
 
-Every part of the labelled rows is scored by what the others teach, all with the exact kernel and in closed form.
+Each fold of the labelled rows is scored by a fit on the others, with the exact kernel in closed
+form.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,17 +20,20 @@ from core.types import F64, I64
 
 FOLDS = 5
 WIDTHS = tuple(2.0**power for power in range(-6, 4, 1))
-"""One width for all features."""
+"""Candidate kernel widths, the same for all features."""
 SHARPER = (0.5, 1.0, 2.0)
-"""Times the widths that the labelled rows suggest."""
+"""Candidate multiples of the widths that the labelled rows suggest."""
 REGS = tuple(2.0**power for power in range(-15, 0, 2))
 LABELLED, UNLABELLED = 600, 400
-"""At most about so many rows of each kind take part: the cost is their cube."""
+"""Approximate largest numbers of rows of each kind; the cost grows with their cube."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One candidate: the kernel as a multiple of what the rows suggest (or of 1), and how it is fitted."""
+    """One candidate setting: kernel, regularisation and share of labelled pairs.
+
+    The kernel's widths are ``scale`` times the suggested ones, or times 1.
+    """
 
     scale: float
     suggested: bool
@@ -44,7 +48,10 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The best setting, its validation AUC, and what it said of rows (``level``) that it had not learned from."""
+    """The best setting with its validation AUC.
+
+    ``scores`` are those of rows with levels ``level`` that the fit of their fold had not seen.
+    """
 
     widths: F64
     reg: float
@@ -56,7 +63,7 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A part held out; ``x`` are the others, the unlabelled ones last."""
+    """A held-out fold; ``x`` holds the other rows, the unlabelled ones last."""
 
     x: F64
     group: I64
@@ -66,7 +73,7 @@ class Fold:
     suggestion: F64
 
     def scores(self, trials: Sequence[Trial]) -> Iterator[F64]:
-        """Yield what each trial says of the held part; the trials have one kernel."""
+        """Yield each trial's scores of the held-out rows; the trials must share one kernel."""
         widths = trials[0].widths(self.suggestion)
         last = len(self.x) if min(one.gamma for one in trials) < 1.0 else np.sum(self.group > 0)
         x, group = self.x[:last], self.group[:last]
@@ -74,22 +81,23 @@ class Fold:
         counts = np.bincount(group, minlength=self.levels + 1)
         for one in trials:
             weights = in_rows(inner, group, pairing(counts, one.gamma), one.reg)
-            # the risk leaves the level of a score open: each fold's would be another
+            # The risk leaves a score's constant open; without this, folds would not be comparable.
             yield outer @ weights - float((inner @ weights)[group > 0].mean())
 
 
 def search(
     x: F64, level: I64, unlabelled: F64, seed: int, gammas: Sequence[float] = GAMMAS
 ) -> Found:
-    """Return the setting of the best validation AUC: kernel and reg first, then the share of unlabelled pairs.
+    """Return the setting with the best validation AUC.
 
-    ``x`` (n, d) and ``unlabelled`` (u, d) f64 in 0..1, ``level`` (n,) i64 from 1.
+    Kernel and reg are chosen first, then the share of labelled pairs. ``x`` (n, d) and
+    ``unlabelled`` (u, d) f64 in 0..1, ``level`` (n,) i64 from 1.
     """
     rng = np.random.default_rng([seed, 2])
     chosen = _some(level, rng)
     x, level = x[chosen], level[chosen]
     some = unlabelled[rng.permutation(len(unlabelled))[:UNLABELLED]]
-    # where every fold would have one level only there is nothing to choose by
+    # Without a fold of at least two levels, validation is impossible.
     folds = list(_folds(x, level, some)) or [_fold(x, level, some, np.zeros(len(x), dtype=bool))]
     kernels = [(width, False) for width in WIDTHS] + [(width, True) for width in SHARPER]
     tried = [_tried(folds, [Trial(*kernel, reg) for reg in REGS]) for kernel in kernels]
@@ -108,7 +116,7 @@ def search(
 
 
 def _some(level: I64, rng: np.random.Generator) -> I64:
-    """Return at most LABELLED rows at random, and of a rare level still as many as there are folds."""
+    """Return at most LABELLED random rows, but at least FOLDS of each level that has as many."""
     order = rng.permutation(len(level))
     ranked = level[order]
     few = [np.flatnonzero(ranked == one)[:FOLDS] for one in np.unique(level)]
@@ -118,7 +126,7 @@ def _some(level: I64, rng: np.random.Generator) -> I64:
 
 
 def _folds(x: F64, level: I64, unlabelled: F64) -> Iterator[Fold]:
-    """Yield the folds; the rows are in random order, each level is spread over all of them."""
+    """Yield the folds; rows are in random order and each level is spread over all folds."""
     part = np.empty(len(x), dtype=np.int64)
     part[np.argsort(level, kind="stable")] = np.arange(len(x)) % FOLDS
     for held in (part == number for number in range(FOLDS)):
@@ -127,7 +135,7 @@ def _folds(x: F64, level: I64, unlabelled: F64) -> Iterator[Fold]:
 
 
 def _fold(x: F64, level: I64, unlabelled: F64, held: NDArray[np.bool_]) -> Fold:
-    """Return the fold with these rows held out; none: all of them are judged by what they taught."""
+    """Return the fold that holds out these rows; without any, all rows both train and test."""
     inside, group = x[~held], level[~held]
     judged = held if held.any() else ~held
     rest = np.concatenate([inside, unlabelled])
@@ -137,7 +145,7 @@ def _fold(x: F64, level: I64, unlabelled: F64, held: NDArray[np.bool_]) -> Fold:
 
 
 def _tried(folds: Sequence[Fold], trials: Sequence[Trial]) -> list[tuple[Trial, float]]:
-    """Return each trial with its AUC, the mean of the folds that have two levels."""
+    """Return each trial with its AUC, averaged over the folds that have at least two levels."""
     judged = [fold for fold in folds if len(np.unique(fold.level)) > 1]
     aucs = [[mean_auc(one, fold.level) for one in fold.scores(trials)] for fold in judged]
     means = np.mean(aucs, axis=0) if aucs else np.full(len(trials), 0.5)

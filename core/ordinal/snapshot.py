@@ -1,4 +1,7 @@
-"""A fitted ordinal model as a snapshot, and back: a few kilobytes, because the features are drawn from their seed."""
+"""Converts fitted ordinal models to snapshots and back.
+
+A snapshot takes a few kilobytes, because the features are regenerated from their seed.
+"""
 
 from dataclasses import replace
 from typing import Any, Unpack
@@ -25,7 +28,7 @@ def of_model(model: OrdinalModel, **about: Unpack[About]) -> Snapshot:
 
 
 def model_of(snapshot: Snapshot) -> OrdinalModel:
-    """Return the ordinal model; its arrays are the snapshot's, not copies."""
+    """Return the ordinal model; its arrays are views of the snapshot's."""
     try:
         arrays: dict[str, Any] = {name: snapshot.arrays[name] for name in _ARRAYS}
         numbers = dict(snapshot.parameters["ordinal"])
@@ -43,7 +46,7 @@ def of_stars(
     item_encoder: FeatureEncoder,
     **about: Unpack[About],
 ) -> Snapshot:
-    """Return the snapshot of stars for pairs; the encoders make columns of users' and of items' features."""
+    """Return the snapshot of stars for pairs, with the encoders of both sides' features."""
     known = of_model(stars.model, **about)
     arrays = {**known.arrays, "item_vectors": stars.item_vectors, "values": stars.values}
     parameters = {**known.parameters, "n_user_features": stars.n_user_features}
@@ -52,7 +55,7 @@ def of_stars(
 
 
 def stars_of(snapshot: Snapshot) -> Stars:
-    """Return stars for pairs; arrays are the snapshot's, not copies. SnapshotFormat if any is missing."""
+    """Return stars for pairs; arrays are the snapshot's own. SnapshotFormat if one is missing."""
     arrays = snapshot.arrays
     try:
         width, values = int(snapshot.parameters["n_user_features"]), arrays["values"]

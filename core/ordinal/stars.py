@@ -1,7 +1,8 @@
-"""Stars for pairs of a described user and a described item: one ordinal model whose score is a product of two vectors.
+"""Predicted stars of user-item pairs from the features of both.
 
-The cosine of a sum falls apart into products, so what the model says of an item is a vector of its own: all items
-are ranked for a user by one product with each, as with factors. Items that nobody has rated have theirs, too.
+The score of one ordinal model is a product of two vectors: the cosine of a sum decomposes into
+products, so the contribution of an item is a vector of its own. Ranking all items for a user takes
+one product per item, as with factors. Unrated items have vectors, too.
 """
 
 from dataclasses import dataclass
@@ -18,16 +19,16 @@ from core.ordinal.qs3orao import OrdinalModel
 from core.types import F32, F64, I64
 
 MOST_LEVELS, COARSE = 10, 5
-"""More different ratings than that become so many levels of equal frequency."""
+"""Largest number of distinct ratings that become levels, and number of levels otherwise."""
 MOST_JUDGED = 10_000
-"""Rated pairs that say how well stars are foreseen."""
+"""Largest number of rated pairs that ``agreement`` evaluates."""
 MOST_DENSE = 1 << 24
-"""Elements of the described pairs of a fit: wide features leave fewer of them."""
+"""Largest number of elements of a fit's feature rows; with wide features, fewer pairs take part."""
 
 
 @dataclass(frozen=True, eq=False)
 class RatedPairs:
-    """n rated pairs by their rows in the features; ``value`` (n,) are the ratings."""
+    """n rated pairs: rows of both feature matrices, and the ratings ``value`` (n,)."""
 
     user_ix: I64
     item_ix: I64
@@ -40,18 +41,19 @@ class RatedPairs:
 
 @dataclass(frozen=True, eq=False)
 class Stars:
-    """f(u, y) = p_u . q_y - offset
+    """A score of pairs, f(u, y) = p_u . q_y - offset.
 
     Symbols    q_y = [cos b, sin b], b = W'z of the item's features · a = W'z of the user's
-               p_u = [c cos a + s sin a, s cos a - c sin a], c and s the weights of cosines and sines
+               p_u = [c cos a + s sin a, s cos a - c sin a], c and s the weights of cosines and
+               sines
     """
 
     model: OrdinalModel
     n_user_features: int
     values: F64
-    """The rating that each level stands for, (levels,)."""
+    """Rating that each level stands for, (levels,)."""
     item_vectors: F32
-    """q (items, 2m); 0 for an item of which nothing is known."""
+    """q (items, 2m); 0 for items without features."""
 
     def user_vectors(self, features: Any) -> F32:
         """Return p of users with these features, (n, 2m)."""
@@ -60,13 +62,16 @@ class Stars:
         return np.hstack([c * cosine + s * sine, s * cosine - c * sine])
 
     def vectors_of(self, features: Any) -> F32:
-        """Return q of items with these features, (n, 2m); 0 for a row without any."""
+        """Return q of items with these features, (n, 2m); 0 for rows without any."""
         vectors = np.hstack(self._waves(features, self._item))
         vectors[np.diff(features.indptr) == 0] = 0.0
         return vectors
 
     def scores(self, features: Any) -> F32:
-        """Return f of users with these features and each item, (n, items); -inf where nothing is known of an item."""
+        """Return f of users with these features and all items, (n, items).
+
+        It is -inf for items without features.
+        """
         found = self.user_vectors(features) @ self.item_vectors.T - np.float32(self.model.offset)
         found[:, ~self.item_vectors.any(axis=1)] = -np.inf
         return found
@@ -82,7 +87,7 @@ class Stars:
         width = len(range(*part.indices(model.low.size)))
         if features.shape[1] != width:
             raise ShapeError(f"{features.shape[1]} features, the model knows {width}")
-        # z' W without z, which the lower ends would make dense: wide features are mostly 0
+        # Computes z' W without forming z, which the lower ends of the ranges would make dense.
         inverse, ends = model.inverse_range[part], model.low[part] * model.inverse_range[part]
         scaled = sparse.csr_array(features, copy=True)
         scaled.data = (scaled.data * inverse[scaled.indices]).astype(np.float32)
@@ -101,7 +106,10 @@ class Stars:
 
 
 def fit_stars(users: Any, items: Any, rated: RatedPairs, config: StarsConfig) -> Stars:
-    """Fit on features of users (users, d) and items (items, e), and ratings of some pairs; the others are unlabelled."""
+    """Fit stars to the ratings of some pairs; all other pairs are unlabelled.
+
+    users (users, d) and items (items, e) are sparse features.
+    """
     rated = _described(users, items, rated)
     if rated.value.size == 0:
         raise DataError("no rating of a described user and a described item: describe both")
@@ -111,7 +119,7 @@ def fit_stars(users: Any, items: Any, rated: RatedPairs, config: StarsConfig) ->
     level, values = levels_of_ratings(rated.value)
     if values.size < 2:
         raise DataError("all ratings have one level: there is nothing to tell apart")
-    # a rated pair among them is rare, and does no harm: its level is merely not told
+    # A rated pair among the drawn ones is rare and harmless: its level is merely ignored.
     spare = np.flatnonzero(np.diff(users.indptr)), np.flatnonzero(np.diff(items.indptr))
     user_ix, item_ix = (rng.choice(rows, min(config.unlabelled, most)) for rows in spare)
     x = np.hstack(
@@ -128,9 +136,10 @@ def fit_stars(users: Any, items: Any, rated: RatedPairs, config: StarsConfig) ->
 
 
 def agreement(stars: Stars, users: Any, items: Any, rated: RatedPairs) -> dict[str, float]:
-    """Return how well the stars of rated pairs are foreseen, by at most MOST_JUDGED described ones; empty without any.
+    """Return how well the ratings of at most MOST_JUDGED pairs with features are predicted.
 
-    ``mae``: of the expected rating, on the ratings' scale · ``accuracy``: share of the pairs whose level is the likeliest
+    ``mae``: of the expected rating, on the ratings' scale · ``accuracy``: share of pairs whose true
+    level is the predicted one · empty if there is no such pair
     """
     rated = _described(users, items, rated)
     rated = rated.rows(slice(None, None, -(-rated.value.size // MOST_JUDGED) or 1))

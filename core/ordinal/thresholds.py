@@ -1,4 +1,4 @@
-"""From a score to a level: thresholds between the levels, and the probability of each."""
+"""Levels from scores: thresholds between the levels, and the probability of each level."""
 
 from dataclasses import dataclass
 
@@ -8,16 +8,17 @@ from numpy.typing import NDArray
 from core.types import F64, I64
 
 MARGINS = (0.125, 0.25, 0.5, 1.0, 2.0)
-"""What the margin of the hinge may be, in standard deviations of the score."""
+"""Candidate margins of the hinge, in standard deviations of the score."""
 
 
 def hinge_thresholds(scores: F64, level: I64, levels: int, margin: float = 1.0) -> F64:
     """Return b (levels-1,) f64, rising, of least all-threshold hinge loss; O(levels n log n).
 
-    Equation   min_b sum_i sum_{j < y_i} max(0, margin - f_i + b_j) + sum_{j >= y_i} max(0, margin - b_j + f_i)
+    Equation   min_b sum_i sum_{j < y_i} max(0, margin - f_i + b_j)
+                           + sum_{j >= y_i} max(0, margin - b_j + f_i)
     Symbols    scores f (n,) · level y (n,) in 1 .. levels
 
-    A linear program that falls apart into one for each j; its optimum lies at a corner of one row's loss.
+    The linear program decomposes into one for each j, with its optimum at a corner of a row's loss.
 
     >>> hinge_thresholds(np.array([0.0, 1.0, 4.0, 5.0]), np.array([1, 1, 2, 2]), 2)
     array([2.5])
@@ -27,7 +28,10 @@ def hinge_thresholds(scores: F64, level: I64, levels: int, margin: float = 1.0) 
 
 
 def _hinge(scores: F64, above: NDArray[np.bool_], margin: float) -> float:
-    """Return the middle of the least loss: its slope is -(rows below) left of all corners, 1 more after each."""
+    """Return the middle of the interval of least loss.
+
+    The slope of the loss is -(rows below) left of all corners and rises by 1 at each corner.
+    """
     corners = np.sort(np.where(above, scores - margin, scores + margin))
     below = len(scores) - int(above.sum())
     middle = corners[[max(below - 1, 0), min(below, len(scores) - 1)]]
@@ -47,7 +51,7 @@ def squared_margin_thresholds(scores: F64, level: I64, levels: int) -> F64:
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """Reads levels off a score.
+    """Converts scores to levels and to probabilities of levels.
 
     Equation   level = 1 + #{j: f > b_j};  P(y > j) = 1 / (1 + exp(cut_j - slope f))
     Symbols    thresholds b, cuts (levels-1,) f64, both rising · slope >= 0
@@ -78,9 +82,10 @@ class Levels:
 
 
 def levels_of(scores: F64, level: I64, levels: int) -> Levels:
-    """Return how levels are read off scores, learned from rows whose scores they had no part in.
+    """Return ``Levels`` fitted to scores of rows that the score itself was not fitted to.
 
-    The margin of the hinge, in the spread of the scores, is the one whose levels miss least.
+    The hinge's margin, in standard deviations of the scores, is the one whose levels have the least
+    mean absolute error.
     """
     spread = float(scores.std()) or 1.0
     tried = [hinge_thresholds(scores, level, levels, share * spread) for share in MARGINS]
@@ -91,10 +96,11 @@ def levels_of(scores: F64, level: I64, levels: int) -> Levels:
 
 
 def _odds(scores: F64, level: I64, levels: int, sweeps: int = 50) -> tuple[F64, float]:
-    """Return cuts and slope of least all-threshold logistic loss, by Newton's steps.
+    """Return cuts and slope of least all-threshold logistic loss, by Newton's method.
 
-    Equation   min sum_i sum_j log(1 + exp(-+(slope f_i - cut_j))) + slope^2 / 2;  half a row more on each side of
-               every cut, at the mean score 0, keeps what nobody is beyond finite
+    Equation   min sum_i sum_j log(1 + exp(-+(slope f_i - cut_j))) + slope^2 / 2
+    Differs    half a row is added on each side of every cut, at the mean score 0, which keeps the
+               cuts of empty levels finite
     """
     above = (level[:, None] > np.arange(1, levels)).astype(np.float64)
     share = (above.sum(axis=0) + 0.5) / (len(scores) + 1.0)
@@ -107,7 +113,7 @@ def _odds(scores: F64, level: I64, levels: int, sweeps: int = 50) -> tuple[F64, 
         cut_weight = weight.sum(axis=0) + extra * (1.0 - extra)
         both = -(scores @ weight)
         gradient = scores @ error.sum(axis=1) + slope
-        # the cuts' part of the system is diagonal: take it out first
+        # The block of the cuts is diagonal: eliminate it first.
         step = (gradient - both @ (cut_gradient / cut_weight)) / (
             scores**2 @ weight.sum(axis=1) + 1.0 - both @ (both / cut_weight)
         )

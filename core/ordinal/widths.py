@@ -1,4 +1,7 @@
-"""The width of the kernel along each feature, from the labelled rows alone: what matters little is made flat."""
+"""Kernel widths per feature, from the labelled rows alone.
+
+Features that matter little get a flat kernel.
+"""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +15,7 @@ from core.types import F64
 
 START_WIDTH, START_NOISE = 0.1, 0.1
 PULL = 0.5
-"""Strength of the pull of each width's logarithm to the start's: few rows cannot tell many features apart."""
+"""Strength of the pull of each logarithmic width to its start; few rows determine few widths."""
 LOW, HIGH = -9.0, 5.0
 """Bounds of the logarithms."""
 SWEEPS = 30
@@ -20,9 +23,12 @@ SWEEPS = 30
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """How unlikely targets are under a Gaussian process with the kernel, as a function of its logarithms.
+    """Penalised negative log-likelihood of targets under a Gaussian process with the kernel.
 
-    Equation   n/2 log(t' B^-1 t / n) + 1/2 log |B| + pull/2 sum_d (log w_d - log w_0)^2,  B = K(w) + noise I
+    A function of the logarithms of the kernel's widths and of the noise.
+
+    Equation   n/2 log(t' B^-1 t / n) + 1/2 log |B| + pull/2 sum_d (log w_d - log w_0)^2,
+               B = K(w) + noise I
     Symbols    x (n, d) f64 · t (n,) f64 with mean 0 · K(w)_ij = exp(-sum_d w_d (x_id - x_jd)^2)
     """
 
@@ -43,7 +49,7 @@ class Evidence:
         slope = 0.5 * (inverse - np.outer(fitted, fitted) / scale)
         toward_noise = noise * float(np.trace(slope))
         slope *= kernel
-        # sum_ij s_ij (x_i - x_j)^2 without the differences
+        # sum_ij s_ij (x_i - x_j)^2 without forming the differences
         apart = 2.0 * (
             slope.sum(axis=1) @ self.x**2 - np.einsum("id,id->d", self.x, slope @ self.x)
         )
@@ -52,7 +58,7 @@ class Evidence:
 
 
 def find_widths(x: F64, target: F64) -> F64:
-    """Return the width along each feature (d,) f64 under which the targets are likeliest.
+    """Return the width along each feature, (d,) f64, of largest likelihood.
 
     ``x`` (n, d) in 0..1 and ``target`` (n,): a few hundred rows are enough.
     """
@@ -67,7 +73,7 @@ def find_widths(x: F64, target: F64) -> F64:
 
 
 def _inverse(factor: F64) -> F64:
-    """Return B^-1 (n, n) of B's lower Cholesky factor."""
+    """Return B^-1 (n, n), given B's lower Cholesky factor."""
     half: F64 = lapack.dpotri(factor, lower=True)[0]
     lower: F64 = np.tril(half)
     return lower + np.tril(lower, -1).T
