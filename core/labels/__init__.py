@@ -1,1 +1,4 @@
-"""Label embeddings (ExMLDS): points and labels as vectors, learned from who shares labels with whom; start at exmlds.py."""
+"""Label embeddings (ExMLDS): vectors of points and labels, learned from shared labels.
+
+Start at ``exmlds.py``; ``items.py`` treats items as the labels of users.
+"""

@@ -1,4 +1,4 @@
-"""Parts of the points: k-means on directions, so that each part is small enough for a model of its own."""
+"""Clusters of points by direction (k-means), each small enough for a model of its own."""
 
 from typing import Any
 
@@ -13,9 +13,10 @@ BLOCK = 8_192
 
 
 def direction_clusters(rows: Features, k: int, rng: np.random.Generator) -> tuple[F32, list[I64]]:
-    """Return the centres (c, d) of at most k parts and the numbers of each part's rows; no part is empty.
+    """Return the centres (c, d) of at most k clusters, and the row numbers of each cluster.
 
-    ``rows`` (n, d) have length 1. A row belongs to the centre of the largest product.
+    ``rows`` (n, d) must have length 1. A row belongs to the centre with the largest product; no
+    cluster is empty.
     """
     X: Any = rows
     n = X.shape[0]
@@ -27,7 +28,7 @@ def direction_clusters(rows: Features, k: int, rng: np.random.Generator) -> tupl
         sums = _dense(_indicator(member, len(centres)) @ X)
         length = np.linalg.norm(sums, axis=1, keepdims=True)
         centres = np.where(length > 0, sums / np.maximum(length, 1e-12), centres)
-    # a last look: who belongs where is what prediction will find
+    # Assign once more, so that the fit uses the clusters that prediction will find.
     member = nearest_centre(X, centres)
     used = np.flatnonzero(np.bincount(member, minlength=len(centres)))
     return np.ascontiguousarray(centres[used], np.float32), [
@@ -36,7 +37,7 @@ def direction_clusters(rows: Features, k: int, rng: np.random.Generator) -> tupl
 
 
 def nearest_centre(rows: Features, centres: F32) -> I64:
-    """Return the number of each row's centre, (n,); of equals the first."""
+    """Return the number of each row's centre, (n,); among equal ones the first."""
     X: Any = rows
     turned = np.ascontiguousarray(centres.T)
     blocks = [

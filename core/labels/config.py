@@ -1,4 +1,4 @@
-"""Settings of the label models, each checked where it is made."""
+"""Settings of the label models; each is checked on construction."""
 
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args
@@ -20,14 +20,20 @@ def _check(name: str, value: float, low: float, high: float) -> None:
 
 @dataclass(frozen=True)
 class Votes:
-    """How labels are read off a point's place: votes of its neighbours, and the labels' own places."""
+    """Settings of prediction by neighbours' votes and by the labels' own vectors."""
 
     neighbours: int = 100
-    """Training points of the nearest directions that vote."""
+    """Number of nearest training points (by cosine) that vote."""
     sharpness: float = 20.0
-    """A vote weighs exp(sharpness (cosine - best cosine)); 0: all alike, as in the paper."""
+    """Decay of votes by distance; 0: equal votes, as in the paper.
+
+    A vote weighs exp(sharpness (cosine - best cosine)).
+    """
     blend: float = 1.0
-    """Weight of the labels' own scores beside the votes, each a row of length 1; 0: votes alone."""
+    """Weight of the labels' own scores; 0: votes only.
+
+    Both scores are normalised to length 1 per point.
+    """
 
     def __post_init__(self) -> None:
         _check("neighbours", self.neighbours, 1, INF)
@@ -37,22 +43,22 @@ class Votes:
 
 @dataclass(frozen=True)
 class Descent:
-    """Of the models that learn from a point's neighbours in label space, one step after the other."""
+    """Settings of gradient descent for the variants that learn from a point's label neighbours."""
 
     context: int = 10
-    """Points of the most alike labels that are a point's positives."""
+    """Number of points with the most similar labels that are a point's positives."""
     negatives: int = 10
-    """Random points: beside each positive (ExMLDS2), or beside all of a point (ExMLDS4)."""
+    """Number of random points per positive (ExMLDS2), or per point (ExMLDS4)."""
     negative_weight: float = 1.0
-    """Of these negatives together over what they stand beside."""
+    """Total weight of these negatives, relative to the positives they accompany."""
     scale: float = 10.0
-    """gamma: what the cosine is multiplied with (ExMLDS4)."""
+    """gamma: factor of the cosine (ExMLDS4)."""
     epochs: int = 5
-    """0: ExMLDS4 stays where it begins, at the regression."""
+    """Number of epochs; 0: ExMLDS4 stays at its initial regression."""
     learning_rate: float = 0.01
     optimiser: Optimiser = "adagrad"
     start: Start = "regression"
-    """Where ExMLDS4 begins: the regression of ExMLDS1, or random numbers as in the paper."""
+    """Initial weights of ExMLDS4: the regression of ExMLDS1, or random numbers as in the paper."""
 
     def __post_init__(self) -> None:
         for name, least in (("context", 1), ("negatives", 1), ("epochs", 0)):
@@ -67,14 +73,14 @@ class Descent:
 
 @dataclass(frozen=True)
 class Mix:
-    """What each kind of common occurrence weighs in the joint matrix of points and labels."""
+    """Weights of the kinds of co-occurrence in the joint matrix of points and labels."""
 
     labels: float = 1.0
-    """mu1: of label with label."""
+    """mu1: weight of label-label co-occurrence."""
     points: float = 1.0
-    """mu2: of point with point."""
+    """mu2: weight of point-point co-occurrence."""
     members: float = 1.0
-    """mu3: of point with label."""
+    """mu3: weight of point-label membership."""
 
     def __post_init__(self) -> None:
         if not all(0.0 < one < INF for one in (self.labels, self.points, self.members)):
@@ -87,24 +93,24 @@ class ExmldsConfig:
 
     variant: Variant = "exmlds1"
     factors: int = 100
-    """Dimensions of the embedding."""
+    """Dimension of the embedding."""
     shift: float = 1.0
-    """log(shift) is subtracted from the mutual information: above 1 only strong associations remain."""
+    """Shift of the mutual information by -log(shift); above 1, only strong associations remain."""
     reg: float = 1.0
-    """Of the regression of places on features, whose rows have length 1."""
+    """Regularisation of the regression of vectors on features, whose rows have length 1."""
     l1: float = 0.0
-    """Above 0: regression by ADMM, which leaves zeros in the fitted places."""
+    """L1 penalty on fitted vectors; above 0, the regression uses ADMM and leaves zeros in them."""
     rho: float = 0.1
     sweeps: int = 30
-    """Of ADMM."""
+    """Penalty parameter and number of sweeps of ADMM."""
     landmarks: int = 0
-    """Non-linear features: centres of k-means; 0: none."""
+    """Number of non-linear features, which are centres of k-means; 0: none."""
     gamma: float = 1.0
-    """Of their kernel exp(-gamma |x - c|^2)."""
+    """Width parameter of their kernel exp(-gamma |x - c|^2)."""
     clusters: int = 0
-    """Parts of the points, each with places of its own; 0: one for every 12,000 points."""
+    """Number of clusters of points, each embedded separately; 0: one per 12,000 points."""
     learners: int = 1
-    """Models whose votes are added; they differ in their random numbers alone."""
+    """Number of models whose votes are added; they differ in their random numbers only."""
     votes: Votes = field(default_factory=Votes)
     descent: Descent = field(default_factory=Descent)
     mix: Mix = field(default_factory=Mix)
@@ -141,7 +147,7 @@ _OWN: dict[Variant, dict[str, Any]] = {
 
 
 def standard(variant: Variant, seed: int = 0) -> ExmldsConfig:
-    """Return where the search of a variant's settings begins."""
+    """Return the settings from which the search of a variant starts."""
     return ExmldsConfig(variant=variant, seed=seed, **_OWN[variant])
 
 
@@ -149,7 +155,7 @@ GROUPS = {"votes": Votes, "descent": Descent, "mix": Mix}
 
 
 def names() -> dict[str, type]:
-    """Return what may be set, with its type, as one flat list."""
+    """Return all settings with their types, as one flat list."""
     own = {one.name: one for one in fields(ExmldsConfig) if one.name not in GROUPS}
     for group in GROUPS.values():
         own |= {one.name: one for one in fields(group)}
@@ -159,7 +165,7 @@ def names() -> dict[str, type]:
 
 
 def set_value(config: ExmldsConfig, name: str, value: Any) -> ExmldsConfig:
-    """Return the settings with one changed, whichever group it belongs to."""
+    """Return the settings with one value changed, whichever group it belongs to."""
     for group, kind in GROUPS.items():
         if name in {one.name for one in fields(kind)}:
             return replace(config, **{group: replace(getattr(config, group), **{name: value})})
@@ -172,7 +178,7 @@ def _type_name(kind: Any) -> str:
 
 @dataclass(frozen=True)
 class ItemsConfig:
-    """Settings of one fit; the defaults are good where users have a few dozen items."""
+    """Settings of one fit; the defaults suit users with a few dozen items."""
 
     factors: int = 40
     shift: float = 1.0

@@ -1,4 +1,4 @@
-"""Places learned one point at a time from the points of like labels: skip-gram (ExMLDS2), and with the map (ExMLDS4)."""
+"""Gradient descent on label neighbours: skip-gram (ExMLDS2), or the map itself (ExMLDS4)."""
 
 from itertools import pairwise
 from typing import Any
@@ -14,11 +14,11 @@ from core.labels.config import Descent
 from core.types import F32, I32
 
 LAST_RATE = 0.01
-"""Of the first: the steps become shorter with every epoch."""
+"""Last learning rate relative to the first; the rate falls with every epoch."""
 
 
 def nearest_in_labels(labels: Interactions, k: int, rng: np.random.Generator) -> I32:
-    """Return the k points of the nearest label vectors (cosine) of each point, (n, k), -1 where there are no more."""
+    """Return each point's k nearest points by cosine of labels, (n, k); -1 where fewer exist."""
     owners = labels.by_item()
     length = np.sqrt(np.maximum(labels.user_counts, 1)).astype(np.float32)
     found = np.full((labels.n_users, k), -1, np.int32)
@@ -37,7 +37,7 @@ def nearest_in_labels(labels: Interactions, k: int, rng: np.random.Generator) ->
 def skip_gram_places(
     labels: Interactions, factors: int, settings: Descent, rng: np.random.Generator
 ) -> F32:
-    """Return the places of the points, (n, factors): points that share neighbours come to lie together."""
+    """Return vectors of the points, (n, factors); points with common neighbours become similar."""
     n = labels.n_users
     near = nearest_in_labels(labels, settings.context, rng)
     places = ((rng.random((n, factors), dtype=np.float32) - 0.5) / factors).astype(np.float32)
@@ -62,13 +62,17 @@ def skip_gram_places(
 def joint_weights(
     features: Any, labels: Interactions, start: F32, settings: Descent, rng: np.random.Generator
 ) -> F32:
-    """Return V (d, g) that climbs from ``start``: neighbours in labels get places of like directions."""
+    """Return V (d, g) after gradient ascent from ``start``.
+
+    Label neighbours get vectors of similar directions.
+    """
     rows = sparse.csr_array(features, dtype=np.float32)
     near = nearest_in_labels(labels, settings.context, rng)
     weights = np.ascontiguousarray(start, np.float32).copy()
     adam = settings.optimiser == "adam"
     means = np.zeros_like(weights)
-    # accumulators of Adagrad begin at 1: else the first steps are as long as the rate, whatever the slope
+    # Adagrad's accumulators start at 1; otherwise the first steps would be as long as the learning
+    # rate, whatever the slope.
     squares = np.zeros_like(weights) if adam else np.ones_like(weights)
     steps = np.zeros(weights.shape[0], np.int64)
     csr = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data
@@ -92,7 +96,7 @@ def joint_weights(
 
 
 def random_weights(features: Any, factors: int, rng: np.random.Generator) -> F32:
-    """Return V (d, factors) of even random numbers that put points at distances of about 1."""
+    """Return uniform random V (d, factors) that maps points to vectors of length about 1."""
     elements = np.count_nonzero(features) if isinstance(features, np.ndarray) else features.nnz
     bound = np.sqrt(features.shape[0] / max(elements, 1))
     weights: F32 = rng.uniform(-bound, bound, (features.shape[1], factors)).astype(np.float32)
@@ -100,7 +104,7 @@ def random_weights(features: Any, factors: int, rng: np.random.Generator) -> F32
 
 
 def unit_scale(weights: F32, features: Any) -> F32:
-    """Return the map with places of length 1 on average: steps are made for this."""
+    """Return the map scaled to vectors of length 1 on average, as the learning rates assume."""
     placed = np.asarray(features @ weights, np.float64)
     length = np.sqrt(np.square(placed).sum(axis=1).mean())
     scaled: F32 = (weights / max(length, 1e-12)).astype(np.float32)

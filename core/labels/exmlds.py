@@ -1,9 +1,9 @@
-"""ExMLDS: points that share labels get like places, features are mapped to places, neighbours vote for labels.
+"""ExMLDS: points that share labels get similar vectors; features predict them; neighbours vote.
 
-exmlds1   places are the leading directions of SPPMI(Y Y'); regression maps features to them
-exmlds2   places by skip-gram with negative sampling on the points of like labels; regression as before
-exmlds3   places of points and labels: the joint matrix of both, with known label correlations
-exmlds4   the map itself climbs the skip-gram objective of the cosines of places, from the regression or at random
+exmlds1   vectors are the leading directions of SPPMI(Y Y'); regression maps features to them
+exmlds2   vectors by skip-gram with negative sampling on label neighbours; regression as before
+exmlds3   vectors of points and labels from their joint matrix, with given label correlations
+exmlds4   the map itself ascends the skip-gram objective of cosines, from the regression or random
 """
 
 from dataclasses import dataclass, replace
@@ -25,14 +25,14 @@ from core.types import F32, I32, I64
 
 POINTS_OF_A_PART = 12_000
 MOST_ELEMENTS = 1 << 30
-"""Of the vectors of all features and labels in all parts: 4 GB."""
+"""Upper bound on the elements of all feature and label vectors of all clusters: 4 GB."""
 DECODER_REG = 0.01
-"""Of the labels' own places, over the mean square of a dimension."""
+"""Regularisation of the labels' own vectors, relative to the mean square of a dimension."""
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The points of one cluster of one learner, and where their labels put them."""
+    """One cluster of one learner: its points and the vectors that their labels give them."""
 
     learner: int
     centre: F32
@@ -41,10 +41,10 @@ class Part:
     places: F32
     """(rows, g)"""
     label_places: F32 | None = None
-    """(L, g), of the joint model."""
+    """(L, g), only of the joint model."""
 
     def first(self, factors: int) -> "Part":
-        """Return the part with its first dimensions alone."""
+        """Return the cluster with only the first dimensions of its vectors."""
         if self.places.shape[1] == factors:
             return self
         labels = None if self.label_places is None else self.label_places[:, :factors]
@@ -52,7 +52,7 @@ class Part:
 
 
 class Exmlds:
-    """Fit on points' features and labels, then rank the labels of others by their features."""
+    """Ranks labels of points by their features, after a fit on points with labels."""
 
     def __init__(self, config: ExmldsConfig) -> None:
         self.config = config
@@ -60,13 +60,17 @@ class Exmlds:
 
     @property
     def space(self) -> LabelSpace:
-        """Return what predicts."""
+        """The fitted space; raises NotFitted before ``fit``."""
         if self._space is None:
             raise NotFitted("the model has not been fitted: call fit first")
         return self._space
 
     def fit(self, features: Any, labels: Interactions, *, correlations: Any = None) -> Self:
-        """Learn; ``correlations`` (L, L) are known common occurrences of labels, else those of ``labels`` (exmlds3)."""
+        """Fit the model and return it.
+
+        ``correlations`` (L, L) are known co-occurrences of labels, by default those in ``labels``;
+        only exmlds3 uses them.
+        """
         rows, known = labelled(features, labels)
         feature_map = mapping(self.config, rows)
         parts = embedded(self.config, rows, known, correlations)
@@ -74,12 +78,12 @@ class Exmlds:
         return self
 
     def ranked(self, features: Any, n: int) -> I32:
-        """Return the n best labels of each point, (points, n), -1 where labels run out."""
+        """Return the n best labels of each point, (points, n); -1 where there are fewer."""
         return self.space.ranked(features, n)[0]
 
 
 def labelled(features: Any, labels: Interactions) -> tuple[Features, Interactions]:
-    """Return the points that have labels: others say nothing about places."""
+    """Return the points that have labels; other points contribute nothing to the embedding."""
     rows: Any = checked(features)
     if rows.shape[0] != labels.n_users:
         raise ShapeError(f"features of {rows.shape[0]} points, labels of {labels.n_users}")
@@ -90,28 +94,29 @@ def labelled(features: Any, labels: Interactions) -> tuple[Features, Interaction
 
 
 def mapping(config: ExmldsConfig, features: Features) -> FeatureMap:
-    """Return the map of the features; its centres depend on them and the seed alone."""
+    """Return the feature map; its centres depend on the features and the seed alone."""
     return fit_features(features, centres=config.landmarks, gamma=config.gamma, seed=config.seed)
 
 
 def embedded(
     config: ExmldsConfig, features: Features, labels: Interactions, correlations: Any = None
 ) -> list[Part]:
-    """Return the parts of all learners with the places that the labels of their points say."""
+    """Return the clusters of all learners, with vectors derived from the labels of their points."""
     rows: Any = unit_rows(features)
     clusters = config.clusters or max(round(labels.n_users / POINTS_OF_A_PART), 1)
     vectors = (rows.shape[1] + labels.n_items) * min(clusters, labels.n_users) * config.learners
     if vectors * config.factors > MOST_ELEMENTS:
         raise ConfigError(
             f"{config.factors} factors for {rows.shape[1]} features and {labels.n_items} labels, "
-            f"clusters {clusters}, learners {config.learners}: more than memory should hold, give fewer"
+            f"clusters {clusters}, learners {config.learners}: "
+            "more than memory should hold, give fewer"
         )
     parts: list[Part] = []
     for learner in range(config.learners):
         rng = np.random.default_rng([config.seed, 5, learner])
         centres, members = direction_clusters(rows, clusters, rng)
         if learner and clusters == 1 and config.variant != "exmlds2":
-            # nothing random is left: the same spectrum again
+            # Nothing random is left, so the spectrum would be the same.
             parts.append(replace(parts[0], learner=learner))
             continue
         for centre, member in zip(centres, members, strict=True):
@@ -127,14 +132,14 @@ def fitted(
     labels: Interactions,
     parts: list[Part],
 ) -> LabelSpace:
-    """Return the space: the features of each part's points mapped to their places."""
+    """Return the space, with the features of each cluster's points mapped to their vectors."""
     mapped: Any = feature_map.transform(features)
     weights, points, factors = [], [], []
     for number, part in enumerate(parts):
         own, carried = mapped[part.rows], labels.rows(part.rows)
         rng = np.random.default_rng([config.seed, 7, number])
         chosen = _map(config, own, carried, part.places, rng)
-        # what neighbours are compared with is where the map puts them: a new point is put by the same map
+        # Neighbours are compared by mapped vectors, since a new point is mapped the same way.
         placed = np.asarray(own @ chosen, np.float32)
         weights.append(chosen)
         points.append(unit(placed))
@@ -159,7 +164,7 @@ def fitted(
 def _places(
     config: ExmldsConfig, labels: Interactions, correlations: Any, rng: np.random.Generator
 ) -> tuple[F32, F32 | None]:
-    """Return the places of points, and of labels if the model knows them."""
+    """Return the vectors of points, and those of labels if the variant has them."""
     if config.variant == "exmlds2":
         return skip_gram_places(labels, config.factors, config.descent, rng), None
     if config.variant == "exmlds3":
@@ -176,7 +181,7 @@ def _places(
 
 
 def _spectral(times: Any, size: int, factors: int, rng: np.random.Generator) -> F32:
-    """Return U |lambda|^(1/2), (size, factors): the matrix may be indefinite."""
+    """Return U |lambda|^(1/2), (size, factors); the matrix may be indefinite."""
     values, vectors = leading(times, size, factors, rng)
     return vectors * np.sqrt(np.abs(values)).astype(np.float32)
 
@@ -184,7 +189,7 @@ def _spectral(times: Any, size: int, factors: int, rng: np.random.Generator) -> 
 def _map(
     config: ExmldsConfig, mapped: Any, labels: Interactions, places: F32, rng: np.random.Generator
 ) -> F32:
-    """Return W (d, g), which puts points where their labels say."""
+    """Return W (d, g), which maps features to vectors."""
     if config.variant != "exmlds4" or config.descent.epochs == 0:
         return _regressed(config, mapped, places)
     if config.descent.start == "random":
@@ -202,6 +207,6 @@ def _regressed(config: ExmldsConfig, mapped: Any, places: F32) -> F32:
 
 
 def _decoder(placed: F32, labels: Interactions) -> F32:
-    """Return h (L, g): the ridge regression of the labels on the places."""
+    """Return h (L, g), the ridge regression of the labels on the vectors."""
     reg = DECODER_REG * float(np.square(placed).sum()) / placed.shape[1] + 1e-9
     return np.ascontiguousarray(Regression(placed).ridge(as_matrix(labels), reg).T)

@@ -1,7 +1,8 @@
-"""Items as labels of the users who like them: who likes what by features alone, and which items go together.
+"""Items as labels of the users who like them: ranks items by user features alone.
 
-A user with features and no history is a point without labels. Items have places of their own, too: those that the
-same users like lie together (``item_places``), and an item nobody knows yet is placed by its features.
+A user with features and no history is a point without labels. Items have vectors, too: items that
+the same users like are similar (``item_places``), and the features of an unknown item give it a
+vector.
 """
 
 from collections.abc import Callable
@@ -25,9 +26,9 @@ from core.search.search import Budget
 from core.types import F32, F64, I64
 
 MOST_USERS, MOST_PLACED = 6_000, 6_000
-"""Users who teach, drawn at random, and the items of most users, which get places: bounds time and memory."""
+"""Limits on time and memory: users drawn for a fit, and items (the most liked) that get vectors."""
 FEWEST_TO_SEARCH, JUDGES, HELD_OUT = 100, 400, 0.2
-"""Users without whom nothing is searched; those that judge a setting; their share of all."""
+"""Fewest users for a search; most held-out users of a search, and their share of all users."""
 DEPTH = 10
 GRID: dict[str, tuple[Any, ...]] = {
     "reg": (1.0, 10.0, 100.0),
@@ -35,38 +36,44 @@ GRID: dict[str, tuple[Any, ...]] = {
     "neighbours": (400, 100, 1_600),
     "sharpness": (20.0, 5.0),
 }
-"""What is searched, one setting after the other."""
+"""Settings to search, one after the other."""
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledItems:
-    """L items as labels of users with d features, one part of one learner.
+    """L items as labels of users with d features; one cluster of one learner.
 
-    who likes y        z = W'x, x a user's features;  score = votes of neighbours for y, and h_y . z
+    user u likes y     score = votes of neighbours for y, and h_y . z;  z = W'x, x features of u
     an unknown item    h = V'f, f its features
-    items alike        cosine of places from SPPMI(Y'Y)
+    similar items      cosine of vectors from SPPMI(Y'Y)
     """
 
     space: LabelSpace
     item_places: F32
-    """(L, g), rows of length 1; 0 where too few users know the item."""
+    """(L, g), rows of length 1; 0 for items with too few users."""
     item_weights: F32 | None = None
-    """V (d_items + 1, g), for features of items with a constant; None: nothing describes items."""
+    """V (d_items + 1, g), for item features with a constant; None without item features."""
 
     @cached_property
     def known(self) -> "np.typing.NDArray[np.bool_]":
-        """Return which items a user of the fit liked, (L,)."""
+        """Mask of the items that a user of the fit liked, (L,)."""
         counts: I64 = self.space.labels.item_counts
         return counts > 0
 
     def scores(self, features: Any) -> F32:
-        """Return how much users with these features like each item, (n, L); -inf where nobody liked it."""
+        """Return the scores of all items for users with these features, (n, L).
+
+        They are -inf for items that nobody liked.
+        """
         found = self.space.scores(features)
         found[:, ~self.known] = -np.inf
         return found
 
     def factors_of(self, features: Any) -> F32:
-        """Return h of items with these features, (n, g); ConfigError if the model knows no features of items."""
+        """Return h of items with these features, (n, g).
+
+        Raises ConfigError if the model was fitted without item features.
+        """
         if self.item_weights is None:
             raise ConfigError(
                 "the model knows no features of items: describe items, train it again"
@@ -79,9 +86,10 @@ class LabelledItems:
         return np.asarray(mapped @ self.item_weights, np.float32)
 
     def audience(self, factors: F32, features: Any) -> tuple[F64, Any]:
-        """Return how much each user likes one item of these factors (g,), and the parts of the features.
+        """Return the users' scores of one item with factors (g,), and each feature's contribution.
 
-        Equation   h . z_u = sum_j x_uj (W h)_j: scores (users,), parts (users, d) sparse, without the constant's
+        Equation   h . z_u = sum_j x_uj (W h)_j: scores (users,), contributions (users, d) sparse,
+                   without that of the constant
         """
         mapped: Any = self.space.mapped(features)
         says = self.space.weights[0] @ factors
@@ -98,7 +106,10 @@ def fit_items(
     most_users: int = MOST_USERS,
     most_placed: int = MOST_PLACED,
 ) -> LabelledItems:
-    """Fit on users' features X (users, d) and the items that they like; ``item_features`` is (items, d_items)."""
+    """Fit on users' features (users, d) and liked items; ``item_features`` (items, d_items).
+
+    ``most_users`` and ``most_placed`` limit time and memory.
+    """
     rows, labels = labelled(*_drawn(features, liked, config.seed, most_users))
     exmlds = config.exmlds
     parts = embedded(exmlds, rows, labels)
@@ -117,7 +128,7 @@ def item_places(
     most_users: int = MOST_USERS,
     most_placed: int = MOST_PLACED,
 ) -> F32:
-    """Return places of items (items, g) by who likes them: the leading directions of SPPMI(Y'Y), of length 1."""
+    """Return vectors of items (items, g), of length 1: leading directions of SPPMI(Y'Y)."""
     rng = np.random.default_rng([config.seed, 11])
     some = liked.rows(_some(np.flatnonzero(liked.user_counts), 2 * most_users, config.seed))
     counts = some.item_counts
@@ -140,7 +151,7 @@ def search_items(
     fixed: frozenset[str] = frozenset(),
     on_share: Callable[[float], None] = lambda share: None,
 ) -> ItemsConfig:
-    """Return the settings of best ndcg@10 for users left out of the fit; those in ``fixed`` stay."""
+    """Return the settings with the best ndcg@10 for held-out users; those in ``fixed`` stay."""
     rows, labels = labelled(*_drawn(features, liked, base.seed))
     if budget.seconds <= 0.0 or labels.n_users < FEWEST_TO_SEARCH:
         return base
@@ -151,7 +162,7 @@ def search_items(
     for name, values in open_grid.items():
         for value in values:
             spent = budget.now() - started
-            # embedding is shared: another trial costs about the mean
+            # The embedding is shared: the next trial costs about the mean of the previous ones.
             if spent * (1.0 + 1.0 / done) > budget.seconds:
                 return best
             trial = replace(best, **{name: value})
@@ -163,7 +174,7 @@ def search_items(
 
 
 class _Trials:
-    """Settings judged by users who are left out; their places are made once."""
+    """Scores settings on held-out users; the embedding is computed once."""
 
     def __init__(self, rows: Any, labels: Interactions, base: ItemsConfig) -> None:
         order = np.random.default_rng([base.seed, 12]).permutation(labels.n_users)
@@ -187,14 +198,14 @@ class _Trials:
 def _drawn(
     features: Any, liked: Interactions, seed: int, most: int = MOST_USERS
 ) -> tuple[Any, Interactions]:
-    """Return users with features and items, at most ``most`` of them."""
+    """Return at most ``most`` users with features and liked items."""
     described = np.diff(features.indptr) > 0
     chosen = _some(np.flatnonzero(described & (liked.user_counts > 0)), most, seed)
     return features[chosen], liked.rows(chosen)
 
 
 def _some(users: I64, most: int, seed: int) -> I64:
-    """Return at most so many of the users, the same ones for the same seed."""
+    """Return at most so many of the users, always the same ones for one seed."""
     if users.size <= most:
         return users
     rng = np.random.default_rng([seed, 10])
@@ -202,7 +213,7 @@ def _some(users: I64, most: int, seed: int) -> I64:
 
 
 def _item_weights(space: LabelSpace, labels: Interactions, item_features: Any) -> F32:
-    """Return V such that items' features lead near their factors."""
+    """Return V that maps items' features close to their factors."""
     known = np.flatnonzero(labels.item_counts)
     mapped: Any = FeatureMap().transform(item_features)
     return ridge(mapped[known], space.label_factors[0][known], RIDGE).astype(np.float32)

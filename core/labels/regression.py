@@ -1,7 +1,7 @@
-"""Linear regression of embeddings on features: ridge, and ADMM for predictions with many zeros.
+"""Linear regression of embeddings on features: ridge, and ADMM for sparse predictions.
 
-The smaller system of the two is solved: the normal equations, or with fewer points than features their dual. With
-many of both: conjugate gradients.
+The smaller of two systems is solved: the normal equations, or their dual if there are fewer points
+than features. With many of both, conjugate gradients are used.
 """
 
 from typing import Any
@@ -14,9 +14,9 @@ from core.errors import ConfigError, ShapeError
 from core.types import F32, F64
 
 MOST_DIRECT = 6_000
-"""Features or points, whichever are fewer, up to which a Cholesky factor is made."""
+"""Largest number of features or points, whichever are fewer, for a Cholesky factorisation."""
 TOLERANCE, MOST_STEPS = 1e-4, 200
-"""Of conjugate gradients."""
+"""Tolerance and largest number of steps of conjugate gradients."""
 
 
 class Regression:
@@ -38,7 +38,10 @@ class Regression:
         self._root: tuple[float, Any] | None = None
 
     def ridge(self, targets: Any, reg: float) -> F32:
-        """Return W (d, g) that minimises |Z - X W|^2 + reg |W|^2 for targets Z (n, g), dense or sparse."""
+        """Return W (d, g) that minimises |Z - X W|^2 + reg |W|^2.
+
+        The targets Z (n, g) may be dense or sparse.
+        """
         self._check(targets, reg)
         if self._dual:
             solved = self._X.T @ self._solve(_dense(targets), reg)
@@ -47,11 +50,13 @@ class Regression:
         return np.ascontiguousarray(solved, np.float32)
 
     def admm(self, targets: F32, reg: float, l1: float, *, rho: float, sweeps: int) -> F32:
-        """Return W that minimises 1/2 |Z - X W|^2 + reg/2 |W|^2 + l1 |X W|_1, by splitting alpha = X W.
+        """Return W that minimises 1/2 |Z - X W|^2 + reg/2 |W|^2 + l1 |X W|_1.
 
-        W      <- ridge on (Z + rho (alpha - mu)) / (1 + rho) with reg / (1 + rho)
-        alpha  <- soft(X W + mu, l1 / rho)
-        mu     <- mu + X W - alpha
+        ADMM splits the problem by alpha = X W:
+
+            W      <- ridge on (Z + rho (alpha - mu)) / (1 + rho) with reg / (1 + rho)
+            alpha  <- soft(X W + mu, l1 / rho)
+            mu     <- mu + X W - alpha
         """
         if not (rho > 0.0 and l1 >= 0.0 and sweeps >= 1):
             raise ConfigError(f"ADMM needs rho > 0, l1 >= 0 and a sweep, not {rho}, {l1}, {sweeps}")
@@ -94,7 +99,7 @@ def _soft(values: F32, threshold: float) -> F32:
 
 
 def _conjugate_gradients(X: Any, reg: float, right: F64) -> F64:
-    """Solve (X'X + reg I) W = right for all columns at once, with the diagonal as preconditioner."""
+    """Solve (X'X + reg I) W = right for all columns at once, preconditioned by the diagonal."""
     squares = np.square(X).sum(axis=0) if isinstance(X, np.ndarray) else X.power(2).sum(axis=0)
     scale = (1.0 / (np.asarray(squares, np.float64) + reg))[:, None]
     found, residual = np.zeros_like(right), right.copy()

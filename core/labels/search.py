@@ -1,7 +1,7 @@
-"""The settings of a label model, found on points it has not seen, within a budget of seconds.
+"""Search of a label model's settings on held-out points, within a budget of seconds.
 
-How places are made is expensive and shared by many trials: they are made once for each split. Of every trial the
-votes are tuned too, one setting after the other.
+Embeddings are expensive and shared by many trials, so each split computes them once. Each trial
+tunes the votes, too, one setting after the other.
 """
 
 from collections.abc import Callable
@@ -22,24 +22,27 @@ from core.search.search import LARGEST_TRIAL, Axis, Budget, Outcome, Search
 from core.types import F32, I32, I64
 
 LANDMARKS = (0, 400, 1_000, 2_000)
-"""Non-linear features that a trial may add."""
+"""Candidate numbers of non-linear features."""
 FEWEST_FACTORS, MOST_FACTORS = 40, 200
 SEVERAL = 3
-"""Splits that judge where one has few points."""
+"""Number of validation splits if a single one has few points."""
 MOST_TRIALS = 24
 MOST_SCORES = 1 << 24
-"""Scores of all judging points together: many labels are judged by fewer points."""
+"""Largest number of scores of all held-out points; with many labels, fewer points are held out."""
 VOTES: dict[str, tuple[Any, ...]] = {
     "blend": (0.0, 0.25, 0.5, 1.0, 2.0),
     "sharpness": (0.0, 10.0, 20.0, 40.0, 80.0),
     "neighbours": (10, 25, 50, 100, 200, 400),
 }
 START_SHARE, RATES = 0.7, (0.003, 0.01, 0.03)
-"""Of the model that climbs: the budget's share for where it begins, and the steps it tries."""
+"""Share of the budget for the initial regression of exmlds4, and its candidate learning rates."""
 LEAST_GAIN = 0.2
-"""Points that a climb must gain on where it begins: the best of several trials is ahead by as much without merit."""
+"""Least gain of the climb over the initial regression, in percentage points.
+
+The best of several trials is ahead by about as much by chance.
+"""
 ROUNDS = 2
-"""Of looking at each setting of the votes."""
+"""Number of passes over the settings of the votes."""
 
 
 def search(
@@ -53,9 +56,9 @@ def search(
     least_gain: float = LEAST_GAIN,
     on_trial: Callable[[float], None] = lambda share: None,
 ) -> ExmldsConfig:
-    """Return the settings found within the budget; those named in ``fixed`` stay as ``base`` has them.
+    """Return the settings found within the budget; settings in ``fixed`` stay as in ``base``.
 
-    A trial's score is the weighted mean of p@1, p@3 and p@5 on points that it has not seen.
+    A trial's score is the weighted mean of p@1, p@3 and p@5 on held-out points.
     """
     if base.variant == "exmlds4":
         return _climbing(
@@ -74,7 +77,7 @@ def search(
         nonlocal is_first
         config = _with(base, settings)
         if is_first:
-            # so many splits judge as one trial may cost
+            # Keep as many splits as the cost of one trial allows.
             begun = left()
             splits[0].embedded(config)
             affordable = LARGEST_TRIAL * budget.seconds / max(begun - left(), 1e-9)
@@ -103,7 +106,7 @@ def _climbing(
     least_gain: float,
     on_trial: Callable[[float], None],
 ) -> ExmldsConfig:
-    """Search the regression that the climb begins with, then whether to leave it, in steps of which length."""
+    """Search the regression that the climb starts from, then whether to climb and at which rate."""
     started, share = budget.now(), START_SHARE
     flat, random = replace(base, variant="exmlds1", learners=1), base.descent.start == "random"
     beginning = search(
@@ -121,7 +124,8 @@ def _climbing(
     if not random and "epochs" not in fixed:
         stays = set_value(found, "epochs", 0)
         if found.landmarks > base.landmarks:
-            # every point has all of these features: a climb, lazy over sparse ones, would take minutes
+            # Every point has all of these features: a climb is lazy over sparse features only, and
+            # would take minutes.
             return stays
         trials.insert(0, stays)
     rows, known = labelled(features, labels)
@@ -140,7 +144,7 @@ def _climbing(
 
 
 class _Split:
-    """One validation split, with what its trials share."""
+    """One validation split, with the results that its trials share."""
 
     def __init__(
         self, features: Features, labels: Interactions, judging: I64, fitting: I64, known: Any
@@ -163,7 +167,10 @@ class _Split:
         )
 
     def embedded(self, config: ExmldsConfig) -> list[Part]:
-        """Return places of so many factors: those of a spectrum are the first of more."""
+        """Return the embedding with so many factors.
+
+        The dimensions of a spectrum are nested: fewer factors are the first of more.
+        """
         nested = config.variant != "exmlds2"
         made = MOST_FACTORS if nested and config.factors <= MOST_FACTORS else config.factors
         key = made, config.learners
@@ -176,11 +183,11 @@ class _Split:
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What a space says of the judging points, before the votes are weighed."""
+    """Scores of the held-out points by one space, before the votes are weighted."""
 
     space: LabelSpace
     near: list[tuple[I64, Neighbours]]
-    """Rows and their neighbours, of each part."""
+    """Row numbers and their neighbours, per cluster."""
     own: F32
     truth: Interactions
 
@@ -209,7 +216,7 @@ def _found(split: _Split, config: ExmldsConfig, most: int) -> _Found:
 def _tuned(
     config: ExmldsConfig, splits: list[_Split], grid: dict[str, tuple[Any, ...]]
 ) -> tuple[float, Votes]:
-    """Return the best score and the votes it takes: one setting at a time."""
+    """Return the best score and its votes, tuning one setting at a time."""
     most = int(max([config.votes.neighbours, *grid.get("neighbours", ())]))
     found = [_found(split, config, most) for split in splits]
     tried: dict[Votes, float] = {}
@@ -227,7 +234,7 @@ def _tuned(
 
 
 def _top(scores: F32) -> I32:
-    """Return the best labels of each row, as many as are judged."""
+    """Return the best labels of each row, as many as the metrics need."""
     k = min(max(KS), scores.shape[1])
     some = np.argpartition(-scores, k - 1, axis=1)[:, :k]
     order = np.argsort(-np.take_along_axis(scores, some, axis=1), axis=1)
@@ -242,7 +249,7 @@ def _with(config: ExmldsConfig, settings: dict[str, Any]) -> ExmldsConfig:
 
 
 def _axes(features: Features) -> list[Axis]:
-    """Return what is searched; landmarks by their place in LANDMARKS, from 1."""
+    """Return the axes of the search; landmarks are given by their position in LANDMARKS, from 1."""
     return [
         Axis("reg", 0.1, 30.0, log=True),
         Axis("factors", FEWEST_FACTORS, MOST_FACTORS, log=True, multiple=10),
@@ -273,10 +280,13 @@ def _splits(
 
 
 def _work(features: Features, labels: Interactions, settings: dict[str, Any]) -> float:
-    """Return about the operations of a trial: the normal equations, and looking at some twenty votes."""
+    """Return the approximate number of operations of a trial.
+
+    They are the normal equations and about twenty evaluations of votes.
+    """
     landmarks = LANDMARKS[int(settings["landmarks"]) - 1] if "landmarks" in settings else 0
     n, d = features.shape
     equations = float(d + landmarks) ** 2 * (d + landmarks + n * (landmarks > 0))
-    # sorting scores and gathering labels: many operations for each
+    # Sorting scores and gathering labels take many operations per element.
     judged = min(n * HELD_OUT, JUDGES) * (100 * labels.n_items + 20_000 * len(labels) / n)
     return float(equations + 15 * judged)

@@ -1,4 +1,7 @@
-"""A fitted label model as a snapshot, and back: what the registry stores and serving maps."""
+"""Converts fitted label models to snapshots and back.
+
+The registry stores the snapshots; serving maps them.
+"""
 
 from dataclasses import asdict, replace
 from typing import Any, Unpack
@@ -31,7 +34,10 @@ def of_space(model: str, space: LabelSpace, **about: Unpack[About]) -> Snapshot:
 
 
 def space_of(snapshot: Snapshot) -> LabelSpace:
-    """Return what predicts; its arrays are the snapshot's, not copies. SnapshotFormat if any is missing."""
+    """Return the label model; its arrays are the snapshot's own.
+
+    SnapshotFormat if one is missing.
+    """
     arrays = snapshot.arrays
     try:
         known, votes = snapshot.parameters["space"], Votes(**snapshot.parameters["votes"])
@@ -56,7 +62,7 @@ def of_items(
     item_encoder: FeatureEncoder,
     **about: Unpack[About],
 ) -> Snapshot:
-    """Return the snapshot of items as labels; the encoders make columns of users' and of items' features."""
+    """Return the snapshot of items as labels, with the encoders of both sides' features."""
     space = of_space(model, items.space, **about)
     arrays = {**space.arrays, "item_places": items.item_places}
     if items.item_weights is not None:
@@ -65,7 +71,7 @@ def of_items(
 
 
 def items_of(snapshot: Snapshot) -> LabelledItems:
-    """Return items as labels; arrays are the snapshot's, not copies. SnapshotFormat if any is missing."""
+    """Return items as labels; arrays are the snapshot's own. SnapshotFormat if one is missing."""
     arrays = snapshot.arrays
     if "item_places" not in arrays:
         raise SnapshotFormat("the snapshot is not of items as labels: it has no places of items")

@@ -1,6 +1,6 @@
-"""A fitted label model as serving needs it: from a point's features to the scores of all labels.
+"""A fitted label model for serving: from a point's features to the scores of all labels.
 
-Serial and without locks; the arrays may be read-only maps of a file.
+It is serial and lock-free; its arrays may be read-only maps of a file.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from core.labels.sppmi import as_matrix
 from core.types import F32, F64, I32, I64
 
 BLOCK, MOST_SCORES = 512, 1 << 22
-"""Points answered at a time, fewer where there are many labels: this bounds the memory."""
+"""Limits on the memory: points scored at a time, and scores at a time if there are many labels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,30 +34,33 @@ class Neighbours:
 
 @dataclass(frozen=True, eq=False)
 class LabelSpace:
-    """Learners, each with one or more parts; a part has its own map from d features to g dimensions.
+    """Learners with one or more clusters each.
 
-    place      z = W' x
-    votes      s1_l = sum over the k nearest i of exp(sharpness (cos(z, z_i) - best)) y_il      [ExMLDS, eq. 1]
-    own        s2_l = h_l . z                                                       [ExMLDS, Algorithm 4]
+    Every cluster has its own map from d features to g dimensions.
+
+    vector     z = W' x
+    votes      s1_l = sum over the k nearest i of exp(sharpness (cos(z, z_i) - best)) y_il
+                                                                              [ExMLDS, eq. 1]
+    own        s2_l = h_l . z                                           [ExMLDS, Algorithm 4]
     score      s1 / |s1| + blend s2 / |s2|,  s1 and s2 summed over the learners
     """
 
     feature_map: FeatureMap
     n_features: int
     centres: F32
-    """(parts, n_features)"""
+    """(clusters, n_features)"""
     learner_ptr: I64
-    """(learners + 1,): the parts of each learner."""
+    """(learners + 1,): the first cluster of each learner."""
     weights: F32
-    """W, (parts, d, g)"""
+    """W, (clusters, d, g)"""
     label_factors: F32
-    """h, (parts, L, g)"""
+    """h, (clusters, L, g)"""
     point_ptr: I64
-    """(parts + 1,)"""
+    """(clusters + 1,): the first training point of each cluster."""
     points: F32
-    """Places of the training points, rows of length 1, (points, g)."""
+    """Vectors of the training points, rows of length 1, (points, g)."""
     labels: Interactions
-    """Of the training points."""
+    """Labels of the training points."""
     votes: Votes
 
     @property
@@ -76,7 +79,10 @@ class LabelSpace:
         return np.concatenate([np.empty((0, self.n_labels), np.float32), *blocks])
 
     def ranked(self, features: Any, n: int) -> tuple[I32, F32]:
-        """Return the n best labels of each point and their scores, (points, n); -1 and -inf where labels run out."""
+        """Return the n best labels of each point and their scores, (points, n).
+
+        They are -1 and -inf where there are fewer labels.
+        """
         if n < 1:
             raise ConfigError(f"at least one label must be asked for, not {n}")
         mapped = self.mapped(features)
@@ -94,17 +100,18 @@ class LabelSpace:
         """Return the features as the model reads them; ShapeError for another number of columns."""
         if features.ndim != 2 or features.shape[1] != self.n_features:
             raise ShapeError(
-                f"the model knows {self.n_features} features: got an array of shape {features.shape}"
+                f"the model knows {self.n_features} features: "
+                f"got an array of shape {features.shape}"
             )
         return self.feature_map.transform(features)
 
     def places(self, mapped: Any, part: int) -> F32:
-        """Return where a part puts points, (m, g)."""
+        """Return the vectors of points by the map of a cluster, (m, g)."""
         placed: F32 = np.asarray(mapped @ self.weights[part], np.float32)
         return placed
 
     def neighbours(self, places: F32, part: int, k: int) -> Neighbours:
-        """Return the k training points of a part in the nearest directions."""
+        """Return the k nearest training points of a cluster by cosine."""
         first, last = self.point_ptr[part : part + 2].tolist()
         cosine = unit(places) @ self.points[first:last].T
         k = min(k, last - first)
@@ -126,7 +133,7 @@ class LabelSpace:
         return np.asarray(counted.toarray(), np.float32)
 
     def parts_of(self, mapped: Any, learner: int) -> I64:
-        """Return the part of this learner that answers for each point, (m,)."""
+        """Return each point's cluster of this learner, (m,)."""
         first, last = self.learner_ptr[learner : learner + 2].tolist()
         if last - first == 1:
             return np.full(mapped.shape[0], first)
@@ -159,7 +166,7 @@ def blended(votes: F32, own: F32, blend: float) -> F32:
 
 
 def unit(rows: F32) -> F32:
-    """Return rows of length 1; a row of zeros stays one.
+    """Return rows scaled to length 1; a row of zeros stays zero.
 
     >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]], np.float32))
     array([[0.6, 0.8],

@@ -1,4 +1,4 @@
-"""The leading eigenvectors of a symmetric matrix that is only multiplied with: blocks of Lanczos, then a small problem."""
+"""Leading eigenvectors of a symmetric matrix by block Lanczos, given only products with it."""
 
 from collections.abc import Callable
 
@@ -7,20 +7,24 @@ import numpy as np
 from core.types import F32, F64
 
 DENSE = 600
-"""Matrices up to this size are solved whole."""
+"""Largest size of a matrix that is decomposed directly."""
 NARROWEST = 16
-"""Vectors of a block; a block of half of what is asked for needs the fewest products."""
+"""Least number of vectors in a block.
+
+Blocks of half the requested vectors need the fewest products.
+"""
 SETTLED = 3e-3
-"""Relative change of the sum of the eigenvalues' sizes that ends the steps."""
+"""Relative change of the sum of absolute eigenvalues below which the iteration stops."""
 MOST_BLOCKS = 24
 
 
 def leading(
     times: Callable[[F32], F32], size: int, k: int, rng: np.random.Generator
 ) -> tuple[F64, F32]:
-    """Return the k eigenvalues of largest absolute value, (k,), largest first, and their vectors (size, k).
+    """Return the k eigenvalues of largest absolute value and their vectors (size, k).
 
-    ``times`` multiplies the matrix with a block (size, b). Where the matrix has fewer than k, zeros follow.
+    The eigenvalues (k,) are in falling order of absolute value. ``times`` multiplies the matrix
+    with a block (size, b). If the matrix has fewer than k eigenvalues, the rest are zero.
     """
     if size <= max(DENSE, k):
         values, vectors = np.linalg.eigh(times(np.eye(size, dtype=np.float32)).astype(np.float64))
@@ -40,7 +44,10 @@ def leading(
 
 
 def _bordered(inner: F64, border: F32) -> F64:
-    """Return the matrix within the basis, grown by the columns of the newest block (Rayleigh and Ritz)."""
+    """Return the projection onto the basis, extended by the columns of the newest block.
+
+    This is the Rayleigh-Ritz method.
+    """
     size, held = len(border), len(inner)
     grown = np.zeros((size, size))
     grown[:held, :held] = inner
@@ -50,7 +57,10 @@ def _bordered(inner: F64, border: F32) -> F64:
 
 
 def _beside(basis: F32, block: F32) -> F32:
-    """Return directions of the block orthogonal to the basis; twice, since single precision loses them once."""
+    """Return directions of the block orthogonal to the basis.
+
+    Projects twice, since a single projection in single precision leaves rounding errors.
+    """
     for _ in range(2):
         block = _orthonormal(block - basis @ (basis.T @ block))
     return block

@@ -1,6 +1,7 @@
-"""How much more often two points share labels than chance would have it: shifted positive mutual information.
+"""Association of points by shared labels: shifted positive pointwise mutual information.
 
-Points alone (ExMLDS1), or points and labels together (ExMLDS3). The matrix of shared labels is never formed.
+It measures how much more often two points share labels than by chance, for points alone (ExMLDS1)
+or for points and labels together (ExMLDS3). The matrix of shared labels is never formed.
 """
 
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from core.types import F32, F64, I32, I64
 
 @dataclass(frozen=True, eq=False)
 class Association:
-    """A symmetric matrix (n, n), its elements above 0 in CSR; columns of a row are in no order."""
+    """A symmetric matrix (n, n), its positive elements in CSR; columns of a row are unsorted."""
 
     ptr: I64
     """(n + 1,)"""
@@ -39,7 +40,7 @@ class Association:
 
 
 def sppmi(labels: Interactions, shift: float = 1.0) -> Association:
-    """Return SPPMI(Y Y') of n points, (n, n): M_ij = labels that i and j share.
+    """Return SPPMI(Y Y') of n points, (n, n); (Y Y')_ij counts the labels that i and j share.
 
     SPPMI(M)_ij = max(log(M_ij sum(M) / (M_i. M_.j)) - log(shift), 0), and 0 where M_ij = 0.
 
@@ -57,10 +58,11 @@ def joint_sppmi(
 ) -> Association:
     """Return SPPMI(A) of n points and L labels, (n + L, n + L).
 
-    A = [[mu2 Y Y', mu3 Y], [mu3 Y', mu1 C]] with the label correlations C (L, L), symmetric and not below 0.
+    A = [[mu2 Y Y', mu3 Y], [mu3 Y', mu1 C]] with the label correlations C (L, L), symmetric and not
+    negative.
     """
     member, known = as_matrix(labels), _checked(correlations)
-    # the upper left block is empty here: the kernel sums it from Y
+    # The upper left block is empty here, because the kernel sums it from Y.
     beside: Any = sparse.block_array(
         [
             [sparse.csr_array((labels.n_users, labels.n_users)), mix.members * member],
@@ -75,7 +77,7 @@ def joint_sppmi(
 
 
 def co_occurrence(labels: Interactions) -> sparse.csr_array:
-    """Return Y'Y, (L, L): how many points carry both labels."""
+    """Return Y'Y, (L, L): the number of points with both labels."""
     member = as_matrix(labels)
     return sparse.csr_array(member.T @ member)
 
@@ -88,7 +90,7 @@ def as_matrix(labels: Interactions) -> sparse.csr_array:
 
 
 def _checked(correlations: Any) -> sparse.csr_array:
-    """Return C; DataError if it is not symmetric or has elements below 0."""
+    """Return C; DataError unless it is symmetric and not negative."""
     known: Any = sparse.csr_array(correlations)
     if known.nnz and not (known.data.min() >= 0.0 and np.isfinite(known.data).all()):
         raise DataError("label correlations must be finite numbers not below 0: give counts")
@@ -103,7 +105,7 @@ def _checked(correlations: Any) -> sparse.csr_array:
 def _sppmi(
     labels: Interactions, scale: float, beside: Any, together: I64, shift: float
 ) -> Association:
-    """Return SPPMI(scale Y Y' + E); ``together`` (pairs,) says how many points share the pair's label."""
+    """Return SPPMI(scale Y Y' + E); ``together`` (pairs,) counts points with a pair's label."""
     if not 0.0 < shift < np.inf:
         raise ConfigError(f"the shift must be above 0, not {shift}")
     share = _shares(labels, scale, beside, together, shift)

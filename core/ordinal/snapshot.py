@@ -28,7 +28,7 @@ def of_model(model: OrdinalModel, **about: Unpack[About]) -> Snapshot:
 
 
 def model_of(snapshot: Snapshot) -> OrdinalModel:
-    """Return the ordinal model; its arrays are views of the snapshot's."""
+    """Return the ordinal model; its arrays are the snapshot's own, not copies."""
     try:
         arrays: dict[str, Any] = {name: snapshot.arrays[name] for name in _ARRAYS}
         numbers = dict(snapshot.parameters["ordinal"])
