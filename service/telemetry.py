@@ -7,7 +7,7 @@ An event is a short past-tense name with fields, never a sentence: ``log.info("b
 import logging
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TextIO, cast
 
@@ -73,12 +73,13 @@ def logger() -> FilteringBoundLogger:
 class Outage:
     """Tells of a store that is away: when it begins, every minute while it lasts, and when it is over."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
         self._began = self._said = -math.inf
 
     def lasts(self, detail: str) -> None:
         """Note that the store did not answer."""
-        now = monotonic()
+        now = self._clock()
         if self._began == -math.inf:
             self._began = now
         if now - self._said >= SAID_AGAIN_S:
@@ -88,7 +89,7 @@ class Outage:
     def over(self) -> None:
         """Note that it did."""
         if self._began > -math.inf:
-            logger().info("store_answers", after_s=round(monotonic() - self._began))
+            logger().info("store_answers", after_s=round(self._clock() - self._began))
             self._began = self._said = -math.inf
 
 

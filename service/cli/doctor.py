@@ -22,8 +22,8 @@ from service.cli import options
 from service.cli.options import say
 from service.configs import online_config
 from service.errors import Misconfigured, NotFound, ServiceError
+from service.processes.commands import ONE_THREAD
 from service.processes.compiled import cache_dir, is_compiled
-from service.processes.supervisor import ONE_THREAD
 from service.settings import Settings, load_settings
 from service.settings_reference import settings_reference
 from service.store.connection import connect, without_password

@@ -23,8 +23,9 @@ from service.cli.options import say
 from service.client import Receipt, ServiceClient
 from service.errors import Misconfigured, ServiceError, StoreUnavailable
 from service.files.documents import read_documents
-from service.files.feedback import Part, read_parts
+from service.files.feedback import read_parts
 from service.files.opening import BadFile
+from service.files.parts import Part
 
 STREAM = "/v1/ratings/stream"
 FEEDBACK = "feedback"

@@ -10,7 +10,7 @@ from service.cli import options
 from service.ending import follow_lifeline
 from service.errors import Superseded
 from service.learning import partition_loop as running
-from service.processes.supervisor import SUPERSEDED
+from service.processes.commands import SUPERSEDED
 from service.settings import load_settings
 from service.store.connection import connect
 from service.store.namespace import open_namespace

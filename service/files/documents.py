@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from service.files.features import feature_value, table_rows
-from service.files.feedback import Part
 from service.files.opening import BadFile, is_ndjson, opened
+from service.files.parts import Part
 
 ROWS = 5_000
 """Documents of one part."""

@@ -6,7 +6,6 @@ are reported and left out.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import isnan
 from pathlib import Path
@@ -15,6 +14,7 @@ import msgspec
 import numpy as np
 
 from service.files.opening import is_ndjson, opened
+from service.files.parts import Part
 from service.files.rating_cells import MILLISECONDS_FROM, RatingChunk
 from service.files.ratings import read_chunks
 
@@ -55,18 +55,6 @@ class _Loose(msgspec.Struct):
             event_id=self.event_id,
             rec_id=self.rec_id,
         )
-
-
-@dataclass
-class Part:
-    """Some rows of a file: ``lines`` NDJSON for the api, ``numbers`` where each stands in the file."""
-
-    lines: bytes
-    numbers: list[int]
-    read: float
-    """How much of the file has been read, 0..1."""
-    faults: list[tuple[int, str]] = field(default_factory=list)
-    """(line of the file, what is wrong) of rows that were left out."""
 
 
 def read_parts(path: Path, rows: int = ROWS) -> Iterator[Part]:

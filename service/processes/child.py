@@ -8,8 +8,8 @@ from typing import IO, Any, Self
 from service.client import ServiceClient
 from service.ending import end_process
 from service.errors import NotReady
+from service.processes.commands import COMMAND, compile_kernels
 from service.processes.listening import STARTED
-from service.processes.supervisor import COMMAND, compile_kernels
 from service.settings import Settings, environment, without_hedgerow
 
 

@@ -13,21 +13,24 @@ import sys
 from pathlib import Path
 
 
-def is_compiled() -> bool:
-    """Return whether these sources were compiled here, by this numba, on this kind of processor, and it is still there."""
+def is_compiled(what: str | None = None) -> bool:
+    """Return whether the kernels were compiled and the result is still there.
+
+    ``what`` is a ``fingerprint``, by default that of our sources on this machine.
+    """
     try:
-        return _compiled_files() >= int(_mark().read_text() or 0)
+        return _compiled_files() >= int(_mark(what).read_text() or 0)
     except (OSError, ValueError):
         return False
 
 
-def mark_compiled() -> None:
-    """Remember it; a place that cannot be written is no error."""
+def mark_compiled(what: str | None = None) -> None:
+    """Remember that the kernels were compiled; a place that cannot be written is no error."""
     with contextlib.suppress(OSError):
         cache_dir().mkdir(parents=True, exist_ok=True)
         for old in cache_dir().glob("compiled-*"):
             old.unlink()
-        _mark().write_text(str(_compiled_files()))
+        _mark(what).write_text(str(_compiled_files()))
 
 
 def cache_dir() -> Path:
@@ -49,17 +52,22 @@ def _compiled_files() -> int:
     return sum(1 for _ in cache_dir().rglob("*.nbi"))
 
 
-def _mark() -> Path:
+def fingerprint(sources: Path, processor: str) -> str:
+    """Return a digest of all that compiled code depends on: python, numba, the processor and the sources."""
     digest = hashlib.sha256()
-    for part in (sys.version, importlib.metadata.version("numba"), _processor()):
-        digest.update(part.encode() + b"\0")
-    for source in sorted(core_dir().rglob("*.py")):
+    for one in (sys.version, importlib.metadata.version("numba"), processor):
+        digest.update(one.encode() + b"\0")
+    for source in sorted(sources.rglob("*.py")):
         digest.update(source.read_bytes())
-    return cache_dir() / f"compiled-{digest.hexdigest()[:32]}"
+    return digest.hexdigest()[:32]
 
 
-def _processor() -> str:
-    """Return the model and its features: compiled code of another one is of no use."""
+def _mark(what: str | None) -> Path:
+    return cache_dir() / f"compiled-{what or fingerprint(core_dir(), processor())}"
+
+
+def processor() -> str:
+    """Return the model and features of this processor: compiled code of another one is of no use."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

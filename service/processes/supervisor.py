@@ -11,14 +11,20 @@ import signal
 import socket
 import subprocess
 import sys
-from collections import deque
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
 
 from service.errors import Misconfigured, StoreUnavailable
-from service.processes.compiled import is_compiled
+from service.processes.commands import (
+    COMMAND,
+    ONE_THREAD,
+    REFUSED,
+    SUPERSEDED,
+    compile_kernels,
+    how_it_ended,
+)
 from service.processes.listening import STARTED, listen, refuse_open_bind, url_of
+from service.processes.supervised import ENDS_ALLOWED, FIRST_PAUSE_S, WITHIN_S, Supervised
 from service.settings import Settings, environment, without_hedgerow
 from service.store.connection import check_given, connect
 from service.store.namespace import open_namespace
@@ -26,41 +32,9 @@ from service.store.server.embedded import EmbeddedServer
 from service.store.server.inspection import inspect_server
 from service.telemetry import logger
 
-ENDS_ALLOWED, WITHIN_S = 5, 30.0
-"""A child that ends so often in this time stops the service."""
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 4.0
 STOP_S = 15.0
 """How long a child may take to end before it is killed."""
 LOADING = "usually 4 s, some times as long on a busy machine; GET /readyz says when all is there"
-SUPERSEDED = 75
-"""Exit code of a learner that another one replaced: it comes back as a standby, nothing is wrong."""
-REFUSED = 2
-"""Exit code of a process whose settings do not fit: starting it again would not help."""
-COMMAND = (sys.executable, "-P", "-m", "service.cli")
-"""Our own command line; -P because a folder named ``service`` may lie in the working directory."""
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
-
-
-@dataclass
-class Child:
-    """One process that must run, and when it ended lately."""
-
-    name: str
-    arguments: list[str]
-    files: tuple[int, ...] = ()
-    essential: bool = True
-    """Whether the service stops when the child keeps ending; what serves goes on without a trainer."""
-    ended: deque[float] = field(default_factory=lambda: deque(maxlen=ENDS_ALLOWED))
-
-    def ended_too_often(self, now: float) -> bool:
-        """Note an end; true when it was one too many."""
-        self.ended.append(now)
-        return len(self.ended) == ENDS_ALLOWED and now - self.ended[0] <= WITHIN_S
-
-    @property
-    def pause_s(self) -> float:
-        """How long to wait before the next start."""
-        return min(FIRST_PAUSE_S * 2.0 ** len(self.ended), LONGEST_PAUSE_S)
 
 
 def serve(settings: Settings) -> None:
@@ -89,19 +63,6 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def compile_kernels() -> None:
-    """Compile the kernels for this machine if that was not done yet, before several processes need them."""
-    if not is_compiled():
-        command = [*COMMAND, "doctor", "--compile"]
-        # our own program with fixed arguments; what it says goes to stderr
-        subprocess.run(  # noqa: S603
-            command,
-            check=True,
-            stdout=sys.stderr,
-            env=without_hedgerow(os.environ) | ONE_THREAD,
-        )
-
-
 def check_store(settings: Settings) -> None:
     """Refuse a server that loses data by design, another namespace than the stored one, a public address without keys.
 
@@ -119,11 +80,16 @@ class Supervisor:
     """Keeps the children running; api processes stop first, then learners and trainer, the server last."""
 
     def __init__(
-        self, settings: Settings, server: EmbeddedServer | None, listener: socket.socket
+        self,
+        settings: Settings,
+        server: EmbeddedServer | None,
+        listener: socket.socket,
+        *,
+        command: Sequence[str] = COMMAND,
+        first_pause_s: float = FIRST_PAUSE_S,
     ) -> None:
-        self._settings = settings
-        self._server = server
-        self._listener = listener
+        self._settings, self._server, self._listener = settings, server, listener
+        self._command, self._first_pause_s = command, first_pause_s
         self._lifeline, self._our_end = os.pipe()
 
     async def run(self) -> None:
@@ -150,20 +116,20 @@ class Supervisor:
         if problems:
             raise problems[0]
 
-    def _learners(self) -> Iterable[Child]:
+    def _learners(self) -> Iterable[Supervised]:
         for partition in range(self._settings.partitions):
-            yield Child(f"learner-{partition}", ["learner", "--partition", str(partition)])
+            yield Supervised(f"learner-{partition}", ["learner", "--partition", str(partition)])
 
-    def _trainers(self) -> Iterable[Child]:
+    def _trainers(self) -> Iterable[Supervised]:
         if self._settings.trainer:
-            yield Child("trainer", ["trainer"], essential=False)
+            yield Supervised("trainer", ["trainer"], essential=False)
 
-    def _apis(self) -> Iterable[Child]:
+    def _apis(self) -> Iterable[Supervised]:
         fd = self._listener.fileno()
         for number in range(self._settings.api_processes):
-            yield Child(f"api-{number}", ["api", "--listen-fd", str(fd)], (fd,))
+            yield Supervised(f"api-{number}", ["api", "--listen-fd", str(fd)], (fd,))
 
-    def _task(self, child: Child, stop: asyncio.Event) -> asyncio.Task[None]:
+    def _task(self, child: Supervised, stop: asyncio.Event) -> asyncio.Task[None]:
         return asyncio.create_task(self._keep(child, stop))
 
     @staticmethod
@@ -172,18 +138,18 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, stop.set)
 
-    async def _keep(self, child: Child, stop: asyncio.Event) -> None:
+    async def _keep(self, child: Supervised, stop: asyncio.Event) -> None:
         while not stop.is_set():
             process = await self._spawn(child)
             if await happens(stop, process.wait()):
                 await end(process)
                 return
             self._judge(child, await process.wait())
-            await happens(stop, asyncio.sleep(child.pause_s))
+            await happens(stop, asyncio.sleep(child.pause_s(self._first_pause_s)))
 
-    async def _spawn(self, child: Child) -> asyncio.subprocess.Process:
+    async def _spawn(self, child: Supervised) -> asyncio.subprocess.Process:
         process = await asyncio.create_subprocess_exec(
-            *COMMAND,
+            *self._command,
             *child.arguments,
             "--lifeline",
             str(self._lifeline),
@@ -197,7 +163,7 @@ class Supervisor:
         logger().info("child_started", child=child.name, pid=process.pid)
         return process
 
-    def _judge(self, child: Child, code: int) -> None:
+    def _judge(self, child: Supervised, code: int) -> None:
         """Raise Misconfigured when starting the child again makes no sense."""
         too_often = child.ended_too_often(asyncio.get_running_loop().time())
         problem = None
@@ -218,7 +184,7 @@ class Supervisor:
         if self._server is None:
             await stop.wait()
             return
-        deaths = Child("private server", [])
+        deaths = Supervised("private server", [])
         while not await happens(stop, asyncio.sleep(0.1)):
             if self._server.alive:
                 continue
@@ -230,19 +196,6 @@ class Supervisor:
             # quick, and it must be the main thread: the system ties the server to the thread
             self._server.start()
             logger().error("store_restarted", pid=self._server.pid)
-
-
-def how_it_ended(code: int) -> str:
-    """Say what an exit code means.
-
-    >>> how_it_ended(-9), how_it_ended(3)
-    ('ended by SIGKILL', 'ended by itself')
-    """
-    if code >= 0:
-        return "ended by itself"
-    # a real-time signal has no name
-    known = {number.value: number.name for number in signal.Signals}
-    return f"ended by {known.get(-code, f'signal {-code}')}"
 
 
 async def happens(event: asyncio.Event, other: Awaitable[object]) -> bool:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Self
 
-from service.processes.supervisor import COMMAND
+from service.processes.commands import COMMAND
 from service.settings import Settings, environment, without_hedgerow
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from service.processes.supervisor import SUPERSEDED
+from service.processes.commands import SUPERSEDED
 from service.settings import Settings
 from service.store.connection import connect
 from service.store.log.lease import Lease

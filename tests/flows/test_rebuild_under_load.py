@@ -5,7 +5,7 @@ from contextlib import ExitStack
 import pytest
 
 from service.learning.rebuild import rebuild
-from service.processes.supervisor import REFUSED, SUPERSEDED
+from service.processes.commands import REFUSED, SUPERSEDED
 from service.settings import Settings
 from service.store.connection import connect
 from tests.feed import Feed, Writer

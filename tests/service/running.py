@@ -8,7 +8,7 @@ from typing import Any
 
 from service.ending import command_line
 from service.processes.child import ServiceProcess
-from service.processes.supervisor import COMMAND
+from service.processes.commands import COMMAND
 from service.settings import Settings
 
 

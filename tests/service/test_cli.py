@@ -13,7 +13,7 @@ import pytest
 from service.cli import openapi
 from service.cli.main import COMMANDS, load
 from service.processes.child import ServiceProcess
-from service.processes.supervisor import COMMAND
+from service.processes.commands import COMMAND
 from tests.server import wait_until
 from tests.service.running import hedgerow, is_gone, service
 

@@ -2,8 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from service.processes import compiled
-from service.processes.compiled import is_compiled, mark_compiled
+from service.processes.compiled import (
+    core_dir,
+    fingerprint,
+    is_compiled,
+    mark_compiled,
+    processor,
+)
 from service.processes.compiling import USES, compile_all
 
 
@@ -24,23 +29,17 @@ def test_compiling_reaches_every_group_and_leaves_the_mark() -> None:
     assert is_compiled()
 
 
-@pytest.mark.parametrize("part", ["core_dir", "_processor"])
-def test_another_source_or_processor_is_not_compiled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
-) -> None:
+def test_another_source_or_processor_is_not_compiled(tmp_path: Path) -> None:
     mark_compiled()
     (tmp_path / "model.py").write_text("changed")
-    other = {"core_dir": tmp_path, "_processor": "another one"}[part]
-    monkeypatch.setattr(compiled, part, lambda: other)
-    assert not is_compiled()
+    assert is_compiled(fingerprint(core_dir(), processor()))
+    assert not is_compiled(fingerprint(tmp_path, processor()))
+    assert not is_compiled(fingerprint(core_dir(), "another one"))
 
 
-def test_a_new_mark_replaces_the_old_one(
-    a_cache_of_its_own: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_mark_replaces_the_old_one(a_cache_of_its_own: Path) -> None:
     mark_compiled()
-    monkeypatch.setattr(compiled, "_processor", lambda: "another one")
-    mark_compiled()
+    mark_compiled(fingerprint(core_dir(), "another one"))
     assert len(list(a_cache_of_its_own.glob("compiled-*"))) == 1
 
 
@@ -54,9 +53,7 @@ def test_a_mark_beside_an_emptied_cache_is_not_believed(a_cache_of_its_own: Path
     assert not is_compiled()
 
 
-def test_a_cache_that_cannot_be_written_is_no_error(
-    a_cache_of_its_own: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_that_cannot_be_written_is_no_error(a_cache_of_its_own: Path) -> None:
     a_cache_of_its_own.write_text("a file where the folder should be")
     mark_compiled()
     assert not is_compiled()

@@ -12,11 +12,11 @@ from service.cli import import_file
 from service.client import Receipt, Refused, ServiceClient
 from service.demo.sample_world import SampleWorld
 from service.errors import StoreUnavailable
-from service.files import feedback as feedback_file
 from service.files.feedback import read_parts
 from service.files.opening import BadFile
+from service.files.parts import Part
 from service.processes.child import ServiceProcess
-from service.processes.supervisor import COMMAND
+from service.processes.commands import COMMAND
 from tests.server import wait_until
 from tests.service.running import service
 
@@ -325,7 +325,7 @@ def test_parts_have_keys_of_their_place_and_content(tmp_path: Path) -> None:
 
 
 def test_the_summary_counts_what_the_service_and_the_reader_rejected() -> None:
-    part = feedback_file.Part(b"", [1, 4], 1.0, faults=[(2, "not JSON")])
+    part = Part(b"", [1, 4], 1.0, faults=[(2, "not JSON")])
     summary = import_file.Summary()
     rejected = [{"index": 1, "code": "out_of_scale", "detail": "no"}]
     summary.add(part, Receipt(accepted=1, rejected_total=1, rejected=rejected, sequence="0:1"))

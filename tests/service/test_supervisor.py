@@ -12,10 +12,11 @@ import pytest
 import redis
 
 from service.errors import Misconfigured
-from service.processes import supervisor
 from service.processes.child import ServiceProcess
+from service.processes.commands import COMMAND
 from service.processes.listening import listen, url_of
-from service.processes.supervisor import COMMAND, ENDS_ALLOWED, Child, Supervisor
+from service.processes.supervised import ENDS_ALLOWED, LONGEST_PAUSE_S, Supervised
+from service.processes.supervisor import Supervisor
 from service.settings import Settings
 from service.store.connection import connect
 from service.store.namespace import open_namespace
@@ -76,25 +77,26 @@ def test_when_the_supervisor_is_killed_everything_ends(tmp_path: Path) -> None:
         stop_leftover(tmp_path / "data" / "server.json")
 
 
-def test_a_child_that_keeps_ending_stops_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor, "COMMAND", (sys.executable, "-c", "raise SystemExit(3)"))
-    monkeypatch.setattr(supervisor, "FIRST_PAUSE_S", 0.001)
+def ending_with(code: int) -> tuple[str, ...]:
+    """A command that ends at once."""
+    return sys.executable, "-c", f"raise SystemExit({code})"
+
+
+def test_a_child_that_keeps_ending_stops_the_service() -> None:
     said = pytest.raises(Misconfigured, match=f"ended {ENDS_ALLOWED} times.*exit code 3")
     with closing(listen("127.0.0.1", 0)) as listener, said:
-        asyncio.run(Supervisor(Settings(), None, listener).run())
+        keeper = Supervisor(Settings(), None, listener, command=ending_with(3), first_pause_s=0.001)
+        asyncio.run(keeper.run())
 
 
-def test_a_child_whose_settings_do_not_fit_is_not_started_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(supervisor, "COMMAND", (sys.executable, "-c", "raise SystemExit(2)"))
+def test_a_child_whose_settings_do_not_fit_is_not_started_again() -> None:
     said = pytest.raises(Misconfigured, match="cannot run")
     with closing(listen("127.0.0.1", 0)) as listener, said:
-        asyncio.run(Supervisor(Settings(), None, listener).run())
+        asyncio.run(Supervisor(Settings(), None, listener, command=ending_with(2)).run())
 
 
 def test_a_learner_that_is_replaced_over_and_over_is_no_failure() -> None:
-    child = Child("learner-0", [])
+    child = Supervised("learner-0", [])
     assert [child.ended_too_often(second) for second in (0, 8, 16, 24, 32, 33)] == [
         False,
         False,
@@ -103,7 +105,7 @@ def test_a_learner_that_is_replaced_over_and_over_is_no_failure() -> None:
         False,
         True,
     ]
-    assert child.pause_s <= supervisor.LONGEST_PAUSE_S
+    assert child.pause_s() <= LONGEST_PAUSE_S
 
 
 def refusal(*arguments: str, **environment: str) -> str:
@@ -144,13 +146,11 @@ def test_another_number_of_partitions_is_refused_in_one_line(
     assert "Set HEDGEROW_PARTITIONS=1" in line
 
 
-def test_children_that_fail_together_are_one_problem(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(supervisor, "COMMAND", (sys.executable, "-c", "raise SystemExit(2)"))
+def test_children_that_fail_together_are_one_problem(capfd: pytest.CaptureFixture[str]) -> None:
     said = pytest.raises(Misconfigured, match="cannot run")
     with closing(listen("127.0.0.1", 0)) as listener, said:
-        asyncio.run(Supervisor(Settings(partitions=4), None, listener).run())
+        settings = Settings(partitions=4)
+        asyncio.run(Supervisor(settings, None, listener, command=ending_with(2)).run())
     gc.collect()
     assert "never retrieved" not in capfd.readouterr().err
 

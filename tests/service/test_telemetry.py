@@ -101,13 +101,10 @@ def test_a_traceback_shows_no_values(stream: io.StringIO) -> None:
     assert secret not in stream.getvalue()
 
 
-def test_an_outage_is_told_when_it_begins_every_minute_and_when_it_is_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_outage_is_told_when_it_begins_every_minute_and_when_it_is_over() -> None:
     clock, stream = [100.0], io.StringIO()
-    monkeypatch.setattr("service.telemetry.monotonic", lambda: clock[0])
     set_up_logs("learner", "info", stream)
-    outage = Outage()
+    outage = Outage(lambda: clock[0])
     outage.over()
     for _ in range(4 * 61):
         outage.lasts("away")
