@@ -1,6 +1,6 @@
-"""How the code is cut up: folders, the longest chain of imports, wide modules, long signatures.
+"""Structure of the code: modules per folder, longest import chain, fan-out, long signatures.
 
-    python -m bench.structure [--path DIR]     # the tree in DIR; this one without it
+    python -m bench.structure [--path DIR]     # the tree in DIR; by default the current directory
 
 Nothing of the tree is run: imports are read by grimp, functions from the syntax tree.
 """
@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def report(path: Path) -> str:
-    """Return the tables of the tree in ``path`` as Markdown."""
+    """Return the tables for the tree in ``path`` as Markdown."""
     roots = [root for root in ROOTS if (path / root / "__init__.py").exists()]
     sources = {file: file.read_text() for root in roots for file in (path / root).rglob("*.py")}
     sections = (
@@ -41,7 +41,7 @@ def report(path: Path) -> str:
 
 
 def graph_of(path: Path, roots: Iterable[str]) -> grimp.ImportGraph:
-    """Return the imports between the modules of a tree; those for type checkers alone do not count."""
+    """Return the graph of imports between modules; imports for type checking only are excluded."""
     sys.path.insert(0, str(path))
     try:
         return grimp.build_graph(*roots, exclude_type_checking_imports=True, cache_dir=None)
@@ -61,13 +61,15 @@ def longest_chain(graph: grimp.ImportGraph) -> list[str]:
 
 
 def fan_out(graph: grimp.ImportGraph) -> list[tuple[str, int]]:
-    """Return each module and how many others it imports, the widest first."""
+    """Return each module with the number of modules it imports, largest first."""
     counts = ((name, len(graph.find_modules_directly_imported_by(name))) for name in graph.modules)
     return sorted(counts, key=lambda one: (-one[1], one[0]))
 
 
 def arguments(source: str) -> Iterator[tuple[str, int]]:
-    """Yield each function of a module and how many arguments it takes, ``self`` and ``cls`` left out.
+    """Yield each function of a module with its number of arguments.
+
+    ``self`` and ``cls`` do not count.
 
     >>> list(arguments("def f(a, *, b): ..."))
     [('f', 2)]
@@ -90,8 +92,8 @@ def _folders(path: Path, sources: Iterable[Path]) -> str:
 def _imports(graph: grimp.ImportGraph) -> str:
     chain = longest_chain(graph)
     shown = " → ".join(f"`{name}`" for name in chain)
-    told = f"Longest chain of imports: {len(chain)} modules.\n{shown}"
-    return f"{told}\n\n{_table('widest modules', 'imports', fan_out(graph)[:WIDEST])}"
+    text = f"Longest chain of imports: {len(chain)} modules.\n{shown}"
+    return f"{text}\n\n{_table('widest modules', 'imports', fan_out(graph)[:WIDEST])}"
 
 
 def _signatures(path: Path, sources: dict[Path, str]) -> str:

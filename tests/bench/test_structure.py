@@ -1,4 +1,4 @@
-"""Tests of the figures of the code's structure, on a small tree."""
+"""Tests of the bench of the code's structure, on a small tree."""
 
 import subprocess
 import sys
@@ -21,11 +21,11 @@ TREE = {
 }
 
 
-def test_the_report_counts_what_is_there(tmp_path: Path) -> None:
+def test_the_report_counts_modules_imports_and_lines(tmp_path: Path) -> None:
     for name, source in TREE.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(source)
-    # a process of its own: modules named core and service are imported in this one
+    # A separate process, since modules named core and service are already imported in this one.
     command = [sys.executable, "-m", "bench.structure", "--path", str(tmp_path)]
     said = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True

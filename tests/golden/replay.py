@@ -1,9 +1,10 @@
-"""Replay MovieLens 100K through a whole service, and digest everything that it made.
+"""Replays MovieLens 100K through a whole service and digests all results.
 
     python -m tests.golden.replay            print the figures of this commit as JSON
     python -m tests.golden.replay --record   write them to figures.json
 
-Only what every version offers is used: the command line, HTTP and the keys of ``service/store/keys.py``.
+Uses only interfaces that every version has: the command line, HTTP and the keys of
+``service/store/keys.py``.
 """
 
 import contextlib
@@ -38,17 +39,17 @@ SETTINGS = {
     "HEDGEROW_RETRAIN_AFTER_EVENTS": "0",
     "HEDGEROW_MIN_SEQUENCE_WAIT_MS": "60000",
 }
-"""One thread, no search and no judge beside the clock: the same bits each time."""
+"""Settings for reproducible bits: one thread, no search, no judge that depends on the time."""
 ORDERS: Mapping[str, Mapping[str, Any]] = {
     "fbgd": {"factors": 32, "epochs": 4, "draw": 1.0},
     "ocmf-lr-wsq": {"factors": 16, "rounds": 2, "draw": 0.0},
     "exmlds": {"factors": 16},
     "ordinal": {"labelled": 500, "unlabelled": 200, "frequencies": 32},
 }
-"""Models with the settings that are not searched."""
+"""Models to train, each with the settings that are not searched."""
 ASKED = ("fbgd", "ocmf", "exmlds", "ordinal", "online", "mixture", "popular", "trending")
 USERS_EACH = 25
-"""200 slates in all."""
+"""Users per strategy; 200 slates in all."""
 EVALUATED = {
     "fbgd": ("factors=16", "epochs=3", "draw=0"),
     "mf": ("factors=8", "epochs=3"),
@@ -63,17 +64,17 @@ PATIENCE_S = 300.0
 
 
 def machine() -> str:
-    """Return what decides the last bits of a sum: the processor and the libraries that compile for it."""
+    """Return the processor and the compiling libraries, which decide the last bits of a sum."""
     libraries = " ".join(f"{name} {version(name)}" for name in ("numba", "numpy", "scipy"))
     return f"{llvm.get_host_cpu_name()} {libraries}"
 
 
 def figures() -> dict[str, Any]:
-    """Return digests of all that a service makes of the ratings, and slates to compare on other machines."""
+    """Return digests of all results of the service, and slates to compare on other machines."""
     with tempfile.TemporaryDirectory(prefix="hr-") as room, _store(Path(room)) as url:
         environment = _environment() | {"HEDGEROW_REDIS_URL": url, "HEDGEROW_DATA_DIR": room}
         with _service(environment, Path(room)) as client:
-            _tell(client)
+            _write_data(client)
             for model, parameters in ORDERS.items():
                 _train(client, model, parameters)
             slates = _slates(client)
@@ -82,12 +83,12 @@ def figures() -> dict[str, Any]:
     digests["slates"] = _digest([json.dumps(slates, sort_keys=True).encode()])
     evaluated = _evaluated()
     digests["evaluated"] = _digest([json.dumps(evaluated, sort_keys=True).encode()])
-    shown = {name: [" ".join(one["items"]) for one in found] for name, found in slates.items()}
+    shown = {name: [" ".join(row["items"]) for row in rows] for name, rows in slates.items()}
     return {"digests": digests, "slates": shown, "evaluated": evaluated}
 
 
-def _tell(client: httpx.Client) -> None:
-    """Write documents of all items and users, and all ratings in the order of their file."""
+def _write_data(client: httpx.Client) -> None:
+    """Write documents of all items and users, then all ratings in file order."""
     ndjson = {"content-type": "application/x-ndjson"}
     movies = [
         {
@@ -122,7 +123,7 @@ def _tell(client: httpx.Client) -> None:
     ]
     answer: Any = None
     for at in range(0, len(ratings), 10_000):
-        answer = client.post("/v1/ratings", json=[_dated(one) for one in ratings[at : at + 10_000]])
+        answer = client.post("/v1/ratings", json=[_dated(row) for row in ratings[at : at + 10_000]])
         answer.raise_for_status()
     _until_learned(client, answer.json()["sequence"])
 
@@ -133,7 +134,7 @@ def _dated(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _until_learned(client: httpx.Client, sequence: str) -> None:
-    """Wait until the learner, and the lists made by the online model, have seen the last event."""
+    """Wait until the learner and the lists of the online model have seen the last event."""
     path = "/v1/users/1/recommendations"
     client.get(path, params={"min_sequence": sequence}).raise_for_status()
 
@@ -169,7 +170,7 @@ def _job(client: httpx.Client, job: str) -> Any:
 
 
 def _slates(client: httpx.Client) -> dict[str, list[Any]]:
-    """Return what users see, strategy by strategy and explained, and the items like some."""
+    """Return explained slates of each strategy, and the items similar to some items."""
     users = [row["user"] for row in _rows("users")][:: 943 // USERS_EACH][:USERS_EACH]
     found: dict[str, list[Any]] = {}
     for strategy in ASKED:
@@ -197,7 +198,7 @@ def _shown(answer: httpx.Response) -> dict[str, Any]:
 
 
 def _state(store: Any) -> dict[str, str]:
-    """Return digests of what the learner has committed."""
+    """Return digests of the state that the learner has committed."""
     families = {
         "histories": "history:",
         "user rows": "user:0:",
@@ -233,7 +234,7 @@ def _models(store: Any) -> dict[str, str]:
 
 
 def _evaluated() -> dict[str, Any]:
-    """Return what ``hedgerow eval topk`` says of models with stated settings."""
+    """Return the metrics of ``hedgerow eval topk`` for models with fixed settings."""
     with tempfile.TemporaryDirectory() as room:
         train, test = Path(room) / "train.csv", Path(room) / "test.csv"
         rows = ["{user},{item},{rating},{timestamp}".format(**row) for row in _rows("ratings")]
@@ -253,8 +254,8 @@ def _eval_topk(model: str, settings: Iterable[str], train: Path, test: Path) -> 
         check=True,
         text=True,
     )
-    told = json.loads(done.stdout)
-    return {name: value for name, value in told.items() if "@" in name}
+    report = json.loads(done.stdout)
+    return {name: value for name, value in report.items() if "@" in name}
 
 
 def _digest(parts: Iterable[bytes]) -> str:
@@ -283,7 +284,7 @@ def _store(room: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _service(environment: Mapping[str, str], room: Path) -> Iterator[httpx.Client]:
-    """Run the whole service on a port of the system's choice."""
+    """Run the whole service on a port that the system chooses."""
     command = [sys.executable, "-m", "service.cli", "serve", "--port", "0"]
     with (room / "serve.log").open("wb") as log:
         process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log)
@@ -308,11 +309,11 @@ def _wait(condition: Any) -> None:
         if condition():
             return
         pause.wait(0.05)
-    raise TimeoutError(f"waited {PATIENCE_S} s in vain")
+    raise TimeoutError(f"the condition was not met within {PATIENCE_S:.0f} s")
 
 
 def record() -> None:
-    """Write the figures of this commit beside those of other machines."""
+    """Write the figures of this commit to figures.json, next to the digests of other machines."""
     known = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"digests": {}}
     made = figures()
     known["digests"][machine()] = made.pop("digests")

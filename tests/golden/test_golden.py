@@ -1,4 +1,4 @@
-"""A replay of real ratings makes what it always made, to the bit where the processor is known."""
+"""A replay of real ratings gives the recorded results, to the bit on a recorded processor."""
 
 import json
 
@@ -12,9 +12,9 @@ pytestmark = [
 ]
 
 SAME_ITEMS = 0.9
-"""Share of the items in all slates that another processor must agree on."""
+"""Least share of the recorded items that another processor must show, too."""
 SAME_QUALITY = 0.03
-"""Relative difference of a measure that rounding may make."""
+"""Largest relative difference of a metric that rounding may cause."""
 
 
 @pytest.fixture(scope="module")
@@ -23,26 +23,26 @@ def made():
 
 
 @pytest.fixture(scope="module")
-def known():
+def recorded():
     return json.loads(replay.FIGURES.read_text())
 
 
-def test_a_known_processor_makes_the_same_bits(made, known):
-    digests = known["digests"].get(replay.machine())
-    # histories hold no computed number: they are the same everywhere
-    histories = {one["histories"] for one in known["digests"].values()}
+def test_a_recorded_processor_makes_the_same_bits(made, recorded):
+    digests = recorded["digests"].get(replay.machine())
+    # Histories contain no computed number, so they are the same everywhere.
+    histories = {entry["histories"] for entry in recorded["digests"].values()}
     assert histories == {made["digests"]["histories"]}
     assert digests is None or made["digests"] == digests
 
 
-def test_any_processor_shows_nearly_the_same_items(made, known):
-    assert made["slates"].keys() == known["slates"].keys()
-    for name, slates in known["slates"].items():
+def test_any_processor_shows_nearly_the_same_items(made, recorded):
+    assert made["slates"].keys() == recorded["slates"].keys()
+    for name, slates in recorded["slates"].items():
         pairs = list(zip(made["slates"][name], slates, strict=True))
-        same = sum(len(set(mine.split()) & set(theirs.split())) for mine, theirs in pairs)
-        assert same >= SAME_ITEMS * sum(len(theirs.split()) for _, theirs in pairs), name
+        same = sum(len(set(mine.split()) & set(expected.split())) for mine, expected in pairs)
+        assert same >= SAME_ITEMS * sum(len(expected.split()) for _, expected in pairs), name
 
 
-def test_any_processor_evaluates_nearly_the_same(made, known):
-    for model, measures in known["evaluated"].items():
+def test_any_processor_evaluates_nearly_the_same(made, recorded):
+    for model, measures in recorded["evaluated"].items():
         assert made["evaluated"][model] == pytest.approx(measures, rel=SAME_QUALITY)
