@@ -100,7 +100,15 @@ def measure(
     (post_p50, post_p99), (get_p50, get_p99) = (
         np.percentile(times, (50, 99)).tolist() for times in (posts, gets)
     )
-    return Figures(ratings, rate, post_p50, post_p99, get_p50, get_p99, durability)
+    return Figures(
+        ratings=ratings,
+        ingest_ratings_per_second=rate,
+        post_p50_ms=post_p50,
+        post_p99_ms=post_p99,
+        prediction_p50_ms=get_p50,
+        prediction_p99_ms=get_p99,
+        durability=durability,
+    )
 
 
 def _row(event: Event) -> dict[str, object]:

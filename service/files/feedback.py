@@ -80,7 +80,11 @@ def _rows(chunk: RatingChunk) -> list[Line]:
     if chunk.kinds is not None:
         ratings = [None if isnan(rating) else rating for rating in chunk.rating.tolist()]
         kinds = [kind or None for kind in chunk.kinds]
-    return [*map(Line, chunk.users, chunk.items, ratings, kinds, times)]
+    columns = zip(chunk.users, chunk.items, ratings, kinds, times, strict=True)
+    return [
+        Line(user=user, item=item, rating=rating, kind=kind, timestamp=time)
+        for user, item, rating, kind, time in columns
+    ]
 
 
 def _time(given: float | str | None) -> str | None:

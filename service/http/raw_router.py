@@ -39,7 +39,8 @@ class RawRouter:
         if not has_id:
             self._exact[method, route.path] = route.handle
         elif "{" not in after:
-            self._with_id.append(_WithId(method, before, after, name, route.handle))
+            one = _WithId(method=method, before=before, after=after, name=name, app=route.handle)
+            self._with_id.append(one)
 
     def find(self, scope: Scope, path: str) -> ASGIApp | None:
         """Return what answers this raw path, and note its id in the scope; None: ask the framework."""

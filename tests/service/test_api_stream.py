@@ -122,8 +122,8 @@ def test_a_block_becomes_the_same_entry_as_its_rows_one_by_one(api: Api) -> None
                 api.app.state.intake.rules.row(
                     event,
                     numbers[event.item],
-                    block.appended_ms,
-                    None if key is None else f"{key}#{i}",
+                    now_ms=block.appended_ms,
+                    event_id=None if key is None else f"{key}#{i}",
                     awaited=False,
                 )
                 for i, event in enumerate(events, 7)

@@ -59,7 +59,7 @@ async def delete_item(runtime: ApiRuntime, item: str, number: int) -> Receipt:
 
 
 def _row(kind: int, user: str, item: int) -> Row:
-    return Row(user, item, 0.0, now_ms(), kind, 0, b"")
+    return Row(user=user, item=item, value=0.0, time_ms=now_ms(), kind=kind, flags=0, digest=b"")
 
 
 async def _delete(

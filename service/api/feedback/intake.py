@@ -53,7 +53,7 @@ class Intake:
         if number is None:
             [number] = await self.numbers.numbers([event.item])
         event_id = None if key is None else f"{key}#0"
-        row = self.rules.row(event, number, now_ms(), event_id, awaited=False)
+        row = self.rules.row(event, number, now_ms=now_ms(), event_id=event_id, awaited=False)
         partition = partition_of(event.user, self.partitions)
         return f"{partition}:{await self.appender.submit(partition, (row,))}"
 
@@ -84,7 +84,9 @@ class Intake:
                 continue
             partition = partition_of(event.user, self.partitions)
             event_id = None if key is None else f"{key}#{index}"
-            row = self.rules.row(event, numbers[event.item], now, event_id, awaited)
+            row = self.rules.row(
+                event, numbers[event.item], now_ms=now, event_id=event_id, awaited=awaited
+            )
             rows.setdefault(partition, []).append(row)
             result.indexes.setdefault(partition, []).append(index)
         pending = [self.appender.submit(partition, chunk) for partition, chunk in rows.items()]

@@ -6,8 +6,9 @@ partition is told how far they were sent.
 """
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from time import monotonic
-from typing import Annotated
+from typing import Annotated, Self
 
 import numpy as np
 from fastapi import APIRouter, Body, Response
@@ -81,52 +82,78 @@ async def merge_users(runtime: Runtime, user: UserId, body: Input, response: Res
     """
     if user == body.source:
         raise Conflict("a user cannot be merged into itself: name another source")
-    partitions = runtime.namespace.partitions
-    ours, theirs = partition_of(user, partitions), partition_of(body.source, partitions)
     time_ms, until = now_ms(), monotonic() + runtime.settings.wait_timeout_ms / 1000
-    is_known, is_learned = await _is_known(runtime, body.source), True
-    if ours != theirs or not is_known:
-        # what was acknowledged before the merge belongs to it
-        is_learned = await _all_learned(runtime, {ours, theirs}, until)
-        is_known = is_known or await _is_known(runtime, body.source)
-    if ours == theirs:
-        merged = encode(_entry((body.source, user), 1, MERGE_USER, time_ms))
-        [place] = await settled([runtime.appender.submit_entry(ours, merged, 1)])
-        sequences_of = {ours: place}
-    elif not is_learned:
-        raise NotReady(
-            "not everything of the two users is learned yet: send the merge again, once /readyz says `learning`"
-        )
-    else:
-        sequences_of = await _move(runtime, body.source, theirs, user, ours)
-    await runtime.catalogue.change_user(body.source, lambda _: None)
-    done = await learned(runtime.changes, sequences_of, _left_ms(until))
+    pair = _Pair.of(body.source, user, runtime.namespace.partitions)
+    appended, reason = await _append(runtime, pair, time_ms, until)
+    await runtime.catalogue.change_user(pair.source, lambda _: None)
+    done = await learned(runtime.changes, appended, _left_ms(until))
     response.status_code = 200 if done else 202
     return Merged(
         user=user,
         source=body.source,
-        sequence=sequence_token(sequences_of),
+        sequence=sequence_token(appended),
         learned=done,
         timestamp=rfc3339(time_ms),
-        reason=None if is_known or not is_learned else UNKNOWN,
+        reason=reason,
     )
 
 
-async def _move(
-    runtime: ApiRuntime, source: str, theirs: int, user: str, ours: int
-) -> dict[int, int]:
-    """Send the source's events to the user's partition, then tell the source's; {partition: sequence}."""
-    history, own = [await runtime.profiles.history(one) for one in (source, user)]
+@dataclass(frozen=True)
+class _Pair:
+    """Two users and their partitions: ``theirs`` is the source's, ``ours`` the user's."""
+
+    source: str
+    theirs: int
+    user: str
+    ours: int
+
+    @classmethod
+    def of(cls, source: str, user: str, partitions: int) -> Self:
+        theirs, ours = partition_of(source, partitions), partition_of(user, partitions)
+        return cls(source=source, theirs=theirs, user=user, ours=ours)
+
+
+async def _append(
+    runtime: ApiRuntime, pair: _Pair, time_ms: int, until: float
+) -> tuple[dict[int, int], str | None]:
+    """Append the merge; return {partition: sequence}, and why there may be nothing to take over."""
+    is_known, is_learned = await _is_known(runtime, pair.source), True
+    if pair.ours != pair.theirs or not is_known:
+        # what was acknowledged before the merge belongs to it
+        is_learned = await _all_learned(runtime, {pair.ours, pair.theirs}, until)
+        is_known = is_known or await _is_known(runtime, pair.source)
+    reason = None if is_known or not is_learned else UNKNOWN
+    if pair.ours == pair.theirs:
+        return await _join(runtime, pair, time_ms), reason
+    if not is_learned:
+        raise NotReady(
+            "not everything of the two users is learned yet: send the merge again, "
+            "once /readyz says `learning`"
+        )
+    return await _move(runtime, pair), reason
+
+
+async def _join(runtime: ApiRuntime, pair: _Pair, time_ms: int) -> dict[int, int]:
+    """Merge two users of one partition: it takes a single event."""
+    merged = encode(_entry((pair.source, pair.user), 1, MERGE_USER, time_ms))
+    [sequence] = await settled([runtime.appender.submit_entry(pair.ours, merged, 1)])
+    return {pair.ours: sequence}
+
+
+async def _move(runtime: ApiRuntime, pair: _Pair) -> dict[int, int]:
+    """Send the source's events to the user's partition, then tell the source's how far they were sent."""
+    history, own = [await runtime.profiles.history(one) for one in (pair.source, pair.user)]
     if not history.size:
-        return {ours: runtime.changes.watermark(ours)}
+        return {pair.ours: runtime.changes.watermark(pair.ours)}
     through = int(sequences(history)[-1])
     stay, _ = rated_by_both(own, history)
     copied = history[(history["kind"] != RATING) | ~np.isin(history["item"], stay["item"])]
-    rows = _rows(copied, source, user)
-    places = await settled([runtime.appender.submit(ours, rows)] if rows else [])
-    moved = encode(_entry((source,), 0, MOVE_USER, through))
-    [end] = await settled([runtime.appender.submit_entry(theirs, moved, 1)])
-    return {ours: places[0] if places else runtime.changes.watermark(ours), theirs: end}
+    rows = _rows(copied, pair.source, pair.user)
+    sent = await settled([runtime.appender.submit(pair.ours, rows)] if rows else [])
+    moved = encode(_entry((pair.source,), 0, MOVE_USER, through))
+    [end] = await settled([runtime.appender.submit_entry(pair.theirs, moved, 1)])
+    ours = sent[0] if sent else runtime.changes.watermark(pair.ours)
+    return {pair.ours: ours, pair.theirs: end}
 
 
 async def _is_known(runtime: ApiRuntime, user: str) -> bool:
@@ -153,7 +180,15 @@ def _rows(history: Records, source: str, user: str) -> list[Row]:
     columns = (history["item"], history["value"], history["time_ms"], history["kind"])
     rows = zip(*(column.tolist() for column in columns), sequences(history).tolist(), strict=True)
     return [
-        Row(user, item, value, time_ms, kind, HAS_DIGEST, digest(user, f"\0{source}\0{number}"))
+        Row(
+            user=user,
+            item=item,
+            value=value,
+            time_ms=time_ms,
+            kind=kind,
+            flags=HAS_DIGEST,
+            digest=digest(user, f"\0{source}\0{number}"),
+        )
         for item, value, time_ms, kind, number in rows
     ]
 

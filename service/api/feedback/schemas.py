@@ -106,22 +106,22 @@ class Rules:
         return None
 
     def row(
-        self, event: Feedback, item: int, now_ms: int, event_id: str | None, awaited: bool
+        self, event: Feedback, item: int, *, now_ms: int, event_id: str | None, awaited: bool
     ) -> Row:
         """Return a checked event as a row of the log; ``event_id`` is for an event without one."""
         own = event_id if event.event_id is UNSET else event.event_id
         source = b"" if event.rec_id is UNSET else source_of(event.rec_id, event.user)
         return Row(
-            event.user,
-            item,
-            0.0 if event.rating is UNSET else event.rating,
-            now_ms if event.timestamp is UNSET else milliseconds(event.timestamp),
-            RATING if event.kind is UNSET else self.kinds[event.kind],
-            (HAS_DIGEST if own is not None else 0)
+            user=event.user,
+            item=item,
+            value=0.0 if event.rating is UNSET else event.rating,
+            time_ms=now_ms if event.timestamp is UNSET else milliseconds(event.timestamp),
+            kind=RATING if event.kind is UNSET else self.kinds[event.kind],
+            flags=(HAS_DIGEST if own is not None else 0)
             | (AWAITED if awaited else 0)
             | (HAS_SOURCE if source else 0),
-            b"" if own is None else digest(event.user, own),
-            source,
+            digest=b"" if own is None else digest(event.user, own),
+            source=source,
         )
 
 

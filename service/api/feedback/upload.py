@@ -68,7 +68,7 @@ class Upload:
         self._intake = intake
         self._settings = settings
         self._key = key
-        self._summary = Uploaded(0, [], 0, 0, "")
+        self._summary = Uploaded(accepted=0, rejected=[], rejected_total=0, lines=0, sequence="")
         self._sequences: dict[int, int] = {}
         self._under_way: asyncio.Task[None] | None = None
 

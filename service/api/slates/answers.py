@@ -101,7 +101,7 @@ def response(slate: Slate | SimilarUsers) -> Response:
 
 
 async def slate_of(
-    runtime: ApiRuntime, answer: Answer, user: str | None, of: bytes, fields: Sequence[str] = ()
+    runtime: ApiRuntime, answer: Answer, *, user: str | None, of: bytes, fields: Sequence[str]
 ) -> Slate:
     """Return what an answer says; ``of`` names the list and every parameter that shapes it."""
     made, origin = answer.slate, answer.slate.origin
@@ -114,19 +114,20 @@ async def slate_of(
             one.because = [Because(item, part) for item, part in reasons]
     if fields:
         await _add_fields(runtime, items, [pick.item for pick in made.picks], fields)
+    blend = origin.blend
     return Slate(
-        user,
-        encode(origin.strategy, origin.version, answer.time_ms, user),
-        items,
-        origin.version,
-        origin.strategy,
-        origin.trained_through,
-        answer.seen_through,
-        None if answer.place is None else make_cursor(of, answer.place),
-        made.reason,
-        answer.removed,
-        dict(origin.versions),
-        None if origin.blend is None else Blend(origin.blend.share, origin.blend.version),
+        user=user,
+        rec_id=encode(origin.strategy, origin.version, answer.time_ms, user),
+        items=items,
+        model_version=origin.version,
+        strategy=origin.strategy,
+        trained_through=origin.trained_through,
+        seen_through=answer.seen_through,
+        next_cursor=None if answer.place is None else make_cursor(of, answer.place),
+        reason=made.reason,
+        removed=answer.removed,
+        models=dict(origin.versions),
+        blend=None if blend is None else Blend(blend.share, blend.version),
     )
 
 

@@ -55,4 +55,5 @@ async def _list(request: Request, strategy: Literal["popular", "trending"]) -> R
         after=place(of, query),
     )
     answer = await runtime.recommender.recommend(asked)
-    return response(await slate_of(runtime, answer, None, of, field_names(query.fields)))
+    fields = field_names(query.fields)
+    return response(await slate_of(runtime, answer, user=None, of=of, fields=fields))

@@ -169,7 +169,7 @@ async def _answer(
     if ranking.min_sequence is not None:
         await reached(runtime, ranking.min_sequence, () if asked.user is None else (asked.user,))
     answer = await runtime.recommender.recommend(asked)
-    return response(await slate_of(runtime, answer, asked.user, of, fields))
+    return response(await slate_of(runtime, answer, user=asked.user, of=of, fields=fields))
 
 
 def _wanted(ranking: Ranking) -> Wanted:
@@ -195,7 +195,7 @@ async def _history(request: Request, body: RecommendationBody) -> HistoryAnswer 
             raise InvalidEvent(f"history[{index}]: {fault[1]}", code=fault[0])
     numbers = await runtime_of(request).numbers.lookup([event.item for event in events])
     rows = [
-        rules.row(event, number, 0, None, awaited=False)
+        rules.row(event, number, now_ms=0, event_id=None, awaited=False)
         for event, number in zip(events, numbers, strict=True)
         if number is not None
     ]

@@ -51,7 +51,8 @@ async def get_similar_items(request: Request) -> Response:
         after=place(of, query),
     )
     answer = await runtime.recommender.similar(item, asked)
-    return response(await slate_of(runtime, answer, None, of, field_names(query.fields)))
+    fields = field_names(query.fields)
+    return response(await slate_of(runtime, answer, user=None, of=of, fields=fields))
 
 
 @router.get(
@@ -77,12 +78,12 @@ async def get_similar_users(request: Request) -> Response:
     model = found.model
     return response(
         SimilarUsers(
-            user,
-            [SimilarUser(name, score) for name, score in found.users],
-            model.version if model else None,
-            model.strategy if model else None,
-            sequence_token(model.trained_through) if model else None,
-            found.seen_through,
-            found.reason,
+            user=user,
+            users=[SimilarUser(name, score) for name, score in found.users],
+            model_version=model.version if model else None,
+            strategy=model.strategy if model else None,
+            trained_through=sequence_token(model.trained_through) if model else None,
+            seen_through=found.seen_through,
+            reason=found.reason,
         )
     )
