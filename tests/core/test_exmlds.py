@@ -10,12 +10,10 @@ from scipy import sparse
 from core.batch.ocmf.labels import precisions
 from core.errors import ConfigError, DataError, NotFitted, ShapeError, SnapshotFormat
 from core.interactions import Interactions, from_pairs
-from core.labels.clusters import direction_clusters, nearest_centre
 from core.labels.config import Descent, ExmldsConfig, Votes, names, set_value, standard
 from core.labels.exmlds import Exmlds
 from core.labels.search import search
 from core.labels.snapshot import of_space, space_of
-from core.labels.space import blended, unit
 from core.labels.sppmi import co_occurrence
 from core.search.search import Budget
 from core.snapshot import Snapshot, array_bytes, restored
@@ -230,22 +228,6 @@ def test_admm_shrinks_the_places_that_features_are_mapped_to():
     plain = Exmlds(small("exmlds1")).fit(*train).space.weights
     shrunk = Exmlds(small("exmlds1", l1=2.0)).fit(*train).space.weights
     assert np.abs(shrunk).sum() < 0.9 * np.abs(plain).sum()
-
-
-def test_clusters_cover_every_point_and_prediction_finds_them_again():
-    features = topics(200)[0]
-    rows = unit(features.toarray())
-    centres, members = direction_clusters(rows, 5, np.random.default_rng(0))
-    assert np.array_equal(np.sort(np.concatenate(members)), np.arange(200))
-    found = nearest_centre(sparse.csr_array(rows), centres)
-    for part, own in enumerate(members):
-        assert (found[own] == part).all()
-        assert own.size
-
-
-def test_a_row_of_zeros_stays_out_of_a_blend():
-    votes, own = np.zeros((1, 3), np.float32), np.array([[3.0, 4.0, 0.0]], np.float32)
-    assert np.allclose(blended(votes, own, 2.0), [[1.2, 1.6, 0.0]])
 
 
 # --- the search -------------------------------------------------------------------------------------

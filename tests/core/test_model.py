@@ -116,19 +116,6 @@ def test_a_configuration_that_cannot_work_is_refused(wrong, said):
         OnlineConfig(**wrong)
 
 
-@pytest.mark.parametrize(("low", "high"), [(5, 1), (1, 1), (0, float("inf")), (float("nan"), 5)])
-def test_a_scale_needs_a_low_below_its_high(low, high):
-    with pytest.raises(ConfigError, match="low < high"):
-        Scale(low, high)
-
-
-def test_the_scale_maps_linearly_to_one_to_five_and_back():
-    scale = Scale(-10.0, 10.0)
-    native = np.array([-10.0, 0.0, 7.5, 10.0])
-    np.testing.assert_allclose(scale.inside(native), [1.0, 3.0, 4.5, 5.0])
-    np.testing.assert_allclose(scale.native(scale.inside(native)), native)
-
-
 def test_state_of_another_set_of_experts_is_refused_and_changes_nothing():
     mine = OnlineModel(OnlineConfig())
     other = OnlineModel(OnlineConfig(aggregator="boa"))

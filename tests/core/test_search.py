@@ -20,7 +20,6 @@ from core.batch.weighting import mean_weight
 from core.errors import ConfigError, DataError, Diverged
 from core.interactions import from_pairs
 from core.search.search import Axis, Budget, Outcome, Search
-from core.search.surrogate import Surrogate
 from tests.core import ranking
 
 AXES = (Axis("rate", 1e-3, 10.0, log=True), Axis("share", 0.0, 1.0))
@@ -188,41 +187,6 @@ def test_the_same_seed_finds_the_same():
         search.run([{"rate": 1.0, "share": 0.5}], Budget(ticking(), 1e4), most=12)
         found.append([trial.settings for trial in search.trials])
     assert found[0] == found[1]
-
-
-def test_a_surrogate_goes_through_what_it_saw_and_doubts_elsewhere():
-    rng = np.random.default_rng(0)
-    points = rng.random((30, 2))
-    scores = np.sin(3.0 * points[:, 0]) + points[:, 1]
-    surrogate = Surrogate(rng).fit(points, scores)
-    mean, spread = surrogate.predict(points)
-    assert np.allclose(mean, scores, atol=0.05)
-    assert surrogate.predict(np.array([[5.0, 5.0]]))[1][0] > 3.0 * spread.max()
-
-
-def test_a_surrogate_says_what_a_plain_reading_of_its_shapes_does():
-    rng = np.random.default_rng(2)
-    known, asked = rng.random((25, 3)), rng.random((40, 3))
-    scores = np.sin(5.0 * known[:, 0]) + known[:, 1] ** 2
-    surrogate = Surrogate(rng).fit(known, scores)
-    values = (scores - scores.mean()) / scores.std()
-
-    def likeness(a, b, lengths):
-        d = np.sqrt(5.0) * np.linalg.norm((a[:, None] - b) / lengths, axis=2)
-        return (1.0 + d + d**2 / 3.0) * np.exp(-d)
-
-    means, variances = [], []
-    for shape in (fit.shape for fit in surrogate._fits):
-        covariance = likeness(known, known, shape.lengths) + (shape.noise + 1e-8) * np.eye(25)
-        cross = likeness(asked, known, shape.lengths)
-        means.append(cross @ np.linalg.solve(covariance, values))
-        variances.append(1.0 - (cross * np.linalg.solve(covariance, cross.T).T).sum(axis=1))
-    shares = surrogate._shares
-    mean = shares @ means
-    spread = np.sqrt(shares @ (np.array(variances) + (np.array(means) - mean) ** 2))
-    found = surrogate.predict(asked)
-    assert np.allclose(found[0], scores.mean() + scores.std() * mean, rtol=1e-7)
-    assert np.allclose(found[1], scores.std() * spread, rtol=1e-5)
 
 
 @pytest.mark.parametrize("axis", [*AXES, Axis("n", 8, 512, log=True, multiple=8)])

@@ -1,4 +1,4 @@
-"""Mutual information of labels, and the leading directions of it."""
+"""Shifted positive pointwise mutual information of points and labels."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from core.errors import ConfigError
 from core.kernels import sppmi as kernels
 from core.labels.config import Mix
-from core.labels.spectrum import DENSE, leading
 from core.labels.sppmi import co_occurrence, joint_sppmi, sppmi
 from tests.core import reference_labels as reference
 from tests.core.labelled import member, random_labels
@@ -91,23 +90,3 @@ def test_a_shift_without_a_logarithm_is_refused(shift):
 def test_a_joint_matrix_without_one_of_its_parts_is_refused():
     with pytest.raises(ConfigError, match="must be above 0"):
         Mix(members=0.0)
-
-
-@pytest.mark.parametrize("size", [8, DENSE, DENSE + 200])
-def test_the_leading_directions_are_those_of_largest_size_whatever_their_sign(size):
-    rng = np.random.default_rng(size)
-    vectors = np.linalg.qr(rng.normal(size=(size, size)))[0]
-    values = rng.choice([-1.0, 1.0], size) * 0.8 ** np.arange(size)
-    matrix = ((vectors * values) @ vectors.T).astype(np.float32)
-    k = 6
-    found, directions = leading(lambda block: matrix @ block, size, k, rng)
-    assert np.allclose(found, values[:k], atol=1e-3)
-    low_rank = (directions * found) @ directions.T
-    assert np.allclose(low_rank, (vectors[:, :k] * values[:k]) @ vectors[:, :k].T, atol=5e-3)
-
-
-def test_directions_that_a_small_matrix_lacks_are_zero():
-    values, vectors = leading(lambda block: 2.0 * block, 3, 5, np.random.default_rng(0))
-    assert np.allclose(values, [2, 2, 2, 0, 0])
-    assert not vectors[:, 3:].any()
-    assert vectors.shape == (3, 5)
