@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from core.errors import ConfigError, DataError, ShapeError
@@ -22,7 +23,12 @@ LATEST = 1e18
 
 @dataclass(frozen=True)
 class Interactions:
-    """n observed pairs of ``n_users`` and ``n_items``; row u is ``item_ix[ptr[u]:ptr[u + 1]]``."""
+    """n observed pairs of ``n_users`` and ``n_items``; row u is ``item_ix[ptr[u]:ptr[u + 1]]``.
+
+    >>> pairs = from_pairs(np.array([0, 1, 1]), np.array([2, 0, 2]))
+    >>> len(pairs), pairs.n_users, pairs.n_items, pairs.user_counts.tolist()
+    (3, 2, 3, [1, 2])
+    """
 
     n_items: int
     ptr: I64
@@ -107,8 +113,8 @@ class Interactions:
 
 
 def from_pairs(
-    user_ix: I64 | I32,
-    item_ix: I64 | I32,
+    user_ix: ArrayLike,
+    item_ix: ArrayLike,
     *,
     n_users: int | None = None,
     n_items: int | None = None,
@@ -255,7 +261,13 @@ def as_interactions(user_items: Any) -> Interactions:
 def random_split(
     pairs: Interactions, fraction: float, rng: np.random.Generator
 ) -> tuple[Interactions, Interactions]:
-    """Hold out about ``fraction`` of all pairs, whoever's they are."""
+    """Hold out about ``fraction`` of all pairs, whoever's they are.
+
+    >>> pairs = from_pairs(np.arange(10) // 5, np.arange(10), time=np.arange(10))
+    >>> train, test = random_split(pairs, 0.2, np.random.default_rng(0))
+    >>> len(train), len(test)
+    (8, 2)
+    """
     _check_fraction(fraction)
     n_held = round(len(pairs) * fraction)
     held = np.zeros(len(pairs), np.bool_)
@@ -273,6 +285,11 @@ def split_within_users(
 
     The chance of a pair to be among its user's grows as (count of the item)^tilt, one number or one a user, (users,):
     0 is the same for all.
+
+    >>> pairs = from_pairs(np.arange(10) // 5, np.arange(10), time=np.arange(10))
+    >>> train, test = split_within_users(pairs, 0.2, np.random.default_rng(0))
+    >>> train.user_counts, test.user_counts
+    (array([4, 4]), array([1, 1]))
     """
     _check_fraction(fraction)
     counts = pairs.user_counts
@@ -292,7 +309,12 @@ def split_within_users(
 
 
 def leave_last_out(pairs: Interactions, n: int = 1) -> tuple[Interactions, Interactions]:
-    """Hold out each user's ``n`` newest pairs, if one remains; equal times keep the item order."""
+    """Hold out each user's ``n`` newest pairs, if one remains; equal times keep the item order.
+
+    >>> pairs = from_pairs(np.arange(10) // 5, np.arange(10), time=np.arange(10))
+    >>> leave_last_out(pairs)[1].item_ix
+    array([4, 9], dtype=int32)
+    """
     if n < 1:
         raise ConfigError(f"at least one pair of each user must be held out, not {n}")
     counts = pairs.user_counts
@@ -304,7 +326,12 @@ def leave_last_out(pairs: Interactions, n: int = 1) -> tuple[Interactions, Inter
 
 
 def time_split(pairs: Interactions, fraction: float) -> tuple[Interactions, Interactions]:
-    """Hold out the newest ``fraction`` of all pairs; pairs of one moment stay together."""
+    """Hold out the newest ``fraction`` of all pairs; pairs of one moment stay together.
+
+    >>> pairs = from_pairs(np.arange(10) // 5, np.arange(10), time=np.arange(10))
+    >>> time_split(pairs, 0.2)[1].item_ix
+    array([8, 9], dtype=int32)
+    """
     _check_fraction(fraction)
     if len(pairs) == 0:
         raise DataError("there are no pairs to split: give at least one")

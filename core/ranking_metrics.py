@@ -14,14 +14,25 @@ from core.types import F64, I32, I64
 
 @dataclass(frozen=True)
 class Hits:
-    """``hit`` (n, depth): whether the item at that place is held out; ``wanted`` (n,) held-out items, above 0."""
+    """``hit`` (n, depth): whether the item at that place is held out; ``wanted`` (n,) held-out items, above 0.
+
+    >>> from hedgerow import from_pairs
+    >>> hits(np.array([[1, 0]], np.int32), from_pairs(np.array([0]), np.array([0]))).hit
+    array([[False,  True]])
+    """
 
     hit: "np.typing.NDArray[np.bool_]"
     wanted: I64
 
 
 def hits(ranked: I32, held: Interactions) -> Hits:
-    """Compare n ranked lists, (n, depth) item numbers or -1, with n rows of held-out items."""
+    """Compare n ranked lists, (n, depth) item numbers or -1, with n rows of held-out items.
+
+    >>> from hedgerow import from_pairs
+    >>> held = from_pairs(np.array([0, 0]), np.array([2, 4]))
+    >>> hits(np.array([[4, 3, 2]], np.int32), held).hit
+    array([[ True, False,  True]])
+    """
     if ranked.shape[0] != held.n_users:
         raise ShapeError(f"{ranked.shape[0]} lists for {held.n_users} users")
     wanted = held.user_counts
@@ -36,19 +47,34 @@ def hits(ranked: I32, held: Interactions) -> Hits:
 
 
 def recall(found: Hits, k: int) -> F64:
-    """Return hits among the first k / held-out items."""
+    """Return hits among the first k / held-out items.
+
+    >>> found = Hits(np.array([[True, False, True]]), wanted=np.array([4]))
+    >>> recall(found, 3)
+    array([0.5])
+    """
     share: F64 = found.hit[:, :k].sum(1) / found.wanted
     return share
 
 
 def precision(found: Hits, k: int) -> F64:
-    """Return hits among the first k / k."""
+    """Return hits among the first k / k.
+
+    >>> found = Hits(np.array([[True, False, True]]), wanted=np.array([4]))
+    >>> precision(found, 2)
+    array([0.5])
+    """
     share: F64 = found.hit[:, :k].sum(1) / k
     return share
 
 
 def ndcg(found: Hits, k: int) -> F64:
-    """Return the discounted gain over that of the best list of min(k, held-out items) hits."""
+    """Return the discounted gain over that of the best list of min(k, held-out items) hits.
+
+    >>> found = Hits(np.array([[True, False, True]]), wanted=np.array([4]))
+    >>> ndcg(found, 3).round(3)
+    array([0.704])
+    """
     discount = 1.0 / np.log2(np.arange(2, k + 2))
     best = np.cumsum(discount)[np.minimum(found.wanted, k) - 1]
     hit = found.hit[:, :k]
@@ -57,21 +83,34 @@ def ndcg(found: Hits, k: int) -> F64:
 
 
 def reciprocal_rank(found: Hits, k: int) -> F64:
-    """Return 1 / place of the first hit, 0 if none is among the first k."""
+    """Return 1 / place of the first hit, 0 if none is among the first k.
+
+    >>> reciprocal_rank(Hits(np.array([[False, True, True]]), wanted=np.array([2])), 10)
+    array([0.5])
+    """
     hit = found.hit[:, :k]
     first: I64 = hit.argmax(1)
     return np.where(hit.any(1), 1.0 / (first + 1.0), 0.0)
 
 
 def reciprocal_ranks(found: Hits, k: int) -> F64:
-    """Return the mean over each user's held-out items of 1 / place, 0 for those not among the first k."""
+    """Return the mean over each user's held-out items of 1 / place, 0 for those not among the first k.
+
+    >>> reciprocal_ranks(Hits(np.array([[False, True]]), wanted=np.array([2])), 10)
+    array([0.25])
+    """
     hit = found.hit[:, :k]
     mean: F64 = hit @ (1.0 / np.arange(1, hit.shape[1] + 1)) / found.wanted
     return mean
 
 
 def means(found: Hits, ks: tuple[int, ...]) -> dict[str, float]:
-    """Return the means over users of recall and ndcg at each k, mrr@10 and precision@5."""
+    """Return the means over users of recall and ndcg at each k, mrr@10 and precision@5.
+
+    >>> found = Hits(np.array([[True], [False]]), wanted=np.array([1, 1]))
+    >>> means(found, (1,))
+    {'recall@1': 0.5, 'ndcg@1': 0.5, 'mrr@10': 0.5, 'precision@5': 0.1}
+    """
     named: dict[str, F64] = {}
     for k in ks:
         named |= {f"recall@{k}": recall(found, k), f"ndcg@{k}": ndcg(found, k)}

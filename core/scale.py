@@ -12,7 +12,12 @@ LOWEST, HIGHEST = 1.0, 5.0
 
 @dataclass(frozen=True)
 class Scale:
-    """The native scale of the ratings."""
+    """The native scale of the ratings.
+
+    >>> import numpy as np
+    >>> Scale(0, 100).inside(np.array([0.0, 50.0, 100.0]))
+    array([1., 3., 5.])
+    """
 
     low: float = 1.0
     high: float = 5.0

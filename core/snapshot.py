@@ -30,7 +30,12 @@ Buffer = bytes | memoryview
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One trained model; its arrays cannot be written to."""
+    """One trained model; its arrays cannot be written to.
+
+    >>> made = Snapshot("mine", {"weights": np.ones(3, np.float32)}, {"reg": 0.5})
+    >>> made.manifest["arrays"]["weights"]["shape"], len(made.version)
+    ([3], 64)
+    """
 
     model: str
     arrays: Mapping[str, Array]

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from hedgerow import ordinal as ordinal
     from hedgerow import snapshots as snapshots
     from service.client import ServiceClient as ServiceClient
+    from service.client import ndjson as ndjson
 
 __all__ = [
     "ContextConfig",
@@ -64,6 +65,7 @@ __all__ = [
     "labels",
     "leave_last_out",
     "metrics",
+    "ndjson",
     "online",
     "ordinal",
     "random_split",
@@ -87,6 +89,7 @@ _HOMES = {
     "ServiceClient": "service.client",
     "from_pairs": "core.interactions",
     "leave_last_out": "core.interactions",
+    "ndjson": "service.client",
     "random_split": "core.interactions",
     "split_within_users": "core.interactions",
     "time_split": "core.interactions",

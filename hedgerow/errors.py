@@ -1,4 +1,12 @@
-"""Errors raised on purpose: ``CoreError`` by models, ``ServiceError`` by the client."""
+"""Errors raised on purpose: ``CoreError`` by models, ``ServiceError`` by the client.
+
+>>> from hedgerow import Fbgd, FbgdConfig
+>>> try:
+...     Fbgd(FbgdConfig(factors=0))
+... except ConfigError as error:
+...     print(error)
+factors must be at least 1, not 0
+"""
 
 from core.errors import (
     ConfigError,

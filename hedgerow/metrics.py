@@ -1,4 +1,12 @@
-"""How good ranked lists are: recall, precision, ndcg and reciprocal rank, user by user."""
+"""How good ranked lists are: recall, precision, ndcg and reciprocal rank, user by user.
+
+>>> import numpy as np
+>>> from hedgerow import from_pairs
+>>> held_out = from_pairs(np.array([0, 1, 1]), np.array([2, 0, 1]))  # the items of two users
+>>> lists = np.array([[2, 0], [2, 1]], np.int32)
+>>> recall(hits(lists, held_out), 2)
+array([1. , 0.5])
+"""
 
 from core.ranking_metrics import (
     Hits,
@@ -10,9 +18,11 @@ from core.ranking_metrics import (
     reciprocal_rank,
     reciprocal_ranks,
 )
+from hedgerow._evaluation import evaluate
 
 __all__ = [
     "Hits",
+    "evaluate",
     "hits",
     "means",
     "ndcg",

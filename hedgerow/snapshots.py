@@ -82,6 +82,13 @@ def model_of(snapshot: Snapshot) -> Restored:
     ``Fbgd`` and ``Ocmf`` come back as a ``RowRanker``, which recommends for any rows of pairs; an
     ``Ocmf`` with features or a graph as the ``StructuredUsers`` that make its users' vectors;
     ``Exmlds`` as its ``LabelSpace``; the others as they were.
+
+    >>> from hedgerow import ordinal
+    >>> x = np.linspace(0.0, 1.0, 40)[:, None]
+    >>> model = ordinal.fit(x, np.repeat([1, 2], 20), 2, ordinal.OrdinalConfig(block=4, blocks=1))
+    >>> again = model_of(snapshot_of(model))
+    >>> bool((again.scores(x) == model.scores(x)).all())
+    True
     """
     for part, read in _READERS.items():
         if part in snapshot.parameters:
@@ -102,7 +109,14 @@ _READERS: dict[str, Callable[[Snapshot], Restored]] = {
 def save(
     model: Model | Snapshot, path: str | PathLike[str], *, feature_map: FeatureMap | None = None
 ) -> None:
-    """Write a fitted model or its snapshot to a ``.npz`` file; see ``load``."""
+    """Write a fitted model or its snapshot to a ``.npz`` file; see ``load``.
+
+    >>> import tempfile
+    >>> from hedgerow import Ocmf, OcmfConfig, from_pairs
+    >>> model = Ocmf(OcmfConfig(factors=2)).fit(from_pairs([0, 0, 1], [0, 1, 1]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, f"{folder}/model.npz")
+    """
     made = model if isinstance(model, Snapshot) else snapshot_of(model, feature_map=feature_map)
     arrays: dict[str, Any] = dict(made.arrays)
     arrays[_MANIFEST] = np.frombuffer(json.dumps(made.manifest).encode(), np.uint8)

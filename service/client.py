@@ -1,4 +1,4 @@
-"""A small client of the running service, for the verbs that talk to it over HTTP."""
+"""A small client of the running service, for programs and the verbs that talk to it over HTTP."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -36,7 +36,17 @@ class Receipt:
 
 
 class ServiceClient:
-    """Speaks to one service; safe to use from several threads."""
+    """Speaks to one running service; safe to use from several threads.
+
+    Requests are repeated while the service is away or busy; ``Refused`` says what it would not take.
+
+    >>> def recommended(url: str, user: str) -> list[str]:
+    ...     with ServiceClient(url) as client:
+    ...         posted = client.post("/v1/ratings", {"user": user, "item": "film", "rating": 5})
+    ...         client.wait_until_learned(posted["sequence"])
+    ...         slate = client.get(f"/v1/users/{user}/recommendations", k=10)
+    ...         return [one["item"] for one in slate["items"]]
+    """
 
     def __init__(
         self,
@@ -172,7 +182,11 @@ def segment(identifier: str) -> str:
 
 
 def ndjson(rows: Iterable[Any]) -> bytes:
-    """Return rows as lines of JSON."""
+    r"""Return rows as lines of JSON, as ``ServiceClient.upload`` sends them.
+
+    >>> ndjson([{"user": "ada", "item": "film", "rating": 5}])
+    b'{"user":"ada","item":"film","rating":5}\n'
+    """
     return msgspec.json.Encoder().encode_lines(rows)
 
 

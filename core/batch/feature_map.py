@@ -73,7 +73,11 @@ def unit_rows(features: Features) -> Features:
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
-    """Unit rows, non-linear features if there is a map for them, and a constant column."""
+    """Unit rows, non-linear features if there is a map for them, and a constant column.
+
+    >>> FeatureMap().transform(np.array([[3.0, 4.0]])).round(1)
+    array([[0.6, 0.8, 0.3]], dtype=float32)
+    """
 
     nystroem: Nystroem | None = None
 
@@ -95,7 +99,12 @@ class FeatureMap:
 def fit_features(
     features: Any, *, centres: int = 0, gamma: float = 1.0, seed: int = 0
 ) -> FeatureMap:
-    """Return the map for such features; ``centres`` 0: no non-linear ones."""
+    """Return the map for such features; ``centres`` 0: no non-linear ones.
+
+    >>> x = np.random.default_rng(0).random((20, 3))
+    >>> fit_features(x, centres=5).transform(x).shape  # three features, five centres, a constant
+    (20, 9)
+    """
     if centres == 0:
         return FeatureMap()
     rows = unit_rows(checked(features))

@@ -11,7 +11,13 @@ from core.types import F32
 
 
 class Popular(Ranker):
-    """The score of an item is the number of users who have it with a target above 0."""
+    """The score of an item is the number of users who have it with a target above 0.
+
+    >>> from hedgerow import Popular, from_pairs
+    >>> pairs = from_pairs([0, 1, 1, 2], [1, 1, 0, 2])
+    >>> Popular().fit(pairs).recommend(2, pairs, N=2)[0]
+    array([1, 0], dtype=int32)
+    """
 
     def fit(self, user_items: Any) -> Self:
         """Count."""

@@ -23,7 +23,12 @@ ROUNDING = 1e-6
 
 
 class Ranker(ABC):
-    """Made by a fit on users x items, recommends; results are (ids, scores) arrays, best first."""
+    """Made by a fit on users x items, recommends; results are (ids, scores) arrays, best first.
+
+    >>> from hedgerow import Popular, Ranker
+    >>> isinstance(Popular(), Ranker)
+    True
+    """
 
     _item_factors: F32 | None = None
     _popular: F32 | None = None

@@ -20,7 +20,11 @@ def _check(name: str, value: float, low: float, high: float) -> None:
 
 @dataclass(frozen=True)
 class Votes:
-    """Settings of prediction by neighbours' votes and by the labels' own vectors."""
+    """Settings of prediction by neighbours' votes and by the labels' own vectors.
+
+    >>> ExmldsConfig(votes=Votes(neighbours=20)).votes.sharpness
+    20.0
+    """
 
     neighbours: int = 100
     """Number of nearest training points (by cosine) that vote."""
@@ -43,7 +47,11 @@ class Votes:
 
 @dataclass(frozen=True)
 class Descent:
-    """Settings of gradient descent for the variants that learn from a point's label neighbours."""
+    """Settings of gradient descent for the variants that learn from a point's label neighbours.
+
+    >>> ExmldsConfig(variant="exmlds4", descent=Descent(epochs=2)).descent.optimiser
+    'adagrad'
+    """
 
     context: int = 10
     """Number of points with the most similar labels that are a point's positives."""
@@ -73,7 +81,11 @@ class Descent:
 
 @dataclass(frozen=True)
 class Mix:
-    """Weights of the kinds of co-occurrence in the joint matrix of points and labels."""
+    """Weights of the kinds of co-occurrence in the joint matrix of points and labels.
+
+    >>> ExmldsConfig(variant="exmlds3", mix=Mix(labels=0.5)).mix.points
+    1.0
+    """
 
     labels: float = 1.0
     """mu1: weight of label-label co-occurrence."""
@@ -89,7 +101,11 @@ class Mix:
 
 @dataclass(frozen=True)
 class ExmldsConfig:
-    """Settings of one fit."""
+    """Settings of one fit.
+
+    >>> ExmldsConfig(factors=20, votes=Votes(neighbours=10)).variant
+    'exmlds1'
+    """
 
     variant: Variant = "exmlds1"
     factors: int = 100
@@ -147,7 +163,11 @@ _OWN: dict[Variant, dict[str, Any]] = {
 
 
 def standard(variant: Variant, seed: int = 0) -> ExmldsConfig:
-    """Return the settings from which the search of a variant starts."""
+    """Return the settings from which the search of a variant starts.
+
+    >>> standard("exmlds2").descent.epochs
+    10
+    """
     return ExmldsConfig(variant=variant, seed=seed, **_OWN[variant])
 
 

@@ -52,7 +52,17 @@ class Part:
 
 
 class Exmlds:
-    """Ranks labels of points by their features, after a fit on points with labels."""
+    """Ranks labels of points by their features, after a fit on points with labels.
+
+    >>> from hedgerow import from_pairs
+    >>> from hedgerow.labels import Exmlds, ExmldsConfig
+    >>> features = np.eye(2, dtype=np.float32)[[0, 0, 1, 1]]
+    >>> labels = from_pairs([0, 0, 1, 2, 3], [0, 1, 0, 2, 2])  # (point, label)
+    >>> model = Exmlds(ExmldsConfig(factors=2)).fit(features, labels)
+    >>> model.ranked(features[[0, 2]], 1)
+    array([[0],
+           [2]], dtype=int32)
+    """
 
     def __init__(self, config: ExmldsConfig) -> None:
         self.config = config

@@ -43,6 +43,14 @@ class LabelSpace:
                                                                               [ExMLDS, eq. 1]
     own        s2_l = h_l . z                                           [ExMLDS, Algorithm 4]
     score      s1 / |s1| + blend s2 / |s2|,  s1 and s2 summed over the learners
+
+    >>> from hedgerow import from_pairs
+    >>> from hedgerow.labels import Exmlds, ExmldsConfig
+    >>> features = np.eye(2, dtype=np.float32)[[0, 0, 1, 1]]
+    >>> labels = from_pairs([0, 0, 1, 2, 3], [0, 1, 0, 2, 2])  # (point, label)
+    >>> model = Exmlds(ExmldsConfig(factors=2)).fit(features, labels)
+    >>> model.space.scores(features[:1]).shape
+    (1, 3)
     """
 
     feature_map: FeatureMap

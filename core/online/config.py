@@ -22,7 +22,11 @@ Raise it with every change that gives rows or state another meaning.
 
 @dataclass(frozen=True)
 class OnlineConfig:
-    """All settings of the arithmetic; equal configurations give the same bits."""
+    """All settings of the arithmetic; equal configurations give the same bits.
+
+    >>> OnlineConfig(aggregator="hedge", scale=Scale(0.5, 5)).seed
+    0
+    """
 
     experts: tuple[Expert, ...] = DEFAULT
     aggregator: AggregatorName = "stack"

@@ -35,7 +35,11 @@ def _need(
 
 @dataclass(frozen=True)
 class PassiveAggressive:
-    """SGD, NN-PA or NN-APA: non-negative factors, no biases [NN-APA, Alg. 1]."""
+    """SGD, NN-PA or NN-APA: non-negative factors, no biases [NN-APA, Alg. 1].
+
+    >>> PassiveAggressive(metric="identity", rank=5, c=0.05).variant
+    'pa2'
+    """
 
     metric: Literal["sgd", "identity", "diag", "full"] = "diag"
     rank: int = 10
@@ -53,7 +57,11 @@ class PassiveAggressive:
 
 @dataclass(frozen=True)
 class Biased:
-    """Diagonal APA-II with a bias coordinate and factors that may be negative."""
+    """Diagonal APA-II with a bias coordinate and factors that may be negative.
+
+    >>> Biased(rank=24, c_bias=0.125, c_factor=0.1).cap
+    1.5
+    """
 
     rank: int
     c_bias: float
@@ -78,6 +86,9 @@ class Resolved:
     """Like Biased with separate step sizes; the user row is re-solved as the history grows.
 
     A solution is a ridge regression on the user's latest ratings.
+
+    >>> Resolved(rank=16).reg
+    6.0
     """
 
     rank: int = 24
@@ -102,7 +113,12 @@ class Resolved:
 
 @dataclass(frozen=True)
 class Kalman:
-    """Bias and factors with a full covariance on each side; rank 0 means the bias alone."""
+    """Bias and factors with a full covariance on each side; rank 0 means the bias alone.
+
+    >>> bias_alone = Kalman(0, 0.5, 0.0, noise_variance=0.7, clip_sigmas=1.0)
+    >>> bias_alone.rank
+    0
+    """
 
     rank: int
     bias_variance: float

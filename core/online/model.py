@@ -37,7 +37,13 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 @dataclass(frozen=True)
 class Predicted:
-    """n predictions on the scale of the ratings."""
+    """n predictions on the scale of the ratings.
+
+    >>> from hedgerow.online import RatingPredictor
+    >>> model = RatingPredictor()
+    >>> model.predict(["ada"], ["film"]).weights.sum().round(6)
+    np.float64(1.0)
+    """
 
     rating: F64
     """(n,) served prediction: the median-like output."""
@@ -54,12 +60,24 @@ class Predicted:
 
 @dataclass(frozen=True)
 class Learned(Predicted):
-    """Predictions made before each rating was learned; ``weights`` are those after the batch."""
+    """Predictions made before each rating was learned; ``weights`` are those after the batch.
+
+    >>> from hedgerow.online import RatingPredictor
+    >>> model = RatingPredictor()
+    >>> model.learn(["ada"], ["film"], [4.0]).parts.shape  # one prediction of each expert
+    (1, 6)
+    """
 
 
 @dataclass(frozen=True)
 class ExpertReport:
-    """Performance of one expert."""
+    """Performance of one expert.
+
+    >>> from hedgerow.online import RatingPredictor
+    >>> model = RatingPredictor()
+    >>> model.experts()[0].family
+    'nn-apa-diag'
+    """
 
     name: str
     family: str

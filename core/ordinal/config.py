@@ -21,7 +21,11 @@ The fit solves for twice as many weights as frequencies and needs memory for the
 
 @dataclass(frozen=True)
 class OrdinalConfig:
-    """Settings of one fit; validation chooses kernel, reg and gamma."""
+    """Settings of one fit; validation chooses kernel, reg and gamma.
+
+    >>> OrdinalConfig(block=32, blocks=8).solver
+    'closed'
+    """
 
     solver: Solver = "closed"
     block: int = 64

@@ -37,6 +37,12 @@ class OrdinalModel:
                z = 0 where a feature is constant
     Symbols    low, inverse_range, widths (d,) f64 · weights (2 blocks block,) f32, all cosines
                first · W regenerated
+
+    >>> x = np.linspace(0.0, 1.0, 60)[:, None]
+    >>> stars = np.repeat([1, 0, 2, 0, 3, 0], 10)  # 0: not rated
+    >>> model = fit(x, stars, 3, OrdinalConfig(block=8, blocks=4))
+    >>> model.probabilities(x[:2]).sum(axis=1).round(6)
+    array([1., 1.])
     """
 
     low: F64
@@ -82,7 +88,14 @@ class OrdinalModel:
 
 
 def fit(x: F64, level: I64, levels: int, config: OrdinalConfig | None = None) -> OrdinalModel:
-    """Return the model of rows ``x`` (n, d); ``level`` (n,) i64 in 1 .. levels, 0 if unknown."""
+    """Return the model of rows ``x`` (n, d); ``level`` (n,) i64 in 1 .. levels, 0 if unknown.
+
+    >>> x = np.linspace(0.0, 1.0, 60)[:, None]
+    >>> stars = np.repeat([1, 0, 2, 0, 3, 0], 10)  # 0: not rated
+    >>> model = fit(x, stars, 3, OrdinalConfig(block=8, blocks=4))
+    >>> model.level(np.array([[0.05], [0.45], [0.8]]))
+    array([1, 2, 3])
+    """
     config = config or OrdinalConfig()
     _check(x, level, levels)
     low = x.min(axis=0)

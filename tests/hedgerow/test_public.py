@@ -65,6 +65,16 @@ def test_a_name_is_public_in_one_place() -> None:
     assert len(names) == len(set(names))
 
 
+@pytest.mark.parametrize(
+    ("name", "found"), public(), ids=lambda one: one if type(one) is str else ""
+)
+def test_each_public_name_shows_an_example(name: str, found: Any) -> None:
+    """The examples run as doctests, where they stand."""
+    constant = not (inspect.isclass(found) or inspect.isfunction(found))
+    if not constant and not (inspect.isclass(found) and issubclass(found, Exception)):
+        assert ">>> " in (found.__doc__ or ""), f"{name} has no example"
+
+
 def test_an_unknown_name_says_where_to_look() -> None:
     with pytest.raises(AttributeError, match="did you mean 'FbgdConfig'"):
         hedgerow.FbgdConfg  # type: ignore[attr-defined]  # noqa: B018

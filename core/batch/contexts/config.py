@@ -14,7 +14,11 @@ KINDS: tuple[Kind, ...] = ("mf", "svdfeature", "pitf", "cp")
 
 @dataclass(frozen=True)
 class DescentConfig:
-    """Settings of a descent; the paper's are Adagrad at 0.05."""
+    """Settings of a descent; the paper's are Adagrad at 0.05.
+
+    >>> DescentConfig(optimiser="plain", learning_rate=0.02).learning_rate
+    0.02
+    """
 
     optimiser: Literal["adagrad", "plain"] = "adagrad"
     learning_rate: float = 0.1
@@ -46,7 +50,11 @@ class DescentConfig:
 
 @dataclass(frozen=True)
 class ContextConfig:
-    """Which model, how large, and how it descends."""
+    """Which model, how large, and how it descends.
+
+    >>> ContextConfig("pitf", factors=16).descent.epochs
+    40
+    """
 
     kind: Kind
     factors: int = 32

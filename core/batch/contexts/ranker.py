@@ -54,7 +54,15 @@ class Found:
 
 
 class ContextRanker(Ranker):
-    """A dot-product model of contexts; ``losses`` holds the loss before each half epoch."""
+    """A dot-product model of contexts; ``losses`` holds the loss before each half epoch.
+
+    >>> from hedgerow import ContextConfig, ContextRanker, from_pairs
+    >>> users, items = np.array([0, 0, 0, 1, 1]), np.array([0, 1, 2, 0, 1])
+    >>> pairs = from_pairs(users, items, time=np.arange(5))
+    >>> model = ContextRanker(ContextConfig("pitf", factors=2)).fit(pairs)
+    >>> model.recommend(1, pairs, N=1)[0]  # knowing that item 1 was the last
+    array([2], dtype=int32)
+    """
 
     def __init__(self, config: ContextConfig) -> None:
         self.config = config

@@ -8,7 +8,11 @@ from core.search.bounds import check_bounds
 
 @dataclass(frozen=True)
 class FbgdConfig:
-    """Settings of one fit; ``core.search.search`` finds them."""
+    """Settings of one fit; ``core.search.search`` finds them.
+
+    >>> FbgdConfig(factors=16, reg=2.0).epochs
+    8
+    """
 
     factors: int = 64
     alpha0: float = 500.0

@@ -34,7 +34,14 @@ OnEpoch = Callable[["Fbgd", int], bool]
 
 
 class Fbgd(Ranker):
-    """Matrix factorisation; ``losses`` holds the loss before each half epoch."""
+    """Matrix factorisation; ``losses`` holds the loss before each half epoch.
+
+    >>> from hedgerow import Fbgd, FbgdConfig, from_pairs
+    >>> pairs = from_pairs(np.array([0, 0, 1, 1, 2]), np.array([0, 1, 0, 2, 1]))
+    >>> model = Fbgd(FbgdConfig(factors=2)).fit(pairs)
+    >>> model.recommend(2, pairs, N=1)[0].tolist(), model.similar_items(0, N=3)[0].shape
+    ([0], (3,))
+    """
 
     def __init__(self, config: FbgdConfig) -> None:
         self.config = config

@@ -19,7 +19,11 @@ _CHOICES = {
 
 @dataclass(frozen=True)
 class OcmfConfig:
-    """Settings of one fit."""
+    """Settings of one fit.
+
+    >>> OcmfConfig(loss="square", factors=16).rounds
+    5
+    """
 
     loss: Literal["square", "logistic", "squared-hinge"] | Loss = "logistic"
     """What a positive pair costs; any convex differentiable ``losses.Loss``. Serving folds in the first two alone."""

@@ -17,6 +17,11 @@ def similarity(links: Any, n_users: int) -> sp.csr_array:
 
     ``links`` is a sparse matrix of weights, or (links, 2) user numbers whose weight is 1; a link of a user to
     itself says nothing and is dropped.
+
+    >>> similarity([(0, 1), (1, 2)], n_users=3).toarray()
+    array([[0., 1., 0.],
+           [1., 0., 1.],
+           [0., 1., 0.]], dtype=float32)
     """
     given = _matrix(links, n_users)
     if given.shape != (n_users, n_users):

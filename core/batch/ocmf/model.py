@@ -26,7 +26,15 @@ OnRound = Callable[["Ocmf", int], bool]
 
 
 class Ocmf(Ranker):
-    """One-class structured matrix factorisation; ``losses`` holds f(W, H) after each round."""
+    """One-class structured matrix factorisation; ``losses`` holds f(W, H) after each round.
+
+    >>> from hedgerow import Ocmf, OcmfConfig, from_pairs
+    >>> pairs = from_pairs(np.array([0, 0, 1, 1, 2]), np.array([0, 1, 0, 2, 1]))
+    >>> gender = np.array([[1.0], [0.0], [1.0]])
+    >>> model = Ocmf(OcmfConfig(factors=2)).fit(pairs, features=gender)
+    >>> model.recommend(2, pairs, N=2)[0].shape  # by the features of the fit
+    (2,)
+    """
 
     def __init__(self, config: OcmfConfig) -> None:
         self.config = config

@@ -24,6 +24,15 @@ class StructuredUsers:
     Where z is known it is the user's m in row(p), too: the typical user of these features.
     A user without pairs and links is z itself: nobody has seen what such a user leaves out. Without features z is 0.
     A user with both has a deviation of its own from z, as if an identity stood beside the features.
+
+    >>> from hedgerow import Ocmf, OcmfConfig, from_pairs
+    >>> from hedgerow.features import FeatureMap, users_of
+    >>> pairs, x = from_pairs([0, 1, 2], [0, 1, 0]), np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> model = Ocmf(OcmfConfig(factors=2)).fit(pairs, features=FeatureMap().transform(x))
+    >>> users = users_of(model, FeatureMap())
+    >>> new = users.vector(np.array([1], np.int32), described=users.described(x[:1])[0])
+    >>> (users.row.item_factors @ new).shape
+    (2,)
     """
 
     row: RowObjective
@@ -113,7 +122,16 @@ class StructuredUsers:
 
 
 def users_of(model: Ocmf, feature_map: FeatureMap | None = None) -> StructuredUsers:
-    """Return what a fitted model knows of users; ``feature_map`` made the features of its fit."""
+    """Return what a fitted model knows of users; ``feature_map`` made the features of its fit.
+
+    >>> from hedgerow import Ocmf, OcmfConfig, from_pairs
+    >>> from hedgerow.features import FeatureMap, users_of
+    >>> pairs, x = from_pairs([0, 1, 2], [0, 1, 0]), np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> model = Ocmf(OcmfConfig(factors=2)).fit(pairs, features=FeatureMap().transform(x))
+    >>> users = users_of(model, FeatureMap())
+    >>> users.weights.shape, users.link
+    ((3, 2), 0.0)
+    """
     row = model.row_objective
     if model.parameters is None:
         return StructuredUsers(row, link=model.link)
