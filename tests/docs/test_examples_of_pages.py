@@ -1,4 +1,4 @@
-"""The command lines of the page on ranking models do what it says, in the order in which it says it."""
+"""What the pages on evaluation and on Python say works, in the order in which they say it."""
 
 import json
 import re
@@ -9,25 +9,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import sparse
 from typer.testing import CliRunner
 
-from core.interactions import from_pairs
 from service.cli.main import app
 from service.evaluation.topk_models import _NAMES
+from tests.docs.pages import DOCS, PAGES, blocks, name_of
 
-PAGE = Path(__file__).parents[2] / "docs/explanation/batch-models.md"
-OCMF_PAGE = PAGE.with_name("one-class.md")
+EVALUATION = DOCS / "how-to" / "evaluate-models.md"
+SETTINGS = DOCS / "reference" / "model-settings.md"
+WITH_PYTHON = [page for page in PAGES if blocks(page, "python")]
 USERS, ITEMS = 60, 40
-
-
-def blocks() -> list[str]:
-    return re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 
 def lines() -> list[str]:
     return [
-        line for block in blocks() for line in block.splitlines() if line.startswith("hedgerow")
+        line
+        for block in blocks(EVALUATION, "sh")
+        for line in block.splitlines()
+        if line.startswith("hedgerow")
     ]
 
 
@@ -56,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for i in range(1, ITEMS + 1)
         ).encode("latin-1")
     )
-    (making,) = [block for block in blocks() if block.startswith("awk")]
+    (making,) = [block for block in blocks(EVALUATION, "sh") if block.startswith("awk")]
     subprocess.run(["bash", "-ec", making], cwd=folder, timeout=60, check=True)
     return folder
 
@@ -90,27 +89,12 @@ def test_each_command_line_of_the_page_runs(
 
 @pytest.mark.parametrize("model", _NAMES)
 def test_every_setting_of_a_model_is_in_a_table_of_its_page(model: str) -> None:
-    page = OCMF_PAGE if model.startswith("ocmf") else PAGE
-    cells = re.findall(r"^\| (`.*?) \|", page.read_text(), re.MULTILINE)
+    family = "## One-class" if model.startswith("ocmf") else "## "
+    text = SETTINGS.read_text().partition(family)[2]
+    cells = re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
     named = set(re.findall(r"`(\w+)`", " ".join(cells)))
     # how features are used has a table of its own
     assert set(_NAMES[model]) - {"features"} <= named
-
-
-def test_the_pairs_of_the_page_are_made_and_split_as_it_says(tmp_path: Path) -> None:
-    python = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    (block,) = [one for one in python if "from_pairs" in one]
-    rng = np.random.default_rng(0)
-    given = {"users": rng.integers(0, 9, 80), "items": rng.integers(0, 30, 80)}
-    given |= {"weight": 1.0 + rng.random(80), "target": rng.integers(0, 2, 80)}
-    given |= {"time": np.arange(80)}
-    (tmp_path / "block.py").write_text(block)
-    found = runpy.run_path(str(tmp_path / "block.py"), given)
-    pairs, train, test = (found[name] for name in ("pairs", "train", "test"))
-    wanted = from_pairs(given["users"], given["items"], time=given["time"])
-    assert np.array_equal(pairs.time, wanted.time)
-    assert len(train) + len(test) == len(pairs)
-    assert train.time.max() < test.time.min()
 
 
 @pytest.mark.parametrize("model", ["fbgd", "svdfeature", "ocmf-lr-wsq", "ocmf-sq-sq"])
@@ -131,38 +115,30 @@ def test_what_a_search_reported_makes_the_same_model_again(
     assert evaluated("--budget-s", "0", *stated) == found
 
 
-def python_of(page: Path, *words: str) -> str:
-    """Return the Python blocks of a page that have one of these words, as one program."""
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
-    return "\n".join(block for block in blocks if any(word in block for word in words))
-
-
-def world() -> dict[str, object]:
-    """Return what the pages take for given."""
-    rng = np.random.default_rng(0)
-    users, items = np.nonzero(rng.random((60, 30)) < 0.3)
-    pairs = from_pairs(users, items, n_items=30, time=rng.permutation(users.size))
-    matrix = sparse.csr_array((np.ones(len(pairs)), pairs.item_ix, pairs.ptr), (60, 30))
-    features = np.eye(4)[np.arange(60) % 4]
-    some = {"user": 3, "item": 2, "users": np.array([5, 3]), "user_items": matrix, "pairs": pairs}
-    new = {"new_users": [60, 61], "new_user_items": matrix[[0, 1]], "X": features, "n_users": 60}
-    known = {
-        "links": [[0, 1], [1, 2]],
-        "their_links": np.eye(60)[:2],
-        "their_features": np.eye(4)[:2],
-    }
-    return {**some, **new, **known, "item_numbers": pairs.rows(np.array([3])).item_ix}
-
-
-@pytest.mark.parametrize(
-    ("page", "words", "ends"),
-    [
-        (PAGE, ("import Fbgd, FbgdConfig", "of_contexts"), "model"),
-        (OCMF_PAGE, ("OcmfConfig", "fit_features"), "scores"),
-    ],
-)
-def test_the_python_of_the_pages_runs_in_its_order(
-    page: Path, words: tuple[str, ...], ends: str, tmp_path: Path
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=name_of)
+def test_the_python_of_a_page_runs_as_one_program(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "block.py").write_text(python_of(page, *words))
-    assert runpy.run_path(str(tmp_path / "block.py"), world())[ends] is not None
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "page.py").write_text("\n".join(blocks(page, "python")))
+    runpy.run_path(str(tmp_path / "page.py"))
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=name_of)
+def test_the_python_of_a_page_imports_only_what_is_public(page: Path) -> None:
+    imported = re.findall(
+        r"^\s*(?:from|import) (\w+)", "".join(blocks(page, "python")), re.MULTILINE
+    )
+    assert not {"core", "service"} & set(imported)
+
+
+def test_the_splits_of_the_page_are_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = DOCS / "how-to" / "use-models-from-python.md"
+    (tmp_path / "page.py").write_text("\n".join(blocks(page, "python")))
+    made = runpy.run_path(str(tmp_path / "page.py"))
+    pairs, train, test = (made[name] for name in ("pairs", "train", "test"))
+    assert len(train) + len(test) == len(pairs)
+    assert train.time.max() < test.time.min()
