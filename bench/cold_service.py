@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 from bench import service
-from bench.described import Movielens, folds, movielens
+from bench.movielens import Movielens, folds, movielens
 from bench.ordinal import judged_items
 from bench.report import Figure, publish
 from core.interactions import from_pairs
@@ -58,7 +58,7 @@ class Shop:
         ]
         self.client.upload("/v1/items", b"\n".join(map(msgspec.json.encode, lines)))
         with ThreadPoolExecutor(4) as pool, httpx.Client(base_url=self.client.url) as http:
-            for answer in pool.map(partial(self._describe, http), range(len(self.world.users))):
+            for answer in pool.map(partial(self._put_features, http), range(len(self.world.users))):
                 answer.raise_for_status()
         training = np.flatnonzero(~self.cold & ~self.unrated)
         with tempfile.TemporaryDirectory() as folder:
@@ -95,7 +95,7 @@ class Shop:
             expected += [prediction["expected"] for prediction in answer["predictions"]]
         return np.array(expected)
 
-    def _describe(self, http: httpx.Client, user: int) -> httpx.Response:
+    def _put_features(self, http: httpx.Client, user: int) -> httpx.Response:
         return http.put(f"/v1/users/u{user}", json={"features": self.world.users[user]})
 
     def _row(self, at: int) -> str:

@@ -53,8 +53,8 @@ class FirstEvents(Loop):
         self._users: dict[int, list[int]] = defaultdict(list)
         self._lists_of: dict[tuple[int, str], list[I32]] = defaultdict(list)
 
-    def _see(self, first: int, end: int, trained: Trained) -> None:
-        super()._see(first, end, trained)
+    def _evaluate(self, first: int, end: int, trained: Trained) -> None:
+        super()._evaluate(first, end, trained)
         for event in range(first, end):
             if event in self._moments:
                 self._show(event, self._moments[event], trained)
@@ -63,7 +63,7 @@ class FirstEvents(Loop):
         user = int(self.stream.user[event])
         if not self._likes(user, n).size:
             return
-        known = self._known(user, event)
+        known = self._preferences(user, event)
         lists = self._lists(user, known, trained)
         rankers = [lists[name] for name in MIXED]
         by_length, of_all = self.weights.of(known.item_ix.size), self.weights.shared

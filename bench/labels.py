@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from bench.data import FOLDER
-from bench.described import encoder, folds, movielens
+from bench.movielens import encoder, folds, movielens
 from bench.report import Figure, publish
 from core.batch.feature_map import FeatureMap
 from core.batch.ocmf.labels import KS, precisions

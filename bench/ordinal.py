@@ -28,7 +28,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import StratifiedKFold
 
 from bench.data import FOLDER
-from bench.described import encoder, folds, movielens
+from bench.movielens import encoder, folds, movielens
 from bench.report import Figure, publish
 from core.ordinal.config import OrdinalConfig, StarsConfig
 from core.ordinal.judge import equal_levels, mean_auc

@@ -28,7 +28,7 @@ from bench import ranking_best, ranking_data, ranking_rivals, ranking_speed
 from bench.attempts import Attempt, Attempts, best
 from bench.neighbours import Neighbours
 from bench.ranking_contest import THREADS, Clock, Contest
-from bench.ranking_own import judged, own, searches_of
+from bench.ranking_own import judged, our_attempt, searches_of
 from bench.report import Figure, publish
 from core.batch.fbgd.config import FbgdConfig
 from core.batch.fbgd.model import Fbgd
@@ -65,11 +65,11 @@ def metric_of(name: str) -> str:
     return "ndcg@20" if name == "Gowalla" else "ndcg@10"
 
 
-def every_own(name: str, options: argparse.Namespace, table: Attempts) -> list[Attempt]:
+def our_attempts(name: str, options: argparse.Namespace, table: Attempts) -> list[Attempt]:
     """Return our attempts on a data set, one per search."""
     ours = []
     for split, seed in searches_of(name, options.splits):
-        ours.append(own(contest(name, split, options.clock), seed, options.budget_s, table))
+        ours.append(our_attempt(contest(name, split, options.clock), seed, options.budget_s, table))
         print(ours[-1], file=sys.stderr, flush=True)
     return ours
 
@@ -78,7 +78,7 @@ def quality(options: argparse.Namespace) -> list[Figure]:
     """Compare our searched settings with the rivals' best on each test part."""
     table, figures = Attempts(options.table), []
     for name in options.sets:
-        ours = every_own(name, options, table)
+        ours = our_attempts(name, options, table)
         for one in ours:
             over = contest(name, one.split, options.clock)
             fill_grid(over, int(one.settings["factors"]), options, table)
@@ -118,7 +118,7 @@ def best_known(options: argparse.Namespace) -> list[Figure]:
     """Compare our searched settings with the best known ones, all from one table."""
     table, figures = Attempts(options.table), []
     for name in options.sets:
-        ours = every_own(name, options, table)
+        ours = our_attempts(name, options, table)
         if name == "Gowalla":
             ours_stated(options, table)
         found = {

@@ -41,7 +41,7 @@ def _row_objective(config: FbgdConfig, part: Interactions) -> RowObjective:
     return Fbgd(config).fit(part).fitted
 
 
-def own(over: Contest, seed: int, budget_s: float, table: Attempts) -> Attempt:
+def our_attempt(over: Contest, seed: int, budget_s: float, table: Attempts) -> Attempt:
     """Return our attempt with searched settings, from the table if it is there.
 
     Choosing the shrinkage comes on top of the budget.

@@ -163,8 +163,8 @@ class Loop:
         self.ranks: dict[str, list[int]] = {
             name: [] for name in (*MIXED, "mixture", "retrain only")
         }
-        self.judges: list[int] = []
-        self.known: list[int] = []
+        self.users: list[int] = []
+        self.history_sizes: list[int] = []
 
     def run(self, imported: float = IMPORTED, settings_of: SettingsOf | None = None) -> None:
         start, step = int(imported * len(self.stream)), int(RETRAINED * len(self.stream))
@@ -174,12 +174,12 @@ class Loop:
             trained = Trained(self._pairs(cut), settings)
             for first in range(cut, min(cut + step, len(self.stream)), TOGETHER):
                 end = min(first + TOGETHER, cut + step, len(self.stream))
-                self._see(first, end, trained)
+                self._evaluate(first, end, trained)
                 self.online.learn(self.stream.part(first, end), first)
 
-    def _see(self, first: int, end: int, trained: Trained) -> None:
+    def _evaluate(self, first: int, end: int, trained: Trained) -> None:
         """Evaluate events that nothing has learned yet."""
-        for event in self._judged(first, end):
+        for event in self._sampled(first, end):
             self._judge(event, first, trained)
 
     def _pairs(self, cut: int) -> Interactions:
@@ -196,14 +196,14 @@ class Loop:
         )
         return pairs
 
-    def _judged(self, first: int, end: int) -> Iterator[int]:
+    def _sampled(self, first: int, end: int) -> Iterator[int]:
         at = np.arange(first, end)
         drawn = mix(at.astype(np.uint64)) % np.uint64(self.every) == 0
         yield from at[drawn & self.stream.positive[first:end]].tolist()
 
     def _judge(self, event: int, before: int, trained: Trained) -> None:
         user, item = int(self.stream.user[event]), int(self.stream.item[event])
-        known = self._known(user, before)
+        known = self._preferences(user, before)
         lists = self._lists(user, known, trained)
         n_known = known.item_ix.size
         weight = self.weights.of(n_known)
@@ -215,12 +215,12 @@ class Loop:
         for name, (ids, _) in lists.items():
             found = np.flatnonzero(ids[:DEPTH] == item)
             self.ranks[name].append(int(found[0]) + 1 if found.size else 0)
-        self.judges.append(user)
-        self.known.append(n_known)
+        self.users.append(user)
+        self.history_sizes.append(n_known)
         gains = {name: reciprocal_rank(self.ranks[name][-1]) for name in MIXED}
         self.weights = self.weights.after(n_known, gains)
 
-    def _known(self, user: int, before: int) -> Preferences:
+    def _preferences(self, user: int, before: int) -> Preferences:
         mine = self.events[user]
         mine = mine[: np.searchsorted(mine, before)]
         rating = self.stream.rating[mine].astype(np.float32)
@@ -264,7 +264,7 @@ def _unseen(order: List, seen: I32) -> List:
 def figures(loop: Loop) -> list[Figure]:
     """Return each ranker's metrics, the mixture over the best, and fold-in over "retrain only"."""
     gain = {name: np.array([ndcg10(rank) for rank in ranks]) for name, ranks in loop.ranks.items()}
-    note, shared = f"{len(loop.judges)} positives", loop.weights.shared
+    note, shared = f"{len(loop.users)} positives", loop.weights.shared
     found = []
     for name, ranks in loop.ranks.items():
         mrr = float(np.mean([reciprocal_rank(rank) for rank in ranks]))
@@ -273,7 +273,7 @@ def figures(loop: Loop) -> list[Figure]:
             Figure(SECTION, f"{name}: ndcg@10", float(gain[name].mean()), note=note + weight),
             Figure(SECTION, f"{name}: MRR (0 beyond {DEPTH})", mrr),
         ]
-    of = np.array([length(n) for n in loop.known])
+    of = np.array([length(n) for n in loop.history_sizes])
     for least in LENGTHS:
         mine = {name: gains[of == least] for name, gains in gain.items()}
         weights = " ".join(f"{n} {w:.2f}" for n, w in loop.weights.of(least).items())
@@ -281,9 +281,7 @@ def figures(loop: Loop) -> list[Figure]:
         said = f"{np.count_nonzero(of == least)} positives; {weights}"
         found.append(Figure(SECTION, what, _against_best(mine)[0], note=said))
     rng = np.random.default_rng(0)
-    ahead = paired_interval(
-        *(_by_user(gain[n], loop.judges) for n in ("fbgd", "retrain only")), rng
-    )
+    ahead = paired_interval(*(_by_user(gain[n], loop.users) for n in ("fbgd", "retrain only")), rng)
     interval = f"{ahead.low:.4f} to {ahead.high:.4f}"
     return [
         *found,
@@ -306,10 +304,10 @@ def _against_best(gain: Mapping[str, F64]) -> tuple[float, str]:
     return float(gain["mixture"].mean() / gain[best].mean()), what
 
 
-def _by_user(gain: F64, judges: list[int]) -> F64:
+def _by_user(gain: F64, user: list[int]) -> F64:
     """Return the mean gain of each user."""
-    users, place = np.unique(judges, return_inverse=True)
-    mean: F64 = np.bincount(place, gain, users.size) / np.bincount(place)
+    users, row = np.unique(user, return_inverse=True)
+    mean: F64 = np.bincount(row, gain, users.size) / np.bincount(row)
     return mean
 
 

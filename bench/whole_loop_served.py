@@ -65,7 +65,7 @@ def ratings() -> list[Row]:
     ]
 
 
-def describe(client: ServiceClient) -> None:
+def write_documents(client: ServiceClient) -> None:
     """Write the documents of all users and movies."""
     movies = [
         {
@@ -83,7 +83,7 @@ def describe(client: ServiceClient) -> None:
             answer.raise_for_status()
 
 
-class Standings:
+class Judgements:
     """Judgements since its construction, by ranker.
 
     Only periods in which no ranker changed its version count, so that the rankers are comparable.
@@ -95,7 +95,7 @@ class Standings:
         self.weights: dict[str, float] = {}
         self._latest = self._read()
 
-    def look(self) -> None:
+    def update(self) -> None:
         """Add the judgements since the last call, unless a model was replaced meanwhile."""
         before, self._latest = self._latest, self._read()
         if before.keys() == self._latest.keys():
@@ -157,13 +157,13 @@ def stream(client: ServiceClient, rows: Sequence[Row], rate: float) -> str:
 
 
 @contextmanager
-def watching(standings: Standings) -> Iterator[None]:
+def updating(judgements: Judgements) -> Iterator[None]:
     """Read the rankers periodically while the block runs."""
     stop = threading.Event()
 
     def look() -> None:
         while not stop.wait(PERIOD_S):
-            standings.look()
+            judgements.update()
 
     thread = threading.Thread(target=look)
     thread.start()
@@ -174,15 +174,15 @@ def watching(standings: Standings) -> Iterator[None]:
         thread.join()
 
 
-def run(client: ServiceClient, rate: float) -> Standings:
+def run(client: ServiceClient, rate: float) -> Judgements:
     rows = ratings()
     start, step = int(IMPORTED * len(rows)), int(RETRAINED * len(rows))
     client.wait_until_learned(client.upload("/v1/ratings/stream", ndjson(rows[:start])).sequence)
-    describe(client)
+    write_documents(client)
     train(client, MODELS, BUDGETS_S[0])
     wait_for_rankers(client)
-    standings = Standings(client)
-    with watching(standings):
+    judgements = Judgements(client)
+    with updating(judgements):
         for cut in range(start, len(rows), step):
             training = threading.Thread(target=train, args=(client, AGAIN, BUDGETS_S[1]))
             if cut > start:
@@ -193,18 +193,18 @@ def run(client: ServiceClient, rate: float) -> Standings:
         client.wait_until_learned(sequence)
         wait_for_rankers(client)
         _PAUSE.wait(SETTLE_S)
-    return standings
+    return judgements
 
 
-def figures(standings: Standings) -> list[Figure]:
+def figures(judgements: Judgements) -> list[Figure]:
     """Return the metrics of each ranker, and of the mixture over the best."""
-    judged = standings.judged()
+    judged = judgements.judged()
     missing = set(MODELS.values()) - judged.keys()
     if missing:
         raise RuntimeError(f"never judged: {', '.join(sorted(missing))}")
     found = []
     for name, (n, ndcg, mrr) in sorted(judged.items(), key=lambda one: -one[1][1]):
-        weight = standings.weights.get(name)
+        weight = judgements.weights.get(name)
         note = f"{n} judged" + ("" if weight is None else f", weight {weight:.2f} at the end")
         found += [
             Figure(SECTION, f"{name}: ndcg@10", ndcg, note=note),
@@ -227,8 +227,8 @@ def main() -> int:
         service.hedgerow(settings) as server,
         ServiceClient(f"http://{server.host}:{server.port}") as client,
     ):
-        standings = run(client, asked.rate)
-    return publish(figures(standings), as_json=asked.json, data="ML-100K")
+        judgements = run(client, asked.rate)
+    return publish(figures(judgements), as_json=asked.json, data="ML-100K")
 
 
 if __name__ == "__main__":

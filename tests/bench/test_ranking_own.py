@@ -20,9 +20,9 @@ def test_gowallas_single_split_is_searched_as_often_as_others_have_splits():
 def test_each_search_runs_once_and_is_kept(tmp_path):
     train, test = random_split(tribes(), 0.2, np.random.default_rng(0))
     over, table = Contest("tiny", 0, train, test, time.perf_counter), tmp_path / "fits.csv"
-    first = [ranking_own.own(over, seed, 1.0, Attempts(table)) for seed in (0, 1)]
+    first = [ranking_own.our_attempt(over, seed, 1.0, Attempts(table)) for seed in (0, 1)]
     assert [one.settings["seed"] for one in first] == [0, 1]
-    again = [ranking_own.own(over, seed, 1.0, Attempts(table)) for seed in (0, 1)]
+    again = [ranking_own.our_attempt(over, seed, 1.0, Attempts(table)) for seed in (0, 1)]
     assert table.read_text().count("\n") == 3
     for one, other in zip(first, again, strict=True):
         assert other.scores == pytest.approx({name: one.scores[name] for name in METRICS}, abs=1e-5)

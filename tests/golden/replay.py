@@ -47,7 +47,7 @@ ORDERS: Mapping[str, Mapping[str, Any]] = {
     "ordinal": {"labelled": 500, "unlabelled": 200, "frequencies": 32},
 }
 """Models to train, each with the settings that are not searched."""
-ASKED = ("fbgd", "ocmf", "exmlds", "ordinal", "online", "mixture", "popular", "trending")
+STRATEGIES = ("fbgd", "ocmf", "exmlds", "ordinal", "online", "mixture", "popular", "trending")
 USERS_EACH = 25
 """Users per strategy; 200 slates in all."""
 EVALUATED = {
@@ -173,7 +173,7 @@ def _slates(client: httpx.Client) -> dict[str, list[Any]]:
     """Return explained slates of each strategy, and the items similar to some items."""
     users = [row["user"] for row in _rows("users")][:: 943 // USERS_EACH][:USERS_EACH]
     found: dict[str, list[Any]] = {}
-    for strategy in ASKED:
+    for strategy in STRATEGIES:
         wanted = {"model": strategy, "k": "10", "explain": "true"}
         found[strategy] = [
             _shown(client.get(f"/v1/users/{user}/recommendations", params=wanted)) for user in users
