@@ -8,7 +8,7 @@ import numpy as np
 
 from core.types import F32, I64, U8, U64
 from service.errors import Misconfigured
-from service.learning.dedupe import DedupeWindow, chunk_of
+from service.learning.dedupe import DedupeWindow
 from service.store.log.codec import (
     DELETE_RATING,
     DIGEST_BYTES,
@@ -19,6 +19,7 @@ from service.store.log.codec import (
     Entry,
     decode,
 )
+from service.store.profiles.dedupe_chunk import DedupeChunk
 
 LOOK_AHEAD = 65_536
 """Most events of a batch."""
@@ -114,7 +115,7 @@ class Backlog:
         distinct: I64 = own[_first_of_each(own, self._user_seen)]
         return distinct
 
-    def chunks(self, end: int) -> list[bytes]:
+    def chunks(self, end: int) -> list[DedupeChunk]:
         """Return the new digests of the batch, a chunk for each entry that has some."""
         before = int(self._digest_ends[self.at - 1]) if self.at else 0
         if self._digest_ends[end - 1] == before:
@@ -123,6 +124,7 @@ class Backlog:
             chunk
             for part in self._parts(end)
             if (chunk := self._chunk(part, max(part.first, self.at), min(part.end, end)))
+            is not None
         ]
 
     def done_bytes(self, end: int) -> int:
@@ -136,12 +138,12 @@ class Backlog:
     def _parts(self, end: int) -> list[Part]:
         return [part for part in self.parts if part.first < end and part.end > self.at]
 
-    def _chunk(self, part: Part, first: int, end: int) -> bytes | None:
+    def _chunk(self, part: Part, first: int, end: int) -> DedupeChunk | None:
         has = np.flatnonzero(self.flags[first:end] & HAS_DIGEST) + first
         if not has.size:
             return None
         new = has[self.repeated[has] == 0]
-        return chunk_of(part.appended_ms, self.digests[self._digest_ends[new] - 1].tobytes())
+        return DedupeChunk(part.appended_ms, self.digests[self._digest_ends[new] - 1].tobytes())
 
 
 def _decode(last: int, packed: bytes) -> Entry:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from core.types import I64
 from service.learning.backlog import Backlog
 from service.learning.outcome import Outcome
+from service.store.log.change import NO_ANSWERS
 from service.store.log.codec import (
     AWAITED,
     AWAITED_ANSWER,
@@ -19,7 +20,6 @@ from service.store.log.codec import (
     NOT_A_RATING,
     records,
 )
-from service.store.profiles.commit import NO_ANSWERS
 from service.store.profiles.histories import Numbers, Records
 
 IMPRESSIONS_A_RECORD = 64

@@ -11,10 +11,10 @@ from service.learning.click_through import ClickThrough
 from service.learning.learning_step import Ratings, Touched, learn_ratings
 from service.learning.memory import Memory
 from service.learning.outcome import Outcome
+from service.store.log.change import NO_ITEMS
 from service.store.log.codec import RATING
 from service.store.profiles.commit import (
     NO_HISTORY_CHANGES,
-    NO_ITEMS,
     NO_ROW_CHANGES,
     Changes,
     HistoryChanges,

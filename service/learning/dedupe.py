@@ -10,17 +10,13 @@ import numpy as np
 
 from core.kernels.window import window
 from core.types import I64, U8
-from service.store.log.codec import DIGEST_BYTES
+from service.store.profiles.dedupe_chunk import DedupeChunk
 
-_MS = 8
 _NEVER = np.iinfo(np.int64).min
 
 
 class DedupeWindow:
-    """The window in memory, and which of the stored chunks it still needs.
-
-    A chunk is what one commit adds from one log entry: i64 ms, then the new digests.
-    """
+    """The window in memory, and which of the stored chunks it still needs."""
 
     def __init__(self, size: int, max_age_ms: int) -> None:
         self._size, self._max_age_ms = size, max_age_ms
@@ -51,14 +47,13 @@ class DedupeWindow:
             )
         return repeated
 
-    def load(self, chunks: Iterable[bytes]) -> None:
+    def load(self, chunks: Iterable[DedupeChunk]) -> None:
         """Fill an empty window from the stored chunks, oldest first."""
         for chunk in chunks:
-            now_ms = int.from_bytes(chunk[:_MS], "little", signed=True)
-            self.repeats(chunk[_MS:], now_ms)
+            self.repeats(chunk.digests, chunk.appended_ms)
             self._count(chunk)
 
-    def store(self, chunks: list[bytes]) -> int:
+    def store(self, chunks: Iterable[DedupeChunk]) -> int:
         """Note that the chunks are stored behind the others; return how many of the oldest may go."""
         for chunk in chunks:
             self._count(chunk)
@@ -68,16 +63,9 @@ class DedupeWindow:
             gone += 1
         return gone
 
-    def _count(self, chunk: bytes) -> None:
-        now_ms = int.from_bytes(chunk[:_MS], "little", signed=True)
-        n = (len(chunk) - _MS) // DIGEST_BYTES
-        self._stored.append((now_ms, n))
-        self._stored_digests += n
+    def _count(self, chunk: DedupeChunk) -> None:
+        self._stored.append((chunk.appended_ms, len(chunk)))
+        self._stored_digests += len(chunk)
 
     def _is_obsolete(self, now_ms: int, n: int) -> bool:
         return self._stored_digests - n >= self._size or now_ms < self._horizon
-
-
-def chunk_of(now_ms: int, digests: bytes) -> bytes:
-    """Pack a chunk."""
-    return now_ms.to_bytes(_MS, "little", signed=True) + digests

@@ -3,7 +3,6 @@
 It owns what the commit writes. Nothing here depends on where a batch begins or ends.
 """
 
-import json
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -32,6 +31,7 @@ from service.store.log.codec import DELETE_RATING, MERGE_USER, MOVE_USER
 from service.store.log.stream import LogReader
 from service.store.namespace import Namespace
 from service.store.profiles.commit import Commit, DedupeChange, StateChange
+from service.store.profiles.expert_history import ExpertPoint, ExpertStanding
 from service.store.profiles.take_over import check_epoch, take_over
 from service.store.profiles.writer import ProfileWriter
 
@@ -86,7 +86,7 @@ class Learner:
         age_ms = int(settings.dedupe_max_age_h * 3_600_000)
         self._window = DedupeWindow(settings.dedupe_window, age_ms)
         self._window.load(memory.reader.chunks())
-        self._topics = Topics(self.model, memory.items, client, self._keys.topics)
+        self._topics = Topics(self.model, memory.items, client, self._keys)
         views = Views(self.model, memory.items, memory.counters, settings.online_snapshot_s)
         self.handover = Handover(views, memory.users, memory.counters, settings.judged_per_s)
         """What its follower takes, if there is one."""
@@ -207,12 +207,12 @@ class Learner:
             log_bytes=backlog.done_bytes(end),
         )
 
-    def _expert_point(self) -> bytes:
-        experts = [
+    def _expert_point(self) -> ExpertPoint:
+        experts: list[ExpertStanding] = [
             {"name": e.name, "weight": e.weight, "part": e.part, "recent_loss": e.recent_loss}
             for e in self.model.experts()
         ]
-        return json.dumps({"learned": self._counters["learned"], "experts": experts}).encode()
+        return {"learned": self._counters["learned"], "experts": experts}
 
     def _finish(self, *, but: int) -> None:
         """Commit what was learned, oldest first, all ``but`` the newest few.

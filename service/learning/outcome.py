@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from core.online.model import Learned
 from core.types import I64
-from service.store.profiles.commit import NO_ITEMS, Changes
+from service.store.log.change import NO_ITEMS
+from service.store.profiles.commit import Changes
 
 DELETED: Mapping[str, int] = {"deletions": 1}
 MERGED: Mapping[str, int] = {"others": 1}

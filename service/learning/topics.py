@@ -1,6 +1,5 @@
 """The topics: the items that weigh most in each component of the non-negative expert. Derived, for people."""
 
-import json
 import time
 from typing import Any
 
@@ -9,7 +8,9 @@ import numpy as np
 from core.online.model import OnlineModel
 from core.online.tables import COUNT
 from service.learning.rows import ItemRows
-from service.store.connection import store_errors
+from service.store.connection import Client
+from service.store.keys import PartitionKeys
+from service.store.profiles.topics import TopicItem, write_topics
 
 PERIOD_S = 5.0
 SHOWN = 20
@@ -23,9 +24,11 @@ CHEAP = 50_000
 class Topics:
     """Writes the topics at most every five seconds, if anything changed."""
 
-    def __init__(self, model: OnlineModel, items: ItemRows, client: Any, key: str) -> None:
+    def __init__(
+        self, model: OnlineModel, items: ItemRows, client: Client, keys: PartitionKeys
+    ) -> None:
         self._columns = model.topic_columns()
-        self._items, self._client, self._key = items, client, key
+        self._items, self._client, self._keys = items, client, keys
         self._noted = self._published = 0
         self._due = 0.0
 
@@ -39,12 +42,11 @@ class Topics:
             return
         if time.monotonic() < self._due or not (idle or len(self._items.here) <= CHEAP):
             return
-        document = json.dumps({"sequence": self._noted, "topics": self._topics(self._columns)})
-        with store_errors():
-            self._client.set(self._key, document)
+        topics = self._topics(self._columns)
+        write_topics(self._client, self._keys, {"sequence": self._noted, "topics": topics})
         self._published, self._due = self._noted, time.monotonic() + PERIOD_S
 
-    def _topics(self, columns: slice) -> list[list[dict[str, Any]]]:
+    def _topics(self, columns: slice) -> list[list[TopicItem]]:
         rows = self._items.table.rows
         known = np.flatnonzero(self._items.here & (rows[:, COUNT] >= LEAST_COUNT))
         factors = rows[known, columns]

@@ -1,6 +1,7 @@
 import hashlib
 
-from service.learning.dedupe import DedupeWindow, chunk_of
+from service.learning.dedupe import DedupeWindow
+from service.store.profiles.dedupe_chunk import DedupeChunk
 
 HOUR = 3_600_000
 
@@ -40,7 +41,7 @@ def test_a_window_loaded_from_its_chunks_is_the_same():
         now_ms = minute * 60_000
         new = first.repeats(digests(*names), now_ms) == 0
         fresh = [name for name, is_new in zip(names, new, strict=True) if is_new]
-        chunk = chunk_of(now_ms, digests(*fresh))
+        chunk = DedupeChunk(now_ms, digests(*fresh))
         stored.append(chunk)
         del stored[: first.store([chunk])]
     assert len(stored) == 3  # c, d, e
@@ -53,6 +54,6 @@ def test_a_window_loaded_from_its_chunks_is_the_same():
 def test_old_chunks_may_go():
     window = DedupeWindow(100, HOUR)
     window.repeats(digests("a"), 0)
-    assert window.store([chunk_of(0, digests("a"))]) == 0
+    assert window.store([DedupeChunk(0, digests("a"))]) == 0
     window.repeats(digests("b"), HOUR + 1)
-    assert window.store([chunk_of(HOUR + 1, digests("b"))]) == 1
+    assert window.store([DedupeChunk(HOUR + 1, digests("b"))]) == 1

@@ -20,6 +20,7 @@ from service.store.connection import store_errors
 from service.store.jobs.records import now_ms
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.log.state import read_state
+from service.store.profiles.expert_history import StreamEntry, unpack_point
 
 DRIFT_POINTS, FEWEST_POINTS = 100, 10
 """Points of the experts' history that say what is usual; with fewer nothing is drift."""
@@ -283,11 +284,10 @@ def _drift(points: Sequence[tuple[int, float]], since: int) -> float:
     return float(round(points[0][1] / usual, 6)) if usual > 0.0 else 1.0
 
 
-def _point(entry: tuple[bytes, Mapping[bytes, bytes]]) -> tuple[int, float]:
+def _point(entry: StreamEntry) -> tuple[int, float]:
     """Return the sequence and the best expert's recent loss of a point of the experts' history."""
-    name, stored = entry
-    experts = msgspec.json.decode(stored[b"d"])["experts"]
-    return int(name.split(b"-")[0]), min(one["recent_loss"] for one in experts)
+    sequence, point = unpack_point(entry)
+    return sequence, min(expert["recent_loss"] for expert in point["experts"])
 
 
 def _unpacked(stored: bytes) -> Schedule:

@@ -14,7 +14,8 @@ import redis.asyncio
 from service.errors import StoreUnavailable
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
-from service.store.log.codec import AWAITED_ANSWER, LEARNED
+from service.store.log.change import Change
+from service.store.log.codec import LEARNED
 from service.telemetry import logger
 
 BLOCK_MS = 2_000
@@ -95,7 +96,7 @@ class _Feed:
         self._partition = partition
         self._keys = PartitionKeys(namespace, partition)
         self.listeners: tuple[Listener, ...] = ()
-        self._epoch = b""
+        self._epoch = -1
         self.watermark = 0
         self._read_through: str | None = None
         """Id of the last entry that was read; None before the start. Not just the watermark: a rebuild
@@ -143,25 +144,23 @@ class _Feed:
         with store_errors():
             answer: Any = await self._client.xread(after, count=COMMITS_READ, block=block_ms)
         for name, fields in answer[0][1] if answer else ():
-            if b"p" in fields:
-                self._keep(np.frombuffer(fields[b"p"], AWAITED_ANSWER))
-            self._tell(fields)
+            change = Change.unpack(fields)
+            self._keep(change.answers)
+            self._tell(change)
             self._read_through = name.decode()
             self._advance(_sequence(self._read_through))
         return bool(answer)
 
-    def _tell(self, fields: dict[bytes, bytes]) -> None:
-        users, epoch = fields.get(b"u", b""), fields.get(b"e", b"")
-        gap = int(fields.get(b"f", b"-1")) != _sequence(self._read_through)
+    def _tell(self, change: Change) -> None:
+        gap = change.follows != _sequence(self._read_through)
         # items alone: one was deleted, and those who have it in their history are not named
-        unnamed = b"a" in fields or (not users and bool(fields.get(b"i")))
-        if gap or unnamed or epoch != self._epoch:
-            self._epoch = epoch
+        unnamed = change.is_all or (not change.users and change.items.size > 0)
+        if gap or unnamed or change.epoch != self._epoch:
+            self._epoch = change.epoch
             self._lost()
-        elif users:
-            names = users.decode().split("\n")
+        elif change.users:
             for listener in self.listeners:
-                listener.changed(self._partition, names)
+                listener.changed(self._partition, change.users)
 
     def _lost(self) -> None:
         for listener in self.listeners:

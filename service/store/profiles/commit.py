@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.types import F32, I64
-from service.store.log.codec import AWAITED_ANSWER
+from service.store.log.change import NO_ANSWERS, NO_ITEMS
 from service.store.profiles.click_through import SourceCounts
 from service.store.profiles.counters import Pieces
+from service.store.profiles.dedupe_chunk import DedupeChunk
+from service.store.profiles.expert_history import ExpertPoint
 from service.store.profiles.histories import Numbers, Records
 
 NO_ROWS: F32 = np.empty((0, 0), dtype=np.float32)
-NO_ITEMS: I64 = np.empty(0, dtype=np.int64)
-NO_ANSWERS: NDArray[Any] = np.empty(0, dtype=AWAITED_ANSWER)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,7 +92,7 @@ class Changes:
 class DedupeChange:
     """The stored part of the dedupe window."""
 
-    chunks: Sequence[bytes] = ()
+    chunks: Sequence[DedupeChunk] = ()
     obsolete: int = 0
     """How many of the oldest stored chunks go."""
 
@@ -122,7 +122,7 @@ class Commit:
     state: StateChange = NO_STATE_CHANGE
     answers: NDArray[Any] = field(default_factory=lambda: NO_ANSWERS)
     """Of ``codec.AWAITED_ANSWER``, for those who wait."""
-    expert_point: bytes | None = None
+    expert_point: ExpertPoint | None = None
     """New point of the experts' history."""
     log_bytes: int = 0
     """Size of the log entries that are done, in bytes."""

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from importlib import resources
+from typing import Any
 
 from service.store.keys import PartitionKeys
+from service.store.log.change import Change
 from service.store.profiles.click_through import pack_counts
-from service.store.profiles.commit import Changes, Commit, HistoryChanges, Removals, RowChanges
+from service.store.profiles.commit import Commit, HistoryChanges, Removals, RowChanges
+from service.store.profiles.expert_history import pack_point
 from service.store.profiles.transaction import (
     Argument,
     PackedTransaction,
@@ -17,8 +20,6 @@ from service.store.profiles.transaction import (
 
 CHANGES_KEPT = 4_096
 """Approximate number of commits that the change feed keeps."""
-CHANGES_LISTED = 1_000
-"""Most users, and most items, that the feed names for a commit; beyond it says "all"."""
 EXPERT_HISTORY_KEPT = 10_000
 IMPRESSIONS_KEPT = 10_000
 
@@ -57,7 +58,8 @@ class CommitPacking:
         self._add_side_streams(transaction, commit)
         self._add_change(transaction, commit)
         if commit.dedupe.chunks:
-            transaction.add("RPUSH", keys.dedupe, *commit.dedupe.chunks)
+            packed_chunks = [chunk.pack() for chunk in commit.dedupe.chunks]
+            transaction.add("RPUSH", keys.dedupe, *packed_chunks)
         if commit.dedupe.obsolete:
             transaction.add("LPOP", keys.dedupe, commit.dedupe.obsolete)
         if commit.log_bytes:
@@ -119,26 +121,22 @@ class CommitPacking:
                 transaction.add("HSET", keys.responses, source, pack_counts(counts))
         if commit.expert_point is not None:
             kept = ("MAXLEN", "~", EXPERT_HISTORY_KEPT)
-            name = f"{commit.watermark}-0"
-            transaction.add("XADD", keys.expert_history, *kept, name, "d", commit.expert_point)
+            name, point = f"{commit.watermark}-0", pack_point(commit.expert_point)
+            transaction.add("XADD", keys.expert_history, *kept, name, "d", point)
 
     def _add_change(self, transaction: Transaction, commit: Commit) -> None:
         kept, name = ("MAXLEN", "~", CHANGES_KEPT), f"{commit.watermark}-0"
-        told: list[Argument] = ["f", commit.follows, "e", self._epoch]
-        told += _touched(commit.changes)
-        if commit.answers.size:
-            told += ["p", commit.answers.tobytes()]
-        transaction.add("XADD", self._keys.changes, *kept, name, *told)
+        change = Change(
+            follows=commit.follows,
+            epoch=self._epoch,
+            users=commit.changes.touched_users,
+            items=commit.changes.touched_items,
+            answers=commit.answers,
+        )
+        transaction.add("XADD", self._keys.changes, *kept, name, *_flat(change.pack()))
 
 
-def _touched(changes: Changes) -> list[Argument]:
-    users, items = changes.touched_users, changes.touched_items
-    if max(len(users), len(items)) > CHANGES_LISTED:
-        return ["a", 1]
-    return ["u", "\n".join(users), "i", items.astype("<u4").tobytes()]
-
-
-def _flat(mapping: Mapping[str, bytes] | Mapping[str, int] | Mapping[int, int]) -> list[Argument]:
+def _flat(mapping: Mapping[Any, Any]) -> list[Argument]:
     return [part for pair in mapping.items() for part in pair]
 
 

@@ -11,6 +11,7 @@ from core.types import F32, I64
 from service.errors import Superseded
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
+from service.store.log.change import Change
 from service.store.log.codec import decode
 from service.store.log.state import PartitionState, read_state
 from service.store.profiles.counters import Pieces
@@ -83,7 +84,7 @@ class Generation:
         }
         # the same event twice in the feed: the part after the dash tells them apart
         name = f"{fenced.watermark}-{self.number}"
-        change: dict[Any, Any] = {"f": fenced.watermark, "e": fenced.epoch + 1, "a": 1}
+        change = Change(follows=fenced.watermark, epoch=fenced.epoch + 1, is_all=True).pack()
         pipe: Any
         with store_errors(), self._client.pipeline() as pipe:
             try:
@@ -95,7 +96,7 @@ class Generation:
                     )
                 pipe.multi()
                 pipe.hset(self._keys.state, mapping=fields)
-                pipe.xadd(self._keys.changes, change, id=name)
+                pipe.xadd(self._keys.changes, dict(change), id=name)
                 pipe.execute()
             except redis_errors.WatchError as error:
                 raise Superseded(

@@ -11,6 +11,7 @@ from service.store.keys import PartitionKeys
 from service.store.log.state import read_deleted_items
 from service.store.profiles.click_through import SourceCounts, stored_click_through
 from service.store.profiles.counters import read_counts
+from service.store.profiles.dedupe_chunk import DedupeChunk
 from service.store.profiles.rows import SLICE
 
 
@@ -34,14 +35,15 @@ class PartitionReader:
         """Return item number -> sequence of its deletion."""
         return read_deleted_items(self._client, self._keys)
 
-    def chunks(self) -> Iterator[bytes]:
+    def chunks(self) -> Iterator[DedupeChunk]:
         """Yield the stored chunks of the dedupe window, oldest first."""
         first = 0
         while True:
             with store_errors():
                 answer = self._client.lrange(self._keys.dedupe, first, first + SLICE - 1)
-            yield from cast("list[bytes]", answer)
-            if len(cast("list[bytes]", answer)) < SLICE:
+            packed = cast("list[bytes]", answer)
+            yield from map(DedupeChunk.unpack, packed)
+            if len(packed) < SLICE:
                 return
             first += SLICE
 

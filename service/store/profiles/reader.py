@@ -1,6 +1,5 @@
 """What the api reads of the profiles: rows, histories, users, reports. It writes nothing."""
 
-import json
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -17,7 +16,9 @@ from service.store.keys import PartitionKeys
 from service.store.log.codec import read_history
 from service.store.log.state import PartitionState
 from service.store.namespace import Namespace, partition_of
+from service.store.profiles.expert_history import StreamEntry, shown
 from service.store.profiles.histories import live
+from service.store.profiles.topics import StoredTopics, read_topics
 
 SAMPLE = 32
 """Keys of a family whose memory is asked for; the others are taken to be like them."""
@@ -189,17 +190,11 @@ class ProfileReader:
         keys = self._keys[partition]
         with store_errors():
             answer = await self._await(self._client.xrevrange(keys.expert_history, count=limit))
-        points = cast("list[tuple[bytes, dict[bytes, bytes]]]", answer)
-        return [
-            {"sequence": int(name.partition(b"-")[0]), **json.loads(fields[b"d"])}
-            for name, fields in reversed(points)
-        ]
+        return [shown(entry) for entry in reversed(cast("list[StreamEntry]", answer))]
 
-    async def topics(self, partition: int) -> dict[str, Any] | None:
-        """Return the last published topics, see service/learning/topics.py."""
-        with store_errors():
-            answer = await self._await(self._client.get(self._keys[partition].topics))
-        return None if answer is None else cast("dict[str, Any]", json.loads(cast("bytes", answer)))
+    async def topics(self, partition: int) -> StoredTopics | None:
+        """Return the last published topics, None before the first."""
+        return await read_topics(self._client, self._keys[partition])
 
     async def memory_by_family(self, partition: int) -> dict[str, int]:
         """Return about how many bytes each family of keys of a partition takes."""

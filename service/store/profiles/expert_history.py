@@ -1,0 +1,46 @@
+"""The experts' history: one point every thousand events, in a capped stream. The commit adds them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict, cast
+
+StreamEntry = tuple[bytes, Mapping[bytes, bytes]]
+
+
+class ExpertStanding(TypedDict):
+    """One expert at the time of a point."""
+
+    name: str
+    weight: float
+    part: float
+    """Share of the ratings that the expert predicts for."""
+    recent_loss: float
+
+
+class ExpertPoint(TypedDict):
+    """The experts after some ratings."""
+
+    learned: int
+    """Number of ratings that taught the experts."""
+    experts: Sequence[ExpertStanding]
+
+
+def pack_point(point: ExpertPoint) -> bytes:
+    """Return the stored form of a point.
+
+    >>> pack_point({"learned": 2000, "experts": []})
+    b'{"learned": 2000, "experts": []}'
+    """
+    return json.dumps(point).encode()
+
+
+def unpack_point(entry: StreamEntry) -> tuple[int, ExpertPoint]:
+    """Return the sequence of the newest event that a point of the stream includes, and the point."""
+    name, fields = entry
+    return int(name.partition(b"-")[0]), cast("ExpertPoint", json.loads(fields[b"d"]))
+
+
+def shown(entry: StreamEntry) -> dict[str, Any]:
+    """Return a point of the stream as one flat record."""
+    sequence, point = unpack_point(entry)
+    return {"sequence": sequence, **point}

@@ -1,0 +1,126 @@
+"""Stored formats: what one module of the store writes it reads back, and the bytes are those of earlier versions."""
+
+import json
+
+import numpy as np
+
+from service.store.keys import PartitionKeys
+from service.store.log.change import LISTED, Change
+from service.store.log.codec import AWAITED_ANSWER, LEARNED
+from service.store.models.mixture import (
+    LengthRecord,
+    MixtureReader,
+    MixtureRecord,
+    RankerRecord,
+    read_mixture,
+    write_mixture,
+)
+from service.store.profiles.click_through import (
+    SourceCounts,
+    pack_counts,
+    read_click_through,
+    stored_click_through,
+    unpack_counts,
+)
+from service.store.profiles.dedupe_chunk import DedupeChunk
+from service.store.profiles.expert_history import pack_point, shown, unpack_point
+from service.store.profiles.topics import read_topics, write_topics
+from tests.stories import run
+
+
+def packed(change: Change) -> dict[bytes, bytes]:
+    """The fields of a change as a stream returns them."""
+    texts = {
+        name: value if isinstance(value, bytes) else str(value).encode()
+        for name, value in change.pack().items()
+    }
+    return {name.encode(): value for name, value in texts.items()}
+
+
+def test_a_change_comes_back_as_it_was_written():
+    answers = np.array([(7, 3.5, 3.0, 4.0, LEARNED)], dtype=AWAITED_ANSWER)
+    items = np.array([3, 70_000])
+    change = Change(follows=6, epoch=2, users=["ann", "b/é"], items=items, answers=answers)
+    fields = packed(change)
+    assert fields == {
+        b"f": b"6",
+        b"e": b"2",
+        b"u": "ann\nb/é".encode(),
+        b"i": items.astype("<u4").tobytes(),
+        b"p": answers.tobytes(),
+    }
+    back = Change.unpack(fields)
+    assert (back.follows, back.epoch, back.users, back.is_all) == (6, 2, ["ann", "b/é"], False)
+    assert back.items.tolist() == [3, 70_000]
+    assert back.answers.tolist() == answers.tolist()
+
+
+def test_a_change_of_very_many_users_says_all():
+    named = Change(follows=0, epoch=1, users=[f"u{n}" for n in range(LISTED)])
+    many = Change(follows=0, epoch=1, users=[f"u{n}" for n in range(LISTED + 1)])
+    assert not Change.unpack(packed(named)).is_all
+    assert packed(many) == {b"f": b"0", b"e": b"1", b"a": b"1"}
+    assert Change.unpack(packed(many)).is_all
+
+
+def test_a_change_without_names_is_read_as_none():
+    back = Change.unpack({})
+    assert (back.follows, list(back.users), back.items.size, back.answers.size) == (-1, [], 0, 0)
+
+
+def test_a_dedupe_chunk_comes_back_as_it_was_written():
+    chunk = DedupeChunk(appended_ms=1_763_000_000_000, digests=bytes(range(32)))
+    assert chunk.pack() == (1_763_000_000_000).to_bytes(8, "little") + bytes(range(32))
+    assert DedupeChunk.unpack(chunk.pack()) == chunk
+    assert len(chunk) == 2
+    assert DedupeChunk.unpack(DedupeChunk(-5, b"").pack()) == DedupeChunk(-5, b"")
+
+
+def test_a_point_of_the_experts_comes_back_as_it_was_written():
+    expert = {"name": "sgd", "weight": 0.25, "part": 0.5, "recent_loss": 0.125}
+    point = {"learned": 990, "experts": [expert]}
+    entry = (b"1000-0", {b"d": pack_point(point)})
+    assert unpack_point(entry) == (1000, point)
+    assert shown(entry) == {"sequence": 1000, "learned": 990, "experts": [expert]}
+
+
+def test_click_through_is_summed_over_the_partitions(client, redis_url, namespace):
+    first, second = SourceCounts(9, {"6": 4, "2": 1}), SourceCounts(3, {"6": 1})
+    assert pack_counts(first) == b'{"last": 9, "events": {"6": 4, "2": 1}}'
+    assert unpack_counts(pack_counts(first)) == first
+    for partition, counts in enumerate((first, second)):
+        keys = PartitionKeys(namespace, partition)
+        client.hset(keys.responses, "00013fa2b4c1d2e3", pack_counts(counts))
+    stored = stored_click_through(client, PartitionKeys(namespace, 1))
+    assert stored == {"00013fa2b4c1d2e3": second}
+
+    found = run(redis_url, lambda connection: read_click_through(connection, namespace, 2))
+    assert found == {bytes.fromhex("00013fa2b4c1d2e3"): {6: 5, 2: 1}}
+
+
+def test_topics_come_back_as_they_were_written(client, redis_url, namespace):
+    keys = PartitionKeys(namespace, 0)
+    topics = {"sequence": 600, "topics": [[{"item": "tt1", "strength": 0.81}]]}
+
+    assert run(redis_url, lambda connection: read_topics(connection, keys)) is None
+    write_topics(client, keys, topics)
+    assert json.loads(client.get(keys.topics)) == topics
+    assert run(redis_url, lambda connection: read_topics(connection, keys)) == topics
+
+
+def test_a_mixture_comes_back_as_it_was_written(client, redis_url, namespace):
+    keys = PartitionKeys(namespace, 0)
+    ranker = RankerRecord(weight=0.5, version="4f2a", judged=31, mrr=0.25, ndcg10=0.125)
+    record = MixtureRecord(
+        watermark=2000,
+        judged=31,
+        passed_over=2,
+        rankers={"fbgd": ranker},
+        mixture=ranker,
+        by_length={4: LengthRecord(judged=3, weights={"fbgd": 1.0})},
+    )
+    assert read_mixture(client, keys) is None
+    write_mixture(client, keys, record)
+    assert read_mixture(client, keys) == record
+    records = run(redis_url, lambda one: MixtureReader(one, namespace, 2).records())
+    assert records == [record, None]
