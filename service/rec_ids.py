@@ -10,11 +10,9 @@ from base64 import b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Literal, get_args
 
-Strategy = Literal["fbgd", "ocmf", "exmlds", "ordinal", "online", "mixture", "popular", "trending"]
-STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
-"""Their places stand in logs: only ever append."""
+from service.ranking.families import STRATEGIES
+from service.ranking.strategies import Strategy
 
 LENGTH = 32
 NOBODY = bytes(8)

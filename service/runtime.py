@@ -12,15 +12,15 @@ from service.errors import NotReady
 from service.ingest import Appender
 from service.served_models import ActiveModels
 from service.serving.audience import Audience
-from service.serving.cache_warming import HeadStart
+from service.serving.cache_warming import CacheWarming
 from service.serving.catalogue_view import CatalogueView
 from service.serving.latest_items import LatestItems
-from service.serving.lineup import Lineups
-from service.serving.mixture_weights import Mixing
+from service.serving.lineups import Lineups
+from service.serving.mixture_weights import MixtureWeights
 from service.serving.online_items import OnlineSnapshotFollower
 from service.serving.polling import Polled
 from service.serving.popularity import Popularity
-from service.serving.predictions import Serving
+from service.serving.predictions import OnlinePredictions
 from service.serving.recommender import Recommender
 from service.serving.star_predictions import StarPredictions
 from service.serving.users import Users
@@ -66,7 +66,7 @@ class Followed:
     changes: ChangeFollower
     view: CatalogueView
     popularity: Popularity
-    mixing: Mixing
+    mixing: MixtureWeights
     active: ActiveModels
     online_items: OnlineSnapshotFollower
     latest: LatestItems
@@ -81,7 +81,7 @@ class ApiRuntime(Stored, Followed):
     server: ServerReport
     model: OnlineModel
     redis: AsyncClient
-    serving: Serving
+    serving: OnlinePredictions
     recommender: Recommender
     audience: Audience
     stars: StarPredictions
@@ -123,7 +123,7 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
             server=server,
             model=model,
             redis=redis,
-            serving=Serving(namespace, model, stored.numbers, stored.profiles),
+            serving=OnlinePredictions(namespace, model, stored.numbers, stored.profiles),
             recommender=recommender,
             audience=Audience(lineups, users, stored.numbers, stored.catalogue),
             stars=StarPredictions(lineups, stored.numbers, stored.catalogue),
@@ -191,15 +191,15 @@ def _followed(
     changes = ChangeFollower(clients.feeds, name, partitions)
     changes.start(users)
     stack.push_async_callback(changes.close)
-    head_start = HeadStart(users, asyncio.get_running_loop())
+    warming = CacheWarming(users, asyncio.get_running_loop())
     files = SnapshotFiles(data_dir / "snapshots")
-    active = ActiveModels(stored.registry, files, head_start.give)
+    active = ActiveModels(stored.registry, files, warming.begin)
     active.start()
     stack.push_async_callback(asyncio.to_thread, active.close)
     view = CatalogueView(CatalogueFeed(clients.feeds, name))
     counts = CountsReader(clients.requests, name, partitions)
-    mixing = Mixing(MixtureReader(clients.requests, name, partitions), active)
     experts = configs.online_config(settings, namespace)
+    mixing = MixtureWeights(MixtureReader(clients.requests, name, partitions), active)
     items = OnlineSnapshotFollower(clients.blocking, namespace, experts, data_dir / "online")
     return Followed(
         changes=changes,

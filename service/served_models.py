@@ -9,18 +9,14 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
-import numpy as np
-
-from core.batch.ocmf.users import StructuredUsers
-from core.batch.snapshot import users_of
 from core.errors import CoreError
-from core.labels.snapshot import items_of
-from core.ordinal.snapshot import stars_of
 from core.snapshot import Snapshot
 from service.errors import ServiceError, StoreUnavailable
+from service.ranking.families import FAMILIES
+from service.ranking.family import Families, Published
+from service.ranking.ranker import Ranker
 from service.store.models.registry import ModelRecord, Registry
 from service.store.models.snapshot_files import SnapshotFiles
 from service.telemetry import logger
@@ -39,11 +35,29 @@ class ActiveModel:
 
     record: ModelRecord
     snapshot: Snapshot
+    ranker: Ranker
 
-    @cached_property
-    def users(self) -> StructuredUsers:
-        """Return what makes users' vectors, of a model with fold-in."""
-        return users_of(self.snapshot)
+
+class UnknownFamily(ServiceError):
+    """The registry names a strategy that this version of the service does not have."""
+
+    status, code = 409, "unknown_family"
+
+
+def active_model(
+    record: ModelRecord, snapshot: Snapshot, families: Families = FAMILIES
+) -> ActiveModel:
+    """Return a published model with its ranker; CoreError if its snapshot is not of its family."""
+    family = families.get(record.strategy)
+    if family is None or family.read is None:
+        known = ", ".join(name for name, one in families.items() if one.trained)
+        raise UnknownFamily(
+            f"there are no models of the strategy {record.strategy}; known: {known}"
+        )
+    cuts = record.cuts.get("trained_through", {})
+    through = {int(partition): int(sequence) for partition, sequence in cuts.items()}
+    ranker = family.read(family, Published(record.version, snapshot, through))
+    return ActiveModel(record, snapshot, ranker)
 
 
 @dataclass(frozen=True)
@@ -82,8 +96,10 @@ class ActiveModels:
         registry: Registry,
         files: SnapshotFiles,
         prepare: Callable[[ActiveModel], Future[None] | None] = lambda _: None,
+        *,
+        families: Families = FAMILIES,
     ) -> None:
-        self._registry, self._files = registry, files
+        self._registry, self._files, self._families = registry, files, families
         self._prepare = prepare
         """Called with a model that never served; the one before goes on until the future is done, if there is one."""
         self._coming: dict[str, _Coming] = {}
@@ -177,16 +193,10 @@ class ActiveModels:
 
     def _load(self, version: str) -> ActiveModel:
         record = self._registry.record(version)
-        model = ActiveModel(record, self._files.open(self._registry, version))
+        snapshot = self._files.open(self._registry, version)
+        model = active_model(record, snapshot, self._families)
         # before it serves: a first answer compiles the kernels for read-only arrays, or finds that it fails
-        if "space" in model.snapshot.parameters:
-            items_of(model.snapshot)
-        elif "ordinal" in model.snapshot.parameters:
-            stars_of(model.snapshot)
-        elif "row" in model.snapshot.parameters:
-            model.users.vector(np.empty(0, np.int32))
-            # to find what it has learned takes long in a large catalogue
-            model.users.row.knows(np.zeros(1, np.int32))
+        model.ranker.warm()
         return model
 
     @staticmethod

@@ -23,7 +23,7 @@ EVENTS = {
     "client_disconnected": "a client went away in the middle of a body; its complete rows are kept",
     "follower_failed": "weighing the rankers failed unforeseen; it goes on after a pause",
     "given_server_not_durable": "the given Redis may lose acknowledged events in a crash",
-    "head_start_failed": "a model takes over without ready heads of orders: the next request of each user makes its own",
+    "cache_warming_failed": "a model takes over with a cold cache: the next request of each user computes its own order",
     "kernels_loaded": "an api process has loaded the compiled kernels: from now on it predicts and ranks",
     "learner_stands_by": "another learner leads the partition; this one waits until it is gone",
     "learner_started": "a learner leads its partition and reads the log",

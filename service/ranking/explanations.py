@@ -1,43 +1,38 @@
-"""Which past items carry the scores of a slate, as the models tell that ranked it."""
+"""The past items that carry the scores of a slate, as the models that ranked it tell."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from core import slate as choices
 from core.batch.row_objective import ROUNDING
 from core.types import F64, I32
-from service.ranking.rankers import Asker, FoldIn, Ranker
-from service.ranking.reasons import unexplained
-from service.rec_ids import Strategy
+from service.ranking.asker import Asker
+from service.ranking.lineup import Lineup
+from service.ranking.ranker import Ranker
+from service.ranking.reasons import unexplained, unexplained_list
+from service.ranking.strategies import Strategy
 
 MOST = 3
-"""Past items that explain a score."""
-UNEXPLAINED = (
-    "nothing is explained: only fbgd and ocmf know which past items carry a score, "
-    "and neither ranked by a history"
-)
+"""Most past items that explain a score."""
 UNSPOKEN = "nothing is explained: no past item speaks for these"
 
 Because = list[tuple[int, float]]
-"""Past items and their parts of a score, the heaviest first."""
+"""Past items and their contributions to a score, the largest first."""
 
 
 def explained(
-    rankers: Sequence[Ranker],
-    asker: Asker,
-    picked: Sequence[tuple[int, Strategy]],
-    active: Iterable[Ranker],
+    lineup: Lineup, rankers: Sequence[Ranker], asker: Asker, picked: Sequence[tuple[int, Strategy]]
 ) -> tuple[list[Because], str | None]:
-    """Return of each item, picked by a ranker, what carries its score, and why there is nothing to tell.
+    """Return for each item, picked by a ranker, what carries its score; and why nothing does.
 
-    An item is no reason for itself. ``active`` are all models that there are.
-    Of an item that somebody else has brought the first model tells that ranked: the heaviest.
+    An item is no reason for itself. The first, which is the heaviest, of the rankers that explain speaks for items
+    that were picked by a ranker that does not.
     """
-    models = {r.strategy: r for r in rankers if isinstance(r, FoldIn) and r.knows(asker)}
+    models = {r.strategy: r for r in rankers if r.family.explains and r.knows(asker)}
     if not models:
-        could = any(isinstance(ranker, FoldIn) for ranker in active)
-        return [[] for _ in picked], UNEXPLAINED if could else unexplained()
+        could = any(ranker.family.explains for ranker in lineup.models.values())
+        why = unexplained_list if could else unexplained
+        return [[] for _ in picked], why(lineup.families)
     first = next(iter(models))
     telling = [strategy if strategy in models else first for _, strategy in picked]
     found: dict[int, Because] = {}
@@ -48,18 +43,19 @@ def explained(
     return because, None if any(because) or not picked else UNSPOKEN
 
 
-def _by(model: FoldIn, asker: Asker, items: Sequence[int]) -> dict[int, Because]:
-    """Return what a model tells of the items that it knows."""
-    own = asker.preferences.within(model.n_items)
+def _by(model: Ranker, asker: Asker, items: Sequence[int]) -> dict[int, Because]:
+    """Return the explanations of those items that a model knows."""
     known = [item for item in items if item < model.n_items]
-    asked, vector = np.array(known, np.int32), model.vector(asker)
-    parts = choices.explain(model.users.row, vector, own.item_ix, own.weight, own.target, asked)
-    largest = max(np.abs(part).max(initial=0.0) for part in (parts.contribution, parts.constant))
-    found = zip(known, parts.contribution, strict=True)
-    return {item: _heaviest(item, own.item_ix, part, ROUNDING * largest) for item, part in found}
+    sums = model.explain(asker, np.array(known, np.int32))
+    if sums is None:
+        return {}
+    past = asker.preferences.within(model.n_items).item_ix
+    largest = max(np.abs(own).max(initial=0.0) for own in (sums.contribution, sums.constant))
+    each = zip(known, sums.contribution, strict=True)
+    return {item: _largest(item, past, own, ROUNDING * largest) for item, own in each}
 
 
-def _heaviest(item: int, items: I32, parts: F64, rounding: float) -> Because:
-    telling = np.flatnonzero((items != item) & (parts > rounding))
-    best = telling[np.argsort(-parts[telling], kind="stable")[:MOST]]
-    return [(int(items[at]), float(parts[at])) for at in best]
+def _largest(item: int, past: I32, contributions: F64, rounding: float) -> Because:
+    telling = np.flatnonzero((past != item) & (contributions > rounding))
+    best = telling[np.argsort(-contributions[telling], kind="stable")[:MOST]]
+    return [(int(past[at]), float(contributions[at])) for at in best]

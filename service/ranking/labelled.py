@@ -5,44 +5,59 @@ from typing import Any
 
 import numpy as np
 
+from core.batch.snapshot import encoders_of
 from core.features import FeatureEncoder
 from core.labels.items import LabelledItems
+from core.labels.snapshot import items_of
 from core.types import F32
-from service.ranking.rankers import Asker, Pool, Ranked, Trained, chosen
+from service.ranking.asker import Asker
+from service.ranking.family import Family, Published
+from service.ranking.pool import Pool, chosen
+from service.ranking.ranker import Listed, Ranker
 
 
-class Labelled(Trained):
-    """A label model. What it makes of a user's features is the scores of all items."""
+class Labelled(Ranker):
+    """A label model. A user's feature vector holds the scores of all items."""
 
-    knows_features = True
+    reads_features = True
 
     def __init__(
         self,
+        family: Family,
         version: str,
         model: LabelledItems,
         trained_through: Mapping[int, int],
+        *,
         users: FeatureEncoder,
         items: FeatureEncoder,
     ) -> None:
-        super().__init__("exmlds", version, trained_through, model.item_places)
+        super().__init__(family, version, trained_through, model.item_places)
         self.model, self.users, self.items = model, users, items
         self.features = users.features
         self.effort += model.space.points.size
+        self.audience = self
 
     def knows(self, asker: Asker) -> bool:
-        return self.version in asker.described
+        return self.version in asker.features
 
-    def part(self, asker: Asker) -> float:
-        """Features count as one event: the longer the history, the more those who read it take over."""
+    def share(self, asker: Asker) -> float:
+        """Features count as one event: as the history grows, rankers that read it take over."""
         return 1.0 / (1.0 + asker.preferences.item_ix.size)
 
-    def describe(self, features: Mapping[str, Any]) -> F32 | None:
+    def feature_vector(self, features: Mapping[str, Any]) -> F32 | None:
         row = self.users.transform([features])
         return self.model.scores(row)[0] if row.nnz else None
 
-    def best(self, asker: Asker, pool: Pool, n: int) -> Ranked:
-        return chosen(self.scores(asker), pool, n)
+    def best(self, asker: Asker, pool: Pool, n: int) -> Listed:
+        return Listed(*chosen(self.scores(asker), pool, n))
 
     def scores(self, asker: Asker) -> F32:
         nothing = np.full(self.n_items, -np.inf, np.float32)
-        return asker.described.get(self.version, nothing)
+        return asker.features.get(self.version, nothing)
+
+
+def read_labelled(family: Family, model: Published) -> Labelled:
+    """Return the ranker of a published model."""
+    users, items = encoders_of(model.snapshot)
+    through, labels = model.trained_through, items_of(model.snapshot)
+    return Labelled(family, model.version, labels, through, users=users, items=items)

@@ -1,18 +1,12 @@
 """Why an answer is not what was asked for, or not personal, and what would help."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from core.batch.preferences import Preferences
-from service.ranking.rankers import FoldIn, Online, Ranker, Trained
-from service.rec_ids import Strategy
-
-MODELS: Mapping[Strategy, str] = {
-    "fbgd": "fbgd",
-    "ocmf": "ocmf-lr-wsq",
-    "exmlds": "exmlds",
-    "ordinal": "ordinal",
-}
-"""A model to train, by strategy."""
+from service.ranking.families import FAMILIES
+from service.ranking.family import Families, Family
+from service.ranking.ranker import Ranker
+from service.ranking.strategies import ONLINE, Strategy
 
 INDIFFERENT = "nothing in this history says what is liked or disliked: send more feedback"
 NO_ITEMS = (
@@ -22,40 +16,75 @@ NO_RATINGS = "the online model has learned no items yet: send ratings"
 NO_USER = (
     "the online model knows users by their own ratings only: name a `user` who has rated something"
 )
-NOTHING_TO_MIX = "a single ranker knows this user, and nothing tells yet what others weigh beside it: there is nothing to mix"
+NOTHING_TO_MIX = (
+    "a single ranker knows this user, and nothing tells yet what others weigh beside it: "
+    "there is nothing to mix"
+)
 OUTWEIGHED = (
     "one ranker weighs so much for this user that the others would move nothing that is seen"
 )
-UNCATEGORIZED = "no item has categories: write them (PUT /v1/items/{item}, or a column `categories` of an import), or filter by a feature"
+UNCATEGORIZED = (
+    "no item has categories: write them (PUT /v1/items/{item}, "
+    "or a column `categories` of an import), or filter by a feature"
+)
 UNKNOWN = "no active model knows anything of this user yet: send feedback on items that it knows"
-UNLEARNED = "nothing was learned of this item yet: a training after its first positive feedback does (POST /v1/retrain)"
+UNLEARNED = (
+    "nothing was learned of this item yet: a training after its first positive feedback does "
+    "(POST /v1/retrain)"
+)
 
 
 MOST_NAMED = 5
-"""Features that are named to somebody whose features no model reads."""
+"""Most features that a reason names."""
 
 
-def inactive(strategy: Strategy | None) -> str:
-    """Say that no model of a strategy (None: of none) is active, and how there would be one."""
+def inactive(strategy: Strategy | None, families: Families = FAMILIES) -> str:
+    """Say that no model of a strategy (None: of any) is active, and how to get one."""
     if strategy is None:
         return "no model is active yet: train one (POST /v1/retrain)"
-    return f"no model of the strategy {strategy} is active: train one with {_training(strategy)}"
+    train = _training(families[strategy])
+    return f"no model of the strategy {strategy} is active: train one with {train}"
 
 
-def uncompared(strategy: Strategy | None) -> str:
+def uncompared(strategy: Strategy | None, families: Families = FAMILIES) -> str:
     """Say that no model that compares users (None: none at all) is active."""
     if strategy is not None:
-        return inactive(strategy)
-    return f"only fbgd and ocmf compare users, and neither is active: train one with {_training('fbgd')}"
+        return inactive(strategy, families)
+    able = _those(families, lambda family: family.compares_users)
+    neither = "neither" if len(able) > 1 else "none"
+    return (
+        f"only {_named(able)} compare users, and {neither} is active: "
+        f"train one with {_training(able[0])}"
+    )
 
 
-def unexplained() -> str:
+def unexplained(families: Families = FAMILIES) -> str:
     """Say that no model that could explain is active."""
-    return f"nothing is explained: only fbgd and ocmf know which past items carry a score: train one with {_training('fbgd')}"
+    able = _those(families, lambda family: family.explains)
+    return f"{_only_explains(able)}: train one with {_training(able[0])}"
+
+
+def unexplained_list(families: Families = FAMILIES) -> str:
+    """Say that no ranker of a list could explain it."""
+    able = _those(families, lambda family: family.explains)
+    return f"{_only_explains(able)}, and neither ranked by a history"
+
+
+def _only_explains(able: Sequence[Family]) -> str:
+    return f"nothing is explained: only {_named(able)} know which past items carry a score"
+
+
+def _those(families: Families, able: Callable[[Family], bool]) -> list[Family]:
+    return [family for family in families.values() if able(family)]
+
+
+def _named(families: Sequence[Family]) -> str:
+    *others, last = [family.strategy for family in families]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def left_to_popular(strategy: Strategy) -> str:
-    """Say that who ranked has brought none of the items."""
+    """Say that the rankers have brought none of the items."""
     return f"{strategy} knows none of the items that may be shown: these are the popular ones"
 
 
@@ -66,39 +95,51 @@ def unknown(
     features: bool,
     posted: bool,
     anonymous: bool,
-    describers: Sequence[Trained] = (),
+    feature_readers: Sequence[Ranker] = (),
+    families: Families = FAMILIES,
 ) -> str:
     """Say why the ranker that was asked for (None: any) does not know an asker.
 
     ``features`` of the asker are known, ``posted``: the history came with the request, ``anonymous``: nobody is named;
-    ``describers`` are the active models that read features.
+    ``feature_readers`` are the active models that read features.
     """
     if posted and not own.seen.size and not own.item_ix.size:
         return "no item of `history` is known here: GET /v1/items lists those that are"
-    if isinstance(named, Online):
-        return "online knows users by the ratings that it has learned of them: send some (POST /v1/ratings)"
-    if isinstance(named, Trained) and (own.seen.size or own.item_ix.size or features):
+    if named is not None and named.strategy == ONLINE:
+        return (
+            "online knows users by the ratings that it has learned of them: "
+            "send some (POST /v1/ratings)"
+        )
+    if (
+        named is not None
+        and named.family.trained
+        and (own.seen.size or own.item_ix.size or features)
+    ):
         return _unknown_to(named, own, features=features)
     if own.item_ix.size:
         return "no active model knows an item of this history: train one (POST /v1/retrain)"
     if features:
-        if describers:
-            return f"no active model reads these features: {_reads(describers[0])}"
-        return f"no active model reads these features: train one with {_training('exmlds')}"
+        if feature_readers:
+            return f"no active model reads these features: {_reads(feature_readers[0])}"
+        by_features = _those(families, lambda family: not family.reads_history and family.trained)
+        return f"no active model reads these features: train one with {_training(by_features[0])}"
     if own.seen.size:
         return INDIFFERENT
     if anonymous:
         return "nothing is known of whoever asks: give a `user`, a `history` or `features`"
-    return "nothing is known of this user yet: send feedback (POST /v1/ratings) or features (PUT /v1/users/{user})"
+    return (
+        "nothing is known of this user yet: send feedback (POST /v1/ratings) "
+        "or features (PUT /v1/users/{user})"
+    )
 
 
-def _unknown_to(model: Trained, own: Preferences, *, features: bool) -> str:
-    name, train = model.strategy, f"train it with {_training(model.strategy)}"
-    if isinstance(model, FoldIn) and own.item_ix.size:
+def _unknown_to(model: Ranker, own: Preferences, *, features: bool) -> str:
+    name, train = model.strategy, f"train it with {_training(model.family)}"
+    if model.family.reads_history and own.item_ix.size:
         return f"{name} knows no item of this history: {train}"
-    if model.knows_features and features:
+    if model.reads_features and features:
         return f"{name} reads none of these features: {_reads(model)}"
-    if not isinstance(model, FoldIn):
+    if not model.family.reads_history:
         return f"{name} knows users by features: send some (PUT /v1/users/{{user}})"
     return (
         INDIFFERENT
@@ -107,18 +148,18 @@ def _unknown_to(model: Trained, own: Preferences, *, features: bool) -> str:
     )
 
 
-def _reads(model: Trained) -> str:
+def _reads(model: Ranker) -> str:
     names = [f"`{name}`" for name in model.features]
     more = ", ..." if len(names) > MOST_NAMED else ""
     known = f"{', '.join(names[:MOST_NAMED])}{more}"
     return (
         f"{model.strategy} knows {known or 'none'}, with the values that its training has seen; "
-        f"for others train it with {_training(model.strategy)}"
+        f"for others train it with {_training(model.family)}"
     )
 
 
-def _training(strategy: Strategy) -> str:
-    return f'POST /v1/retrain {{"model": "{MODELS[strategy]}"}}'
+def _training(family: Family) -> str:
+    return f'POST /v1/retrain {{"model": "{family.recipes[0]}"}}'
 
 
 def and_(*reasons: str | None) -> str | None:

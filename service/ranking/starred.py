@@ -1,87 +1,110 @@
-"""Stars from what is known of user and item: ranks items that nobody has rated, too."""
+"""Predicted stars from features of user and item: also ranks items without ratings."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from core.features import FeatureEncoder
+from core.batch.snapshot import encoders_of
+from core.features import FeatureEncoder, of_item
+from core.ordinal.snapshot import stars_of
 from core.ordinal.stars import Stars
 from core.types import F32
-from service.ranking.rankers import Asker, Pool, Ranked, Trained, chosen
+from service.ranking.asker import Asker
+from service.ranking.family import Family, Published
+from service.ranking.pool import Pool, chosen
+from service.ranking.ranker import Listed, Ranker
 
-USUAL = 64
-"""Users, and items, that stand for one of which nothing is known."""
+TYPICAL = 64
+"""Users, and items, that stand for one about whom nothing is known."""
 
 
-class Starred(Trained):
-    """An ordinal model. Features become a user's vector; it foresees stars, not what somebody will take."""
+class Starred(Ranker):
+    """An ordinal model. Features become a user's vector. It predicts ratings, not what somebody will take next."""
 
-    knows_features = True
-    trusted = False
+    reads_features = True
 
     def __init__(
         self,
+        family: Family,
         version: str,
         stars: Stars,
         trained_through: Mapping[int, int],
+        *,
         users: FeatureEncoder,
         items: FeatureEncoder,
         later: F32 | None = None,
     ) -> None:
-        super().__init__("ordinal", version, trained_through, stars.item_vectors)
+        super().__init__(family, version, trained_through, stars.item_vectors)
         self.stars, self.users, self.items = stars, users, items
         self.features = users.features
         self._later = stars.item_vectors[:0] if later is None else later
         """Vectors of the items that follow those of the model."""
         self.n_items += len(self._later)
-        self._unknown = ~np.concatenate([part.any(axis=1) for part in self._parts])
+        self._unknown = ~np.concatenate([vectors.any(axis=1) for vectors in self._all_vectors])
+        self.star_model = self
 
     @property
-    def _parts(self) -> tuple[F32, F32]:
-        return self.places, self._later
+    def _all_vectors(self) -> tuple[F32, F32]:
+        return self.item_vectors, self._later
 
-    def with_later(self, later: F32) -> "Starred":
-        """Return the ranker of some more items."""
-        through = self.trained_through
-        return Starred(self.version, self.stars, through, self.users, self.items, later)
+    def later_vectors(self, bodies: Sequence[Mapping[str, Any]]) -> F32:
+        return self.stars.vectors_of(self.items.transform([of_item(body) for body in bodies]))
+
+    def with_later(self, vectors: F32) -> "Starred":
+        return Starred(
+            self.family,
+            self.version,
+            self.stars,
+            self.trained_through,
+            users=self.users,
+            items=self.items,
+            later=vectors,
+        )
 
     @cached_property
-    def usual_users(self) -> F32:
-        """Return the vectors of some users as there may be any, (n, 2m): one value drawn of each feature."""
+    def typical_users(self) -> F32:
+        """Return vectors of users with one value drawn for each feature, (n, 2m)."""
         rng = np.random.default_rng(0)
         names = np.array(self.users.names)
         own = [np.flatnonzero(names == name) for name in dict.fromkeys(self.users.names)]
-        drawn = np.array([[rng.choice(values) for values in own] for _ in range(USUAL)], np.int64)
-        shape = (USUAL, names.size)
-        rows = np.repeat(np.arange(USUAL), len(own))
+        drawn = np.array([[rng.choice(values) for values in own] for _ in range(TYPICAL)], np.int64)
+        shape = (TYPICAL, names.size)
+        rows = np.repeat(np.arange(TYPICAL), len(own))
         ones = np.ones(rows.size, np.float32)
         return self.stars.user_vectors(csr_array((ones, (rows, drawn.ravel())), shape=shape))
 
     @cached_property
-    def usual_items(self) -> F32:
+    def typical_items(self) -> F32:
         """Return the vectors of some items that the model knows, (n, 2m)."""
-        known = np.flatnonzero(self.places.any(axis=1))
-        places: F32 = self.places[known[:: max(known.size // USUAL, 1)]]
-        return places
+        known = np.flatnonzero(self.item_vectors.any(axis=1))
+        vectors: F32 = self.item_vectors[known[:: max(known.size // TYPICAL, 1)]]
+        return vectors
 
     def knows(self, asker: Asker) -> bool:
-        return self.version in asker.described
+        return self.version in asker.features
 
-    def describe(self, features: Mapping[str, Any]) -> F32 | None:
+    def feature_vector(self, features: Mapping[str, Any]) -> F32 | None:
         row = self.users.transform([features])
         return self.stars.user_vectors(row)[0] if row.nnz else None
 
-    def best(self, asker: Asker, pool: Pool, n: int) -> Ranked:
-        return chosen(self.scores(asker), pool, n)
+    def best(self, asker: Asker, pool: Pool, n: int) -> Listed:
+        return Listed(*chosen(self.scores(asker), pool, n))
 
     def scores(self, asker: Asker) -> F32:
-        vector = asker.described.get(self.version)
+        vector = asker.features.get(self.version)
         if vector is None:
             return np.full(self.n_items, -np.inf, np.float32)
-        scores: F32 = np.concatenate([part @ vector for part in self._parts])
+        scores: F32 = np.concatenate([vectors @ vector for vectors in self._all_vectors])
         scores -= np.float32(self.stars.model.offset)
         scores[self._unknown] = -np.inf
         return scores
+
+
+def read_starred(family: Family, model: Published) -> Starred:
+    """Return the ranker of a published model."""
+    users, items = encoders_of(model.snapshot)
+    through, stars = model.trained_through, stars_of(model.snapshot)
+    return Starred(family, model.version, stars, through, users=users, items=items)

@@ -15,9 +15,10 @@ from core.errors import ConfigError
 from core.features import of_item
 from core.types import F32, F64
 from service.errors import NotFound
-from service.ranking.labelled import Labelled
+from service.ranking.families import FAMILIES
+from service.ranking.ranker import AudienceModel
 from service.ranking.reasons import inactive
-from service.serving.lineup import Lineups
+from service.serving.lineups import Lineups
 from service.serving.users import Users
 from service.store.catalogue.documents import Catalogue
 from service.store.catalogue.numbers import ItemNumbers
@@ -30,7 +31,9 @@ REASONS = 3
 KEPT, FRESH_S = 2, 120.0
 """Rankings of a part that stay for the pages that follow, some megabytes each; and for how long."""
 
-Known = Literal["feedback", "features"]
+KnownBy = Literal["feedback", "features"]
+
+_STRATEGY = next(name for name, family in FAMILIES.items() if family.finds_audience)
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Member:
     """Features that speak for the user more than for others, and how much."""
 
 
-class Place(Struct, array_like=True, frozen=True):
+class PagePosition(Struct, array_like=True, frozen=True):
     """Where a page ended: users are considered part by part, in the order of their ids."""
 
     version: str
@@ -71,10 +74,10 @@ class Found:
 
     members: Sequence[Member]
     considered: int
-    place: Place | None
+    position: PagePosition | None
     """Where it ended; None at the end of the list."""
-    known_by: Known | None
-    model: Labelled | None
+    known_by: KnownBy | None
+    model: AudienceModel | None
     reason: str | None
     """Why nobody was found."""
 
@@ -95,7 +98,7 @@ class _Ranking:
 @dataclass(frozen=True)
 class _Item:
     factors: F32
-    known_by: Known
+    known_by: KnownBy
     number: int | None = None
 
 
@@ -116,7 +119,7 @@ class Audience:
         k: int,
         *,
         exclude_seen: bool,
-        after: Place | None,
+        after: PagePosition | None,
     ) -> Found:
         """Return the k users who would like an item most: one by its id, or one that has this document.
 
@@ -124,20 +127,20 @@ class Audience:
         """
         number = None if item is None else await self._number(item)
         lineup = (
-            self._lineups.of_versions(None, {"exmlds": after.version})
+            self._lineups.of_versions(None, {_STRATEGY: after.version})
             if after
             else self._lineups.current(None)
         )
-        model = lineup.models.get("exmlds")
-        if not isinstance(model, Labelled):
-            return _nobody(None, inactive("exmlds"))
+        model = lineup.audience
+        if model is None:
+            return _nobody(None, inactive(_STRATEGY))
         wanted = await self._item(model, number, document)
         if wanted is None:
             return _nobody(
                 model,
                 "the model knows neither this item nor any of its features: describe it as others are",
             )
-        at = after or Place(model.version, None)
+        at = after or PagePosition(model.version, None)
         part = await self._ranking(model, wanted, at, of=(item, msgspec.json.encode(document)))
         if not part.considered and after is None and not part.more:
             return _nobody(
@@ -146,19 +149,21 @@ class Audience:
         members = [member for member in part.members if not at.is_behind(member)]
         hidden = number if exclude_seen else None
         shown, passed = await self._page(members, hidden, k)
-        place = None
+        position = None
         if passed < len(members):
             last = members[passed - 1]
-            place = Place(model.version, at.after, part.until, last.score, last.user)
+            position = PagePosition(model.version, at.after, part.until, last.score, last.user)
         elif part.more:
-            place = Place(model.version, part.until)
+            position = PagePosition(model.version, part.until)
         here = await self._catalogue.users([member.user for member in shown])
         # the ranking may be older than a deletion
         shown = [member for member, one in zip(shown, here, strict=True) if one.body is not None]
-        return Found(shown, part.considered, place, wanted.known_by, model, None)
+        return Found(shown, part.considered, position, wanted.known_by, model, None)
 
-    async def _ranking(self, model: Labelled, item: _Item, at: Place, of: Hashable) -> _Ranking:
-        """Return the part of a place, the one that its last page was of if it is still there."""
+    async def _ranking(
+        self, model: AudienceModel, item: _Item, at: PagePosition, of: Hashable
+    ) -> _Ranking:
+        """Return the part at a position, the one that its last page was of if it is still there."""
         kept = self._rankings.get((model.version, at.after, at.until, of))
         if kept is not None and at.until and time.monotonic() - kept.made_at < FRESH_S:
             return kept
@@ -180,7 +185,7 @@ class Audience:
         return number
 
     async def _item(
-        self, model: Labelled, number: int | None, document: Mapping[str, Any]
+        self, model: AudienceModel, number: int | None, document: Mapping[str, Any]
     ) -> _Item | None:
         known = model.model.known
         if number is not None and number < known.size and known[number]:
@@ -197,7 +202,7 @@ class Audience:
             return None
         return _Item(factors, "features", number)
 
-    async def _described(self, model: Labelled, at: Place) -> "_Part":
+    async def _described(self, model: AudienceModel, at: PagePosition) -> "_Part":
         """Return the users of a part whose features the model knows: the same part, or from here on."""
         users: list[str] = []
         rows: list[Any] = []
@@ -209,7 +214,7 @@ class Audience:
             documents = await self._catalogue.users(own)
             row = model.users.transform([(one.body or {}).get("features", {}) for one in documents])
             says = np.flatnonzero(np.diff(row.indptr))
-            users += [own[place] for place in says.tolist()]
+            users += [own[at] for at in says.tolist()]
             rows.append(row[says])
             looked += len(own)
             last = own[-1] if own else last
@@ -249,7 +254,7 @@ class _Part:
     """Whether users may follow."""
 
 
-def _ranked(model: Labelled, item: _Item, part: _Part) -> list[Member]:
+def _ranked(model: AudienceModel, item: _Item, part: _Part) -> list[Member]:
     users = part.users
     found = [model.model.audience(item.factors, row) for row in part.rows if row.shape[0]]
     scores = np.concatenate([score for score, _ in found])
@@ -268,10 +273,10 @@ def _ranked(model: Labelled, item: _Item, part: _Part) -> list[Member]:
 def _by_name(parts: Any, names: Sequence[str]) -> tuple[list[str], F64]:
     """Return the features' names and the parts of each, (users, names)."""
     own = sorted(set(names))
-    place = {name: at for at, name in enumerate(own)}
+    column_of = {name: at for at, name in enumerate(own)}
     summed = np.zeros((parts.shape[0], len(own)))
     rows = np.repeat(np.arange(parts.shape[0]), np.diff(parts.indptr))
-    columns = np.array([place[name] for name in names])[parts.indices]
+    columns = np.array([column_of[name] for name in names])[parts.indices]
     np.add.at(summed, (rows, columns), parts.data)
     return own, summed
 
@@ -281,5 +286,5 @@ def _heaviest(names: Sequence[str], parts: F64) -> list[tuple[str, float]]:
     return [(names[at], float(parts[at])) for at in best.tolist() if parts[at] > 0.0]
 
 
-def _nobody(model: Labelled | None, reason: str) -> Found:
+def _nobody(model: AudienceModel | None, reason: str) -> Found:
     return Found([], 0, None, None, model, reason)

@@ -1,58 +1,74 @@
-"""A model that is about to serve finds ready where its orders begin for those who asked lately.
+"""Warm the cache for a model before it goes live: the tops of its orders for recently active users.
 
-Otherwise everybody's first request after a promotion would make that at once, and all would wait.
+Without it, the first request of each user after a promotion would compute that at once, and all would wait.
 """
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import Future
 
-from service.ranking.rankers import Asker, FoldIn, head_of
+from service.ranking.asker import Asker
+from service.ranking.pool import Head
+from service.ranking.ranker import Ranker
 from service.served_models import ActiveModel
-from service.serving.lineup import ranker_of
 from service.serving.recommender import INLINE
 from service.serving.users import Users
 from service.telemetry import logger
 
 MOST_S = 10.0
-"""The promotion of a model waits no longer than that; who asked longest ago goes without."""
+"""Longest delay of a model's promotion, in seconds; the least recently active users are skipped."""
 AT_ONCE, PAUSE_S = 2, 0.001
-"""Users between two pauses in which requests go on."""
+"""Users between two pauses in which requests go on; length of a pause in seconds."""
 
 
-class HeadStart:
-    """Makes that beside the requests, while the model before still answers."""
+def head_of(ranker: Ranker, asker: Asker) -> Head | None:
+    """Return the top of a ranker's order for an asker."""
+    return ranker.head(asker)
 
-    def __init__(self, users: Users, loop: asyncio.AbstractEventLoop) -> None:
-        self._users, self._loop = users, loop
 
-    def give(self, model: ActiveModel) -> Future[None] | None:
-        """Begin, from another thread, and return what is done when the model should serve; None: at once."""
-        ranker = ranker_of(model)
-        if not isinstance(ranker, FoldIn):
+class CacheWarming:
+    """Runs in the background while the previous model keeps serving."""
+
+    def __init__(
+        self,
+        users: Users,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        make: Callable[[Ranker, Asker], Head | None] = head_of,
+        inline: int = INLINE,
+        most_s: float = MOST_S,
+    ) -> None:
+        self._users, self._loop, self._make_head = users, loop, make
+        self._inline, self._most_s = inline, most_s
+
+    def begin(self, model: ActiveModel) -> Future[None] | None:
+        """Begin, from another thread; return a future that ends when the model should serve, None: at once."""
+        ranker = model.ranker
+        if not ranker.keeps_heads:
             return None
-        return asyncio.run_coroutine_threadsafe(self._given(ranker), self._loop)
+        return asyncio.run_coroutine_threadsafe(self._warm(ranker), self._loop)
 
-    async def _given(self, ranker: FoldIn) -> None:
+    async def _warm(self, ranker: Ranker) -> None:
         try:
             await self._make(ranker)
         except Exception:  # noqa: BLE001 - whatever it is, the model must serve
-            logger().error("head_start_failed", exc_info=True)
+            logger().error("cache_warming_failed", exc_info=True)
 
-    async def _make(self, ranker: FoldIn) -> None:
-        until = self._loop.time() + MOST_S
-        strategy, version = ranker.strategy, ranker.version
-        # as for requests: a thread that does small work holds up the loop at each turn, large work the loop itself
-        beside = ranker.effort > INLINE
-        had = [(user, known) for user, known in self._users.lately() if strategy in known.heads]
-        for place, (user, known) in enumerate(had):
-            if place % AT_ONCE == 0:
+    async def _make(self, ranker: Ranker) -> None:
+        until, strategy = self._loop.time() + self._most_s, ranker.strategy
+        had = [(user, state) for user, state in self._users.lately() if strategy in state.heads]
+        for at, (user, state) in enumerate(had):
+            if at % AT_ONCE == 0:
                 await asyncio.sleep(PAUSE_S)
             if self._loop.time() > until:
                 return
-            if self._users.holds(user, known):
-                asker = Asker(known.preferences)
-                if beside:
-                    head = await asyncio.to_thread(head_of, ranker, version, asker)
-                else:
-                    head = head_of(ranker, version, asker)
-                self._users.foresee(user, known, strategy, head)
+            if self._users.holds(user, state):
+                head = await self._head(ranker, Asker(state.preferences))
+                if head is not None:
+                    self._users.keep_warmed(user, state, strategy, head)
+
+    async def _head(self, ranker: Ranker, asker: Asker) -> Head | None:
+        # as for requests: a thread for small work delays the loop at each turn, large work delays the loop itself
+        if ranker.effort > self._inline:
+            return await asyncio.to_thread(self._make_head, ranker, asker)
+        return self._make_head(ranker, asker)

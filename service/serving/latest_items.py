@@ -1,30 +1,25 @@
-"""Items that came after the training of the ordinal model: their vectors, made of their documents as these change."""
+"""Items that came after a training: their vectors, made of their documents as these change."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from core.batch.snapshot import encoders_of
-from core.features import FeatureEncoder, of_item
-from core.ordinal.snapshot import stars_of
-from core.ordinal.stars import Stars
 from core.types import F32
+from service.ranking.ranker import MOST_LATER, Ranker
 from service.served_models import ActiveModels
 from service.serving.catalogue_view import CatalogueView
 from service.serving.polling import Polled
 from service.store.catalogue.documents import Catalogue
 from service.store.catalogue.numbers import ItemNumbers
 
-MOST = 10_000
-"""Items beyond the model; with more of them it is time to train it again."""
 SLICE = 500
 """Documents of one read."""
 
 
 class LatestItems(Polled):
-    """Follows them; ``current`` is replaced as a whole."""
+    """Follows them for each model that ranks later items; ``current`` is replaced as a whole."""
 
     def __init__(
         self,
@@ -36,31 +31,33 @@ class LatestItems(Polled):
         super().__init__()
         self._models, self._view = models, view
         self._numbers, self._catalogue = numbers, catalogue
-        self._seen: tuple[str, int, int] | None = None
+        self._seen: dict[str, tuple[int, int]] = {}
         self.current: Mapping[str, F32] = {}
-        """By version of the model: the vectors of the items that follow those it knows."""
+        """The vectors of the items that follow those of a model, by its version."""
 
     async def refresh(self) -> None:
         """Read the documents of these items now, if anything changed."""
-        model = self._models.current.models.get("ordinal")
-        if model is None:
-            return
-        version, known = model.record.version, len(model.snapshot.arrays["item_vectors"])
-        count = min(await self._numbers.count(), known + MOST)
-        seen = version, count, self._view.current.version
-        if seen == self._seen:
-            return
-        documents: list[Mapping[str, Any]] = []
-        for first in range(known, count, SLICE):
+        active = [model.ranker for model in self._models.current.models.values()]
+        found = {
+            ranker.version: await self._vectors(ranker)
+            for ranker in active
+            if ranker.family.reads_later_items
+        }
+        if any(self.current.get(version) is not vectors for version, vectors in found.items()):
+            self.current = found
+            self._seen = {version: self._seen[version] for version in found}
+
+    async def _vectors(self, ranker: Ranker) -> F32:
+        """Return the vectors of the items beyond a model, the very same ones as before if nothing changed."""
+        version, n_items = ranker.version, ranker.n_items
+        count = min(await self._numbers.count(), n_items + MOST_LATER)
+        seen, before = (count, self._view.current.version), self.current.get(version)
+        if before is not None and self._seen.get(version) == seen:
+            return before
+        bodies: list[Mapping[str, Any]] = []
+        for first in range(n_items, count, SLICE):
             numbers = range(first, min(first + SLICE, count))
-            documents += [one.body or {} for one in await self._catalogue.items(numbers)]
-        encoder = encoders_of(model.snapshot)[1]
-        vectors = await asyncio.to_thread(_vectors, stars_of(model.snapshot), encoder, documents)
-        before = self.current.get(version)
-        if before is None or not np.array_equal(before, vectors):
-            self.current = {version: vectors}
-        self._seen = seen
-
-
-def _vectors(stars: Stars, encoder: FeatureEncoder, documents: Sequence[Mapping[str, Any]]) -> F32:
-    return stars.vectors_of(encoder.transform([of_item(body) for body in documents]))
+            bodies += [one.body or {} for one in await self._catalogue.items(numbers)]
+        vectors = await asyncio.to_thread(ranker.later_vectors, bodies)
+        self._seen[version] = seen
+        return before if before is not None and np.array_equal(before, vectors) else vectors

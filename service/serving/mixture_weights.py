@@ -1,4 +1,4 @@
-"""How much each ranker of the mixture weighs, as the followers of the learners have found."""
+"""The weights of the rankers in the mixture, as the followers of the learners have found."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from service.serving.polling import Polled
 from service.store.models.mixture import MixtureReader, MixtureRecord, knowing, weights
 
 
-class Mixing(Polled):
+class MixtureWeights(Polled):
     """Follows the weights; empty until a follower has written some."""
 
     def __init__(self, reader: MixtureReader, models: ActiveModels) -> None:
@@ -23,5 +23,5 @@ class Mixing(Polled):
             self.current = found
 
     def counting(self, records: Sequence[MixtureRecord | None]) -> list[MixtureRecord]:
-        """Return the records that say something of what serves."""
+        """Return the records that say something about what serves."""
         return knowing(records, self._models.current.versions)

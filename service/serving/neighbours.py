@@ -13,7 +13,8 @@ from itertools import compress
 import numpy as np
 
 from core.types import F32
-from service.ranking.rankers import Asker, FoldIn
+from service.ranking.asker import Asker
+from service.ranking.ranker import Ranker
 from service.serving.users import Users
 
 MOST_USERS = 20_000
@@ -42,11 +43,11 @@ class Neighbours:
         """Both by version of the model."""
 
     async def nearest(
-        self, model: FoldIn, user: str, asker: Asker, k: int
+        self, model: Ranker, user: str, asker: Asker, k: int
     ) -> list[tuple[str, float]]:
         """Return the k most similar of the sampled users and the cosines, the most similar first."""
         sample = await self._current(model)
-        own = _unit(model.vector(asker)[None])[0]
+        own = _unit(_vector(model, asker)[None])[0]
         cosine = sample.vectors @ own
         order = np.argsort(-cosine, kind="stable").tolist()
         found: list[tuple[str, float]] = []
@@ -59,10 +60,10 @@ class Neighbours:
             first, step = first + step, 2 * step
         return found[:k]
 
-    async def _is_here(self, model: FoldIn, user: str) -> bool:
+    async def _is_here(self, model: Ranker, user: str) -> bool:
         """Whether a user of the sample is still one: who was deleted since must not be named any more."""
-        known = await self._users.get(user)
-        return model.knows(Asker(known.preferences))
+        state = await self._users.get(user)
+        return model.knows(Asker(state.preferences))
 
     async def close(self) -> None:
         """Stop making a sample."""
@@ -71,7 +72,7 @@ class Neighbours:
                 task.cancel()
             await asyncio.wait(making)
 
-    async def _current(self, model: FoldIn) -> Sample:
+    async def _current(self, model: Ranker) -> Sample:
         while (sample := self._samples.get(model.version)) is None:
             await asyncio.shield(self._begin(model))
         self._samples.move_to_end(model.version)
@@ -79,7 +80,7 @@ class Neighbours:
             self._begin(model)
         return sample
 
-    def _begin(self, model: FoldIn) -> "asyncio.Task[None]":
+    def _begin(self, model: Ranker) -> "asyncio.Task[None]":
         """Return the task that makes a sample, a new one if there is none."""
         task = self._making.get(model.version)
         if task is None:
@@ -93,18 +94,25 @@ class Neighbours:
         if not task.cancelled():
             task.exception()
 
-    async def _make(self, model: FoldIn) -> None:
+    async def _make(self, model: Ranker) -> None:
         users: list[str] = []
         vectors: list[F32] = []
-        async for user, known in self._users.sample(MOST_USERS):
-            asker = Asker(known.preferences)
+        async for user, state in self._users.sample(MOST_USERS):
+            asker = Asker(state.preferences)
             if model.knows(asker):
                 users.append(user)
-                vectors.append(model.vector(asker))
-        rows = np.array(vectors, np.float32).reshape(len(users), model.item_factors.shape[1])
+                vectors.append(_vector(model, asker))
+        rows = np.array(vectors, np.float32).reshape(len(users), model.item_vectors.shape[1])
         self._samples[model.version] = Sample(time.monotonic(), users, _unit(rows))
         while len(self._samples) > KEPT:
             self._samples.popitem(last=False)
+
+
+def _vector(model: Ranker, asker: Asker) -> F32:
+    vector = model.user_vector(asker)
+    if vector is None:
+        raise TypeError(f"{model.strategy} does not compare users")
+    return vector
 
 
 def _unit(rows: F32) -> F32:

@@ -1,10 +1,8 @@
-"""The online model's items as an api process ranks them: the newest snapshot of each partition, mapped from its file."""
+"""The newest snapshot of the online model of each partition, mapped from its file."""
 
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -12,41 +10,15 @@ import numpy as np
 from core.errors import CoreError
 from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
-from core.online.tables import COUNT
 from core.snapshot import Snapshot
-from core.types import F32
 from service.errors import NotFound
+from service.ranking.online import OnlineItems
 from service.serving.polling import Polled
 from service.store.connection import Client
 from service.store.keys import PartitionKeys
 from service.store.models.online_snapshot import OnlineSnapshots
 from service.store.models.snapshot_files import SnapshotFiles
 from service.store.namespace import Namespace
-
-
-@dataclass(frozen=True, eq=False)
-class OnlineItems:
-    """All items of one partition as they were after the event ``seen_through``."""
-
-    version: str
-    seen_through: int
-    model: OnlineModel
-    """Holds the shared state of the same moment; nobody else loads it."""
-    rows: F32
-
-    @property
-    def n_items(self) -> int:
-        """Return how many items there are: the first so many."""
-        return len(self.rows)
-
-    def scores(self, user_row: F32) -> F32:
-        """Return the score of each item (n,) for a user's row as it is now; -inf where nobody has rated."""
-        return self.model.scores(user_row, self.rows, self._part)
-
-    @cached_property
-    def _part(self) -> F32:
-        rated = self.rows[:, COUNT] > 0.0
-        return np.where(rated, self.model.item_part(self.rows), np.float32(-np.inf))
 
 
 class OnlineSnapshotFollower(Polled):
@@ -62,7 +34,7 @@ class OnlineSnapshotFollower(Polled):
         ]
         self._config, self._files = config, SnapshotFiles(directory)
         self.current: Mapping[int, OnlineItems] = {}
-        """By partition; one without ratings has none."""
+        """By partition; a partition without ratings has none."""
 
     async def refresh(self) -> None:
         """Map what is new now."""

@@ -35,7 +35,7 @@ class ExpertsReport:
     watermark: int
 
 
-class Serving:
+class OnlinePredictions:
     """Answers with the online model of an api process."""
 
     def __init__(

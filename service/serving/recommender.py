@@ -17,15 +17,18 @@ from core.types import F32, I32
 from service.errors import NotFound
 from service.ids import sequence_token
 from service.ingest import now_ms
-from service.ranking import slates
-from service.ranking.rankers import NOTHING, Asker, FoldIn, Pool, Ranker
+from service.ranking.asker import NOBODY as NOBODY_ASKS
+from service.ranking.asker import Asker
+from service.ranking.lineup import Lineup
+from service.ranking.pool import NOTHING, Pool
+from service.ranking.ranker import Ranker
 from service.ranking.reasons import NO_ITEMS, UNCATEGORIZED, UNKNOWN, and_, uncompared, unknown
-from service.ranking.slates import Slate, Wanted, similar, slate
-from service.rec_ids import Strategy
+from service.ranking.slates import Slate, Wanted, feature_vectors, heard, similar, slate
+from service.ranking.strategies import Strategy
 from service.serving.catalogue_view import CatalogueView
-from service.serving.lineup import Lineup, Lineups
+from service.serving.lineups import Lineups
 from service.serving.neighbours import Neighbours
-from service.serving.users import Known, Users, known_by
+from service.serving.users import Users, UserState, state_of
 from service.serving.warm_up import rank_once
 from service.store.catalogue.documents import Catalogue
 from service.store.catalogue.numbers import ItemNumbers
@@ -39,11 +42,11 @@ INLINE = 1 << 22
 LONG = 1_000
 """Items of a request between whose steps others go on."""
 
-NOBODY = Known(slates.NOBODY.preferences, 0, 0)
-"""Somebody of whom nothing is known."""
+NOBODY = UserState(NOBODY_ASKS.preferences, 0, 0)
+"""Somebody about whom nothing is known."""
 
 
-class Place(Struct, frozen=True):
+class PagePosition(Struct, frozen=True):
     """Where a page ended."""
 
     strategy: Strategy
@@ -71,7 +74,7 @@ class Asked(Struct, frozen=True):
     exclude_seen: bool = True
     category: str | None = None
     filter: str | None = None
-    after: Place | None = None
+    after: PagePosition | None = None
 
 
 class Answer(Struct, frozen=True):
@@ -83,7 +86,7 @@ class Answer(Struct, frozen=True):
     time_ms: int
     removed: int
     """Items that the filter left out."""
-    place: Place | None
+    position: PagePosition | None
     """Where it ended; None at the end of the list."""
     because: Sequence[Sequence[tuple[str, float]]] | None = None
     """For each item the past ones that carry its score, if that was asked for."""
@@ -92,7 +95,7 @@ class Answer(Struct, frozen=True):
 class LikeUsers(NamedTuple):
     """Users of like vectors, the most similar first."""
 
-    model: FoldIn | None
+    model: Ranker | None
     users: Sequence[tuple[str, float]]
     seen_through: str
     reason: str | None = None
@@ -144,9 +147,15 @@ class Recommender:
         # what was seen by now is left out below; of an earlier moment nothing is kept
         lasting = known is now and asked.user is not None and asked.exclude_seen
         heads = known.heads if lasting and self._users.keeps else None
-        asker = Asker(known.preferences, known.vectors, heads, known.coming, row=now.row)
-        if lineup.describers:
-            asker = replace(asker, described=await self._described(asked, asker, lineup))
+        asker = Asker(
+            preferences=known.preferences,
+            vectors=known.vectors,
+            heads=heads,
+            warmed=known.warmed,
+            row=now.row,
+        )
+        if lineup.feature_readers:
+            asker = replace(asker, features=await self._feature_vectors(asked, asker, lineup))
         named = None if wanted.model is None else lineup.models.get(wanted.model)
         able = [*lineup.models.values()] if named is None else [named]
         if (lineup.trained or named is not None) and not any(one.knows(asker) for one in able):
@@ -155,8 +164,8 @@ class Recommender:
         made = await self._made(
             asked, now, lineup, lambda pool: slate(lineup, asker, pool, wanted, categories)
         )
-        if asked.user is not None and self._users.keeps and (asker.made or asker.made_heads):
-            self._users.remember(asked.user, known, asker.made, asker.made_heads)
+        if asked.user is not None and self._users.keeps and made.slate.made:
+            self._users.remember(asked.user, known, made.slate.made)
         return await self._answer(asked, made, seen_through, known)
 
     async def similar(self, item: str, asked: Asked) -> Answer:
@@ -184,7 +193,7 @@ class Recommender:
         models = [
             one
             for one in self._lineup(asked).models.values()
-            if isinstance(one, FoldIn) and model in {None, one.strategy}
+            if one.family.compares_users and model in {None, one.strategy}
         ]
         for one in models:
             if one.knows(asker):
@@ -202,7 +211,7 @@ class Recommender:
         return self._lineups.of_versions(partition, asked.after.versions)
 
     async def _made(
-        self, asked: Asked, known: Known, lineup: Lineup, make: Callable[[Pool], Slate]
+        self, asked: Asked, known: UserState, lineup: Lineup, make: Callable[[Pool], Slate]
     ) -> "_Made":
         wanted, n_own = asked.wanted, known.preferences.item_ix.size
         beside = max(lineup.effort, wanted.effort(n_own)) > INLINE
@@ -219,22 +228,24 @@ class Recommender:
             if n_items == before:
                 return _Made(made, pool, time_ms, removed)
 
-    async def _answer(self, asked: Asked, made: "_Made", seen_through: str, known: Known) -> Answer:
+    async def _answer(
+        self, asked: Asked, made: "_Made", seen_through: str, known: UserState
+    ) -> Answer:
         slate = made.slate
         if not slate.picks and asked.after is None:
             slate = replace(slate, reason=and_(slate.reason, self._empty(asked, made, known)))
-        by_category = asked.category is not None or asked.wanted.most is not None
+        by_category = asked.category is not None or asked.wanted.max_per_category is not None
         if by_category and not self._view.current.has_categories:
             slate = replace(slate, reason=and_(slate.reason, UNCATEGORIZED))
         await _others_go_on(len(slate.picks))
         return Answer(
-            slate,
-            await self._numbers.ids([pick.item for pick in slate.picks]),
-            seen_through,
-            made.time_ms,
-            made.removed,
-            _place(slate, known.newest, asked.after) if slate.more else None,
-            None if slate.because is None else await self._named(slate.because),
+            slate=slate,
+            ids=await self._numbers.ids([pick.item for pick in slate.picks]),
+            seen_through=seen_through,
+            time_ms=made.time_ms,
+            removed=made.removed,
+            position=_position(slate, known.newest, asked.after) if slate.more else None,
+            because=None if slate.because is None else await self._named(slate.because),
         )
 
     async def _named(
@@ -242,30 +253,23 @@ class Recommender:
     ) -> list[list[tuple[str, float]]]:
         numbers = sorted({item for reasons in because for item, _ in reasons})
         ids = dict(zip(numbers, await self._numbers.ids(numbers), strict=True))
-        return [[(ids[item], part) for item, part in reasons] for reasons in because]
+        return [[(ids[item], share) for item, share in reasons] for reasons in because]
 
-    async def _known(self, asked: Asked) -> Known:
+    async def _known(self, asked: Asked) -> UserState:
         if asked.user is not None:
             return await self._users.get(asked.user)
-        return known_by(asked.history, self._reading) if asked.history is not None else NOBODY
+        return state_of(asked.history, self._reading) if asked.history is not None else NOBODY
 
-    async def _as_of(self, asked: Asked, now: Known, cut: int) -> Known:
+    async def _as_of(self, asked: Asked, now: UserState, cut: int) -> UserState:
         if asked.user is None or now.newest <= cut:
             return now
         return await self._users.as_of(asked.user, cut)
 
-    async def _described(self, asked: Asked, asker: Asker, lineup: Lineup) -> dict[str, F32]:
-        """Return what each model that knows features makes of the asker's, if it would matter."""
-        models = [
-            model
-            for model in lineup.describers
-            if model.part(asker) >= slates.LEAST_WEIGHT or model.strategy == asked.wanted.model
-        ]
+    async def _feature_vectors(self, asked: Asked, asker: Asker, lineup: Lineup) -> dict[str, F32]:
+        """Return the asker's feature vector for each model that reads features, if it would matter."""
+        models = heard(lineup.feature_readers, asker, asked.wanted.model)
         features = await self._features(asked) if models else None
-        if not features:
-            return {}
-        vectors = {model.version: model.describe(features) for model in models}
-        return {version: vector for version, vector in vectors.items() if vector is not None}
+        return feature_vectors(models, features) if features else {}
 
     async def _features(self, asked: Asked) -> Mapping[str, Any] | None:
         if asked.features is not None or asked.user is None:
@@ -274,7 +278,7 @@ class Recommender:
         features: Mapping[str, Any] | None = (document.body or {}).get("features")
         return features
 
-    async def _unknown(self, asked: Asked, known: Known, named: Ranker | None) -> str:
+    async def _unknown(self, asked: Asked, known: UserState, named: Ranker | None) -> str:
         features = bool(await self._features(asked))
         return unknown(
             named,
@@ -282,10 +286,10 @@ class Recommender:
             features=features,
             posted=asked.history is not None,
             anonymous=asked.user is None,
-            describers=self._lineup(asked).describers,
+            feature_readers=self._lineup(asked).feature_readers,
         )
 
-    def _empty(self, asked: Asked, made: "_Made", known: Known) -> str | None:
+    def _empty(self, asked: Asked, made: "_Made", known: UserState) -> str | None:
         """Return what left nothing of a list."""
         slate, pool = made.slate, made.pool
         if slate.skipped:
@@ -302,7 +306,7 @@ class Recommender:
         unmet = [] if asked.filter is None else self._view.current.unmet(asked.filter)
         return and_(f"no item that may be shown fits {given}" if given else NO_ITEMS, *unmet)
 
-    async def _pool(self, asked: Asked, known: Known, n_items: int) -> tuple[Pool, int, int]:
+    async def _pool(self, asked: Asked, known: UserState, n_items: int) -> tuple[Pool, int, int]:
         left_out = [known.preferences.seen] if asked.exclude_seen else []
         exclude = asked.exclude if asked.item is None else [*asked.exclude, asked.item]
         if exclude:
@@ -332,7 +336,7 @@ class Recommender:
         numbers = await self._numbers.lookup(items)
         return np.unique(np.array([n for n in numbers if n is not None], np.int32))
 
-    def _seen_through(self, asked: Asked, known: Known) -> str:
+    def _seen_through(self, asked: Asked, known: UserState) -> str:
         """Ask before anything else is awaited: what is kept was not changed by anything that the feed has told."""
         if asked.user is None:
             return sequence_token({p: self._changes.watermark(p) for p in range(self._partitions)})
@@ -348,14 +352,14 @@ async def _others_go_on(n: int) -> None:
         await asyncio.sleep(0)
 
 
-def _left_out(asked: Asked, known: Known) -> str:
+def _left_out(asked: Asked, known: UserState) -> str:
     """Return what excludes items of a request."""
-    ways = {
+    causes = {
         "seen before (`exclude_seen`)": asked.exclude_seen and known.preferences.seen.size,
         "named in `exclude`": asked.exclude,
         "the item itself": asked.item,
     }
-    return " or ".join(way for way, used in ways.items() if used)
+    return " or ".join(cause for cause, used in causes.items() if used)
 
 
 class _Made(NamedTuple):
@@ -365,9 +369,9 @@ class _Made(NamedTuple):
     removed: int
 
 
-def _place(made: Slate, newest: int, after: Place | None) -> Place:
+def _position(made: Slate, newest: int, after: PagePosition | None) -> PagePosition:
     shown = [*made.skipped, *[pick.item for pick in made.picks]]
     strategy, versions = made.pages.strategy, made.pages.versions
     if after is None:
-        return Place(strategy, versions, newest, sorted(shown))
-    return Place(strategy, versions, after.cut, sorted({*after.shown, *shown}))
+        return PagePosition(strategy, versions, newest, sorted(shown))
+    return PagePosition(strategy, versions, after.cut, sorted({*after.shown, *shown}))

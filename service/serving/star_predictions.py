@@ -10,21 +10,25 @@ from numpy.typing import NDArray
 from core.features import of_item
 from core.types import F32, F64, I64
 from service.errors import Conflict
+from service.ranking.families import FAMILIES
+from service.ranking.ranker import StarModel
 from service.ranking.reasons import inactive
-from service.ranking.starred import Starred
-from service.serving.lineup import Lineups
+from service.ranking.strategies import ONLINE
+from service.serving.lineups import Lineups
 from service.store.catalogue.documents import Catalogue
 from service.store.catalogue.numbers import ItemNumbers
 
 TAIL = 0.1
-"""Of the interval, at each end."""
+"""Probability beyond each end of the interval."""
+
+_STRATEGY = next(name for name, family in FAMILIES.items() if family.predicts_stars)
 
 
 @dataclass(frozen=True, eq=False)
 class StarsFound:
     """n predictions in the order of the pairs."""
 
-    model: Starred
+    model: StarModel
     level: I64
     """(n,) from 1."""
     probabilities: F64
@@ -46,9 +50,9 @@ class StarPredictions:
 
     async def predict(self, users: Sequence[str], items: Sequence[str]) -> StarsFound:
         """Predict n pairs; of what has no document the model knows nothing, and says what holds for any."""
-        model = self._lineups.current(None).models.get("ordinal")
-        if not isinstance(model, Starred):
-            raise Conflict(f"{inactive('ordinal')}, or ask for `online`")
+        model = self._lineups.current(None).star_model
+        if model is None:
+            raise Conflict(f"{inactive(_STRATEGY)}, or ask for `{ONLINE}`")
         numbers = await self._numbers.lookup(items)
         known = [number for number in numbers if number is not None]
         found = dict(zip(known, await self._catalogue.items(known), strict=True))
@@ -68,7 +72,7 @@ class _Pairs:
         self.item_known = np.diff(items.indptr) > 0
 
 
-def _found(model: Starred, pairs: _Pairs) -> StarsFound:
+def _found(model: StarModel, pairs: _Pairs) -> StarsFound:
     stars = model.stars
     levels, values = stars.model.levels, stars.values
     scores = stars.of_pairs(pairs.users, pairs.items)
@@ -94,11 +98,11 @@ def _found(model: Starred, pairs: _Pairs) -> StarsFound:
     )
 
 
-def _strangers(model: Starred, pairs: _Pairs) -> Iterator[tuple[I64, F64]]:
+def _strangers(model: StarModel, pairs: _Pairs) -> Iterator[tuple[I64, F64]]:
     """Yield pairs with somebody or something unknown, and their scores (pairs, others) with those it may be."""
     stars, offset = model.stars, model.stars.model.offset
     known, described = pairs.user_known, pairs.item_known
-    users, items = model.usual_users, model.usual_items
+    users, items = model.typical_users, model.typical_items
     if (at := np.flatnonzero(~known & described)).size:
         yield at, _scores(stars.vectors_of(pairs.items[at]), users, offset)
     if (at := np.flatnonzero(known & ~described)).size:

@@ -1,12 +1,12 @@
-"""What an api process keeps of users: preferences, vectors, where the rankers' orders begin; bounded, never a slate.
+"""The users that an api process caches: preferences, vectors, tops of rankers' orders; bounded, never a slate.
 
 It hears of every change before ``min_sequence`` is said to be reached, so an answer never trails what was waited
-for. Histories that are not here are read together: one round trip at a time for each partition.
+for. Histories that are not cached are read together: one round trip at a time for each partition.
 """
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,8 +16,9 @@ from core.meaning import Reading
 from core.online.layout import RowLayout
 from core.types import F32
 from service.errors import ServiceError
-from service.ranking.rankers import Head
-from service.rec_ids import Strategy
+from service.ranking.asker import Made
+from service.ranking.pool import Head
+from service.ranking.strategies import Strategy
 from service.store.connection import AsyncClient
 from service.store.log.codec import sequences
 from service.store.namespace import Namespace, partition_of
@@ -34,8 +35,8 @@ _UNFORESEEN = ServiceError("reading the history failed unforeseen: see the servi
 
 
 @dataclass(eq=False)
-class Known:
-    """A user's history as the rankers read it; nobody with an empty one is unknown."""
+class UserState:
+    """A cached user: the history as rankers read it; a user without one has empty preferences."""
 
     preferences: Preferences
     """``seen`` holds the trimmed items, too."""
@@ -48,9 +49,9 @@ class Known:
     row: F32 | None = None
     """Of the online model."""
     heads: dict[Strategy, Head] = field(default_factory=dict)
-    """Where the rankers' orders begin."""
-    coming: dict[Strategy, Head] = field(default_factory=dict)
-    """The same of models that are about to serve."""
+    """The tops of rankers' orders."""
+    warmed: dict[Strategy, Head] = field(default_factory=dict)
+    """The same for models that are about to serve."""
 
     @property
     def nbytes(self) -> int:
@@ -58,13 +59,13 @@ class Known:
         one = self.preferences
         arrays = (one.item_ix, one.weight, one.target, one.seen, *self.vectors.values())
         row = 0 if self.row is None else self.row.nbytes
-        kept = (*self.heads.values(), *self.coming.values())
+        kept = (*self.heads.values(), *self.warmed.values())
         heads = sum(head.nbytes for head in kept)
         made = OF_EACH * (len(self.vectors) + len(kept))
         return OVERHEAD + made + row + heads + sum(array.nbytes for array in arrays)
 
 
-def known_by(answer: HistoryAnswer, reading: Reading, through: int | None = None) -> Known:
+def state_of(answer: HistoryAnswer, reading: Reading, through: int | None = None) -> UserState:
     """Return what a history says, without the records after ``through`` where that is given."""
     records, order = answer.records, sequences(answer.records)
     newest = int(order[-1]) if order.size else 0
@@ -81,7 +82,7 @@ def known_by(answer: HistoryAnswer, reading: Reading, through: int | None = None
     if answer.trimmed.size:
         seen = np.union1d(read.seen, answer.trimmed.astype(np.int32))
         read = Preferences(read.item_ix, read.weight, read.target, seen)
-    return Known(read, answer.watermark, newest, row=answer.row)
+    return UserState(read, answer.watermark, newest, row=answer.row)
 
 
 class Users:
@@ -98,29 +99,29 @@ class Users:
         self._partitions = namespace.partitions
         self._most_bytes = most_bytes
         self._bytes = 0
-        self._entries: OrderedDict[str, Known] = OrderedDict()
+        self._entries: OrderedDict[str, UserState] = OrderedDict()
         self._lanes = [
             _Lane(UserHistories(client, namespace.name, partition, layout), reading, self._keep)
             for partition in range(namespace.partitions)
         ]
 
-    async def get(self, user: str) -> Known:
+    async def get(self, user: str) -> UserState:
         """Return a user as of now, or as of a change that is not heard of yet."""
-        known = self._entries.get(user)
-        if known is not None:
+        state = self._entries.get(user)
+        if state is not None:
             self._entries.move_to_end(user)
-            return known
+            return state
         return await self._lanes[partition_of(user, self._partitions)].read(user)
 
-    async def as_of(self, user: str, sequence: int) -> Known:
+    async def as_of(self, user: str, sequence: int) -> UserState:
         """Return a user without the events after ``sequence``; what was deleted since stays deleted."""
-        known = await self.get(user)
-        if known.newest <= sequence:
-            return known
+        state = await self.get(user)
+        if state.newest <= sequence:
+            return state
         lane = self._lanes[partition_of(user, self._partitions)]
         return await lane.read_through(user, sequence)
 
-    async def sample(self, n: int) -> AsyncIterator[tuple[str, Known]]:
+    async def sample(self, n: int) -> AsyncIterator[tuple[str, UserState]]:
         """Yield up to n users drawn at random from all partitions; none of them is kept for that."""
         for lane in self._lanes:
             async for found in lane.sample(n // self._partitions):
@@ -131,43 +132,39 @@ class Users:
         """Whether anything of users is kept."""
         return self._most_bytes > 0
 
-    def holds(self, user: str, known: Known) -> bool:
-        """Whether nothing was heard since that changes what is known of a user."""
-        return self._entries.get(user) is known
+    def holds(self, user: str, state: UserState) -> bool:
+        """Whether nothing was heard since that changes what is state of a user."""
+        return self._entries.get(user) is state
 
-    def remember(
-        self,
-        user: str,
-        known: Known,
-        vectors: Mapping[str, F32],
-        heads: Mapping[Strategy, Head],
-    ) -> None:
-        """Keep what was made of a user for as long as the history stays what it is."""
-        before = known.nbytes
-        if len(known.vectors) + len(vectors) > VECTORS:
-            known.vectors.clear()
-        known.vectors.update(vectors)
-        known.heads.update(heads)
-        for strategy in heads:
-            known.coming.pop(strategy, None)
-        self._weigh(user, known, before)
+    def remember(self, user: str, state: UserState, made: Sequence[Made]) -> None:
+        """Keep what rankers computed for a user for as long as the history stays what it is."""
+        before = state.nbytes
+        vectors = {one.version: one.vector for one in made if one.vector is not None}
+        if len(state.vectors) + len(vectors) > VECTORS:
+            state.vectors.clear()
+        state.vectors.update(vectors)
+        for one in made:
+            if one.head is not None:
+                state.heads[one.strategy] = one.head
+                state.warmed.pop(one.strategy, None)
+        self._weigh(user, state, before)
 
-    def foresee(self, user: str, known: Known, strategy: Strategy, head: Head) -> None:
-        """Keep where the order of a model will begin that is about to serve."""
-        before = known.nbytes
-        known.coming[strategy] = head
-        self._weigh(user, known, before)
+    def keep_warmed(self, user: str, state: UserState, strategy: Strategy, head: Head) -> None:
+        """Keep the top of the order of a model that is about to serve."""
+        before = state.nbytes
+        state.warmed[strategy] = head
+        self._weigh(user, state, before)
 
-    def lately(self) -> list[tuple[str, Known]]:
+    def lately(self) -> list[tuple[str, UserState]]:
         """Return who is kept, the latest asker first."""
         return list(self._entries.items())[::-1]
 
     def changed(self, partition: int, users: Iterable[str]) -> None:
         lane = self._lanes[partition]
         for user in users:
-            known = self._entries.pop(user, None)
-            if known is not None:
-                self._bytes -= known.nbytes
+            state = self._entries.pop(user, None)
+            if state is not None:
+                self._bytes -= state.nbytes
             lane.changed(user)
 
     def lost(self, partition: int) -> None:
@@ -175,16 +172,16 @@ class Users:
         self._bytes = 0
         self._lanes[partition].lost()
 
-    def _keep(self, user: str, known: Known) -> None:
+    def _keep(self, user: str, state: UserState) -> None:
         if self._most_bytes:
             before = self._entries.pop(user, None)
-            self._bytes += known.nbytes - (before.nbytes if before is not None else 0)
-            self._entries[user] = known
+            self._bytes += state.nbytes - (before.nbytes if before is not None else 0)
+            self._entries[user] = state
             self._shrink()
 
-    def _weigh(self, user: str, known: Known, before: int) -> None:
-        if self.holds(user, known):
-            self._bytes += known.nbytes - before
+    def _weigh(self, user: str, state: UserState, before: int) -> None:
+        if self.holds(user, state):
+            self._bytes += state.nbytes - before
             self._shrink()
 
     def _shrink(self) -> None:
@@ -197,7 +194,7 @@ class Users:
 class _Read:
     """One user that is being read; ``changed``: meanwhile somebody changed the history."""
 
-    waiting: list[asyncio.Future[Known]] = field(default_factory=list)
+    waiting: list[asyncio.Future[UserState]] = field(default_factory=list)
     """One for each who waits: whoever goes away does not take the answer from the others."""
     changed: bool = False
 
@@ -209,14 +206,14 @@ class _Lane:
         self,
         reader: UserHistories,
         reading: Reading,
-        keep: Callable[[str, Known], None],
+        keep: Callable[[str, UserState], None],
     ) -> None:
         self._reader, self._reading, self._keep = reader, reading, keep
         self._waiting: dict[str, _Read] = {}
         self._reads: dict[str, _Read] = {}
         self._task: asyncio.Task[None] | None = None
 
-    async def read(self, user: str) -> Known:
+    async def read(self, user: str) -> UserState:
         loop = asyncio.get_running_loop()
         read = self._waiting.get(user)
         if read is None:
@@ -224,20 +221,20 @@ class _Lane:
             if self._task is None:
                 # it starts when this turn of the loop is over: who else asks in it shares the round trip
                 self._task = loop.create_task(self._drain())
-        done: asyncio.Future[Known] = loop.create_future()
+        done: asyncio.Future[UserState] = loop.create_future()
         read.waiting.append(done)
         return await done
 
-    async def read_through(self, user: str, sequence: int) -> Known:
+    async def read_through(self, user: str, sequence: int) -> UserState:
         [answer] = await self._reader.read([user])
-        return known_by(answer, self._reading, sequence)
+        return state_of(answer, self._reading, sequence)
 
-    async def sample(self, n: int) -> AsyncIterator[tuple[str, Known]]:
+    async def sample(self, n: int) -> AsyncIterator[tuple[str, UserState]]:
         users = await self._reader.sample(n)
         for first in range(0, len(users), SAMPLED_AT_ONCE):
             part = users[first : first + SAMPLED_AT_ONCE]
             for user, answer in zip(part, await self._reader.read(part), strict=True):
-                yield user, known_by(answer, self._reading)
+                yield user, state_of(answer, self._reading)
 
     def changed(self, user: str) -> None:
         read = self._reads.get(user)
@@ -268,13 +265,13 @@ class _Lane:
             _fail(self._reads.values(), error)
             return
         for (user, read), answer in zip(self._reads.items(), answers, strict=True):
-            known = known_by(answer, self._reading)
+            state = state_of(answer, self._reading)
             # in this very turn of the loop: a change that is heard of later finds it
             if not read.changed:
-                self._keep(user, known)
+                self._keep(user, state)
             for done in read.waiting:
                 if not done.done():
-                    done.set_result(known)
+                    done.set_result(state)
         self._reads = {}
 
 

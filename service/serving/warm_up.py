@@ -1,4 +1,4 @@
-"""Every kernel that a slate may need, reached once: it compiles, or comes from numba's cache, before anybody waits."""
+"""Reach every kernel that a slate may need once, so that it compiles, or is loaded from numba's cache, before a request."""
 
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -12,7 +12,15 @@ from core.batch.row_objective import diagonalised
 from core.meaning import Reading
 from core.mixture import mixed
 from core.types import F32
-from service.ranking.rankers import Asker, FoldIn, Order, Pool
+from service.ranking.asker import Asker
+from service.ranking.everybody import Order
+from service.ranking.families import FAMILIES
+from service.ranking.fold_in import FoldIn
+from service.ranking.pool import Pool
+from service.ranking.strategies import POPULAR
+
+_FAMILY = next(family for family in FAMILIES.values() if family.compares_users)
+"""Any family of models with fold-in."""
 
 Array = TypeVar("Array", bound=np.ndarray[Any, Any])
 
@@ -39,14 +47,13 @@ def rank_once() -> None:
             gram=_frozen(row.gram),
             item_sum=_frozen(row.item_sum),
         )
-        model = FoldIn("fbgd", "", StructuredUsers(frozen), {})
+        model = FoldIn(_FAMILY, "", StructuredUsers(frozen), {})
         # masks are shared and read-only, but for those that a filter makes
         for allowed in (_frozen(np.ones(3, np.bool_)), np.ones(3, np.bool_)):
             model.best(Asker(own), Pool(allowed), 2)
             model.similar(0, Pool(allowed), 2)
-            popular = Order("popular", (own.item_ix, own.weight), {}).best(
-                Asker(own), Pool(allowed), 2
-            )
+            order = Order(FAMILIES[POPULAR], (own.item_ix, own.weight), {})
+            popular = order.best(Asker(own), Pool(allowed), 2).ranked
             mixed([popular, popular], [0.5, 0.5], 2)
 
 

@@ -3,18 +3,21 @@ import time
 import numpy as np
 import pytest
 
+from core.batch.ocmf.users import StructuredUsers
 from core.online.model import OnlineModel
 from core.online.tables import Side
 from core.rng import id_hashes
 from service import configs
 from service.learning.following.follower import Follower
 from service.learning.following.judge import Judge, Stored
-from service.learning.following.models import HistoryModel
 from service.learning.learner import Learner
+from service.ranking.families import FAMILIES
+from service.ranking.fold_in import FoldIn
 from service.settings import Settings
 from service.store.models.mixture import read_mixture
 from service.store.namespace import open_namespace
 from tests.feed import Event, some_ratings
+from tests.models import objective
 from tests.server import wait_until
 
 N_ITEMS = 30
@@ -42,7 +45,7 @@ def stored(client, feed, user) -> Stored:
 def judge_of(client, settings) -> Judge:
     namespace = open_namespace(client, settings)
     model = OnlineModel(configs.online_config(settings, namespace))
-    return Judge(settings, model, configs.reading(settings, namespace))
+    return Judge(settings, model, configs.reading(settings, namespace), 0)
 
 
 def judged(learner, feed, client, settings, events) -> dict[int, dict[str, int]]:
@@ -54,7 +57,7 @@ def judged(learner, feed, client, settings, events) -> dict[int, dict[str, int]]
         feed.append([event])
         learner.drain()
         while (sighting := learner.handover.take_sighting()) is not None:
-            verdict = judge.judge(sighting, stored(client, feed, sighting.user), {})
+            verdict = judge.judge(sighting, stored(client, feed, sighting.user), [])
             if verdict is not None:
                 found[sighting.sequence] = verdict.ranks
     return found
@@ -170,7 +173,7 @@ def test_a_view_from_after_the_event_is_refused(learner, feed, client, eager):
     sighting = learner.handover.take_sighting()
     late = type(sighting)(**{**vars(sighting), "view": learner.handover.take_view()})
     with pytest.raises(ValueError, match="after its event"):
-        judge.judge(late, stored(client, feed, "ann"), {})
+        judge.judge(late, stored(client, feed, "ann"), [])
 
 
 def test_a_model_that_was_trained_on_the_event_judges_nothing(learner, feed, client, eager):
@@ -182,8 +185,11 @@ def test_a_model_that_was_trained_on_the_event_judges_nothing(learner, feed, cli
     learner.drain()
     sightings = iter(learner.handover.take_sighting, None)
     sighting = next(sighting for sighting in sightings if sighting.sequence == 2)
-    trained = HistoryModel("v", None, trained_through=2)
-    assert judge.judge(sighting, stored(client, feed, "ann"), {"fbgd": trained}) is None
+    users = StructuredUsers(objective())
+    for through, judged in ((1, True), (2, False)):
+        trained = FoldIn(FAMILIES["fbgd"], "v", users, {0: through})
+        verdict = judge.judge(sighting, stored(client, feed, "ann"), [trained])
+        assert (verdict is not None) == judged
 
 
 def test_an_event_long_before_the_newest_is_no_test(learner, feed, client, eager):

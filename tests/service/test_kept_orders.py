@@ -13,8 +13,8 @@ from msgspec.json import encode
 from redis import Redis
 
 from core.batch.snapshot import of_objective
-from service.ranking.rankers import HEAD
-from service.serving import cache_warming as head_start
+from service.ranking.pool import HEAD
+from service.serving.cache_warming import CacheWarming
 from service.settings import Settings
 from service.store.models.registry import Registry
 from tests.api import NDJSON, Api, learning
@@ -231,21 +231,24 @@ def test_a_model_finds_where_its_orders_begin_when_it_takes_over(two: Two) -> No
     users = two.keeping.runtime.recommender._users
     ada = users._entries["ada"]
     version = two.keeping.runtime.active.current.models["fbgd"].record.version
-    assert ada.heads["fbgd"].edition != ada.coming["fbgd"].edition == version
-    made = ada.coming["fbgd"]
+    assert ada.heads["fbgd"].version != ada.warmed["fbgd"].version == version
+    made = ada.warmed["fbgd"]
     two.agree()
     assert ada.heads["fbgd"] is made
-    assert "fbgd" not in ada.coming
+    assert "fbgd" not in ada.warmed
 
 
-def test_a_roll_back_waits_for_nothing_that_is_made_ahead(
-    two: Two, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_roll_back_waits_for_nothing_that_is_made_ahead(two: Two) -> None:
     two.agree()
     released = threading.Event()
-    monkeypatch.setattr(head_start, "INLINE", 0)
-    monkeypatch.setattr(head_start, "head_of", lambda *_: released.wait(60))
-    models = two.keeping.runtime.active
+    models, users = two.keeping.runtime.active, two.keeping.runtime.recommender._users
+    usual = models._prepare
+
+    def waiting(*_: Any) -> None:
+        released.wait(60)
+
+    loop = two.keeping._runner.get_loop()
+    models._prepare = CacheWarming(users, loop, make=waiting, inline=0).begin
 
     def served() -> tuple[str, bool]:
         """Return what answers after one look at the registry, and whether another one is being prepared."""
@@ -261,7 +264,7 @@ def test_a_roll_back_waits_for_nothing_that_is_made_ahead(
         assert served() == (first, False)
     finally:
         released.set()
-    monkeypatch.undo()
+    models._prepare = usual
     two.activate("fbgd", 3)
     two.follow()
     assert served()[0] != first

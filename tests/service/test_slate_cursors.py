@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from service.api.slates.cursors import make_cursor, read_cursor
 from service.http.cursors import InvalidCursor
-from service.serving.recommender import Place
+from service.serving.recommender import PagePosition
 
 LIST = b"a list"
 
 
-def place(shown: list[int]) -> Place:
-    return Place("fbgd", {"fbgd": "f" * 64}, 7, shown)
+def place(shown: list[int]) -> PagePosition:
+    return PagePosition("fbgd", {"fbgd": "f" * 64}, 7, shown)
 
 
 @given(st.sets(st.integers(0, 2**31 - 1), max_size=300))

@@ -10,8 +10,9 @@ import numpy as np
 from core.batch.preferences import Preferences
 from core.online.layout import RowLayout
 from service import configs
-from service.ranking.rankers import HEAD, Head
-from service.serving.users import OF_EACH, Known, Users
+from service.ranking.asker import Made
+from service.ranking.pool import HEAD, Head
+from service.serving.users import OF_EACH, Users, UserState
 from service.settings import Settings
 from service.store.connection import AsyncClient, connect, connect_async
 from service.store.keys import PartitionKeys
@@ -58,7 +59,7 @@ async def rate(
     await client.hset(keys.state, "watermark", watermark)  # type: ignore[misc]
 
 
-def items(known: Known) -> list[int]:
+def items(known: UserState) -> list[int]:
     return known.preferences.item_ix.tolist()
 
 
@@ -135,11 +136,11 @@ def test_a_user_is_answered_as_of_an_earlier_event(redis_url: str, namespace: st
 
 def test_memory_is_bounded(redis_url: str, namespace: str) -> None:
     async def story(users: Users, client: AsyncClient, keys: PartitionKeys) -> None:
-        vector = np.zeros(500, np.float32)
+        made = Made("fbgd", "v", vector=np.zeros(500, np.float32))
         first = await users.get("u0")
         for n in range(1, 4):
-            users.remember(f"u{n}", await users.get(f"u{n}"), {"v": vector}, {})
-        users.remember("u0", first, {"v": vector}, {})
+            users.remember(f"u{n}", await users.get(f"u{n}"), [made])
+        users.remember("u0", first, [made])
         assert await users.get("u3") is not None
         assert await users.get("u0") is not first
 
@@ -152,7 +153,7 @@ def test_what_was_made_goes_with_the_history_it_was_made_of(redis_url: str, name
         known = await users.get("ada")
         head = Head("v", known.preferences.item_ix, known.preferences.weight, whole=True)
         before = known.nbytes
-        users.remember("ada", known, {}, {"fbgd": head})
+        users.remember("ada", known, [Made("fbgd", "v", head=head)])
         assert (await users.get("ada")).heads == {"fbgd": head}
         assert known.nbytes == before + 8 + OF_EACH
         users.changed(0, ["ada"])
@@ -162,10 +163,10 @@ def test_what_was_made_goes_with_the_history_it_was_made_of(redis_url: str, name
 
 
 def test_what_a_user_takes_is_what_is_counted() -> None:
-    def known(n: int) -> Known:
+    def known(n: int) -> UserState:
         own, ones = np.arange(n, dtype=np.int32), np.ones(n, np.float32)
         row = np.frombuffer(bytes([n]) * 400, np.float32)
-        found = Known(Preferences(own, ones, ones.copy(), own.copy()), n, n, row=row)
+        found = UserState(Preferences(own, ones, ones.copy(), own.copy()), n, n, row=row)
         found.vectors.update({name: np.ones(64, np.float32) for name in ("v1", "v2")})
         for strategy in ("fbgd", "ocmf", "online"):
             items, scores = np.zeros(HEAD, np.int32), np.zeros(HEAD, np.float32)

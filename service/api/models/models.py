@@ -10,7 +10,6 @@ from service.api.models.schemas import (
     Change,
     Model,
     Models,
-    ModelStrategy,
     Reason,
     RollBack,
     Why,
@@ -23,6 +22,7 @@ from service.api.schemas import Cursor, Limit, Page
 from service.errors import NotFound
 from service.http.cursors import InvalidCursor, make_cursor, read_cursor
 from service.http.documentation import problems
+from service.ranking.families import TrainedStrategy
 from service.store.models.registry import SHOWN, ModelRecord, Registry
 
 router = APIRouter(route_class=Route, tags=["models"])
@@ -33,7 +33,7 @@ Version = Annotated[
     str, Path(max_length=64, description="The model's version, or how it begins: 12 characters.")
 ]
 StrategyFilter = Annotated[
-    ModelStrategy | None, Query(description="Only the models of this strategy.")
+    TrainedStrategy | None, Query(description="Only the models of this strategy.")
 ]
 WhyQuery = Annotated[Why, Query(description="Kept with who and when.")]
 ReasonInput = Annotated[

@@ -8,11 +8,10 @@ from pydantic import StringConstraints
 from service.api.schemas import Answer, Request
 from service.api.times import rfc3339
 from service.ids import sequence_token
+from service.ranking.families import TrainedStrategy
 from service.served_models import ActiveSet
 from service.store.models.registry import MOST_TEXT, ModelChange, ModelRecord
 
-ModelStrategy = Literal["fbgd", "ocmf", "exmlds", "ordinal"]
-"""Strategies that a trained model answers for."""
 Why = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
 
 
@@ -25,7 +24,7 @@ class Reason(Request):
 class RollBack(Reason):
     """What to roll back."""
 
-    strategy: ModelStrategy | None = None
+    strategy: TrainedStrategy | None = None
     """Needed when models of several strategies are active."""
 
 
@@ -33,7 +32,7 @@ class Model(Answer):
     """A trained model; it never changes."""
 
     version: str
-    strategy: ModelStrategy
+    strategy: TrainedStrategy
     model: str
     created: str
     job: str | None

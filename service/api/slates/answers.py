@@ -8,7 +8,9 @@ from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
 
 from service.api.slates.cursors import make_cursor
-from service.rec_ids import Strategy, encode
+from service.ids import sequence_token
+from service.ranking.families import AnyStrategy
+from service.rec_ids import encode
 from service.runtime import ApiRuntime
 from service.serving.recommender import Answer
 
@@ -40,7 +42,7 @@ class SlateItem(Struct, gc=False):
 
     item: str
     score: float
-    strategy: Strategy
+    strategy: AnyStrategy
     because: list[Because] | UnsetType = UNSET
     """With `explain`: the past items that carry the score, the heaviest first."""
     fields: dict[str, Any] | UnsetType = UNSET
@@ -61,7 +63,7 @@ class Slate(Struct):
     rec_id: str
     items: list[SlateItem]
     model_version: str
-    strategy: Strategy
+    strategy: AnyStrategy
     trained_through: str
     seen_through: str
     next_cursor: str | None
@@ -88,7 +90,7 @@ class SimilarUsers(Struct):
     user: str
     users: list[SimilarUser]
     model_version: str | None
-    strategy: Strategy | None
+    strategy: AnyStrategy | None
     trained_through: str | None
     seen_through: str
     reason: str | None
@@ -121,9 +123,9 @@ async def slate_of(
         items=items,
         model_version=origin.version,
         strategy=origin.strategy,
-        trained_through=origin.trained_through,
+        trained_through=sequence_token(origin.trained_through),
         seen_through=answer.seen_through,
-        next_cursor=None if answer.place is None else make_cursor(of, answer.place),
+        next_cursor=None if answer.position is None else make_cursor(of, answer.position),
         reason=made.reason,
         removed=answer.removed,
         models=dict(origin.versions),

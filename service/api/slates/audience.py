@@ -12,12 +12,13 @@ from service.api.schemas import Answer, Features, Id, Request, Text
 from service.http.cursors import InvalidCursor, seal, unseal
 from service.http.documentation import problems
 from service.ids import sequence_token
-from service.serving.audience import Place
+from service.ranking.families import AudienceStrategy
+from service.serving.audience import PagePosition
 
 MAX_K = 1_000
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Place).decode
+_decode = msgspec.msgpack.Decoder(PagePosition).decode
 
 router = APIRouter(route_class=Route, tags=["recommendations"])
 
@@ -65,7 +66,7 @@ class AudienceAnswer(Answer):
     next_cursor: str | None
     """Hand it back as `cursor` for the next users; null at the end. A page may be shorter than `k`."""
     model_version: str | None
-    strategy: Literal["exmlds"] | None
+    strategy: AudienceStrategy | None
     trained_through: str | None
     reason: str | None
     """Why there is nobody."""
@@ -94,7 +95,7 @@ async def post_audience(runtime: Runtime, body: _Input) -> AudienceAnswer:
     """
     document = _document(body)
     of = f"audience {body.model_dump_json(exclude={'k', 'cursor'})}".encode()
-    after = None if body.cursor is None else _place(unseal(of, body.cursor))
+    after = None if body.cursor is None else _position(unseal(of, body.cursor))
     found = await runtime.audience.find(
         body.item, document, body.k, exclude_seen=body.exclude_seen, after=after
     )
@@ -111,15 +112,15 @@ async def post_audience(runtime: Runtime, body: _Input) -> AudienceAnswer:
         ],
         known_by=found.known_by,
         considered=found.considered,
-        next_cursor=None if found.place is None else seal(of, _encode(found.place)),
+        next_cursor=None if found.position is None else seal(of, _encode(found.position)),
         model_version=None if model is None else model.version,
-        strategy=None if model is None else "exmlds",
+        strategy=None if model is None else model.strategy,
         trained_through=None if model is None else sequence_token(model.trained_through),
         reason=found.reason,
     )
 
 
-def _place(content: bytes) -> Place:
+def _position(content: bytes) -> PagePosition:
     try:
         return _decode(content)
     except msgspec.DecodeError:

@@ -14,8 +14,8 @@ import numpy as np
 
 from service.api.slates.requests import Shape, refuse
 from service.http.cursors import InvalidCursor, seal, unseal
-from service.rec_ids import Strategy
-from service.serving.recommender import Place
+from service.ranking.families import AnyStrategy
+from service.serving.recommender import PagePosition
 
 MAX_LENGTH = 8_000
 COMPRESSED = 128
@@ -27,7 +27,7 @@ _TYPES = {1: "B", 2: "H", 4: "I"}
 
 
 class _Packed(msgspec.Struct, array_like=True):
-    strategy: Strategy
+    strategy: AnyStrategy
     versions: dict[str, str]
     cut: int
     shown: bytes
@@ -37,28 +37,28 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(_Packed).decode
 
 
-def make_cursor(of: bytes, place: Place) -> str | None:
+def make_cursor(of: bytes, position: PagePosition) -> str | None:
     """Return a cursor; ``of`` names the list and every parameter that shapes it. None: the list is too long."""
-    shown = _pack(place.shown)
+    shown = _pack(position.shown)
     if shown is None:
         return None
-    packed = _Packed(place.strategy, dict(place.versions), place.cut, shown)
+    packed = _Packed(position.strategy, dict(position.versions), position.cut, shown)
     text = seal(of, _encode(packed))
     return text if len(text) <= MAX_LENGTH else None
 
 
-def read_cursor(of: bytes, given: str) -> Place:
-    """Return the place in a cursor that ``make_cursor`` made for the same list; InvalidCursor."""
+def read_cursor(of: bytes, given: str) -> PagePosition:
+    """Return the position in a cursor that ``make_cursor`` made for the same list; InvalidCursor."""
     content = unseal(of, given)
     try:
         packed = _decode(content)
         shown = _unpack(packed.shown)
     except (msgspec.DecodeError, zlib.error, ValueError):
         raise InvalidCursor from None
-    return Place(packed.strategy, packed.versions, packed.cut, shown)
+    return PagePosition(packed.strategy, packed.versions, packed.cut, shown)
 
 
-def place(of: bytes, request: Shape, where: str = "query") -> Place | None:
+def position(of: bytes, request: Shape, where: str = "query") -> PagePosition | None:
     """Return where the page before this one ended, if there was one; ``where`` the request says it: query or body."""
     if request.cursor is None:
         return None

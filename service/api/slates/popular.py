@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from service.api.routing import QueryRoute, runtime_of
 from service.api.slates.answers import response, slate_of
-from service.api.slates.cursors import place
+from service.api.slates.cursors import position
 from service.api.slates.requests import (
     Query,
     checked_ids,
@@ -48,11 +48,11 @@ async def _list(request: Request, strategy: Literal["popular", "trending"]) -> R
     query = read_query(request.scope["query_string"], Query)
     of = list_name(strategy, None, shape_of(query))
     asked = Asked(
-        Wanted(query.k, query.offset, strategy),
+        Wanted(k=query.k, offset=query.offset, model=strategy),
         exclude=checked_ids("exclude", names(query.exclude)),
         category=query.category,
         filter=query.filter,
-        after=place(of, query),
+        after=position(of, query),
     )
     answer = await runtime.recommender.recommend(asked)
     fields = field_names(query.fields)

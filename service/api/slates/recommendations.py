@@ -12,7 +12,7 @@ from starlette.responses import Response
 from service.api.feedback.schemas import Feedback, Rules
 from service.api.routing import QueryRoute, runtime_of
 from service.api.slates.answers import response, slate_of
-from service.api.slates.cursors import place
+from service.api.slates.cursors import position
 from service.api.slates.requests import (
     RankBody,
     Ranking,
@@ -73,7 +73,7 @@ async def get_recommendations(request: Request) -> Response:
         exclude_seen=query.exclude_seen,
         category=query.category,
         filter=query.filter,
-        after=place(of, query),
+        after=position(of, query),
     )
     return await _answer(request, asked, of, query, read.fields)
 
@@ -157,7 +157,7 @@ async def _post(request: Request, name: str, schema: type[RecommendationBody]) -
         exclude_seen=body.exclude_seen,
         category=body.category,
         filter=body.filter,
-        after=place(of, body, "body"),
+        after=position(of, body, "body"),
     )
     return await _answer(request, asked, of, body, body.fields)
 
@@ -174,13 +174,13 @@ async def _answer(
 
 def _wanted(ranking: Ranking) -> Wanted:
     return Wanted(
-        ranking.k,
-        ranking.offset,
-        ranking.model,
-        ranking.blend,
-        ranking.diversity,
-        ranking.max_per_category,
-        ranking.explain,
+        k=ranking.k,
+        offset=ranking.offset,
+        model=ranking.model,
+        blend=ranking.blend,
+        diversity=ranking.diversity,
+        max_per_category=ranking.max_per_category,
+        explain=ranking.explain,
     )
 
 

@@ -4,7 +4,7 @@ msgspec parses both: these are the routes that every page view calls.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, NoReturn, TypeVar, cast
+from typing import Annotated, Any, NoReturn, TypeVar, cast
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -17,7 +17,7 @@ from service.api.schemas import Features
 from service.errors import InvalidEvent, InvalidId
 from service.http.faults import of_msgspec
 from service.ids import id_fault, is_id
-from service.rec_ids import Strategy
+from service.ranking.families import AnyStrategy, ComparingStrategy, TrainedStrategy
 
 MAX_K, MAX_OFFSET = 1_000, 10_000
 MAX_NAMED = 10_000
@@ -79,7 +79,7 @@ class SimilarQuery(Query, frozen=True, kw_only=True):
     """Items like an item."""
 
     model: Annotated[
-        Literal["fbgd", "ocmf", "exmlds", "ordinal"] | None,
+        TrainedStrategy | None,
         Meta(description="Whose vectors of items are compared; left out: the best."),
     ] = None
 
@@ -89,7 +89,7 @@ class SimilarUsersQuery(Struct, forbid_unknown_fields=True, frozen=True, kw_only
 
     k: Annotated[int, Meta(ge=1, le=MAX_K, description="Most users of the answer.")] = 10
     model: Annotated[
-        Literal["fbgd", "ocmf"] | None,
+        ComparingStrategy | None,
         Meta(description="Whose vectors of users are compared; left out: the best."),
     ] = None
 
@@ -98,7 +98,7 @@ class Ranking(Shape, frozen=True, kw_only=True):
     """A list for somebody."""
 
     model: Annotated[
-        Strategy | None, Meta(description="Who ranks; left out: the best for this user.")
+        AnyStrategy | None, Meta(description="Who ranks; left out: the best for this user.")
     ] = None
     k: Annotated[
         int, Meta(ge=1, le=MAX_K, description=f"Most items of the answer; {_TOGETHER}.")

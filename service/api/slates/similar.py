@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from service.api.routing import QueryRoute, runtime_of
 from service.api.slates.answers import SimilarUser, SimilarUsers, response, slate_of
-from service.api.slates.cursors import place
+from service.api.slates.cursors import position
 from service.api.slates.requests import (
     SimilarQuery,
     SimilarUsersQuery,
@@ -44,11 +44,11 @@ async def get_similar_items(request: Request) -> Response:
     query = read_query(scope["query_string"], SimilarQuery)
     of = list_name("similar", item, shape_of(query))
     asked = Asked(
-        Wanted(query.k, query.offset, query.model),
+        Wanted(k=query.k, offset=query.offset, model=query.model),
         exclude=checked_ids("exclude", names(query.exclude)),
         category=query.category,
         filter=query.filter,
-        after=place(of, query),
+        after=position(of, query),
     )
     answer = await runtime.recommender.similar(item, asked)
     fields = field_names(query.fields)

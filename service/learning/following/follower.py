@@ -17,9 +17,13 @@ from service import configs
 from service.errors import StoreUnavailable
 from service.learning.following.handover import Handover
 from service.learning.following.judge import Judge, Stored
-from service.learning.following.models import STRATEGIES, Model, model_of
+from service.learning.following.later_items import LaterItems
 from service.learning.following.standings import Standings, Trained
-from service.served_models import ActiveModel, ActiveModels
+from service.ranking.families import FAMILIES
+from service.ranking.family import Families
+from service.ranking.ranker import Ranker
+from service.ranking.strategies import ONLINE
+from service.served_models import ActiveModels
 from service.settings import Settings
 from service.store.connection import Client, connect, store_errors
 from service.store.keys import NamespaceKeys, PartitionKeys
@@ -31,7 +35,6 @@ from service.store.models.snapshot_files import SnapshotFiles
 from service.store.namespace import Namespace
 from service.telemetry import logger
 
-ORDERS = ("popular", "trending")
 SHARE, BUSY_SHARE = 0.1, 0.01
 """Part of the time that judging may take, and while events wait for the learner: both need the interpreter."""
 PERIOD_S = 2.0
@@ -49,17 +52,22 @@ class Follower:
         namespace: Namespace,
         partition: int,
         handover: Handover,
+        *,
+        families: Families = FAMILIES,
     ) -> None:
+        self._families = families
         self._redis_url, self._namespace, self._partition = redis_url, namespace, partition
         self._handover = handover
         self._keys = PartitionKeys(namespace.name, partition)
         self._user_document = NamespaceKeys(namespace.name).user_document
         model = OnlineModel(configs.online_config(settings, namespace))
         self._fingerprint = model.fingerprint.hex()
-        self._judge = Judge(settings, model, configs.reading(settings, namespace))
+        reading = configs.reading(settings, namespace)
+        self._judge = Judge(settings, model, reading, partition, families=families)
         self._files = SnapshotFiles(settings.data_dir / "snapshots")
         self._active: ActiveModels
-        self._models: dict[str, Model] = {}
+        self._later: LaterItems
+        self._rankers: list[Ranker] = []
         self._deleted: dict[int, int] = {}
         self._passed_over = 0
         """As far as it is counted in the standings."""
@@ -91,7 +99,9 @@ class Follower:
 
     def _follow(self, client: Client) -> None:
         self.standings = Standings(read_mixture(client, self._keys))
-        self._active = ActiveModels(Registry(client, self._namespace.name), self._files)
+        registry = Registry(client, self._namespace.name)
+        self._active = ActiveModels(registry, self._files, families=self._families)
+        self._later = LaterItems(client, self._namespace.name)
         # what is deleted from now on, the learner tells
         self._deleted = read_deleted_items(client, self._keys)
         due, written = 0.0, self.standings.record
@@ -123,7 +133,8 @@ class Follower:
         if sighting is None:
             return False
         began = time.monotonic()
-        verdict = self._judge.judge(sighting, self._stored(client, sighting.user), self._models)
+        stored = self._stored(client, sighting.user)
+        verdict = self._judge.judge(sighting, stored, self._rankers, self.standings.weights)
         if verdict is not None:
             self.standings.judge(verdict, sighting)
         share = BUSY_SHARE if self._handover.is_busy else SHARE
@@ -144,7 +155,7 @@ class Follower:
         return Stored(history or b"", trimmed or b"", self._deleted, self._features(client, user))
 
     def _features(self, client: Client, user: str) -> Mapping[str, Any]:
-        if not any(model.knows_features for model in self._models.values()):
+        if not any(ranker.reads_features for ranker in self._rankers):
             return {}
         with store_errors():
             document = cast("bytes | None", client.get(self._user_document(user)))
@@ -154,22 +165,17 @@ class Follower:
     def _follow_models(self) -> None:
         """Take the models that serve now, and what ranks besides them."""
         self._active.refresh()
-        found = self._active.current.models
-        self._models = {
-            name: self._model_of(name, found[name]) for name in STRATEGIES if name in found
-        }
+        models = self._active.current.models
+        self._rankers = self._later.added(model.ranker for model in models.values())
         trained = {
-            name: Trained(model.record.version, model.record.metrics.get(LEAD))
-            for name, model in found.items()
+            name: Trained(
+                model.record.version, model.record.metrics.get(LEAD), model.ranker.family.trusted
+            )
+            for name, model in models.items()
         }
+        everybodys = [name for name, family in self._families.items() if family.for_everybody]
         online = f"online-{self._fingerprint}"
-        self.standings.follow(trained, {"online": online} | {name: name for name in ORDERS})
-
-    def _model_of(self, strategy: str, active: ActiveModel) -> Model:
-        known = self._models.get(strategy)
-        if known is not None and known.version == active.record.version:
-            return known
-        return model_of(active, self._partition)
+        self.standings.follow(trained, {ONLINE: online} | {name: name for name in everybodys})
 
 
 @contextlib.contextmanager

@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 
 from core.mixture_weights import REMEMBERED, Weights, foreseen, length, ndcg10, reciprocal_rank
 from service.learning.following.handover import Sighting
-from service.learning.following.judge import Verdict, mixed_rank
+from service.learning.following.judge import Verdict
 from service.store.models.mixture import LengthRecord, MixtureRecord, RankerRecord
 
 SURE = 0.1
-"""A lead that leaves nobody else to be heard: of a first model that too few could judge."""
-UNJUDGED = {"ordinal": -SURE}
-"""Who foresees stars says little about what is taken next: it is heard once it has earned it."""
+"""Lead of a first model that too few users could judge: it leaves no weight to others.
+
+A family that is not trusted begins as far behind instead, and is heard once it has earned it."""
 KEEP = 1.0 - 1e-4
 """Of the means of the metrics: about the last 10 000 judgements."""
 
@@ -22,6 +22,8 @@ class Trained(NamedTuple):
     version: str
     lead: float | None
     """How far the gate found its reciprocal ranks above those of popularity; None: too few users could tell."""
+    trusted: bool = True
+    """See ``Family.trusted``."""
 
 
 class Standings:
@@ -76,7 +78,6 @@ class Standings:
     def judge(self, verdict: Verdict, sighting: Sighting) -> None:
         """Learn from one positive."""
         n, weights = verdict.n_known, self.weights
-        mixed = mixed_rank(verdict, weights.of(n), sighting.item)
         gains = {name: reciprocal_rank(rank) for name, rank in verdict.ranks.items()}
         learned = weights.after(n, gains)
         rankers, by_length = self.record.rankers, self.record.by_length
@@ -89,7 +90,9 @@ class Standings:
                 for name, weight in learned.shared.items()
             },
             by_length=by_length | {length(n): LengthRecord(before + 1, dict(learned.of(n)))},
-            mixture=_judged(self.record.mixture or RankerRecord(1.0, "", 0, 0.0, 0.0), mixed),
+            mixture=_judged(
+                self.record.mixture or RankerRecord(1.0, "", 0, 0.0, 0.0), verdict.mixed
+            ),
         )
 
     def _replace(self, **changed: Any) -> None:
@@ -125,7 +128,7 @@ def _leads(trained: Mapping[str, Trained]) -> dict[str, float]:
     """Return how far ahead of popularity each is; one that nobody could judge is held to be like the best."""
     best = max((one.lead for one in trained.values() if one.lead is not None), default=SURE)
     return {
-        name: UNJUDGED.get(name, best) if one.lead is None else one.lead
+        name: one.lead if one.lead is not None else best if one.trusted else -SURE
         for name, one in trained.items()
     }
 

@@ -1,4 +1,4 @@
-"""Slates of random worlds: what scoring every item and sorting would give, with every way of leaving items out."""
+"""Slates of random worlds equal what scoring every item and sorting gives, however items are left out."""
 
 from collections.abc import Sequence
 
@@ -7,91 +7,42 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.batch.ocmf.users import StructuredUsers
 from core.batch.preferences import Preferences
 from core.mixture import combine
 from core.mixture_weights import Weights
 from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
-from core.online.tables import COUNT
-from core.types import F32
-from service.ranking.explanations import UNEXPLAINED, UNSPOKEN
-from service.ranking.rankers import (
-    HEAD,
-    NOTHING,
-    Asker,
-    FoldIn,
-    Head,
-    Online,
-    Order,
-    Pool,
+from service.ranking.asker import NOBODY, Asker
+from service.ranking.explanations import UNSPOKEN
+from service.ranking.families import FAMILIES
+from service.ranking.fold_in import FoldIn
+from service.ranking.lineup import Blend, Lineup, Origin
+from service.ranking.pool import HEAD, NOTHING, Head, Pool
+from service.ranking.reasons import (
+    NOTHING_TO_MIX,
+    OUTWEIGHED,
+    UNLEARNED,
+    left_to_popular,
+    unexplained_list,
 )
-from service.ranking.reasons import MODELS, NOTHING_TO_MIX, OUTWEIGHED, UNLEARNED, left_to_popular
-from service.ranking.slates import (
-    NOBODY,
-    Slate,
-    Wanted,
-    similar,
-    slate,
-)
-from service.rec_ids import Strategy, model_prefix
-from service.serving.lineup import Blend, Lineup, Origin
-from service.serving.online_items import OnlineItems
+from service.ranking.slates import Slate, Wanted, similar, slate
+from service.ranking.strategies import Strategy
+from service.rec_ids import model_prefix
 from service.serving.recommender import INLINE
 from service.serving.warm_up import rank_once
 from service.training.recipes import RECIPES
-from tests.models import objective
-
-
-def fold_in(n_items: int, seed: int = 0, strategy: str = "fbgd") -> FoldIn:
-    made = objective(n_items, 4, seed=seed)
-    return FoldIn(strategy, f"{strategy}-{seed}", StructuredUsers(made), {0: 7})  # type: ignore[arg-type]
-
-
-def order(strategy: str, items: list[int]) -> Order:
-    scores = np.arange(len(items), 0, -1).astype(np.float32)
-    return Order(strategy, (np.array(items, np.int32), scores), {0: 9})  # type: ignore[arg-type]
-
-
-def lineup(*models: FoldIn | Online, popular: list[int] = [], **more: object) -> Lineup:  # noqa: B006
-    found = {model.strategy: model for model in models}
-    return Lineup(found, order("popular", popular), order("trending", popular[::-1]), **more)  # type: ignore[arg-type]
-
-
-def online(n_items: int, seed: int = 0) -> Online:
-    """An online model that has learned of all items but the last."""
-    model, rng = OnlineModel(OnlineConfig()), np.random.default_rng(seed)
-    rows = model.parameters(rng.normal(0.1, 0.1, (n_items, model.width)).astype(np.float32))
-    rows[:, COUNT] = np.arange(n_items) < n_items - 1
-    return Online(0, OnlineItems("of a test", 8, model, rows))
-
-
-def rated(items: list[int], seed: int = 1) -> Asker:
-    """Somebody with a history and a row of the online model."""
-    width = OnlineModel(OnlineConfig()).width
-    row = np.random.default_rng(seed).normal(0.1, 0.1, width).astype(np.float32)
-    return Asker(asker(items).preferences, row=row)
-
-
-def asker(items: list[int]) -> Asker:
-    own = np.unique(np.array(items, np.int32))
-    return Asker(Preferences(own, ones(own.size), ones(own.size), own))
-
-
-def ones(n: int) -> F32:
-    return np.ones(n, np.float32)
-
-
-def no_categories(numbers: object) -> list[list[str]]:
-    raise AssertionError("nobody asked for categories")
-
-
-def everything(n: int) -> Pool:
-    return Pool(np.ones(n, np.bool_))
-
-
-def picked(*args: object, **more: object) -> list[int]:
-    return [pick.item for pick in slate(*args, no_categories, **more).picks]  # type: ignore[arg-type]
+from tests.rankers import (
+    asker,
+    everything,
+    fold_in,
+    lineup,
+    no_categories,
+    ones,
+    online,
+    online_of,
+    picked,
+    rated,
+)
 
 
 @given(
@@ -129,7 +80,7 @@ def test_a_slate_is_what_scoring_everything_gives(
     if candidates is not None:
         may &= set(candidates.tolist())
     known = own.size > 0
-    score = model.item_factors @ model.users.row.vector(own, weight, target) if known else []
+    score = model.item_vectors @ model.users.row.vector(own, weight, target) if known else []
     first = sorted((y for y in may if known and y < n), key=lambda y: (-score[y], y))
     rest = sorted(may - set(first), key=lambda y: (popular.index(y) if y in popular else 999, y))
     assert [pick.item for pick in made.picks] == [*first, *rest][offset : offset + k]
@@ -155,7 +106,8 @@ def test_the_kept_head_of_an_order_changes_no_answer(seed: int, n: int, k: int) 
         expected = model.best(Asker(own), pool, k)
         assert np.array_equal(found[0], expected[0])
         assert np.array_equal(found[1], expected[1])
-        heads |= me.made_heads
+        if found.made is not None and found.made.head is not None:
+            heads[model.strategy] = found.made.head
     assert ("fbgd" in heads) == (k <= HEAD)
 
 
@@ -195,7 +147,7 @@ def test_a_user_of_items_beyond_the_model_is_cold_to_it() -> None:
 
 def test_a_user_of_items_that_nothing_was_learned_of_is_cold_to_the_model() -> None:
     model = fold_in(30)
-    model.item_factors[7] = 1e-12
+    model.item_vectors[7] = 1e-12
     pool = everything(30)
     made = slate(lineup(model), asker([7]), pool, Wanted(3, model="fbgd"), no_categories)
     assert (made.origin.strategy, made.reason) == ("popular", NOBODY.unknown)
@@ -211,7 +163,7 @@ def test_a_mixture_combines_the_lists_of_the_rankers_that_matter() -> None:
     weights = Weights({"fbgd": 0.6, "ocmf": 0.38, "popular": 0.01, "trending": 0.01})
     models = lineup(a, b, popular=popular, weights=weights)
     made = slate(models, me, pool, Wanted(29), no_categories)
-    expected = combine([a.best(me, pool, 100), b.best(me, pool, 100)], [0.6, 0.38])
+    expected = combine([a.best(me, pool, 100).ranked, b.best(me, pool, 100).ranked], [0.6, 0.38])
     assert [pick.item for pick in made.picks] == expected[0].tolist()
     assert {pick.strategy for pick in made.picks} == {"fbgd", "ocmf"}
     assert made.origin.version.startswith("mixture-")
@@ -267,8 +219,7 @@ def test_a_slate_names_those_that_ranked_and_its_pages_go_on_with_all() -> None:
 
 def test_where_the_rankers_bring_nothing_it_is_said_who_did() -> None:
     experts = OnlineModel(OnlineConfig())
-    unrated = np.zeros((9, experts.width), np.float32)
-    young = Online(0, OnlineItems("of a test", 1, experts, unrated))
+    young = online_of(np.zeros((9, experts.width), np.float32), np.zeros(9, np.float32))
     made = slate(lineup(young, popular=[4, 2]), rated([1]), everything(9), Wanted(5), no_categories)
     assert [pick.item for pick in made.picks][:2] == [4, 2]
     assert made.origin == made.pages
@@ -331,7 +282,7 @@ def test_one_ranker_that_knows_the_user_is_mixed_with_what_everybody_likes() -> 
     for ranker, me in ((online(30), rated([1])), (fold_in(30), asker([1]))):
         models = lineup(ranker, popular=popular, weights=weights)
         orders = [(np.array(one, np.int32), ones(4)) for one in (popular, popular[::-1])]
-        lists = [ranker.best(me, pool, 100), *orders]
+        lists = [ranker.best(me, pool, 100).ranked, *orders]
         expected = combine(lists, [JUDGED[ranker.strategy], 0.4, 0.1])[0].tolist()
         for model in (None, "mixture"):
             made = slate(models, me, pool, Wanted(30, model=model), no_categories)  # type: ignore[arg-type]
@@ -369,11 +320,11 @@ def test_what_nobody_has_liked_is_in_no_list_of_the_mixture() -> None:
 
 
 def test_what_is_long_to_choose_or_to_explain_is_not_for_the_event_loop() -> None:
-    usual = Wanted(10, diversity=0.5, most=2, explain=True)
+    usual = Wanted(10, diversity=0.5, max_per_category=2, explain=True)
     assert Wanted(1_000).effort(5_000) == 0
     assert 0 < usual.effort(200) < INLINE
     assert Wanted(1_000, diversity=0.5).effort(0) > INLINE
-    assert Wanted(10, 1_000, most=1).effort(0) > INLINE
+    assert Wanted(10, 1_000, max_per_category=1).effort(0) > INLINE
     assert Wanted(1_000, explain=True).effort(500) > INLINE
 
 
@@ -382,7 +333,7 @@ def test_at_most_so_many_of_a_category() -> None:
         return [["even" if number % 2 == 0 else "odd"] for number in numbers]  # type: ignore[attr-defined]
 
     models, me = lineup(fold_in(40)), asker([1])
-    made = slate(models, me, everything(40), Wanted(10, most=5), categories)
+    made = slate(models, me, everything(40), Wanted(10, max_per_category=5), categories)
     items = [pick.item for pick in made.picks]
     assert sum(item % 2 for item in items) == 5
     best = picked(models, me, everything(40), Wanted(40))
@@ -397,17 +348,15 @@ def test_a_list_goes_on_where_categories_have_their_share() -> None:
     def categories(numbers: object) -> list[list[str]]:
         return [["rare" if number in rare else "usual"] for number in numbers]  # type: ignore[attr-defined]
 
-    made = slate(models, me, everything(700), Wanted(4, most=2), categories)
+    made = slate(models, me, everything(700), Wanted(4, max_per_category=2), categories)
     assert [pick.item for pick in made.picks] == [*best[:2], *best[-2:]]
-    fewer = slate(models, me, everything(700), Wanted(5, most=2), categories)
+    fewer = slate(models, me, everything(700), Wanted(5, max_per_category=2), categories)
     assert (len(fewer.picks), fewer.more) == (4, True)
 
 
 def test_where_nothing_was_trained_the_online_model_is_no_reason_to_say_otherwise() -> None:
     model = OnlineModel(OnlineConfig())
-    found = lineup(
-        Online(0, OnlineItems("of a test", 0, model, np.zeros((0, model.width), np.float32)))
-    )
+    found = lineup(online_of(np.zeros((0, model.width), np.float32), np.zeros(0, np.float32)))
     for wanted, says in (
         (None, "no model is active yet"),
         ("mixture", "no model is active yet"),
@@ -428,7 +377,7 @@ def test_a_blend_that_cannot_be_is_said() -> None:
 
 def test_diversity_begins_with_the_best_and_lowers_likeness() -> None:
     model, me = fold_in(300), asker([1, 2, 3])
-    unit = model.item_factors / np.linalg.norm(model.item_factors, axis=1, keepdims=True)
+    unit = model.item_vectors / np.linalg.norm(model.item_vectors, axis=1, keepdims=True)
 
     def likeness(items: list[int]) -> float:
         near = unit[items] @ unit[items].T
@@ -451,7 +400,7 @@ def test_reasons_are_parts_of_the_score() -> None:
     cold = slate(lineup(model), NOBODY, everything(30), Wanted(3, explain=True), no_categories)
     assert cold.because == [[], [], []]
     assert made.reason is None
-    assert UNEXPLAINED in str(cold.reason)
+    assert unexplained_list() in str(cold.reason)
 
 
 def test_an_item_is_no_reason_for_itself() -> None:
@@ -490,7 +439,7 @@ def test_the_model_that_ranked_an_item_explains_it() -> None:
             assert dict(reasons) == pytest.approx(dict(expected))
     assert {pick.strategy for pick in mixed.picks} == {"fbgd", "ocmf", "popular"}
     unheard = made(fbgd=0.01, ocmf=0.01, popular=0.9)
-    assert (unheard.because, unheard.reason) == ([[]] * 20, UNEXPLAINED)
+    assert (unheard.because, unheard.reason) == ([[]] * 20, unexplained_list())
 
 
 def test_dislikes_alone_speak_for_no_item() -> None:
@@ -505,7 +454,7 @@ def test_similar_items_are_nearest_by_direction() -> None:
     model = fold_in(30)
     pool = Pool(np.ones(30, np.bool_), np.array([4], np.int32))
     made = similar(lineup(model), 4, pool, Wanted(5))
-    unit = model.item_factors / np.linalg.norm(model.item_factors, axis=1, keepdims=True)
+    unit = model.item_vectors / np.linalg.norm(model.item_vectors, axis=1, keepdims=True)
     cosine = unit @ unit[4]
     cosine[4] = -np.inf
     assert [pick.item for pick in made.picks] == np.argsort(-cosine, kind="stable")[:5].tolist()
@@ -514,9 +463,9 @@ def test_similar_items_are_nearest_by_direction() -> None:
     assert unknown.reason is not None
 
 
-def test_a_place_of_rounding_is_not_learned() -> None:
+def test_a_vector_of_rounding_is_not_learned() -> None:
     model = fold_in(30)
-    model.places[7] = 1e-14
+    model.item_vectors[7] = 1e-14
     pool = everything(30)
     made = similar(lineup(model, popular=[2]), 7, pool, Wanted(3))
     assert (made.origin.strategy, made.reason) == ("popular", UNLEARNED)
@@ -525,8 +474,8 @@ def test_a_place_of_rounding_is_not_learned() -> None:
 
 
 def test_a_model_of_each_strategy_can_be_trained_by_its_name() -> None:
-    strategies = {recipe.strategy for recipe in RECIPES.values()}
-    assert {RECIPES[MODELS[name]].strategy for name in MODELS} == strategies == MODELS.keys()
+    found = {name: recipe.strategy for name, recipe in RECIPES.items()}
+    assert found == {name: one.strategy for one in FAMILIES.values() for name in one.recipes}
 
 
 def test_an_empty_world_has_an_empty_slate() -> None:

@@ -9,19 +9,20 @@ from core.labels.items import LabelledItems, fit_items
 from core.mixture_weights import Weights
 from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
-from core.online.tables import COUNT
 from core.ordinal.config import StarsConfig
 from core.ordinal.stars import fit_stars
+from service.ranking.asker import NOBODY, Asker
+from service.ranking.families import FAMILIES
 from service.ranking.labelled import Labelled
-from service.ranking.rankers import Asker, Online, Pool, Ranker
-from service.ranking.slates import NOBODY, Wanted, similar, slate
+from service.ranking.lineup import Lineup
+from service.ranking.pool import Pool
+from service.ranking.ranker import Ranker
+from service.ranking.slates import Wanted, similar, slate
 from service.ranking.starred import Starred
-from service.rec_ids import Strategy
-from service.serving.lineup import Lineup
-from service.serving.online_items import OnlineItems
+from service.ranking.strategies import Strategy
 from tests.core.liked import item_kinds, world
 from tests.core.rated import world as stars_world
-from tests.service.test_slates import asker, everything, fold_in, no_categories, order
+from tests.rankers import asker, everything, fold_in, no_categories, online_of, order
 
 KINDS = FeatureEncoder((Column("kind", ("0", "1", "2", "3")),))
 
@@ -33,7 +34,7 @@ def model() -> LabelledItems:
 
 @pytest.fixture
 def ranker(model: LabelledItems) -> Labelled:
-    return Labelled("label-1", model, {0: 5}, KINDS, KINDS)
+    return Labelled(FAMILIES["exmlds"], "label-1", model, {0: 5}, users=KINDS, items=KINDS)
 
 
 def lineup(*rankers: object) -> Lineup:
@@ -41,26 +42,26 @@ def lineup(*rankers: object) -> Lineup:
     return Lineup(models, order("popular", [23, 0]), order("trending", [0]))
 
 
-def described(ranker: Labelled, items: list[int], kind: str = "1") -> Asker:
+def by_features(ranker: Labelled, items: list[int], kind: str = "1") -> Asker:
     me = asker(items)
-    scores = ranker.describe({"kind": kind})
+    scores = ranker.feature_vector({"kind": kind})
     assert scores is not None
-    return Asker(me.preferences, described={ranker.version: scores})
+    return Asker(me.preferences, features={ranker.version: scores})
 
 
 def test_features_rank_for_somebody_without_a_history(ranker: Labelled) -> None:
-    made = slate(lineup(ranker), described(ranker, []), everything(24), Wanted(24), no_categories)
+    made = slate(lineup(ranker), by_features(ranker, []), everything(24), Wanted(24), no_categories)
     assert (made.origin.strategy, made.origin.version, made.reason) == ("exmlds", "label-1", None)
     items = [pick.item for pick in made.picks]
     assert {item % 4 for item in items[:5]} == {1}
     # nobody liked the last item: it comes after all that the model knows
     assert items[-1] == 23
     assert made.picks[-1].strategy == "popular"
-    assert made.origin.trained_through == "0:5"
+    assert made.origin.trained_through == {0: 5}
 
 
 def test_exclusions_and_candidates_hold(ranker: Labelled) -> None:
-    me = described(ranker, [])
+    me = by_features(ranker, [])
     pool = Pool(np.arange(24) != 5, np.array([1], np.int32))
     items = ranker.best(me, pool, 24)[0].tolist()
     assert not {1, 5} & set(items)
@@ -69,7 +70,7 @@ def test_exclusions_and_candidates_hold(ranker: Labelled) -> None:
 
 
 def test_features_that_the_model_does_not_know_say_nothing(ranker: Labelled) -> None:
-    assert ranker.describe({"kind": "9", "age": 3}) is None
+    assert ranker.feature_vector({"kind": "9", "age": 3}) is None
     made = slate(lineup(ranker), NOBODY, everything(24), Wanted(3, model="exmlds"), no_categories)
     assert made.origin.strategy == "popular"
     assert made.reason is not None
@@ -79,7 +80,7 @@ def test_models_that_read_the_history_take_over_as_it_grows(ranker: Labelled) ->
     both = lineup(fold_in(24), ranker)
 
     def ranks(n: int, kind: str = "1") -> tuple[str, list[int]]:
-        me = described(ranker, list(range(n)), kind)
+        me = by_features(ranker, list(range(n)), kind)
         made = slate(both, me, everything(24), Wanted(8), no_categories)
         return made.origin.strategy, [pick.item for pick in made.picks]
 
@@ -89,23 +90,27 @@ def test_models_that_read_the_history_take_over_as_it_grows(ranker: Labelled) ->
     assert ranks(20)[0] == "fbgd"
     assert ranks(20)[1] == ranks(20, "3")[1]
     alone = slate(
-        lineup(ranker), described(ranker, list(range(20))), everything(24), Wanted(3), no_categories
+        lineup(ranker),
+        by_features(ranker, list(range(20))),
+        everything(24),
+        Wanted(3),
+        no_categories,
     )
     assert alone.origin.strategy == "exmlds"
-    asked = described(ranker, list(range(20)))
+    asked = by_features(ranker, list(range(20)))
     wanted = Wanted(3, model="exmlds")
     assert slate(both, asked, everything(24), wanted, no_categories).origin.strategy == "exmlds"
 
 
 def test_weights_of_people_with_a_history_do_not_outvote_features(ranker: Labelled) -> None:
     model = fit_stars(*stars_world(), StarsConfig(labelled=150, unlabelled=40, frequencies=32))
-    stars = Starred("stars-1", model, {0: 5}, KINDS, KINDS)
+    stars = Starred(FAMILIES["ordinal"], "stars-1", model, {0: 5}, users=KINDS, items=KINDS)
     both: dict[Strategy, Ranker] = {"exmlds": ranker, "ordinal": stars}
     weights = Weights({"popular": 0.6, "trending": 0.3, "ordinal": 0.1})
     made_of = Lineup(both, order("popular", [23, 0]), order("trending", [0]), weights)
-    own = np.ones(stars.places.shape[1], np.float32)
-    known = described(ranker, [])
-    me = Asker(known.preferences, described={**known.described, stars.version: own})
+    own = np.ones(stars.item_vectors.shape[1], np.float32)
+    known = by_features(ranker, [])
+    me = Asker(known.preferences, features={**known.features, stars.version: own})
     assert stars.knows(me)
     made = slate(made_of, me, everything(24), Wanted(5), no_categories)
     assert (made.origin.strategy, made.reason) == ("exmlds", None)
@@ -114,14 +119,14 @@ def test_weights_of_people_with_a_history_do_not_outvote_features(ranker: Labell
 
 def test_before_anything_was_judged_foreseen_stars_lead_nobody() -> None:
     model = fit_stars(*stars_world(), StarsConfig(labelled=150, unlabelled=40, frequencies=32))
-    stars, experts = Starred("stars-1", model, {0: 5}, KINDS, KINDS), OnlineModel(OnlineConfig())
+    stars = Starred(FAMILIES["ordinal"], "stars-1", model, {0: 5}, users=KINDS, items=KINDS)
+    experts = OnlineModel(OnlineConfig())
     rng = np.random.default_rng(1)
-    rows = experts.parameters(rng.normal(0.1, 0.1, (24, experts.width)).astype(np.float32))
-    rows[:, COUNT] = 1.0
-    online = Online(0, OnlineItems("of a test", 9, experts, rows))
-    own = np.ones(stars.places.shape[1], np.float32)
+    rows = rng.normal(0.1, 0.1, (24, experts.width)).astype(np.float32)
+    online = online_of(rows, np.ones(24, np.float32))
+    own = np.ones(stars.item_vectors.shape[1], np.float32)
     row = rng.normal(0.1, 0.1, experts.width).astype(np.float32)
-    me = Asker(asker([1]).preferences, described={stars.version: own}, row=row)
+    me = Asker(asker([1]).preferences, features={stars.version: own}, row=row)
     made = slate(lineup(stars, online), me, everything(24), Wanted(24), no_categories)
     assert made.origin.strategy == "online"
     expected = online.best(me, everything(24), 24)[0].tolist()
@@ -137,7 +142,7 @@ def test_items_of_the_same_users_are_similar(ranker: Labelled) -> None:
     assert similar(lineup(ranker), 23, everything(24), Wanted(1)).origin.strategy == "popular"
 
 
-def test_variety_takes_places_of_items(ranker: Labelled) -> None:
+def test_variety_takes_vectors_of_items(ranker: Labelled) -> None:
     wanted = Wanted(6, diversity=0.9)
-    made = slate(lineup(ranker), described(ranker, []), everything(24), wanted, no_categories)
+    made = slate(lineup(ranker), by_features(ranker, []), everything(24), wanted, no_categories)
     assert len({pick.item % 4 for pick in made.picks}) > 1

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from core.batch.ocmf.users import StructuredUsers
 from core.batch.preferences import Preferences
 from core.features import Column, FeatureEncoder
 from core.mixture_weights import Weights, foreseen
@@ -15,9 +14,9 @@ from core.ordinal.stars import fit_stars
 from service.learning.following.follower import Follower
 from service.learning.following.handover import Sighting
 from service.learning.following.judge import Verdict
-from service.learning.following.models import HistoryModel, Starred
 from service.learning.following.standings import Standings, Trained
 from service.learning.learner import Learner
+from service.ranking.families import FAMILIES
 from service.ranking.slates import LEAST_WEIGHT
 from service.store.keys import NamespaceKeys
 from service.store.log.codec import DELETE_ITEM
@@ -34,7 +33,7 @@ from service.store.models.registry import Registry
 from service.store.namespace import open_namespace
 from tests.core.rated import N_ITEMS, world
 from tests.feed import Event
-from tests.models import activated, objective
+from tests.models import activated
 from tests.server import wait_until
 
 KINDS = FeatureEncoder((Column("kind", ("k0", "k1", "k2")),))
@@ -110,7 +109,7 @@ def test_a_ranker_without_a_list_keeps_weight_and_means():
     standings.follow({"fbgd": Trained("1", None), "ordinal": Trained("2", None)}, {"popular": "p"})
     before = standings.weights.shared
     sighting = Sighting(**dict.fromkeys(Sighting.__dataclass_fields__, 0))
-    standings.judge(Verdict({"fbgd": 1, "popular": 50}, {}, 3), sighting)
+    standings.judge(Verdict({"fbgd": 1, "popular": 50}, 0, 3), sighting)
     after = standings.weights.shared
     assert after["fbgd"] > before["fbgd"]
     assert after["popular"] < before["popular"]
@@ -122,7 +121,7 @@ def test_a_ranker_without_a_list_keeps_weight_and_means():
 def judged(standings, n_known, **ranks):
     """Judge one positive of a user with so many preferences."""
     sighting = Sighting(**dict.fromkeys(Sighting.__dataclass_fields__, 0))
-    standings.judge(Verdict(ranks, {}, n_known), sighting)
+    standings.judge(Verdict(ranks, 0, n_known), sighting)
 
 
 def test_histories_of_each_length_learn_their_own_weights_from_those_of_all():
@@ -165,7 +164,7 @@ def standing(judged=0, **weights):
 
 def followed(standings, **leads):
     """Have these trained models, each with its lead, and return all weights."""
-    trained = {name: Trained(name, lead) for name, lead in leads.items()}
+    trained = {name: Trained(name, lead, FAMILIES[name].trusted) for name, lead in leads.items()}
     standings.follow(trained, {name: name for name in OTHERS})
     found = standings.weights.shared
     assert found.keys() == leads.keys() | set(OTHERS)
@@ -228,46 +227,6 @@ def test_a_new_version_keeps_the_weight_of_the_old_whatever_the_gate_says():
     assert standings.weights.shared == pytest.approx(before)
     assert standings.record.rankers["fbgd"].judged == 0
     assert standings.record.rankers["popular"].judged == 2_000
-
-
-def test_a_model_with_features_is_judged_with_those_of_the_user():
-    row = objective(n_items=12, factors=4)
-    directions = np.eye(4, dtype=np.float32)  # three kinds, and a constant of 0.3
-    model = HistoryModel("v", StructuredUsers(row, directions), 0, KINDS)
-    ids, _ = model.ranked(NOBODY, {"kind": "k1"})
-    assert (
-        ids.tolist()
-        == np.argsort(-(row.item_factors @ (directions[1] + 0.3 * directions[3]))).tolist()
-    )
-    assert model.ranked(NOBODY, {"kind": "unheard of"}) is None
-    alone = HistoryModel("v", StructuredUsers(row), 0)
-    assert alone.ranked(NOBODY, {"kind": "k1"}) is None
-    assert alone.knows_features is False
-
-
-def test_a_model_is_not_judged_for_users_of_whose_items_it_has_learned_nothing():
-    row = objective(n_items=12, factors=4)
-    row.item_factors[7] = 1e-12
-    model = HistoryModel("v", StructuredUsers(row), 0)
-
-    def listed(*items):
-        own = np.array(items, np.int32)
-        ones = np.ones(own.size, np.float32)
-        return model.ranked(Preferences(own, ones, ones, own), {}) is not None
-
-    assert [listed(7), listed(20), listed(3, 7), listed(7, 9, 20)] == [False, False, True, True]
-
-
-def test_items_without_features_are_in_no_list_of_stars(stars):
-    seen = np.array([2], np.int32)
-    blank = stars.item_vectors.copy()
-    blank[5] = 0.0
-    some = type(stars)(stars.model, stars.n_user_features, stars.values, blank)
-    model = Starred("v", some, 0, KINDS)
-    known = Preferences(NONE, NOBODY.weight, NOBODY.target, seen)
-    ids, scores = model.ranked(known, {"kind": "k0"})
-    assert set(ids.tolist()) == set(range(N_ITEMS)) - {2, 5}
-    assert (np.diff(scores) <= 0).all()
 
 
 def test_deletions_reach_the_follower_without_reading_them_all_again(

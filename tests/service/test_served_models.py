@@ -11,7 +11,6 @@ from structlog.testing import capture_logs
 
 from core.batch.snapshot import objective_of
 from core.snapshot import Snapshot
-from service import served_models as active
 from service.errors import StoreUnavailable
 from service.served_models import ActiveModel, ActiveModels
 from service.store.connection import connect
@@ -92,9 +91,10 @@ class Preparing:
 
     def __init__(self) -> None:
         self.begun: list[tuple[str, Future[None]]] = []
+        self.prepares = True
 
     def __call__(self, model: ActiveModel) -> Future[None] | None:
-        if model.record.strategy == "exmlds":
+        if not self.prepares:
             return None
         self.begun.append((model.record.version, Future()))
         return self.begun[-1][1]
@@ -186,12 +186,13 @@ def test_a_model_that_is_being_prepared_holds_up_no_other_strategy(
 
 
 def test_a_model_without_anything_to_prepare_takes_over_at_once(
-    prepared: ActiveModels, registry: Registry
+    prepared: ActiveModels, preparing: Preparing, registry: Registry
 ) -> None:
+    preparing.prepares = False
     for seed in (1, 2):
-        new = activated(registry, seed=seed, strategy="exmlds")
+        new = activated(registry, seed=seed, strategy="ocmf")
         prepared.refresh()
-        assert serving(prepared) == {"exmlds": new.version}
+        assert serving(prepared) == {"ocmf": new.version}
 
 
 def test_the_end_waits_for_nothing_that_is_being_prepared(
@@ -209,7 +210,6 @@ def test_a_damaged_model_is_a_fault_and_the_old_one_goes_on(
     models: ActiveModels,
     registry: Registry,
     client: redis.Redis,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     old = activated(registry, seed=1)
     models.refresh()
@@ -226,7 +226,6 @@ def test_a_damaged_model_is_a_fault_and_the_old_one_goes_on(
     client.set(registry._chunk_keys(new.version)[0], good)
     models.refresh()
     assert serving(models) == {"fbgd": old.version}, "not tried again so soon"
-    monkeypatch.setattr(active, "RETRY_S", 0.0)
     models._retry_at.clear()
     models.refresh()
     assert (serving(models), models.current.faults) == ({"fbgd": new.version}, {})
@@ -264,11 +263,15 @@ def test_a_model_that_no_user_can_be_folded_into_is_a_fault(
     assert "not of a model with fold-in" in models.current.faults["fbgd"].detail
 
 
-def test_models_without_fold_in_are_mapped_too(models: ActiveModels, registry: Registry) -> None:
-    made = Snapshot("exmlds1", {"labels": np.ones((3, 2), np.float32)})
-    activated(registry, made=made, strategy="exmlds")
+def test_a_snapshot_that_is_not_of_its_family_is_a_fault(
+    models: ActiveModels, registry: Registry
+) -> None:
+    activated(registry, seed=1, strategy="exmlds")
+    activated(registry, seed=2, strategy="of a later version")
     models.refresh()
-    assert models.current.models["exmlds"].snapshot.version == made.version
+    assert serving(models) == {}
+    assert "not of items as labels" in models.current.faults["exmlds"].detail
+    assert "known: fbgd, ocmf" in models.current.faults["of a later version"].detail
 
 
 def test_a_version_that_is_removed_goes_on_serving(

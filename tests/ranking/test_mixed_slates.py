@@ -9,15 +9,17 @@ from hypothesis import strategies as st
 from core.batch.preferences import Preferences
 from core.mixture import SMOOTH
 from core.mixture_weights import DEPTH, Weights
-from service.ranking.rankers import Asker, FoldIn, Online, Pool
+from service.ranking.asker import Asker
+from service.ranking.pool import Pool
+from service.ranking.ranker import Ranker
 from service.ranking.slates import LEAST_WEIGHT, Wanted, slate
-from tests.service.test_slates import fold_in, lineup, no_categories, online, rated
+from tests.rankers import fold_in, lineup, no_categories, online, rated
 
 Listed = list[tuple[int, str]]
 """Items and who brought them."""
 
 
-def by_score(ranker: FoldIn | Online, me: Asker, may: set[int]) -> list[int]:
+def by_score(ranker: Ranker, me: Asker, may: set[int]) -> list[int]:
     """Return what a ranker knows of these, best first."""
     score = ranker.scores(me)
     known = [item for item in may if item < score.size and np.isfinite(score[item])]
@@ -82,7 +84,7 @@ def test_a_mixed_slate_is_what_a_plain_reading_gives(
         lineup(*models, experts, popular=popular, weights=Weights(weight, {0: weight, 5: weight})),
         me,
         Pool(allowed, own),
-        Wanted(k, offset, most=most),
+        Wanted(k, offset, max_per_category=most),
         lambda items: [categories[item] for item in items],
     )
 

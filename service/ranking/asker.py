@@ -1,0 +1,65 @@
+"""The person that items are ranked for: preferences, and what rankers have computed from them before."""
+
+from collections.abc import Mapping
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from core.batch.preferences import Preferences
+from core.types import F32
+from service.ranking.pool import HEAD, NOTHING, Head, Pool
+from service.ranking.strategies import Strategy
+
+_NONE: F32 = np.empty(0, np.float32)
+
+
+class Made(Struct, frozen=True, eq=False):
+    """What a ranker has computed for an asker and a cache may keep until the history changes."""
+
+    strategy: Strategy
+    version: str
+    """The version of the model that ``vector`` belongs to."""
+    vector: F32 | None = None
+    head: Head | None = None
+
+
+class Asker(Struct, frozen=True, eq=False):
+    """Who asks. A ranker reads this and never writes to it: what it computes stands in its answer (``Made``)."""
+
+    preferences: Preferences
+    vectors: Mapping[str, F32] = msgspec.field(default_factory=dict)
+    """The user's vector by version of the model, made of the history alone."""
+    heads: Mapping[Strategy, Head] | None = None
+    """None: no cache would keep them, or the answer may hold items that were seen."""
+    warmed: Mapping[Strategy, Head] = msgspec.field(default_factory=dict)
+    """Heads that were made in advance, for models that were about to serve."""
+    row: F32 | None = None
+    """The user's row of the online model; None: there is none, or nobody will ask for it."""
+    features: Mapping[str, F32] = msgspec.field(default_factory=dict)
+    """The feature vector by version of the models that read users' features."""
+    unknown: str = "nothing that the model could use is known of this user yet"
+    """The reason that an answer gives if the rankers do not know the asker."""
+
+    def may_use_heads(self, pool: Pool, n: int) -> bool:
+        """Whether the head of an order can answer for this pool."""
+        return self.heads is not None and pool.candidates is None and n <= HEAD
+
+    def head(self, strategy: Strategy, version: str) -> Head | None:
+        """Return the head of an order if one of this version was made."""
+        for cached in (self.heads or {}, self.warmed):
+            head = cached.get(strategy)
+            if head is not None and head.version == version:
+                return head
+        return None
+
+    def having(self, made: Made | None) -> "Asker":
+        """Return the asker with a vector that was just made."""
+        if made is None or made.vector is None:
+            return self
+        vectors = {**self.vectors, made.version: made.vector}
+        return msgspec.structs.replace(self, vectors=vectors)
+
+
+NOBODY = Asker(Preferences(NOTHING, _NONE, _NONE, NOTHING))
+"""Somebody about whom nothing is known."""

@@ -1,0 +1,26 @@
+"""A share of one ranker's scores in those of another."""
+
+import numpy as np
+
+from core.types import F32
+
+
+def blended(base: F32, other: F32, share: float) -> F32:
+    """Return (1 - share) base + share other (n,), each of mean 0 and variance 1 over the items that it knows.
+
+    Items that ``base`` does not know are left out; items that only ``other`` does not know count as its mean.
+    """
+    n = min(base.size, other.size)
+    out = np.float32(1.0 - share) * _standard(base)
+    out[:n] += np.float32(share) * _standard(other[:n])
+    return out
+
+
+def _standard(scores: F32) -> F32:
+    known = np.isfinite(scores)
+    out = np.zeros_like(scores)
+    if known.any():
+        centred = scores[known] - scores[known].mean()
+        spread = float(centred.std())
+        out[known] = centred / np.float32(spread) if spread > 0.0 else centred
+    return out

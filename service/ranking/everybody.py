@@ -1,0 +1,54 @@
+"""Lists that are the same for all people: what is popular, what is trending."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from core.kernels import scan
+from core.types import F32
+from service.ranking.asker import Asker
+from service.ranking.family import Family
+from service.ranking.pool import Pool, Ranked, chosen
+from service.ranking.ranker import Listed, Ranker
+
+
+class Order(Ranker):
+    """One order of all items; items without events are ranked last, by their number."""
+
+    def __init__(self, family: Family, order: Ranked, seen_through: Mapping[int, int]) -> None:
+        super().__init__(family, family.strategy, seen_through)
+        items, scores = order
+        self.n_items = self.effort = int(items.max(initial=-1)) + 1
+        by_number = np.zeros(self.n_items, np.float32)
+        by_number[items] = scores
+        without = np.ones(self.n_items, np.bool_)
+        without[items] = False
+        everything = np.concatenate([items, np.flatnonzero(without).astype(np.int32)])
+        self._ranked: Ranked = everything, by_number
+        """All items, best first; the scores by number."""
+
+    def knows(self, asker: Asker) -> bool:
+        return False
+
+    def best(self, asker: Asker, pool: Pool, n: int) -> Listed:
+        order, scores = self._reaching(pool.allowed.size)
+        if pool.candidates is not None:
+            return Listed(*chosen(scores[: pool.allowed.size], pool, n))
+        at = np.empty(min(n, pool.allowed.size), np.int32)
+        scan.first(order, pool.excluded, pool.allowed, at)
+        item = order[at[at >= 0]]
+        return Listed(item, scores[item])
+
+    def scores(self, asker: Asker) -> F32:
+        return self._ranked[1]
+
+    def _reaching(self, n_items: int) -> Ranked:
+        """Return all items, best first, and the scores by number, of at least so many items."""
+        order, scores = self._ranked
+        if scores.size < n_items:
+            # the longer order also holds for every smaller pool
+            more = np.arange(scores.size, n_items, dtype=np.int32)
+            order = np.concatenate([order, more])
+            scores = np.concatenate([scores, np.zeros(more.size, np.float32)])
+            self._ranked = order, scores
+        return order, scores

@@ -1,0 +1,112 @@
+"""All families of models and rankers. To add one: a module with its ranker, an entry here, a module with its recipe.
+
+Nothing else in the service lists families. What code wants to know of one, it asks its entry (``Ranker.family``) or
+the ranker itself.
+"""
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from service.ranking.family import Families, Family, table
+from service.ranking.fold_in import read_fold_in
+from service.ranking.labelled import read_labelled
+from service.ranking.starred import read_starred
+from service.ranking.strategies import MIXTURE, ONLINE, POPULAR, TRENDING, Strategy
+
+FAMILIES: Families = table(
+    (
+        Family(
+            strategy="fbgd",
+            number=0,
+            title="Matrix factorisation",
+            about="Finds items that go together in what people liked; the usual choice.",
+            recipes=("fbgd",),
+            read=read_fold_in,
+            compares_users=True,
+            explains=True,
+        ),
+        Family(
+            strategy="ocmf",
+            number=1,
+            title="Matrix factorisation with features of users",
+            about="Finds items that go together, and also uses what is known of new users.",
+            recipes=("ocmf-lr-wsq", "ocmf-sq-wsq", "ocmf-sq-sq"),
+            read=read_fold_in,
+            compares_users=True,
+            explains=True,
+            serves_without_history=True,
+            reads_user_features=True,
+        ),
+        Family(
+            strategy="exmlds",
+            number=2,
+            title="Items for profiles",
+            about="Ranks for people who did nothing yet by their features, and finds people for an item.",
+            recipes=("exmlds",),
+            read=read_labelled,
+            finds_audience=True,
+            reads_history=False,
+            serves_without_history=True,
+            judged=False,
+            reads_user_features=True,
+            reads_item_features=True,
+        ),
+        Family(
+            strategy="ordinal",
+            number=3,
+            title="Stars for profiles",
+            about="Predicts how many stars a person would give an item, new items included, by features.",
+            recipes=("ordinal",),
+            read=read_starred,
+            predicts_stars=True,
+            reads_history=False,
+            serves_without_history=True,
+            trusted=False,
+            reads_user_features=True,
+            reads_item_features=True,
+            reads_later_items=True,
+        ),
+        Family(
+            strategy=ONLINE,
+            number=4,
+            title="Online model",
+            about="Learns from every rating within milliseconds.",
+        ),
+        Family(
+            strategy=POPULAR,
+            number=6,
+            title="Popular",
+            about="Lists what most people liked.",
+            for_everybody=True,
+            reads_history=False,
+            serves_without_history=True,
+        ),
+        Family(
+            strategy=TRENDING,
+            number=7,
+            title="Trending",
+            about="Lists what many people liked lately.",
+            for_everybody=True,
+            reads_history=False,
+            serves_without_history=True,
+        ),
+    )
+)
+
+_NUMBERS = {family.number: family.strategy for family in FAMILIES.values()} | {5: MIXTURE}
+STRATEGIES: tuple[Strategy, ...] = tuple(_NUMBERS[number] for number in sorted(_NUMBERS))
+"""All strategies; logs and recommendation ids hold positions in it, so names are only ever appended."""
+
+if TYPE_CHECKING:
+    AnyStrategy: TypeAlias = Strategy
+    TrainedStrategy: TypeAlias = Strategy
+    ComparingStrategy: TypeAlias = Strategy
+    AudienceStrategy: TypeAlias = Strategy
+    StarStrategy: TypeAlias = Strategy
+else:
+    _all = FAMILIES.values()
+    AnyStrategy = Literal[STRATEGIES]
+    TrainedStrategy = Literal[tuple(one.strategy for one in _all if one.trained)]
+    ComparingStrategy = Literal[tuple(one.strategy for one in _all if one.compares_users)]
+    AudienceStrategy = Literal[tuple(one.strategy for one in _all if one.finds_audience)]
+    StarStrategy = Literal[tuple(one.strategy for one in _all if one.predicts_stars)]
+"""Strategies that a request may name or an answer holds: any, or those of families with an ability."""

@@ -1,0 +1,70 @@
+"""The online model as a ranker: all items of one partition as they were a few seconds ago, the user's row as it is now."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from core.online.model import OnlineModel
+from core.online.tables import COUNT
+from core.types import F32
+from service.ranking.asker import Asker
+from service.ranking.family import Family
+from service.ranking.pool import Pool, Ranked, chosen
+from service.ranking.ranker import HeadRanker
+
+_NONE: F32 = np.empty(0, np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class OnlineItems:
+    """All items of one partition as they were after the event ``seen_through``."""
+
+    version: str
+    seen_through: int
+    model: OnlineModel
+    """Holds the shared state of the same moment; nobody else loads it."""
+    rows: F32
+
+    @property
+    def n_items(self) -> int:
+        """Return how many items there are: the first so many."""
+        return len(self.rows)
+
+    def scores(self, user_row: F32) -> F32:
+        """Return the score of each item (n,) for a user's row as it is now; -inf for items without ratings."""
+        return self.model.scores(user_row, self.rows, self._item_contribution)
+
+    @cached_property
+    def _item_contribution(self) -> F32:
+        rated = self.rows[:, COUNT] > 0.0
+        return np.where(rated, self.model.item_part(self.rows), np.float32(-np.inf))
+
+
+class Online(HeadRanker):
+    """Ranks by predicted ratings for users who have rated something."""
+
+    def __init__(self, family: Family, partition: int, items: OnlineItems) -> None:
+        version = f"online-{items.model.fingerprint.hex()}"
+        super().__init__(family, version, {partition: items.seen_through})
+        self._items = items
+        self.n_items, self.effort = items.n_items, items.rows.size
+
+    @property
+    def made_of(self) -> str:
+        return self._items.version
+
+    def knows(self, asker: Asker) -> bool:
+        return asker.row is not None
+
+    def fold_in(self, asker: Asker) -> F32:
+        return _NONE if asker.row is None else asker.row
+
+    def nearest(self, vector: F32, pool: Pool, n: int) -> Ranked:
+        return chosen(self._scores(vector), pool, n)
+
+    def scores(self, asker: Asker) -> F32:
+        return self._scores(self.fold_in(asker))
+
+    def _scores(self, row: F32) -> F32:
+        return self._items.scores(row) if row.size else _NONE

@@ -1,0 +1,125 @@
+"""The items that an answer may choose from, and how the best of them are found. Lists are (item numbers, scores).
+
+Only serial kernels run here, without the GIL. Ties are broken by item number.
+"""
+
+from typing import TypeAlias
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from core.kernels import scan
+from core.kernels.scan import Mask
+from core.types import F32, I32
+
+NOTHING: I32 = np.empty(0, np.int32)
+
+Ranked: TypeAlias = tuple[I32, F32]
+"""Item numbers, best first, and their scores."""
+
+HEAD = 128
+"""Items kept from the top of a ranker's order for a user: a mixture reads 100."""
+
+
+class Pool(Struct, frozen=True, eq=False):
+    """The items that an answer may choose from."""
+
+    allowed: Mask
+    """(n,): which of all items may be shown."""
+    excluded: I32 = msgspec.field(default_factory=lambda: NOTHING)
+    """Rising."""
+    candidates: I32 | None = None
+    """Rising, below n: the only items to choose from, if they are allowed and not excluded."""
+
+    @property
+    def listed(self) -> I32:
+        """Return the candidates that may be chosen, rising."""
+        chosen = NOTHING if self.candidates is None else self.candidates
+        chosen = chosen[self.allowed[chosen]]
+        return chosen[~np.isin(chosen, self.excluded, assume_unique=True)]
+
+    @property
+    def size(self) -> int:
+        """Return how many items there are to choose from."""
+        if self.candidates is not None:
+            return self.listed.size
+        excluded = self.excluded[self.excluded < self.allowed.size]
+        return int(np.count_nonzero(self.allowed) - np.count_nonzero(self.allowed[excluded]))
+
+    @property
+    def fitting(self) -> int:
+        """Return how many there would be if none were excluded."""
+        return Pool(self.allowed, NOTHING, self.candidates).size
+
+    def without(self, items: I32) -> "Pool":
+        """Return the pool without some more items."""
+        return Pool(self.allowed, np.union1d(self.excluded, items), self.candidates)
+
+
+class Head(Struct, frozen=True, eq=False):
+    """The top of one ranker's order for a user: the best items except those that count as seen."""
+
+    version: str
+    """The version of the data that the ranker made it from."""
+    items: I32
+    scores: F32
+    whole: bool
+    """Whether the order ends with it."""
+
+    @property
+    def nbytes(self) -> int:
+        return self.items.nbytes + self.scores.nbytes
+
+    def best(self, pool: Pool, n: int) -> Ranked | None:
+        """Return the best n items of a pool without seen ones; None if some of them lie below the head."""
+        at = np.empty(min(n, self.items.size), np.int32)
+        scan.first(self.items, pool.excluded, pool.allowed, at)
+        if at.size and at[-1] < 0:
+            at = at[at >= 0]
+        if at.size < n and not self.whole:
+            return None
+        return self.items[at], self.scores[at]
+
+
+def chosen(scores: F32, pool: Pool, n: int) -> Ranked:
+    """Return the best n items by scores that are indexed by item number; -inf leaves an item out of a scan."""
+    if pool.candidates is not None:
+        listed = pool.listed
+        listed = listed[listed < scores.size]
+        return ordered(listed, scores[listed], n)
+    item, score = _empty(min(n, scores.size))
+    if item.size:
+        scan.select(scores, pool.excluded, pool.allowed, item, score)
+    return _filled(item, score)
+
+
+def nearest(vector: F32, item_vectors: F32, pool: Pool, n: int) -> Ranked:
+    """Return the n items whose vectors have the largest products with a vector."""
+    n_items = len(item_vectors)
+    if pool.candidates is not None:
+        listed = pool.listed
+        listed = listed[listed < n_items]
+        return ordered(listed, item_vectors[listed] @ vector, n)
+    item, score = _empty(min(n, n_items))
+    if item.size:
+        scan.scan(vector, item_vectors, pool.excluded, pool.allowed, item, score)
+    return _filled(item, score)
+
+
+def ordered(items: I32, scores: F32, n: int) -> Ranked:
+    """Return the best n of some items."""
+    order = np.lexsort((items, -scores))[:n]
+    return items[order], scores[order]
+
+
+def _empty(n: int) -> Ranked:
+    return np.empty(n, np.int32), np.empty(n, np.float32)
+
+
+def _filled(item: I32, score: F32) -> Ranked:
+    """Cut off the end that no item has filled."""
+    if not item.size or item[-1] >= 0:
+        return item, score
+    n = int(np.count_nonzero(item >= 0))
+    return item[:n], score[:n]

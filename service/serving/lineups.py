@@ -1,0 +1,120 @@
+"""The lineup of this moment, and lineups of the versions that a cursor still names."""
+
+import operator
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import replace
+
+from core.mixture_weights import Weights
+from core.types import F32
+from service.errors import ServiceError
+from service.ranking.everybody import Order
+from service.ranking.families import FAMILIES
+from service.ranking.family import Families
+from service.ranking.lineup import Lineup, by_strategy
+from service.ranking.online import Online, OnlineItems
+from service.ranking.ranker import Ranker
+from service.ranking.strategies import ONLINE, POPULAR, TRENDING
+from service.served_models import ActiveModel, ActiveModels, ActiveSet
+from service.serving.latest_items import LatestItems
+from service.serving.mixture_weights import MixtureWeights
+from service.serving.online_items import OnlineSnapshotFollower
+from service.serving.popularity import Orders, Popularity
+
+_Sources = tuple[ActiveSet, Orders, Mapping[int, OnlineItems], Weights, Mapping[str, F32]]
+
+KEPT = 8
+"""Models whose rankers stay for cursors that name them."""
+
+
+class CursorExpired(ServiceError):
+    """The model of a list is gone."""
+
+    status, code = 410, "cursor_expired"
+
+
+class Lineups:
+    """Builds a lineup when something in it was replaced; a request keeps the one that it began with."""
+
+    def __init__(
+        self,
+        models: ActiveModels,
+        popularity: Popularity,
+        online: OnlineSnapshotFollower,
+        weights: MixtureWeights,
+        latest: LatestItems,
+        *,
+        families: Families = FAMILIES,
+    ) -> None:
+        self._sources = models, popularity, online, weights, latest
+        self._families = families
+        self._made_of: _Sources = ActiveSet(), Orders(), {}, Weights(), {}
+        self._rankers: OrderedDict[str, Ranker] = OrderedDict()
+        self._orders = self._ordered(self._made_of[1])
+        self._lineups: dict[int | None, Lineup] = {}
+
+    def current(self, partition: int | None) -> Lineup:
+        """Return what ranks now for users of a partition; None: for somebody who is no user."""
+        models, popularity, online, weights, latest = self._sources
+        new: _Sources = (
+            models.current,
+            popularity.current,
+            online.current,
+            weights.current,
+            latest.current,
+        )
+        if not all(map(operator.is_, new, self._made_of)):
+            if new[1] is not self._made_of[1]:
+                self._orders = self._ordered(new[1])
+            self._made_of, self._lineups = new, {}
+        found = self._lineups.get(partition)
+        if found is None:
+            found = self._lineups[partition] = self._made(partition)
+        return found
+
+    def of_versions(self, partition: int | None, versions: Mapping[str, str]) -> Lineup:
+        """Return the lineup with these trained models instead of the active ones; CursorExpired if one is gone."""
+        lineup = self.current(partition)
+        rankers = [one for one in lineup.models.values() if not one.family.trained]
+        for strategy, version in versions.items():
+            now = lineup.models.get(strategy)
+            same = now is not None and now.version == version
+            rankers.append(now if now is not None and same else self._earlier(version))
+        return replace(lineup, models=by_strategy(rankers))
+
+    def _earlier(self, version: str) -> Ranker:
+        found = self._rankers.get(version)
+        if found is None:
+            raise CursorExpired(
+                "the model of this list serves no more: begin again, without the cursor"
+            )
+        return found
+
+    def _made(self, partition: int | None) -> Lineup:
+        active, _, online, weights, latest = self._made_of
+        rankers = [self._trained(model, latest) for model in active.models.values()]
+        if partition is not None and partition in online:
+            rankers.append(Online(self._families[ONLINE], partition, online[partition]))
+        popular, trending = self._orders
+        return Lineup(
+            models=by_strategy(rankers),
+            popular=popular,
+            trending=trending,
+            weights=weights,
+            of_users=partition is not None,
+            families=self._families,
+        )
+
+    def _trained(self, model: ActiveModel, latest: Mapping[str, F32]) -> Ranker:
+        """Return the ranker of a model; it is kept for cursors as it was trained, without later items."""
+        version, ranker = model.record.version, model.ranker
+        self._rankers[version] = ranker
+        self._rankers.move_to_end(version)
+        if len(self._rankers) > KEPT:
+            self._rankers.popitem(last=False)
+        return ranker.with_later(latest[version]) if version in latest else ranker
+
+    def _ordered(self, orders: Orders) -> tuple[Order, Order]:
+        families, through = self._families, orders.seen_through
+        popular = Order(families[POPULAR], orders.popular, through)
+        return popular, Order(families[TRENDING], orders.trending, through)
