@@ -97,8 +97,8 @@ _HOMES = {
 """The module that defines each name: what the imports above say to type checkers."""
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used (PEP 562)."""
+def _found(name: str) -> Any:
+    """Import a public name when it is first used."""
     if name in _MODULES:
         return import_module(f"hedgerow.{name}")
     if name not in _HOMES:
@@ -106,6 +106,11 @@ def __getattr__(name: str) -> Any:
     found = getattr(import_module(_HOMES[name]), name)
     globals()[name] = found
     return found
+
+
+if not TYPE_CHECKING:
+    # type checkers read the imports above: to them a function would make every name right (PEP 562)
+    __getattr__ = _found
 
 
 def __dir__() -> list[str]:

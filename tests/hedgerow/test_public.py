@@ -43,7 +43,7 @@ def test_all_is_exactly_what_is_exported() -> None:
 
 
 def test_type_checkers_see_the_same_names_from_the_same_modules() -> None:
-    (block,) = [node for node in ast.parse(SOURCE.read_text()).body if isinstance(node, ast.If)]
+    block, _ = [node for node in ast.parse(SOURCE.read_text()).body if isinstance(node, ast.If)]
     seen = {
         alias.name: node.module
         for node in block.body
@@ -95,3 +95,27 @@ def test_an_unknown_name_says_where_to_look() -> None:
 def test_what_computes_nothing_loads_no_numba(code: str) -> None:
     code += "; import sys; sys.exit('numba' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], cwd=SOURCE.parents[1], timeout=60, check=True)
+
+
+@pytest.mark.slow
+def test_type_checkers_know_what_there_is_and_what_is_not(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import hedgerow\n"
+        "from hedgerow import Fbgd, FbgdConfig\n"
+        "reveal_type(Fbgd(FbgdConfig()).config)\n"
+        "hedgerow.nothing\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", "", str(program)]
+    ended = subprocess.run(
+        [*command, "--cache-dir", str(tmp_path)],
+        cwd=SOURCE.parents[1],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (
+        'program.py:3: note: Revealed type is "core.batch.fbgd.config.FbgdConfig"' in ended.stdout
+    )
+    assert 'program.py:4: error: Module has no attribute "nothing"' in ended.stdout
