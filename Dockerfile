@@ -18,6 +18,7 @@ RUN pip install --require-hashes -r requirements.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY core core
 COPY service service
+COPY hedgerow hedgerow
 RUN pip install --no-deps --no-build-isolation .
 
 # /data is the one place that is written to; everything else may be read-only
