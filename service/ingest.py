@@ -4,7 +4,6 @@ One lane for each partition keeps at most one append in flight; a request gets o
 """
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from service.errors import ServiceError
+from service.store.clock import now_ms
 from service.store.log.codec import Entry, encode
 
 MAX_ENTRY_ROWS = 16_384
@@ -155,8 +155,3 @@ def entry_of(rows: Sequence[Row]) -> Entry:
         appended_ms=now_ms(),
         sources=b"".join(sources),
     )
-
-
-def now_ms() -> int:
-    """Return the wall clock: UTC in ms."""
-    return time.time_ns() // 1_000_000

@@ -14,7 +14,7 @@ import uvicorn
 
 from service.app import create_app
 from service.http.problems import MEDIA_TYPE
-from service.learning import partition_loop as running
+from service.learning.partition_loop import learn_partition
 from service.runtime import ApiRuntime, api_runtime
 from service.settings import Settings
 from service.store.keys import PartitionKeys
@@ -91,7 +91,7 @@ def learning(settings: Settings, redis_url: str) -> Iterator[None]:
     """Run the learner of each partition in a thread."""
     stop = threading.Event()
     threads = [
-        threading.Thread(target=running.run, args=(settings, redis_url, partition, stop))
+        threading.Thread(target=learn_partition, args=(settings, redis_url, partition, stop))
         for partition in range(settings.partitions)
     ]
     for thread in threads:

@@ -14,8 +14,8 @@ from service.api.schemas import Answer
 from service.errors import StoreUnavailable
 from service.http.problems import problem
 from service.ids import sequence_token
-from service.ingest import now_ms
 from service.runtime import ApiRuntime
+from service.store.clock import now_ms
 from service.store.namespace import scale_text
 from service.store.progress import partition_progress, unlearned
 

@@ -9,7 +9,7 @@ import typer
 from service.cli import options
 from service.ending import follow_lifeline
 from service.errors import Superseded
-from service.learning import partition_loop as running
+from service.learning.partition_loop import learn_partition
 from service.processes.commands import SUPERSEDED
 from service.settings import load_settings
 from service.store.connection import connect
@@ -40,7 +40,7 @@ def learner(
         with connect(url, role=f"learner-{partition}") as client:
             open_namespace(client, settings)
     try:
-        running.run(settings, url, partition, stop)
+        learn_partition(settings, url, partition, stop)
     except Superseded:
         logger().warning("learner_superseded", partition=partition)
         raise typer.Exit(SUPERSEDED) from None

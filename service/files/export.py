@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from core.meaning import RATING
 from core.online.layout import RowLayout
 from service.configs import online_config
 from service.files.feedback import Line
 from service.settings import Settings
 from service.store.catalogue.numbers import ItemNumbers
 from service.store.connection import connect, connect_async
-from service.store.log.codec import RATING
 from service.store.namespace import Namespace, read_namespace
 from service.store.profiles.reader import ProfileReader
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from core.meaning import RATING
 from core.types import I64
 from service.learning.backlog import Backlog
 from service.learning.batch import Batch, history_runs, impressions
@@ -12,7 +13,6 @@ from service.learning.learning_step import Ratings, Touched, learn_ratings
 from service.learning.memory import Memory
 from service.learning.outcome import Outcome
 from service.store.log.change import NO_ITEMS
-from service.store.log.codec import RATING
 from service.store.profiles.commit import (
     NO_HISTORY_CHANGES,
     NO_ROW_CHANGES,

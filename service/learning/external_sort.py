@@ -21,7 +21,7 @@ RECORDS = np.dtype(
         ("kind", "u1"),
     ]
 )
-"""``user`` is a number given by ``Spill.user``."""
+"""``user`` is a number given by ``ExternalSort.add``."""
 
 RUN = 2_000_000
 """Records sorted in memory at once, 58 MB."""
@@ -29,7 +29,7 @@ WINDOW = 65_536
 """Records merged at once, about."""
 
 
-class Spill:
+class ExternalSort:
     """Collects records in any order and returns them by sequence; memory does not grow with their number."""
 
     def __init__(self, directory: Path, *, run: int = RUN, window: int = WINDOW) -> None:

@@ -24,27 +24,29 @@ PAUSE_S = 0.25
 """Between two tries while the store does not answer, or another one learns."""
 
 
-def run(settings: Settings, redis_url: str, partition: int, stop: threading.Event) -> None:
+def learn_partition(
+    settings: Settings, redis_url: str, partition: int, stop: threading.Event
+) -> None:
     """Learn a partition until ``stop``: wait for its lease, take over, and keep on.
 
     Raises Superseded when another learner took over: start again as a standby.
     """
     log = logger().bind(partition=partition)
     with connect(redis_url, role=f"learner-{partition}") as client:
-        namespace = _patiently(stop, lambda: open_namespace(client, settings))
+        namespace = _when_answered(stop, lambda: open_namespace(client, settings))
         if namespace is None:
             return
         warm_up(OnlineModel(online_config(settings, namespace)))
         lease = Lease(client, PartitionKeys(namespace.name, partition).lease, settings.lease_ms)
         waiting = False
-        while not _patiently(stop, lease.acquire):
+        while not _when_answered(stop, lease.acquire):
             if not waiting:
                 log.info("learner_stands_by")
             waiting = True
             if stop.wait(PAUSE_S):
                 return
         try:
-            learner = _patiently(stop, lambda: Learner(settings, client, namespace, partition))
+            learner = _when_answered(stop, lambda: Learner(settings, client, namespace, partition))
             if learner is not None:
                 log.info("learner_started", epoch=learner.state.epoch, watermark=learner.watermark)
                 with following(settings, redis_url, namespace, partition, learner.handover):
@@ -74,7 +76,7 @@ def _learn_on(learner: Learner, lease: Lease, stop: threading.Event) -> None:
             learner.settle()
 
 
-def _patiently(stop: threading.Event, attempt: Callable[[], T]) -> T | None:
+def _when_answered(stop: threading.Event, attempt: Callable[[], T]) -> T | None:
     """Return what ``attempt`` returns as soon as the store answers; None when told to stop."""
     outage = Outage()
     while not stop.is_set():

@@ -15,18 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.meaning import RATING
 from core.online.model import OnlineModel
 from core.popularity import WIDTH
 from core.types import I64
 from service import configs
 from service.learning.counters import ItemCounters
-from service.learning.external_sort import Spill
+from service.learning.external_sort import ExternalSort
 from service.learning.learning_step import Ratings, changed_arrays, learn_ratings, machine
 from service.learning.rows import ItemRows, UserRows
 from service.settings import Settings
 from service.store.connection import Client, connect
 from service.store.keys import PartitionKeys
-from service.store.log.codec import HISTORY, RATING, read_history, sequences
+from service.store.log.codec import HISTORY, read_history, sequences
 from service.store.log.lease import Lease
 from service.store.log.state import PartitionState, read_deleted_items, read_state
 from service.store.namespace import (
@@ -126,7 +127,7 @@ class PartitionRebuild:
         self._dirty: I64 = np.empty(0, dtype=np.int64)
         self._is_fenced = False
         self._learned = 0
-        self._spills: list[Spill] = []
+        self._sorts: list[ExternalSort] = []
 
     def run(self) -> Rebuilt:
         """Catch up, swap, clean up."""
@@ -141,7 +142,13 @@ class PartitionRebuild:
         else:
             self._swap(self._generation.fence(after))
         differing = None if self._in_place else self._differences(after)
-        return Rebuilt(self._partition, after, self._generation.number, self._learned, differing)
+        return Rebuilt(
+            partition=self._partition,
+            watermark=after,
+            generation=self._generation.number,
+            learned=self._learned,
+            differences=differing,
+        )
 
     def _watermark(self) -> int:
         state = read_state(self._client, self._keys)
@@ -172,23 +179,23 @@ class PartitionRebuild:
 
     def _learn_between(self, after: int, until: int) -> None:
         """Learn the ratings of the events ``after < sequence <= until``."""
-        room = self._directory / f"{self._partition}-{len(self._spills)}"
+        room = self._directory / f"{self._partition}-{len(self._sorts)}"
         room.mkdir()
-        spill = Spill(room)
-        self._spills.append(spill)
+        sort = ExternalSort(room)
+        self._sorts.append(sort)
         for n_users, (user, history) in enumerate(self._read(after)):
             number = sequences(history)
             kind = history["kind"]
             own = (kind == RATING) | self._counters.positive(kind, history["value"])
-            spill.add(user, history[own & (number > after) & (number <= until)])
+            sort.add(user, history[own & (number > after) & (number <= until)])
             if n_users % 1_000 == 0:
                 self._tell("reading", n_users)
         done = 0
-        for records, users in spill.windows():
+        for records, users in sort.windows():
             self._counters.learn(*(records[name] for name in ("item", "kind", "value", "time_ms")))
             self._learn_window(records[records["kind"] == RATING], users)
             done += len(records)
-            self._tell("catching up" if after else "learning", done, spill.n_records)
+            self._tell("catching up" if after else "learning", done, sort.n_records)
         self._write_items()
 
     def _read(self, after: int) -> Iterator[tuple[str, Records]]:
@@ -238,8 +245,8 @@ class PartitionRebuild:
                 self._items.start_over(item)
                 self._dirty = np.union1d(self._dirty, [item]).astype(np.int64)
         self._write_items()
-        for spill in self._spills:
-            for users in spill.users():
+        for sort in self._sorts:
+            for users in sort.users():
                 self._generation.remove_users(users)
 
     def _differences(self, until: int) -> list[str] | None:

@@ -16,7 +16,6 @@ from core.meaning import Reading
 from core.types import F32, I32
 from service.errors import NotFound
 from service.ids import sequence_token
-from service.ingest import now_ms
 from service.ranking.asker import NOBODY as NOBODY_ASKS
 from service.ranking.asker import Asker
 from service.ranking.lineup import Lineup
@@ -32,6 +31,7 @@ from service.serving.users import Users, UserState, state_of
 from service.serving.warm_up import rank_once
 from service.store.catalogue.documents import Catalogue
 from service.store.catalogue.numbers import ItemNumbers
+from service.store.clock import now_ms
 from service.store.log.changes import ChangeFollower
 from service.store.namespace import Namespace, partition_of
 from service.store.profiles.user_histories import HistoryAnswer

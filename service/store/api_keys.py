@@ -114,7 +114,7 @@ def _ring(stored: Mapping[bytes, bytes]) -> KeyRing:
 
 def _mint(role: Role, name: str) -> tuple[ApiKey, str]:
     key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
-    key = ApiKey(key_id, name, role, _digest(secret.encode()), _now())
+    key = ApiKey(id=key_id, name=name, role=role, hash=_digest(secret.encode()), created=_now())
     return key, f"hr_{key_id}_{secret}"
 
 

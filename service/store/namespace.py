@@ -1,7 +1,7 @@
 """What is fixed when a namespace is created, and which partition a user belongs to."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -67,7 +67,7 @@ def copy_namespace(client: redis.Redis, source: Namespace, name: str) -> Namespa
                 f"or delete it with `hedgerow namespaces delete {name}`"
             )
         client.hset(NamespaceKeys(name).settings, mapping=fixed)
-    return Namespace(name, source.partitions, source.scale, source.seed, fixed["created"])
+    return replace(source, name=name, created=fixed["created"])
 
 
 def copy_item_numbers(client: redis.Redis, source: str, target: str) -> None:

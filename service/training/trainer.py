@@ -7,9 +7,10 @@ import threading
 
 from service.errors import StoreUnavailable, Superseded
 from service.settings import Settings
+from service.store.clock import now_ms
 from service.store.connection import connect
 from service.store.jobs.queue import Jobs, Work, take_jobs
-from service.store.jobs.records import JobGone, now_ms
+from service.store.jobs.records import JobGone
 from service.store.jobs.schedule import Schedules
 from service.store.keys import NamespaceKeys
 from service.store.log.lease import Lease

@@ -23,8 +23,9 @@ from core.snapshot import Snapshot, mapped
 from service import configs
 from service.errors import Backlogged, NotFound, ServiceError, StoreUnavailable, VersionConflict
 from service.settings import Settings
+from service.store.clock import now_ms
 from service.store.connection import Client
-from service.store.jobs.records import ORDERED, PROMOTING, JobGone, JobRecord, JobRecords, now_ms
+from service.store.jobs.records import ORDERED, PROMOTING, JobGone, JobRecord, JobRecords
 from service.store.jobs.schedule import Schedules
 from service.store.models.registry import LEAD, SHOWN, ModelRecord, Registry
 from service.store.namespace import Namespace, open_namespace

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from service.errors import Backlogged
-from service.learning.partition_loop import run
+from service.learning.partition_loop import learn_partition
 from service.settings import Settings
 from service.store.connection import connect, connect_async
 from service.store.log.codec import encode
@@ -39,7 +39,7 @@ def test_a_full_log_refuses_and_loses_nothing(redis_url, namespace):
         taken = asyncio.run(fill(0))
         assert 0 < taken < len(entries)
         stop = threading.Event()
-        learner = threading.Thread(target=run, args=(settings, redis_url, 0, stop))
+        learner = threading.Thread(target=learn_partition, args=(settings, redis_url, 0, stop))
         learner.start()
         try:
             while taken < len(entries):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from service.settings import Settings
-from service.store.jobs.records import now_ms
+from service.store.clock import now_ms
 from service.store.jobs.schedule import FIRST_OF_FEW
 from service.store.keys import NamespaceKeys
 from service.training.recipes import RECIPES

@@ -4,7 +4,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from service.errors import Misconfigured, StoreUnavailable
-from service.store.server.inspection import inspect_server, judge
+from service.store.server.inspection import check_server, inspect_server
 from tests.server import PrivateServer
 
 GOOD = {"redis_version": "7.2.4", "aof_enabled": 1, "maxmemory_policy": "noeviction"}
@@ -26,28 +26,28 @@ def test_a_server_without_a_log_is_allowed_but_said_not_durable(redis_url: str) 
 
 @pytest.mark.parametrize("appendfsync", ["everysec", "no", None])
 def test_a_server_that_syncs_later_is_not_durable(appendfsync: str | None) -> None:
-    assert not judge(GOOD, appendfsync=appendfsync, policy="noeviction").durable
+    assert not check_server(GOOD, appendfsync=appendfsync, policy="noeviction").durable
 
 
 @pytest.mark.parametrize("policy", ["allkeys-lru", "volatile-ttl"])
 def test_a_server_that_may_evict_is_refused_with_the_way_out(policy: str) -> None:
     with pytest.raises(Misconfigured, match="CONFIG SET maxmemory-policy noeviction"):
-        judge(GOOD, appendfsync="always", policy=policy)
+        check_server(GOOD, appendfsync="always", policy=policy)
 
 
 def test_the_policy_comes_from_info_where_config_is_forbidden() -> None:
     with pytest.raises(Misconfigured, match="allkeys-lfu"):
-        judge({**GOOD, "maxmemory_policy": "allkeys-lfu"}, appendfsync=None, policy=None)
+        check_server({**GOOD, "maxmemory_policy": "allkeys-lfu"}, appendfsync=None, policy=None)
 
 
 def test_a_server_that_is_too_old_is_refused() -> None:
     with pytest.raises(Misconfigured, match=r"6\.2 or newer"):
-        judge({**GOOD, "redis_version": "6.0.16"}, appendfsync="always", policy="noeviction")
+        check_server({**GOOD, "redis_version": "6.0.16"}, appendfsync="always", policy="noeviction")
 
 
 def test_a_valkey_server_is_known_by_its_own_version() -> None:
     info = {**GOOD, "server_name": "valkey", "valkey_version": "9.1.2"}
-    report = judge(info, appendfsync="always", policy="noeviction")
+    report = check_server(info, appendfsync="always", policy="noeviction")
     assert (report.product, report.version) == ("valkey", "9.1.2")
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from service.errors import Misconfigured, Superseded
 from service.learning.learner import Learner
-from service.learning.partition_loop import run
+from service.learning.partition_loop import learn_partition
 from service.learning.rebuild import rebuild
 from service.settings import KINDS, Settings
 from service.store.log.codec import DELETE_ITEM, DELETE_USER
@@ -123,7 +123,7 @@ def test_a_learner_that_has_nothing_to_do_notices_the_swap(feed, redis_url, name
 
     def keep_learning() -> None:
         try:
-            run(settings, redis_url, 0, stop)
+            learn_partition(settings, redis_url, 0, stop)
         except Superseded as error:
             ended.append(error)
 

@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from service.errors import InvalidSchedule, VersionConflict
 from service.settings import Settings
+from service.store.clock import now_ms
 from service.store.jobs import schedule as schedules
-from service.store.jobs.records import now_ms
 from service.store.jobs.schedule import Schedule, Schedules
 from service.store.keys import NamespaceKeys, PartitionKeys
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 import numpy as np
 
 from core.batch.preferences import Preferences
+from core.meaning import RATING
 from core.online.layout import RowLayout
 from service import configs
 from service.ranking.asker import Made
@@ -16,7 +17,7 @@ from service.serving.users import OF_EACH, Users, UserState
 from service.settings import Settings
 from service.store.connection import AsyncClient, connect, connect_async
 from service.store.keys import PartitionKeys
-from service.store.log.codec import RATING, records
+from service.store.log.codec import records
 from service.store.namespace import open_namespace
 
 Story = Callable[[Users, AsyncClient, PartitionKeys], Awaitable[None]]

@@ -5,12 +5,12 @@ from typing import Any
 
 from fastapi import APIRouter
 
+from core.meaning import RATING
 from service.api.routing import Route, Runtime
 from service.api.schemas import Answer
 from service.ids import sequence_token
 from service.rec_ids import named
 from service.settings import Settings
-from service.store.log.codec import RATING
 from service.store.profiles.click_through import read_click_through
 
 router = APIRouter(route_class=Route, tags=["operations"])

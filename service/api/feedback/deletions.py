@@ -8,8 +8,9 @@ from service.api.schemas import Answer
 from service.api.times import rfc3339
 from service.api.waiting import learned
 from service.ids import sequence_token
-from service.ingest import Row, now_ms
+from service.ingest import Row
 from service.runtime import ApiRuntime
+from service.store.clock import now_ms
 from service.store.log.codec import DELETE_ITEM, DELETE_RATING, DELETE_USER
 from service.store.namespace import partition_of
 

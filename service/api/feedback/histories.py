@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from numpy.typing import NDArray
 from starlette.responses import Response
 
+from core.meaning import RATING
 from service.api.feedback.deletions import SAFE, Receipt
 from service.api.feedback.deletions import delete_rating as deleted_rating
 from service.api.routing import ItemId, Route, Runtime, UserId
@@ -17,7 +18,7 @@ from service.http.cursors import make_cursor, read_number
 from service.http.documentation import problems
 from service.ids import sequence_token
 from service.runtime import ApiRuntime
-from service.store.log.codec import RATING, sequences
+from service.store.log.codec import sequences
 from service.store.namespace import partition_of
 
 router = APIRouter(route_class=Route, tags=["ratings"])

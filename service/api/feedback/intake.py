@@ -8,9 +8,10 @@ from service.api.feedback.schemas import Fault, Feedback, Learned, Rejected, Rul
 from service.api.waiting import learned
 from service.errors import InvalidEvent
 from service.ids import sequence_token
-from service.ingest import Row, now_ms
+from service.ingest import Row
 from service.runtime import ApiRuntime
 from service.store.catalogue.numbers import TooManyItems
+from service.store.clock import now_ms
 from service.store.namespace import partition_of
 
 PATIENCE_S = 30.0

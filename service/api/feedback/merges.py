@@ -13,6 +13,7 @@ from typing import Annotated, Self
 import numpy as np
 from fastapi import APIRouter, Body, Response
 
+from core.meaning import RATING
 from service.api.feedback.intake import settled
 from service.api.feedback.schemas import digest
 from service.api.routing import Route, Runtime, UserId
@@ -22,17 +23,10 @@ from service.api.waiting import learned
 from service.errors import Conflict, NotReady
 from service.http.documentation import problems
 from service.ids import sequence_token
-from service.ingest import Row, now_ms
+from service.ingest import Row
 from service.runtime import ApiRuntime
-from service.store.log.codec import (
-    HAS_DIGEST,
-    MERGE_USER,
-    MOVE_USER,
-    RATING,
-    Entry,
-    encode,
-    sequences,
-)
+from service.store.clock import now_ms
+from service.store.log.codec import HAS_DIGEST, MERGE_USER, MOVE_USER, Entry, encode, sequences
 from service.store.namespace import partition_of
 from service.store.profiles.histories import Records, rated_by_both
 from service.store.progress import partition_progress

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from core.meaning import RATING
 from core.scale import Scale
 from service.api.times import is_moment, milliseconds
 from service.errors import InvalidEvent, TooLarge
@@ -21,7 +22,7 @@ from service.ids import id_fault, is_id
 from service.ingest import Row
 from service.rec_ids import source_of
 from service.settings import Settings
-from service.store.log.codec import AWAITED, DIGEST_BYTES, HAS_DIGEST, HAS_SOURCE, RATING
+from service.store.log.codec import AWAITED, DIGEST_BYTES, HAS_DIGEST, HAS_SOURCE
 
 Fault = tuple[str, str]
 """(code, detail) of a row that cannot be accepted."""

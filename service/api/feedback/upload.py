@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import UNSET
 from starlette.types import Receive
 
+from core.meaning import RATING
 from core.types import F32, I64, U8
 from service.api.feedback.intake import Intake, settled
 from service.api.feedback.schemas import (
@@ -30,11 +31,11 @@ from service.api.times import is_moment, milliseconds
 from service.errors import Backlogged
 from service.http.lines import Block, Lines
 from service.ids import is_id, sequence_token
-from service.ingest import now_ms
 from service.rec_ids import source_of
 from service.settings import Settings
 from service.store.catalogue.numbers import TooManyItems
-from service.store.log.codec import DIGEST_BYTES, HAS_DIGEST, HAS_SOURCE, RATING, Entry, encode
+from service.store.clock import now_ms
+from service.store.log.codec import DIGEST_BYTES, HAS_DIGEST, HAS_SOURCE, Entry, encode
 from service.store.namespace import partition_of
 
 BLOCK_BYTES = 512 << 10

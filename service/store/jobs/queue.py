@@ -20,8 +20,9 @@ from redis import exceptions as redis_errors
 from rq.serializers import JSONSerializer
 
 from service.errors import StoreUnavailable
+from service.store.clock import now_ms
 from service.store.connection import store_errors
-from service.store.jobs.records import JobRecord, JobRecords, now_ms
+from service.store.jobs.records import JobRecord, JobRecords
 
 Work = Callable[[str], None]
 """The function that does a job, given its id."""

@@ -10,7 +10,6 @@ What travels to the trainer is the id alone (``store/jobs.py``). Synchronous: th
 
 import hashlib
 import secrets
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib import resources
@@ -21,6 +20,7 @@ import redis
 from redis import exceptions as redis_errors
 
 from service.errors import Backlogged, Conflict, NotFound
+from service.store.clock import now_ms
 from service.store.connection import store_errors
 from service.store.keys import NamespaceKeys
 
@@ -229,11 +229,6 @@ class JobRecords:
             for name in cast("list[bytes]", old):
                 self._client.unlink(self._keys.job(name.decode()))
                 self._client.zrem(self._keys.jobs, name)
-
-
-def now_ms() -> int:
-    """Return the time of day in ms."""
-    return time.time_ns() // 1_000_000
 
 
 def _started() -> dict[str, Any]:

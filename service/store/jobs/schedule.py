@@ -16,8 +16,8 @@ from redis import exceptions as redis_errors
 from service.cron import cron_problem, moment_before
 from service.errors import InvalidSchedule, VersionConflict
 from service.settings import Settings
+from service.store.clock import now_ms
 from service.store.connection import store_errors
-from service.store.jobs.records import now_ms
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.log.state import read_state
 from service.store.profiles.expert_history import StreamEntry, unpack_point

@@ -16,10 +16,8 @@ from core.types import F32, I64, U8
 U32 = NDArray[np.uint32]
 Partition = NewType("Partition", int)
 
-RATING = 0
-"""Kind code of a rating; 1..199 are the other kinds of the settings' table."""
 DELETE_RATING, DELETE_ITEM, DELETE_USER = 200, 201, 202
-"""Kind codes of deletions: they take their place in the order but enter no history."""
+"""Kind codes of deletions; events of the settings' kinds have codes below 200. Deletions take their place in the order but enter no history."""
 MERGE_USER, MOVE_USER = 203, 204
 """Kind codes of a merge. MERGE_USER: the user's events become those of the one that ``item`` points to in ``users``.
 MOVE_USER: the user's events up to the sequence in ``time_ms`` have been sent to another partition as somebody else's."""
@@ -128,8 +126,18 @@ def decode(packed: bytes) -> Entry:
         raise ValueError(
             f"a log entry of {len(packed)} bytes should have {end + SOURCE_BYTES * sourced}"
         )
-    digests, sources = packed[at:end], packed[end:]
-    return Entry(users, user_ix, item, value, time_ms, kinds, flags, digests, appended_ms, sources)
+    return Entry(
+        users=users,
+        user_ix=user_ix,
+        item=item,
+        value=value,
+        time_ms=time_ms,
+        kind=kinds,
+        flags=flags,
+        digests=packed[at:end],
+        appended_ms=appended_ms,
+        sources=packed[end:],
+    )
 
 
 def records(

@@ -164,4 +164,10 @@ def _mean(parts: Sequence[RankerRecord], weight: float) -> RankerRecord:
         return float(sum(share * value for share, value in zip(shares, values, strict=True)))
 
     judged = sum(part.judged for part in parts)
-    return RankerRecord(weight, parts[0].version, judged, mean("mrr"), mean("ndcg10"))
+    return RankerRecord(
+        weight=weight,
+        version=parts[0].version,
+        judged=judged,
+        mrr=mean("mrr"),
+        ndcg10=mean("ndcg10"),
+    )

@@ -21,6 +21,7 @@ import redis
 from core.errors import SnapshotFormat
 from core.snapshot import Snapshot, blob, blob_bytes, version_of
 from service.errors import Conflict, NotFound, StoreUnavailable, VersionConflict
+from service.store.clock import now_ms
 from service.store.connection import store_errors
 from service.store.keys import NamespaceKeys
 
@@ -278,7 +279,7 @@ class Registry:
 
         What serves, what is pinned and what served before always stay.
         """
-        oldest_ms = time.time_ns() // 1_000_000 - max_age_ms
+        oldest_ms = now_ms() - max_age_ms
         kept: dict[str, int] = {}
         removed = []
         for record in self.records():

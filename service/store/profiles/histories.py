@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.meaning import RATING
 from core.online.tables import RECENT
 from service.settings import Kind
-from service.store.log.codec import RATING, sequences
+from service.store.log.codec import sequences
 
 Records = NDArray[Any]
 Numbers = NDArray[np.uint32]

@@ -90,9 +90,9 @@ class HistoryReader:
         counts = is_live(records, deleted) & (sequences(records) <= cut)
         gone = [np.frombuffer(one or b"", "<u4").astype(np.int64) for one in trimmed]
         return Histories(
-            users,
-            user_ix[counts],
-            records[counts],
-            np.repeat(np.arange(len(users)), [len(items) for items in gone]),
-            np.concatenate(gone),
+            users=users,
+            user_ix=user_ix[counts],
+            records=records[counts],
+            trimmed_user_ix=np.repeat(np.arange(len(users)), [len(items) for items in gone]),
+            trimmed=np.concatenate(gone),
         )

@@ -93,10 +93,12 @@ def inspect_server(client: redis.Redis) -> ServerReport:
         info: Mapping[str, Any] = client.info()
         appendfsync = _setting(client, "appendfsync")
         policy = _setting(client, "maxmemory-policy")
-    return judge(info, appendfsync=appendfsync, policy=policy)
+    return check_server(info, appendfsync=appendfsync, policy=policy)
 
 
-def judge(info: Mapping[str, Any], *, appendfsync: str | None, policy: str | None) -> ServerReport:
+def check_server(
+    info: Mapping[str, Any], *, appendfsync: str | None, policy: str | None
+) -> ServerReport:
     """Return the report on a server from its INFO and, where CONFIG may be read, two of its settings."""
     product = str(info.get("server_name", "redis"))
     version = str(info.get("valkey_version") or info.get("redis_version", "0"))

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.learning.external_sort import Spill
+from service.learning.external_sort import ExternalSort
 from service.store.log.codec import records
 
 
@@ -19,16 +19,16 @@ def test_ratings_come_back_by_sequence_with_their_users(tmp_path_factory, n, run
     item, value = rng.integers(0, 9, n), rng.integers(1, 6, n)
     kind = rng.integers(0, 3, n).astype(np.uint8)
     history = records(item, value, 1_000 + sequence, sequence, kind)
-    spill = Spill(tmp_path_factory.mktemp("s"), run=run, window=window)
+    sort = ExternalSort(tmp_path_factory.mktemp("s"), run=run, window=window)
     for user in range(5):
         own = owner == user
-        spill.add(f"üser-{user}", history[own])
+        sort.add(f"üser-{user}", history[own])
     rows = [
         (int(r["sequence"]), users[r["user"]], *r[["item", "value", "time_ms", "kind"]].tolist())
-        for found, users in spill.windows()
+        for found, users in sort.windows()
         for r in found
     ]
     columns = (sequence, owner, item, value, kind)
     expected = zip(*(column.tolist() for column in columns), strict=True)
     assert rows == sorted((s, f"üser-{u}", i, float(v), 1_000 + s, k) for s, u, i, v, k in expected)
-    assert spill.n_records == n
+    assert sort.n_records == n
