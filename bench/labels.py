@@ -17,7 +17,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from bench.data import FOLDER
 from bench.movielens import encoder, folds, movielens
@@ -31,8 +30,8 @@ from core.ranking_metrics import hits, ndcg
 from core.search.search import Budget
 from core.types import F64, I32
 from service.files.labelled_points import read_xmlc
-from service.training.dataset import Described, Material
-from service.training.recipes import RECIPES
+from service.training.material import Material
+from service.training.recipes import SERVED
 
 SETS = {
     "bibtex": ("exmlds1", "exmlds2", "exmlds3", "exmlds4"),
@@ -145,8 +144,7 @@ def cold_users(budget: str) -> Iterator[Figure]:
             encoded.transform([world.users[user] for user in part]) for part in (fitting, held_out)
         )
         train, truth = pairs.rows(fitting), pairs.rows(held_out)
-        nothing = sparse.csr_array((fitting.size, fitting.size))
-        material = Material(train, Described(encoded, features, nothing))
+        material = Material(train, user_features=features)
         best = np.argsort(-train.item_counts, kind="stable")[:DEPTH].astype(np.int32)
         lists = {"popular": np.tile(best, (truth.n_users, 1))}
         lists |= {name: ranked(name, material, asked, float(budget)) for name in COLD}
@@ -162,9 +160,10 @@ def ranked(name: str, material: Material, asked: Any, budget: float) -> I32:
 
     The model is trained and ranks as in the service.
     """
-    recipe = RECIPES[name]
-    config = recipe.search(material, {}, Budget(perf_counter, budget), lambda share: None)
-    model = recipe.fit(material, config)
+    recipe, clock = SERVED[name], Budget(perf_counter, budget)
+    stated = recipe.settings.ordered({})
+    found = recipe.search(material, stated, clock, lambda share: None)
+    model = recipe.fit(material, found.config)
     if recipe.strategy == "exmlds":
         scores = model.scores(asked)
     else:

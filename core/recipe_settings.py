@@ -33,6 +33,8 @@ class RecipeSettings(Generic[ConfigT]):
     """Settings that an order of a training may state."""
     offline: tuple[str, ...] = ()
     """Settings that only ``hedgerow eval`` may state besides; a training keeps those of ``base``."""
+    kept: tuple[str, ...] = ()
+    """Settings that a training keeps as in ``base`` unless its order states them; ``hedgerow eval`` searches them."""
     fixed: frozenset[str] = frozenset()
     """Settings that make it this recipe: nobody states them, and no search changes them."""
     changed: Callable[[ConfigT, Mapping[str, Any]], ConfigT] = _changed
@@ -57,6 +59,11 @@ class RecipeSettings(Generic[ConfigT]):
             return self.config(parameters)
         except ConfigError as error:
             raise ConfigError(f"{self.name}: {error}") from error
+
+    def ordered(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all that is stated for a training with these parameters."""
+        usual = self.flat(self.base)
+        return {**{name: usual[name] for name in self.kept}, **parameters}
 
     def parsed(self, texts: Mapping[str, str]) -> dict[str, Any]:
         """Return the values of ``--set`` texts by name; ConfigError says what is wrong."""

@@ -1,7 +1,7 @@
-"""``hedgerow eval topk``: the options and what is printed; ``topk_evaluation.py`` does the work."""
+"""``hedgerow eval topk``: the options and what is printed; ``service/evaluation/topk.py`` does the work."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -10,9 +10,22 @@ from rich.table import Table
 from core.errors import ConfigError
 from service.cli.eval_run import OnProgress, Report, evaluated, settings_of
 from service.cli.options import BUDGET_HELP
-from service.evaluation.topk import SideFiles, evaluate_topk
-from service.evaluation.topk_models import Model, Request
+from service.evaluation.files import SideFiles
+from service.evaluation.topk import Request, evaluate_topk
 from service.files.ratings import read_ratings
+
+Model = Literal[
+    "fbgd",
+    "mf",
+    "svdfeature",
+    "pitf",
+    "cp",
+    "ocmf-lr-wsq",
+    "ocmf-sq-wsq",
+    "ocmf-sq-sq",
+    "popular",
+]
+"""The names of the recipes that rank by vectors."""
 
 
 def topk(
@@ -103,8 +116,8 @@ def _show(report: Report) -> None:
     if (said := _settings(report["parameters"])) != "":
         out.print(said)
     for one in report.get("validation", []):
-        way = _settings({name: value for name, value in one.items() if "@" not in name})
-        out.print(f"on validation: {way}: ndcg@20 {one['ndcg@20']:.4f}")
+        use = _settings({name: value for name, value in one.items() if "@" not in name})
+        out.print(f"on validation: {use}: ndcg@20 {one['ndcg@20']:.4f}")
     out.print(f"search {report['search_seconds']:.1f} s, final fit {report['fit_seconds']:.1f} s")
 
 

@@ -1,11 +1,8 @@
-"""One evaluation of a ranking model: from two files of pairs to a report.
+"""One evaluation of a ranking model: a search and a fit as a training makes them, and a report on held-out pairs."""
 
-Owns how the files become interactions, and the report; the models are ``topk_models.py``'s, the command line
-``evaluate_topk.py``'s.
-"""
-
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -13,89 +10,178 @@ import numpy as np
 from core import ranking_metrics
 from core.batch.popularity import Popular
 from core.batch.ranker import rank
-from core.errors import DataError
+from core.errors import ConfigError, DataError
 from core.interactions import Interactions, from_pairs
 from core.ranking_metrics import Hits
+from core.search.search import Budget
 from core.types import I32, I64
-from service.evaluation.topk_models import (
-    Bools,
-    Fitted,
-    OnProgress,
-    Request,
-    World,
-    compile_kernels,
-    fit,
-)
-from service.files.features import read_features, read_links
+from service.evaluation.files import NO_FILES, SideFiles, joined, material, told
 from service.files.ratings import Ratings
+from service.training.material import Material
+from service.training.recipe import Bools, RankingRecipe, UserVectors
+from service.training.recipes import RANKING
+from service.training.searching import FEWEST_TO_SEARCH, searchable
+
+OnProgress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
-class SideFiles:
-    """Files of what is known beside the pairs."""
+class Request:
+    """What to evaluate; as the options of the command."""
 
-    users: Path | None = None
-    items: Path | None = None
-    graph: Path | None = None
+    model: str = "fbgd"
+    ks: tuple[int, ...] = (10, 20)
+    given: Mapping[str, str] = field(default_factory=dict)
+    """Settings that are not searched."""
+    budget_s: float = 120.0
+    seed: int = 0
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """Training and test part with the same users; test items that training lacks have the highest numbers."""
+class Fitted:
+    """A fitted model, its settings, and the seconds that they took."""
 
-    train: Interactions
-    test: Interactions
-    users: dict[str, int]
-    """Numbers by id."""
-    items: dict[str, int]
-    """The same, of the items of training."""
-    repeated: int = 0
-    """Pairs of the test file that are left out, since training has them."""
-
-    @property
-    def unlisted(self) -> int:
-        """Return how many test pairs are about items that training lacks."""
-        return int((self.test.item_ix >= self.train.n_items).sum())
+    users: UserVectors
+    parameters: dict[str, Any]
+    """As ``--set`` takes them."""
+    rounds: int
+    """Epochs of the fit, or rounds of a one-class one."""
+    search_seconds: float
+    fit_seconds: float
+    compared: list[dict[str, Any]]
+    """Uses of side information with their validation scores, where several were compared."""
 
 
 def evaluate_topk(
     train: Ratings,
     test: Ratings,
     request: Request,
-    on_progress: OnProgress = lambda what, share: None,
-    side: SideFiles = SideFiles(),
+    on_progress: OnProgress = lambda stage, share: None,
+    side: SideFiles = NO_FILES,
 ) -> dict[str, Any]:
     """Fit on one file, rank all its items for the users of the other; return the report."""
-    pairs = joined(train, test)
-    world = _world(pairs, side)
-    compile_kernels(request.model)
-    fitted = fit(world, request, on_progress)
+    recipe, pairs = RANKING[request.model], joined(train, test)
+    known = material(pairs, side)
+    _check_files(recipe, known)
+    given = _given(recipe, request, known)
+    compile_kernels(recipe)
+    fitted = fit(recipe, known, given, request, on_progress)
     users = np.flatnonzero(pairs.test.user_counts)
     depth = max(*request.ks, 10)
     held = pairs.test.rows(users)
-    found = ranking_metrics.hits(ranked_for(fitted, pairs.train, users, depth), held)
+    found = ranking_metrics.hits(ranked_for(fitted.users, pairs.train, users, depth), held)
     popular = ranking_metrics.hits(_popular_for(pairs.train, users, depth), held)
     return {
         "model": request.model,
         "n_users": int(users.size),
         "repeated_pairs": pairs.repeated,
         "unknown_item_pairs": pairs.unlisted,
-        **_told(world),
+        **told(known),
         **ranking_metrics.means(found, request.ks),
         "popular": ranking_metrics.means(popular, request.ks),
         "search_seconds": fitted.search_seconds,
         "fit_seconds": fitted.fit_seconds,
-        "epochs": fitted.epochs,
+        "epochs": fitted.rounds,
         "parameters": fitted.parameters,
-        **({"validation": fitted.tried} if fitted.tried else {}),
+        **({"validation": fitted.compared} if fitted.compared else {}),
         **_of_cold(pairs.train.user_counts[users] == 0, found, popular, request.ks),
     }
+
+
+def fit(
+    recipe: RankingRecipe[Any],
+    known: Material,
+    given: Mapping[str, Any],
+    request: Request,
+    on_progress: OnProgress,
+) -> Fitted:
+    """Search and fit as a training does."""
+    started = perf_counter()
+    searched = recipe.search(
+        known,
+        given,
+        Budget(perf_counter, request.budget_s),
+        lambda share: on_progress("searching", share),
+    )
+    done = perf_counter()
+    model = recipe.fit(known, searched.config)
+    seconds = perf_counter() - done
+    settings = recipe.settings.told(searched.config)
+    return Fitted(
+        users=recipe.user_vectors(known, searched.config, model),
+        parameters={n: v for n, v in settings.items() if _means_something(n, known, recipe)},
+        rounds=settings.get("epochs", settings.get("rounds", 0)),
+        search_seconds=done - started,
+        fit_seconds=seconds,
+        compared=searched.compared,
+    )
+
+
+def compile_kernels(recipe: RankingRecipe[Any]) -> None:
+    """Compile the model's kernels on a tiny data set, so that measured seconds are those of the fit."""
+    users, items = np.array([0, 0, 1]), np.array([0, 1, 1])
+    tiny = Material(from_pairs(users, items, time=users))
+    given: dict[str, Any] = {
+        name: 1 for name in ("rounds", "epochs") if name in recipe.settings.names
+    }
+    config = recipe.search(tiny, given, Budget(perf_counter, 0.0), lambda share: None).config
+    made = recipe.user_vectors(tiny, config, recipe.fit(tiny, config))
+    made.vectors(np.arange(2), tiny.pairs)
+
+
+def ranked_for(model: UserVectors, train: Interactions, users: I64, k: int) -> I32:
+    """Return the lists of these users; those of whom the model knows nothing get the popular items."""
+    rows = train.rows(users)
+    vectors = model.vectors(users, rows)
+    ids, _ = rank(vectors, model.item_factors, rows, k)
+    unknown = rows.user_counts == 0
+    if model.informed is not None:
+        unknown &= ~model.informed[users]
+    # 0 tells no item from another
+    unknown |= ~vectors.any(axis=1)
+    if unknown.any():
+        ids[unknown] = _popular_for(train, users[unknown], k)
+    return ids
+
+
+def _given(recipe: RankingRecipe[Any], request: Request, known: Material) -> dict[str, Any]:
+    """Return the stated settings; ConfigError where one says how to use a file that is not given."""
+    given = recipe.settings.parsed(request.given)
+    recipe.settings.config(given)
+    if given.get("graph") and known.links is None:
+        raise ConfigError("--set graph says how strong links are: give --graph, too")
+    if "features" in given and known.user_features is None:
+        raise ConfigError("--set features says how to use a file of features: give --users, too")
+    if request.budget_s > 0.0 and recipe.settings.names and not searchable(known.pairs):
+        raise DataError(
+            f"fewer than {FEWEST_TO_SEARCH} users have two pairs: too little to choose settings on; "
+            "give more data, or settings of your own (--set) and no search (--budget-s 0)"
+        )
+    return {"seed": request.seed, **given} if "seed" in recipe.settings.names else given
+
+
+def _check_files(recipe: RankingRecipe[Any], known: Material) -> None:
+    """Refuse files that the model would not use."""
+    files = {"users": known.user_features, "graph": known.links, "items": known.item_features}
+    for name, read in files.items():
+        if read is not None and name not in recipe.files:
+            other = "svdfeature" if name == "items" else "the ocmf models"
+            model = recipe.settings.name
+            raise ConfigError(f"--{name} is of no use to {model}: leave it out, or use {other}")
+
+
+def _means_something(name: str, known: Material, recipe: RankingRecipe[Any]) -> bool:
+    """Tell whether a setting says anything for these files."""
+    if "graph" not in recipe.files:
+        return True
+    without = {"graph": known.links is None, "features": known.user_features is None}
+    return not without.get(name, False)
 
 
 def _of_cold(
     cold: Bools, found: Hits, popular: Hits, ks: tuple[int, ...]
 ) -> dict[str, dict[str, Any]]:
-    """Return how those of the users do of whom there are no training pairs, beside popularity; nothing if none."""
+    """Return the metrics for users without training pairs, beside popularity; nothing if there are none."""
     if not cold.any():
         return {}
     own, floor = (
@@ -105,85 +191,7 @@ def _of_cold(
     return {"cold": {"n_users": int(cold.sum()), **own, "popular": floor}}
 
 
-def _told(world: World) -> dict[str, dict[str, dict[str, int]]]:
-    """Return how much of the side files is about users and items of the pairs; nothing if there are none."""
-    described = {"users": world.user_features, "items": world.item_features}
-    told = {
-        what: {"described": int((np.diff(features.indptr) > 0).sum()), "of": features.shape[0]}
-        for what, features in described.items()
-        if features is not None
-    }
-    if world.links is not None:
-        told["graph"] = {"links": len(world.links)}
-    return {"side": told} if told else {}
-
-
-def _world(pairs: Pairs, side: SideFiles) -> World:
-    return World(
-        pairs.train,
-        None if side.users is None else read_features(side.users, "user", pairs.users),
-        None if side.items is None else read_features(side.items, "item", pairs.items),
-        None if side.graph is None else read_links(side.graph, pairs.users),
-    )
-
-
-def joined(train: Ratings, test: Ratings) -> Pairs:
-    """Number users and items of both files; every row is a positive, once for each pair.
-
-    Test pairs that training has are left out: what a user has is never listed.
-    """
-    users = {user: ix for ix, user in enumerate(train.user_ids)}
-    items = {item: ix for ix, item in enumerate(train.item_ids)}
-    user_ix = [users.setdefault(user, len(users)) for user in test.user_ids]
-    known = dict(items)
-    item_ix = [items.setdefault(item, len(items)) for item in test.item_ids]
-    n_users = len(users)
-    known_part = from_pairs(
-        train.user_ix,
-        train.item_ix,
-        n_users=n_users,
-        n_items=len(train.item_ids),
-        time=train.timestamp_ms,
-    )
-    held = from_pairs(
-        np.array(user_ix, np.int64)[test.user_ix],
-        np.array(item_ix, np.int64)[test.item_ix],
-        n_users=n_users,
-        n_items=len(items),
-    )
-    if not (held.item_ix < known_part.n_items).any():
-        raise DataError(
-            "no item of the test file is in the training file: check that both write ids alike"
-        )
-    repeated = np.isin(_keys(held, len(items)), _keys(known_part, len(items)))
-    if repeated.all():
-        raise DataError(
-            "every pair of the test file is in the training file: hold out pairs that training lacks"
-        )
-    return Pairs(known_part, held.keep(~repeated), users, known, int(repeated.sum()))
-
-
-def _keys(pairs: Interactions, n_items: int) -> I64:
-    keys: I64 = pairs.user_ix.astype(np.int64) * n_items + pairs.item_ix
-    return keys
-
-
-def ranked_for(fitted: Fitted, train: Interactions, users: I64, k: int) -> I32:
-    """Return the lists that these users are served; those of whom nothing is known get the popular items."""
-    rows = train.rows(users)
-    vectors = fitted.vectors(users, rows)
-    ids, _ = rank(vectors, fitted.item_factors, rows, k)
-    unknown = rows.user_counts == 0
-    if fitted.knows is not None:
-        unknown &= ~fitted.knows[users]
-    # 0 tells no item from another
-    unknown |= ~vectors.any(axis=1)
-    if unknown.any():
-        ids[unknown] = _popular_for(train, users[unknown], k)
-    return ids
-
-
 def _popular_for(train: Interactions, users: I64, k: int) -> I32:
-    """Return what most users have and these have not."""
+    """Return the items that most users have and these have not."""
     popular, rows = Popular().fit(train), train.rows(users)
     return rank(popular.user_vectors(rows), popular.item_factors, rows, k)[0]

@@ -1,4 +1,4 @@
-"""The trainer: takes jobs, reads the histories, fits, judges, publishes. One training at a time.
+"""The trainer: takes jobs, reads the histories, fits, validates, publishes. One training at a time.
 
 ``trainer.py`` is the process that waits, small and without arithmetic; ``work.py`` runs in a process of its own for
 each job.

@@ -21,8 +21,9 @@ from core.ordinal.stars import RatedPairs
 from core.types import F32, I64
 from service.store.profiles.history_reader import Histories, HistoryReader
 from service.training.cuts import Cut, Times
+from service.training.material import Material
 
-MOST_JUDGES = 20_000
+MOST_HELD_OUT = 20_000
 MOST_RATED = 50_000
 """Ratings that are kept as such: a sample is enough to tell stars apart."""
 
@@ -30,8 +31,8 @@ Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True)
-class Judges:
-    """n users with preferences known at the cut and positives after it; a row of each matrix is one of them."""
+class HeldOut:
+    """n held-out users, with preferences before the cut and positives after it; each matrix has a row for each of them."""
 
     user_ix: I64
     """(n,) their rows in the dataset."""
@@ -65,16 +66,6 @@ class DescribedItems:
 
 
 @dataclass(frozen=True)
-class Material:
-    """What a model is fitted to."""
-
-    pairs: Interactions
-    described: Described | None
-    rated: RatedPairs | None = None
-    """A sample of the ratings."""
-
-
-@dataclass(frozen=True)
 class Dataset:
     """All users; ``known`` and ``whole`` have a row for each of them."""
 
@@ -83,7 +74,7 @@ class Dataset:
     """Preferences at the cut."""
     whole: Interactions
     """Preferences now."""
-    judges: Judges
+    held_out: HeldOut
     described: Described | None
     sequences: list[int]
     """Last event of each partition that is in here."""
@@ -91,15 +82,27 @@ class Dataset:
 
     @property
     def at_cut(self) -> Material:
-        """Return what was known at the cut."""
+        """Return everything from before the cut."""
         rated = None if self.rated is None else self.rated.pairs.rows(self.rated.known)
-        return Material(self.known, self.described, rated)
+        return self._material(self.known, rated)
 
     @property
     def now(self) -> Material:
-        """Return all that is known."""
-        rated = None if self.rated is None else self.rated.pairs
-        return Material(self.whole, self.described, rated)
+        """Return everything."""
+        return self._material(self.whole, None if self.rated is None else self.rated.pairs)
+
+    def _material(self, pairs: Interactions, rated: RatedPairs | None) -> Material:
+        described = self.described
+        if described is None:
+            return Material(pairs, rated=rated)
+        items = None if described.items is None else described.items.features
+        return Material(
+            pairs,
+            user_features=described.features,
+            links=described.links,
+            item_features=items,
+            rated=rated,
+        )
 
 
 @dataclass(frozen=True)
@@ -138,7 +141,7 @@ def read(
             building.add(page)
             on_progress(0.3 + 0.7 * min(building.n_users / max(n_users, 1), 1.0))
         data = building.finish()
-        if data.judges.user_ix.size >= FEWEST_USERS:
+        if data.held_out.user_ix.size >= FEWEST_USERS:
             break
     if data.described is None:
         return data
@@ -176,7 +179,7 @@ class _Building:
         self._whole: list[Interactions] = []
         self._seen: list[Interactions] = []
         self._held: list[Interactions] = []
-        self._judges: list[I64] = []
+        self._held_out: list[I64] = []
         self._features: list[sp.csr_array] = []
         self._numbers: dict[str, int] = {}
         self._links: list[tuple[int, str, float]] = []
@@ -187,7 +190,7 @@ class _Building:
         self._known.append(learned)
         self._whole.append(self._rows(page, np.ones_like(known))[0])
         if self._cut.holds_out:
-            self._add_judges(page, learned, seen, self._rows(page, ~known)[0])
+            self._add_held_out(page, learned, seen, self._rows(page, ~known)[0])
         if self._encoder is not None:
             self._add_documents(page.users, self._encoder)
         if self._rated is not None:
@@ -210,7 +213,7 @@ class _Building:
             n_items=self._reader.n_items,
         )
 
-    def _add_judges(
+    def _add_held_out(
         self, page: Histories, learned: Interactions, seen: Interactions, later: Interactions
     ) -> None:
         width = max(self._reader.n_items, 1)
@@ -220,10 +223,10 @@ class _Building:
         before = np.unique(np.concatenate([_keys(seen, width), trimmed]))
         positive = later if later.target is None else later.keep(later.target > 0)
         held = positive.keep(~np.isin(_keys(positive, width), before))
-        judges = np.flatnonzero((held.user_counts > 0) & (learned.user_counts > 0))
-        self._judges.append(self.n_users + judges)
-        self._seen.append(_of_keys(before, width, len(page.users)).rows(judges))
-        self._held.append(_of_keys(_keys(held, width), width, len(page.users)).rows(judges))
+        users = np.flatnonzero((held.user_counts > 0) & (learned.user_counts > 0))
+        self._held_out.append(self.n_users + users)
+        self._seen.append(_of_keys(before, width, len(page.users)).rows(users))
+        self._held.append(_of_keys(_keys(held, width), width, len(page.users)).rows(users))
 
     def _add_documents(self, users: list[str], encoder: FeatureEncoder) -> None:
         bodies = self._reader.documents(users)
@@ -235,14 +238,14 @@ class _Building:
 
     def finish(self) -> Dataset:
         n_items = self._reader.n_items
-        chosen, at = np.concatenate([*self._judges, np.empty(0, np.int64)]), slice(None)
+        chosen, at = np.concatenate([*self._held_out, np.empty(0, np.int64)]), slice(None)
         seen, held = stacked(self._seen, n_items), stacked(self._held, n_items)
-        judges = Judges(chosen[at], seen, held)
+        held_out = HeldOut(chosen[at], seen, held)
         return Dataset(
             self._cut,
             stacked(self._known, n_items),
             stacked(self._whole, n_items),
-            _sampled(judges),
+            _sampled(held_out),
             self._described(),
             self._reader.cuts,
             None if self._rated is None else self._rated.sample(),
@@ -330,13 +333,13 @@ def _values(values: Sequence[F32 | None], parts: Sequence[Interactions]) -> F32 
     )
 
 
-def _sampled(judges: Judges) -> Judges:
-    """Return at most MOST_JUDGES of them, the same ones for the same data."""
-    n = judges.user_ix.size
-    if n <= MOST_JUDGES:
-        return judges
-    at = np.sort(np.random.default_rng(0).permutation(n)[:MOST_JUDGES])
-    return Judges(judges.user_ix[at], judges.seen.rows(at), judges.held.rows(at))
+def _sampled(held_out: HeldOut) -> HeldOut:
+    """Return at most MOST_HELD_OUT of them, the same ones for the same data."""
+    n = held_out.user_ix.size
+    if n <= MOST_HELD_OUT:
+        return held_out
+    at = np.sort(np.random.default_rng(0).permutation(n)[:MOST_HELD_OUT])
+    return HeldOut(held_out.user_ix[at], held_out.seen.rows(at), held_out.held.rows(at))
 
 
 def _keys(pairs: Interactions, width: int) -> I64:

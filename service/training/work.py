@@ -8,8 +8,8 @@ compare-and-set, last.
 
 import resource
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from time import perf_counter, process_time
 from typing import Any
@@ -33,72 +33,16 @@ from service.store.profiles.history_reader import HistoryReader
 from service.telemetry import logger
 from service.training import dataset as datasets
 from service.training.dataset import Dataset, Described
-from service.training.judge import Verdict, judged_popular
-from service.training.recipes import RECIPES, Recipe, checked
-
-STAGES = {
-    "reading": (0.0, 0.1),
-    "searching": (0.1, 0.6),
-    "fitting": (0.6, 0.75),
-    "judging": (0.75, 0.85),
-    "refining": (0.85, 0.95),
-    "publishing": (0.95, 0.99),
-    PROMOTING: (0.99, 1.0),
-}
-"""Progress at the beginning and the end of each stage."""
-REPORT_S = 0.2
-"""Between two reports of progress."""
-STARVED_AFTER_S, STARVED = 60.0, 0.1
-"""Told is a training that after so long has had less than this share of one processor."""
+from service.training.recipe import ServedRecipe
+from service.training.recipes import SERVED, checked
+from service.training.reporter import Reporter
+from service.training.validation import Validation, validated_popular
 
 
 class NothingToLearn(ServiceError):
     """Raised when the histories hold no positive: the job fails and says so."""
 
     status, code = 409, "nothing_to_learn"
-
-
-class Reporter:
-    """Writes what a job does; JobGone ends the work when the job is cancelled or taken for dead."""
-
-    def __init__(self, records: JobRecords, record: JobRecord) -> None:
-        self._records, self._job, self._worker = records, record.id, record.worker
-        self._bounds, self._reported_at = (0.0, 0.0), 0.0
-        self._began, self._is_told = perf_counter(), False
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def stage(self, name: str, **more: Any) -> Iterator[None]:
-        """Report that a stage begins, with what is known so far, and measure it."""
-        self._bounds = STAGES[name]
-        self._records.report(self._job, self._worker, stage=name, progress=self._bounds[0], **more)
-        started = perf_counter()
-        self._tell_if_starved()
-        yield
-        self.seconds[name] = round(perf_counter() - started, 3)
-
-    def share(self, share: float) -> None:
-        """Report how far the stage is."""
-        if perf_counter() - self._reported_at < REPORT_S:
-            return
-        self._reported_at = perf_counter()
-        self._tell_if_starved()
-        low, high = self._bounds
-        progress = round(low + (high - low) * share, 4)
-        self._records.report(self._job, self._worker, progress=progress)
-
-    def _tell_if_starved(self) -> None:
-        """Say once that others leave hardly any processor: such a training may take hours."""
-        passed, used = perf_counter() - self._began, process_time()
-        if self._is_told or passed < STARVED_AFTER_S or used >= STARVED * passed:
-            return
-        self._is_told = True
-        seconds, had = round(passed, 1), round(used, 1)
-        logger().warning("training_starved", job=self._job, seconds=seconds, processor_seconds=had)
-
-    def succeed(self, **results: Any) -> None:
-        """Report the end."""
-        self._records.succeed(self._job, self._worker, **results)
 
 
 def run(settings: Settings, client: Client, job: str) -> None:
@@ -117,13 +61,13 @@ def run(settings: Settings, client: Client, job: str) -> None:
 
 @dataclass(frozen=True)
 class Contender:
-    """A fitted model and what the judges say of it."""
+    """A fitted model and its validation."""
 
     model: str
     fitted: Any
     config: Any
-    """None: it was judged as it serves."""
-    verdict: Verdict
+    """None: it was validated as it serves."""
+    validation: Validation
 
 
 class Training:
@@ -140,13 +84,13 @@ class Training:
         self._settings, self._client, self._namespace = settings, client, namespace
         self._record, self._reporter = record, reporter
         self._registry = Registry(client, namespace.name)
-        self._recipe: Recipe[Any] = checked(record.model, record.parameters)
+        self._recipe: ServedRecipe[Any] = checked(record.model, record.parameters)
 
     def run(self) -> None:
         """Go through all stages."""
         stage = self._reporter.stage
         with stage("reading"):
-            data = self._recipe.judges(self._read())
+            data = self._recipe.held_out(self._read())
         with stage("searching"):
             config = self._search(data)
         with stage("fitting"):
@@ -200,16 +144,15 @@ class Training:
 
     def _search(self, data: Dataset) -> Any:
         budget = Budget(perf_counter, self._record.budget_s)
-        return self._recipe.search(
-            data.at_cut, self._record.parameters, budget, self._reporter.share
-        )
+        stated = self._recipe.settings.ordered(self._record.parameters)
+        return self._recipe.search(data.at_cut, stated, budget, self._reporter.share).config
 
     def _judge(
         self, data: Dataset, fitted: Any, config: Any
     ) -> tuple[Contender, dict[str, Any], dict[str, Any]]:
-        """Return the candidate, what the judges say of it and of others, and the gate's decision."""
-        verdict = self._recipe.judged(data, fitted)
-        candidate = Contender(self._record.model, fitted, config, verdict)
+        """Return the candidate, its metrics beside those of others, and the gate's decision."""
+        validation = self._recipe.validated(data, fitted)
+        candidate = Contender(self._record.model, fitted, config, validation)
         self._reporter.share(0.3)
         version = self._registry.active().get(self._recipe.strategy)
         rival = None if version is None else self._rival(data, version, candidate)
@@ -218,17 +161,17 @@ class Training:
             decision = Decision("promoted", _kept(rival, candidate))
             candidate = rival
         else:
-            scores = None if rival is None else rival.verdict.scores
+            scores = None if rival is None else rival.validation.scores
             rng = np.random.default_rng(self._namespace.seed)
-            decision = decide(candidate.verdict.scores, scores, rng)
-        popular = judged_popular(data)
+            decision = decide(candidate.validation.scores, scores, rng)
+        popular = validated_popular(data)
         metrics = {
-            **candidate.verdict.metrics,
-            **_lead(candidate.verdict, popular),
-            "judges": int(data.judges.user_ix.size),
+            **candidate.validation.metrics,
+            **_lead(candidate.validation, popular),
+            "judges": int(data.held_out.user_ix.size),
             "held_out": data.cut.says,
             "popular": popular.metrics,
-            "rival": {} if rival is None else rival.verdict.metrics,
+            "rival": {} if rival is None else rival.validation.metrics,
         }
         return candidate, metrics, self._decision(decision, version)
 
@@ -240,7 +183,7 @@ class Training:
             try:
                 manifest, chunks = self._registry.manifest(version), self._registry.chunks(version)
                 served = recipe.restored(mapped(manifest, b"".join(chunks)))
-                return Contender(record.model, served, None, recipe.judged(data, served))
+                return Contender(record.model, served, None, recipe.validated(data, served))
             except SnapshotFormat as error:
                 # otherwise nothing could ever take its place
                 logger().warning("model_damaged", version=version, reason=str(error))
@@ -249,15 +192,15 @@ class Training:
         if record.model == self._record.model and config == candidate.config:
             return candidate
         refitted = recipe.fit(data.at_cut, config)
-        return Contender(record.model, refitted, config, recipe.judged(data, refitted))
+        return Contender(record.model, refitted, config, recipe.validated(data, refitted))
 
     def _would_rather_keep(self, rival: Contender, candidate: Contender) -> bool:
         """Whether the settings that serve beat those that the search found, and nobody asked for others."""
         comparable = rival.model == candidate.model and rival.config is not None
         if self._record.parameters or not comparable or rival is candidate:
             return False
-        enough = candidate.verdict.scores.size >= FEWEST_USERS
-        return enough and rival.verdict.scores.mean() >= candidate.verdict.scores.mean()
+        enough = candidate.validation.scores.size >= FEWEST_USERS
+        return enough and rival.validation.scores.mean() >= candidate.validation.scores.mean()
 
     def _decision(self, decision: Decision, serving: str | None) -> dict[str, Any]:
         outcome, reason = decision.outcome, decision.reason
@@ -352,7 +295,7 @@ class Training:
         pinned = self._registry.pins()
         for strategy, version in self._registry.active().items():
             served = self._registry.record(version)
-            if strategy in {self._recipe.strategy, *pinned} or served.model not in RECIPES:
+            if strategy in {self._recipe.strategy, *pinned} or served.model not in SERVED:
                 continue
             # so many wait that this one is left out
             with suppress(Backlogged):
@@ -392,8 +335,8 @@ class Training:
         }
 
 
-def _lead(candidate: Verdict, popular: Verdict) -> dict[str, float]:
-    """Return by how much a model is ahead of popularity, nothing where too few users can tell; a mixture begins with it."""
+def _lead(candidate: Validation, popular: Validation) -> dict[str, float]:
+    """Return the lead of a model over popularity, with which a mixture begins; nothing where too few users are held out."""
     enough = candidate.scores.size >= FEWEST_USERS
     return {LEAD: candidate.lead(popular)} if enough else {}
 
@@ -411,7 +354,7 @@ def _encoded(described: Described | None) -> dict[str, Any]:
 
 
 def _kept(rival: Contender, candidate: Contender) -> str:
-    ours, found = (one.verdict.metrics["ndcg@10"] for one in (rival, candidate))
+    ours, found = (one.validation.metrics["ndcg@10"] for one in (rival, candidate))
     return (
         f"the settings that serve, fitted anew, beat those that the search found "
         f"(ndcg@10 {ours:.4f}, {found:.4f})"

@@ -11,8 +11,8 @@ from core.batch.contexts.ranker import ContextRanker
 from core.batch.fbgd.config import FbgdConfig
 from core.batch.fbgd.model import Fbgd
 from core.batch.feature_map import FeatureMap
-from core.batch.ocmf.config import OcmfConfig
-from core.batch.ocmf.feature_use import Known, Way, fit_way
+from core.batch.ocmf.config import FeatureUse, OcmfConfig
+from core.batch.ocmf.feature_use import SideInformation, fit_with
 from core.batch.ocmf.model import Ocmf
 from core.batch.popularity import Popular
 from core.errors import ConfigError, CoreError, DataError
@@ -142,9 +142,9 @@ def test_rows_without_features_have_a_result(name, use, dense, empty):
     pairs = ranking.tribes(users=40, items=20)
     pairs = pairs.keep(pairs.user_ix > 2)
     at = np.arange(0, 40, 3) if empty == "some" else np.arange(40)
-    known = Known(some_features(40, empty=at, dense=dense))
-    found = fit_way(pairs, Way(OCMF[name], use), known)
-    vectors = found.vectors(pairs, known)
+    side = SideInformation(some_features(40, empty=at, dense=dense))
+    found = fit_with(pairs, FeatureUse(OCMF[name], use), side)
+    vectors = found.vectors(pairs, side)
     assert np.isfinite(vectors).all()
     # users without pairs and features are all alike
     alone = found.users.described(some_features(2, empty=[0, 1], dense=dense))
@@ -159,12 +159,12 @@ def test_a_disconnected_graph_has_a_result(name, use):
     links = np.zeros((40, 40), np.float32)
     for a, b in ((0, 1), (1, 2), (2, 0), (5, 6), (6, 7), (7, 5), (10, 11)):
         links[a, b] = links[b, a] = 1.0
-    known = Known(
+    side = SideInformation(
         None if use is None else some_features(40, empty=[], dense=True), sparse.csr_array(links)
     )
     config = OcmfConfig(**{**vars(OCMF[name]), "graph": 2.0})
-    found = fit_way(pairs, Way(config, use), known)
-    assert np.isfinite(found.vectors(pairs, known)).all()
+    found = fit_with(pairs, FeatureUse(config, use or "beside"), side)
+    assert np.isfinite(found.vectors(pairs, side)).all()
 
 
 @pytest.mark.parametrize("width", [0, 3])

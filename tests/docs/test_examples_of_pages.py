@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from service.cli.main import app
-from service.evaluation.topk_models import _NAMES
+from service.training.recipes import RANKING
 from tests.docs.pages import DOCS, PAGES, blocks, name_of
 
 EVALUATION = DOCS / "how-to" / "evaluate-models.md"
@@ -87,14 +87,15 @@ def test_each_command_line_of_the_page_runs(
     assert "ndcg@10" in result.stdout
 
 
-@pytest.mark.parametrize("model", _NAMES)
+@pytest.mark.parametrize("model", RANKING)
 def test_every_setting_of_a_model_is_in_a_table_of_its_page(model: str) -> None:
     family = "## One-class" if model.startswith("ocmf") else "## "
     text = SETTINGS.read_text().partition(family)[2]
     cells = re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
     named = set(re.findall(r"`(\w+)`", " ".join(cells)))
+    settings = RANKING[model].settings
     # how features are used has a table of its own
-    assert set(_NAMES[model]) - {"features"} <= named
+    assert {*settings.names, *settings.offline} - {"features"} <= named
 
 
 @pytest.mark.parametrize("model", ["fbgd", "svdfeature", "ocmf-lr-wsq", "ocmf-sq-sq"])

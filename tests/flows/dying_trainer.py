@@ -45,7 +45,7 @@ def work(job: str) -> None:
 
 
 def _stop_in(name: str, stop: Callable[[], None]) -> None:
-    reporter = importlib.import_module("service.training.work").Reporter
+    reporter = importlib.import_module("service.training.reporter").Reporter
     real = reporter.stage
 
     @contextmanager

@@ -30,7 +30,7 @@ from service.ranking.strategies import Strategy
 from service.rec_ids import model_prefix
 from service.serving.recommender import INLINE
 from service.serving.warm_up import rank_once
-from service.training.recipes import RECIPES
+from service.training.recipes import SERVED
 from tests.rankers import (
     asker,
     everything,
@@ -474,7 +474,7 @@ def test_a_vector_of_rounding_is_not_learned() -> None:
 
 
 def test_a_model_of_each_strategy_can_be_trained_by_its_name() -> None:
-    found = {name: recipe.strategy for name, recipe in RECIPES.items()}
+    found = {name: recipe.strategy for name, recipe in SERVED.items()}
     assert found == {name: one.strategy for one in FAMILIES.values() for name in one.recipes}
 
 

@@ -11,7 +11,7 @@ from service.settings import Settings
 from service.store.clock import now_ms
 from service.store.jobs.schedule import FIRST_OF_FEW
 from service.store.keys import NamespaceKeys
-from service.training.recipes import RECIPES
+from service.training.recipes import SERVED
 from tests.api import Api, check_problem
 
 
@@ -72,7 +72,7 @@ def test_an_order_that_cannot_be_met_says_what_could(
     assert api("GET", "/v1/jobs").json()["items"] == []
 
 
-@pytest.mark.parametrize("model", RECIPES)
+@pytest.mark.parametrize("model", SERVED)
 def test_no_model_is_trained_with_a_seed_below_0(api: Api, model: str) -> None:
     order = {"model": model, "parameters": {"seed": -1}}
     problem = check_problem(api("POST", "/v1/retrain", json=order), 422, "invalid_training")

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from typer.testing import CliRunner
 
 from core.interactions import split_within_users
 from service.cli.eval import eval_app
+from service.cli.eval_topk import Model
+from service.training.recipes import RANKING
 from tests.core import ranking
 
 KEYS = {
@@ -58,6 +61,10 @@ def report(*arguments):
     result = run(*arguments, "--json")
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
+
+
+def test_the_models_are_the_recipes_that_rank_by_vectors():
+    assert {*get_args(Model)} == RANKING.keys()
 
 
 def test_the_report_has_the_names_of_the_contract_and_beats_popularity(files):
@@ -154,7 +161,8 @@ def test_a_table_is_printed_for_people(files):
     [
         (["--set", "rank=3"], "no such setting"),
         (["--set", "factors"], "NAME=VALUE"),
-        (["--set", "factors=many"], "give a number"),
+        (["--set", "factors=many"], "give a whole number"),
+        (["--set", "reg=much"], "give a number"),
         (["--set", "factors=0"], "factors must be at least 1"),
         (["--set", "factors=2.5"], "give a whole number"),
         (["--set", "factors=1000000000"], "give at most"),

@@ -51,7 +51,7 @@ def test_every_user_becomes_a_row_of_preferences(client, namespace):
     data = read(stored(client, namespace, told), READING, with_documents=False)
     assert rows(data.whole) == [[(0, 1, 1), (1, 1, 0)], [(2, 1, 1)], [(1, pytest.approx(0.2), 1)]]
     assert (data.whole.n_items, data.sequences) == (3, [4])
-    assert data.judges.user_ix.size == 0
+    assert data.held_out.user_ix.size == 0
     assert rows(data.known) == rows(data.whole)
 
 
@@ -100,7 +100,7 @@ def test_judges_are_users_known_before_the_cut_with_new_positives_after_it(clien
     data = read(stored(client, namespace, world()), READING, with_documents=False)
     at_ms, newest = data.cut.at_ms, data.cut.newest_ms
     assert at_ms < newest == START_MS + 60_000 * (300 * 25 - 1)
-    judges = data.judges
+    judges = data.held_out
     assert judges.user_ix.size >= FEWEST_USERS
     for n, user_ix in enumerate(judges.user_ix.tolist()):
         known = {item for item, _, _ in rows(data.known.rows(np.array([user_ix])))[0]}
@@ -115,12 +115,12 @@ def test_judges_are_users_known_before_the_cut_with_new_positives_after_it(clien
 def test_a_trimmed_item_counts_as_seen(client, namespace):
     told = world()
     reader = stored(client, namespace, told)
-    [user_ix] = read(reader, READING, with_documents=False).judges.user_ix[:1].tolist()
+    [user_ix] = read(reader, READING, with_documents=False).held_out.user_ix[:1].tolist()
     user = users_of(reader)[user_ix]
-    before = read(reader, READING, with_documents=False).judges
+    before = read(reader, READING, with_documents=False).held_out
     gone = before.held.item_ix[: before.held.ptr[1]]
     client.set(PartitionKeys(namespace, 0).trimmed(user), gone[:1].astype("<u4").tobytes())
-    after = read(reader, READING, with_documents=False).judges
+    after = read(reader, READING, with_documents=False).held_out
     where = np.flatnonzero(after.user_ix == user_ix)
     left = after.held.rows(where).item_ix.tolist() if where.size else []
     assert left == gone[1:].tolist()
@@ -128,14 +128,14 @@ def test_a_trimmed_item_counts_as_seen(client, namespace):
 
 def test_a_trimmed_item_that_is_newer_than_the_reading_is_nobodys(client, namespace):
     reader = stored(client, namespace, world())
-    before = read(reader, READING, with_documents=False).judges
+    before = read(reader, READING, with_documents=False).held_out
     user_ix = next(ix for ix in before.user_ix.tolist() if ix % 100)
     at = int(np.flatnonzero(before.user_ix == user_ix)[0])
     # read as one number with its user it would be the first item that the next user took
     item = reader.n_items + int(before.held.item_ix[before.held.ptr[at]])
     user = users_of(reader)[user_ix - 1]
     client.set(PartitionKeys(namespace, 0).trimmed(user), np.array([item], "<u4").tobytes())
-    after = read(reader, READING, with_documents=False).judges
+    after = read(reader, READING, with_documents=False).held_out
     assert after.user_ix.tolist() == before.user_ix.tolist()
     assert rows(after.held) == rows(before.held)
     assert rows(after.seen) == rows(before.seen)
@@ -149,7 +149,7 @@ def test_the_last_day_is_held_out_where_it_has_judges_enough(client, namespace, 
     ]
     data = read(stored(client, namespace, old + new), READING, with_documents=False)
     assert data.cut.at_ms == data.cut.newest_ms - cuts.DAY_MS
-    assert data.judges.user_ix.size == 260
+    assert data.held_out.user_ix.size == 260
 
 
 def by_hand(told):
@@ -169,8 +169,8 @@ def held_out(data, users):
     liked = data.known.keep(data.known.target > 0)
     known = {user: set(items_of(liked, ix)) for ix, user in enumerate(users)}
     held = {user: set() for user in users}
-    for n, user_ix in enumerate(data.judges.user_ix.tolist()):
-        held[users[user_ix]] = set(items_of(data.judges.held, n))
+    for n, user_ix in enumerate(data.held_out.user_ix.tolist()):
+        held[users[user_ix]] = set(items_of(data.held_out.held, n))
     return known, held
 
 
@@ -185,7 +185,7 @@ def test_each_users_latest_are_held_out_where_no_moment_leaves_judges_enough(cli
     assert data.cut.of_each
     assert not data.cut.is_beyond(START_MS)
     assert held_out(data, users_of(reader)) == by_hand(told)
-    assert data.judges.user_ix.size == 50
+    assert data.held_out.user_ix.size == 50
     assert len(data.whole) > len(data.known)
 
 
@@ -200,7 +200,7 @@ def test_users_who_came_one_after_the_other_judge_all_the_same(client, namespace
     data = read(reader, READING, with_documents=False)
     assert data.cut.of_each
     assert held_out(data, users_of(reader)) == by_hand(told)
-    assert data.judges.user_ix.size >= FEWEST_USERS
+    assert data.held_out.user_ix.size >= FEWEST_USERS
 
 
 def test_what_follows_a_held_out_positive_is_not_known_either(client, namespace):
@@ -214,8 +214,8 @@ def test_what_follows_a_held_out_positive_is_not_known_either(client, namespace)
     ]
     data = read(stored(client, namespace, told), READING, with_documents=False)
     assert rows(data.known) == [[(0, 1, 1), (3, 1, 0)], [(1, 1, 1)]]
-    assert rows(data.judges.held) == [[(1, 1, 1)]]
-    assert rows(data.judges.seen) == [[(0, 1, 1), (3, 1, 1)]]
+    assert rows(data.held_out.held) == [[(1, 1, 1)]]
+    assert rows(data.held_out.seen) == [[(0, 1, 1), (3, 1, 1)]]
 
 
 def test_where_nobody_likes_two_items_nothing_is_held_out(client, namespace):

@@ -7,7 +7,7 @@ import pytest
 
 from service.errors import InvalidTraining
 from service.training.orders import TRAINED, check_order
-from service.training.recipes import RECIPES
+from service.training.recipes import SERVED
 
 FITTING = {
     "core.batch.fbgd.model",
@@ -37,8 +37,8 @@ def test_the_check_itself_loads_no_compiler() -> None:
 
 
 def test_every_recipe_that_can_be_ordered_can_be_trained() -> None:
-    assert TRAINED.keys() == RECIPES.keys()
-    assert all(RECIPES[name].settings is settings for name, settings in TRAINED.items())
+    assert TRAINED.keys() == SERVED.keys()
+    assert all(SERVED[name].settings is settings for name, settings in TRAINED.items())
 
 
 @pytest.mark.parametrize("model", TRAINED)

@@ -1,23 +1,25 @@
 """A training that gets hardly any processor says so, for its end may be far."""
 
+from functools import partial
+
 import pytest
 from structlog.testing import capture_logs
 
 from service.store.jobs.records import JobRecords
 from service.store.keys import NamespaceKeys
-from service.training import work
-from service.training.work import Reporter
+from service.training.reporter import Reporter
 
 WORKER = "host:1:cafe"
 
 
 @pytest.fixture
 def reporter(client, namespace):
+    """Return what makes the reporter of a running job, with bounds of its own."""
     client.set(NamespaceKeys(namespace).trainer, WORKER)
     records = JobRecords(client, namespace)
     job = records.create("fbgd", {}, budget_s=1.0, who="ada", why="order")
     records.claim(job.id, WORKER)
-    return Reporter(records, records.record(job.id))
+    return partial(Reporter, records, records.record(job.id))
 
 
 def told(reporter) -> list[str]:
@@ -28,19 +30,14 @@ def told(reporter) -> list[str]:
     return [line["event"] for line in logs]
 
 
-def test_a_training_without_a_processor_is_told_once(reporter, monkeypatch):
+def test_a_training_without_a_processor_is_told_once(reporter):
     # more of a processor than there is: as if others had taken nearly all of it
-    monkeypatch.setattr(work, "STARVED", float("inf"))
-    monkeypatch.setattr(work, "STARVED_AFTER_S", 0.0)
-    assert told(reporter) == ["training_starved"]
+    assert told(reporter(starved=float("inf"), starved_after_s=0.0)) == ["training_starved"]
 
 
-def test_a_training_that_has_its_share_says_nothing(reporter, monkeypatch):
-    monkeypatch.setattr(work, "STARVED", 0.0)
-    monkeypatch.setattr(work, "STARVED_AFTER_S", 0.0)
-    assert told(reporter) == []
+def test_a_training_that_has_its_share_says_nothing(reporter):
+    assert told(reporter(starved=0.0, starved_after_s=0.0)) == []
 
 
-def test_a_training_that_has_just_begun_says_nothing(reporter, monkeypatch):
-    monkeypatch.setattr(work, "STARVED", float("inf"))
-    assert told(reporter) == []
+def test_a_training_that_has_just_begun_says_nothing(reporter):
+    assert told(reporter(starved=float("inf"))) == []

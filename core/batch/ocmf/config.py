@@ -1,7 +1,8 @@
 """The settings of one-class factorisation and of its recipes; this module loads no code that fits."""
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 from core.batch.losses import NAMED, Loss, RowLoss
 from core.errors import ConfigError
@@ -99,6 +100,34 @@ class LabelConfig:
         check_bounds(self, above_0=("gamma",), from_0=("landmarks",))
 
 
+Use = Literal["cold", "beside", "made"]
+"""How features of users are used. ``cold``: only for users without pairs; ``beside``: vectors are fitted to the pairs,
+then features to these, and beside a history they count as one event; ``made``: users are made of them, as in the paper."""
+
+
+@dataclass(frozen=True)
+class FeatureUse:
+    """Settings of a fit, and how it uses features of users where there are any; links are used if ``graph`` is set."""
+
+    config: OcmfConfig
+    use: Use = "beside"
+
+    def __post_init__(self) -> None:
+        if self.use not in get_args(Use):
+            raise ConfigError(f"features must be one of {', '.join(get_args(Use))}")
+
+
+def with_settings(used: FeatureUse, settings: Mapping[str, Any]) -> FeatureUse:
+    """Return the configuration with these settings; the use is called ``features``."""
+    own = {name: value for name, value in settings.items() if name != "features"}
+    return FeatureUse(replace(used.config, **own), settings.get("features", used.use))
+
+
+def settings_of(used: FeatureUse) -> Mapping[str, Any]:
+    """Return the settings of the fit and the use of features as one flat mapping."""
+    return {**vars(used.config), "features": used.use}
+
+
 _STATED = (
     "factors",
     "weight",
@@ -111,12 +140,20 @@ _STATED = (
     "draw",
     "seed",
 )
-_OFFLINE = ("solver",)
 
 
-def _recipe(name: str, base: OcmfConfig, *fixed: str) -> RecipeSettings[OcmfConfig]:
-    names = tuple(one for one in _STATED if one not in fixed)
-    return RecipeSettings(name, base, names, offline=_OFFLINE, fixed=frozenset(fixed))
+def _recipe(name: str, base: OcmfConfig, *fixed: str) -> RecipeSettings[FeatureUse]:
+    return RecipeSettings(
+        name,
+        FeatureUse(base),
+        tuple(one for one in _STATED if one not in fixed),
+        offline=("solver", "features"),
+        # serving uses features beside the pairs, and knows of links nothing but the item factors
+        kept=("features", "graph"),
+        fixed=frozenset(fixed),
+        changed=with_settings,
+        flat=settings_of,
+    )
 
 
 RECIPES = (

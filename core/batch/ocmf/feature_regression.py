@@ -1,4 +1,4 @@
-"""What describes users, learned after a fit: the vector of a user nobody has seen, from features alone.
+"""Regression of users' features to their vectors, after a fit: the vector of a new user, from features alone.
 
 The users of the fit keep free vectors, and features are fitted to these. On MovieLens both the users with a history
 and those without one are served better so than by a fit whose users are made of features (docs/explanation/retraining.md).
@@ -15,14 +15,15 @@ from core.errors import ShapeError
 from core.types import F32, F64
 
 RIDGE = 30.0
-"""So many users' worth of evidence that a feature says nothing."""
+"""Prior evidence that a feature says nothing, in users."""
 FADING = 1.0
-"""With a history the features count as one of its events: they help the first five, then they would be in the way."""
+"""Exponent of the fading of features with the length of a history: at 1 they count as one of its events. They help with the
+first five events, later they would do harm."""
 MOST_STEPS, TOLERANCE = 200, 1e-4
 
 
-def described_users(users: StructuredUsers, vectors: F32, features: Features) -> StructuredUsers:
-    """Return the same users with W such that features (users, d) lead near their vectors (users, g).
+def with_regression(users: StructuredUsers, vectors: F32, features: Features) -> StructuredUsers:
+    """Return the same users with W such that features (users, d) come near their vectors (users, g).
 
     Equation   W = (X'X + RIDGE I)^-1 X'P,  x of length 1 and a constant (FeatureMap), p the users' vectors
     """
@@ -40,15 +41,15 @@ def ridge(features: Any, targets: F32, reg: float) -> F64:
     """
     weights = np.zeros((features.shape[1], targets.shape[1]))
     residual = np.asarray(features.T @ targets.astype(np.float64))
-    way, size = residual.copy(), np.square(residual).sum(0)
+    direction, size = residual.copy(), np.square(residual).sum(0)
     enough = size * TOLERANCE**2
     for _ in range(MOST_STEPS):
         if (size <= enough).all():
             break
-        ahead = np.asarray(features.T @ (features @ way)) + reg * way
-        step = size / np.maximum((way * ahead).sum(0), 1e-300)
-        weights += step * way
+        ahead = np.asarray(features.T @ (features @ direction)) + reg * direction
+        step = size / np.maximum((direction * ahead).sum(0), 1e-300)
+        weights += step * direction
         residual -= step * ahead
         before, size = size, np.square(residual).sum(0)
-        way = residual + size / np.maximum(before, 1e-300) * way
+        direction = residual + size / np.maximum(before, 1e-300) * direction
     return weights

@@ -1,43 +1,41 @@
-"""What is known of users beside their pairs, and the way to use it that ranks best on a validation part.
+"""Side information of users in a one-class fit, and the use of it that ranks best on a validation part.
 
-The paper's users are made of their features. A few features cannot tell users apart who have a history: a vector of
-their own, with what the features say beside it, serves them far better. Which one holds is for the data to say.
+The paper's users are made of their features. A few features cannot tell users with a history apart: a vector of their
+own, with the features beside it, serves them far better. Which one holds is decided by validation.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from core.batch.feature_map import FeatureMap
 from core.batch.ocmf import search as ocmf_search
-from core.batch.ocmf.config import OcmfConfig
-from core.batch.ocmf.feature_regression import described_users
+from core.batch.ocmf.config import FeatureUse, OcmfConfig, Use
+from core.batch.ocmf.feature_regression import with_regression
 from core.batch.ocmf.model import Ocmf
 from core.batch.ocmf.users import StructuredUsers, users_of
 from core.interactions import Interactions
 from core.search.search import Budget
 from core.types import F32, I64
 
-Use = Literal["cold", "beside", "made"]
-"""Of features. ``cold``: only for users without pairs; ``beside``: vectors are fitted to the pairs, then features to
-these, and in a history they count as one event; ``made``: users are made of them, as in the paper."""
-
 DEPTH = ocmf_search.DEPTH
-"""A way's score is ndcg at this depth."""
+"""Depth of the ndcg that a use is scored by."""
 ALIKE = 0.005
-"""Ways whose scores differ by less than this share serve users with a history alike."""
+"""Share by which scores may differ where two uses count as equally good for users with a history."""
 COMPARED = 0.3
-"""Share of the budget for the comparison of ways, where there are several."""
+"""Share of the budget for the comparison of uses, where there are several."""
 MADE = 0.3
-"""Share of the search for the settings of users made of features, where vectors fitted to the pairs are searched, too."""
+"""Share of the search for users made of features, where vectors fitted to the pairs are searched as well."""
+
+OnTrial = Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
-    """What is known of users beside their pairs."""
+class SideInformation:
+    """Features and links of users, beside their pairs."""
 
     features: Any = None
     """(users, d), dense or sparse."""
@@ -46,43 +44,33 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Way:
-    """Settings of a fit and what features are used for; without ``graph`` in the settings, links for nothing."""
-
-    config: OcmfConfig
-    use: Use | None = None
-    """None: there are no features."""
-
-
-@dataclass(frozen=True)
 class Tried:
-    """A way and its ndcg@20 for validation users."""
+    """A use and its ndcg@20 for validation users."""
 
-    way: Way
+    used: FeatureUse
     score: float
 
 
 @dataclass(frozen=True, eq=False)
-class FittedWay:
-    """A fit that answers users as its way says."""
+class FittedUse:
+    """A fit that answers users as its use of features says."""
 
-    way: Way
-    model: Ocmf
+    used: FeatureUse
     users: StructuredUsers
 
-    def vectors(self, pairs: Interactions, known: Known, rows: I64 | None = None) -> F32:
+    def vectors(self, pairs: Interactions, side: SideInformation, rows: I64 | None = None) -> F32:
         """Return the vectors (rows, g) of users of ``pairs``, by number; None: of all."""
-        similar = known.similar if self.users.link else None
+        similar = side.similar if self.users.link else None
         if rows is not None and similar is not None:
-            # linked users may be any
-            return self.vectors(pairs, known)[rows]
+            # any user may be linked to these
+            return self.vectors(pairs, side)[rows]
         some = pairs if rows is None else pairs.rows(rows)
-        if self.way.use is None:
+        if side.features is None:
             return self.users.vectors(some, similar=similar)
         described = self.users.described(
-            known.features if rows is None else known.features[rows],
+            side.features if rows is None else side.features[rows],
         )
-        if self.way.use != "cold":
+        if self.used.use != "cold":
             return self.users.vectors(some, described=described, similar=similar)
         vectors = self.users.vectors(some, similar=similar)
         cold = some.user_counts == 0
@@ -90,151 +78,143 @@ class FittedWay:
         return vectors
 
 
-def fit_way(pairs: Interactions, way: Way, known: Known) -> FittedWay:
-    """Fit to all pairs."""
-    graph = known.similar if way.config.graph else None
-    if way.use == "made":
+def fit_with(pairs: Interactions, used: FeatureUse, side: SideInformation) -> FittedUse:
+    """Fit to all pairs; links are used where the settings have a ``graph``."""
+    graph = side.similar if used.config.graph else None
+    if side.features is not None and used.use == "made":
         made = FeatureMap()
-        model = Ocmf(way.config).fit(pairs, features=made.transform(known.features), graph=graph)
-        return FittedWay(way, model, users_of(model, made))
-    model = Ocmf(way.config).fit(pairs, graph=graph)
-    users = users_of(model)
-    if way.use is not None:
+        model = Ocmf(used.config).fit(pairs, features=made.transform(side.features), graph=graph)
+        return FittedUse(used, users_of(model, made))
+    users = users_of(Ocmf(used.config).fit(pairs, graph=graph))
+    if side.features is not None:
         some = np.flatnonzero(pairs.user_counts)
         vectors = users.row.vectors(pairs.rows(some))
-        users = described_users(users, vectors, known.features[some])
-    return FittedWay(way, model, users)
+        users = with_regression(users, vectors, side.features[some])
+    return FittedUse(used, users)
 
 
 def choose(
     pairs: Interactions,
     base: OcmfConfig,
     budget: Budget,
-    known: Known,
+    side: SideInformation,
     *,
     use: Use | None = None,
     fixed: frozenset[str] = frozenset(),
-    on_trial: Callable[[float], None] = lambda share: None,
-) -> tuple[Way, list[Tried]]:
-    """Return the best way on a validation part, and all that were tried, the best first.
+    on_trial: OnTrial = lambda share: None,
+) -> tuple[FeatureUse, list[Tried]]:
+    """Return the best use on a validation part, and all that were compared, the best first.
 
-    Of ways that score alike the one that does more for users with few pairs or none is taken: with links before
+    Among uses that score alike the one that does more for users with few pairs or none is taken: with links before
     without, features beside the pairs before features for the cold alone.
-    ``use`` says what features are for, None leaves it open; settings named in ``fixed`` stay as ``base`` has them.
+    A stated ``use`` is kept; settings named in ``fixed`` stay as ``base`` has them.
     A budget of 0 tries nothing: rough settings, and features beside the pairs.
     """
-    uses = _uses(known, use)
+    uses = _uses(side, use)
+    search = _Search(pairs, base, side, fixed)
     if budget.seconds <= 0.0:
-        way = _searched(pairs, base, budget, known, uses[0], fixed, on_trial)
-        return (way, [])
+        return search.found(budget, uses[0], on_trial), []
     left = budget.begin()
-    ways = _ways(pairs, base, budget, known, uses, fixed, on_trial)
-    if len(ways) == 1:
-        return ways[0], []
-    scores = validated(pairs, ways, known, left, seed=base.seed)
-    tried = [Tried(way, score) for way, score in zip(ways, scores, strict=True)]
+    candidates = search.candidates(budget, uses, on_trial)
+    if len(candidates) == 1:
+        return candidates[0], []
+    scores = validated(pairs, candidates, side, left, seed=base.seed)
+    tried = [Tried(one, score) for one, score in zip(candidates, scores, strict=True)]
     enough = (1.0 - ALIKE) * max(scores)
-    chosen = next(one.way for one in tried if one.score >= enough)
+    chosen = next(one.used for one in tried if one.score >= enough)
     return chosen, sorted(tried, key=lambda one: -one.score)
 
 
 def validated(
     pairs: Interactions,
-    ways: Sequence[Way],
-    known: Known,
+    candidates: Sequence[FeatureUse],
+    side: SideInformation,
     left: Callable[[], float],
     *,
     seed: int = 0,
 ) -> list[float]:
-    """Return ndcg@20 of each way: a part of each user's pairs is held out, users are scored as they are served.
+    """Return ndcg@20 of each use: some of each user's pairs are held out, users are scored as they are served.
 
-    On one split, and on more while ``left`` has the seconds for another one.
+    One split decides, and more of them while ``left`` has the seconds for another one.
     """
     # other splits than those of the search, where the settings were lucky
     splits = ocmf_search.splits_of(pairs, np.random.default_rng([seed, 5]))
     scores: list[list[float]] = []
     for split in splits:
         begun = left()
-        scores.append(_scores(split, ways, known))
+        scores.append(_scores(split, candidates, side))
         if left() < begun - left():
             break
     return [float(mean) for mean in np.mean(scores, axis=0)]
 
 
-def _scores(split: ocmf_search.Split, ways: Sequence[Way], known: Known) -> list[float]:
-    fits: dict[tuple[OcmfConfig, bool], FittedWay] = {}
+def _scores(
+    split: ocmf_search.Split, candidates: Sequence[FeatureUse], side: SideInformation
+) -> list[float]:
+    fits: dict[tuple[OcmfConfig, bool], FittedUse] = {}
     scores = []
-    for way in ways:
-        like = way.config, way.use == "made"
+    for used in candidates:
+        like = used.config, used.use == "made"
         if like not in fits:
             # cold and beside differ in the answers, not in the fit
-            fits[like] = fit_way(split.fit, way, known)
-        fitted = replace(fits[like], way=way)
-        vectors = fitted.vectors(split.fit, known, split.judges)
+            fits[like] = fit_with(split.fit, used, side)
+        fitted = replace(fits[like], used=used)
+        vectors = fitted.vectors(split.fit, side, split.judges)
         scores.append(split.score(vectors, fitted.users.row.item_factors))
     return scores
 
 
-def _uses(known: Known, use: Use | None) -> list[Use | None]:
-    """Return what may be done with the features, the usual way first."""
-    if known.features is None:
-        return [None]
-    return ["beside", "cold", "made"] if use is None else [use]
+def _uses(side: SideInformation, use: Use | None) -> list[Use]:
+    """Return the possible uses of the features, the usual one first."""
+    if use is not None:
+        return [use]
+    return ["beside"] if side.features is None else ["beside", "cold", "made"]
 
 
-def _ways(
-    pairs: Interactions,
-    base: OcmfConfig,
-    budget: Budget,
-    known: Known,
-    uses: list[Use | None],
-    fixed: frozenset[str],
-    on_trial: Callable[[float], None],
-) -> list[Way]:
-    """Search the settings of both kinds of fits; each way with a graph is followed by the same without."""
-    ways: list[Way] = []
-    own = [use for use in uses if use != "made"]
-    made = [use for use in uses if use == "made"]
-    kinds = [some for some in (own, made) if some]
-    linked = known.similar is not None and "graph" not in fixed
-    searched = 1.0 - COMPARED if len(uses) > 1 or linked else 1.0
-    shares = (1.0 - MADE, MADE) if len(kinds) == 2 else (1.0,)
-    done = 0.0
-    for some, of_search in zip(kinds, shares, strict=True):
-        share = searched * of_search
-        part = replace(budget, seconds=share * budget.seconds)
-        way = _searched(
-            pairs, base, part, known, some[0], fixed, _within(on_trial, done, done + share)
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """The search for the settings of each kind of fit."""
+
+    pairs: Interactions
+    base: OcmfConfig
+    side: SideInformation
+    fixed: frozenset[str]
+
+    def candidates(self, budget: Budget, uses: list[Use], on_trial: OnTrial) -> list[FeatureUse]:
+        """Return the best settings of both kinds of fits; each use of links is followed by the same without them."""
+        found: list[FeatureUse] = []
+        own: list[Use] = [use for use in uses if use != "made"]
+        made: list[Use] = [use for use in uses if use == "made"]
+        kinds = [some for some in (own, made) if some]
+        linked = self.side.similar is not None and "graph" not in self.fixed
+        searched = 1.0 - COMPARED if len(uses) > 1 or linked else 1.0
+        shares = (1.0 - MADE, MADE) if len(kinds) == 2 else (1.0,)
+        done = 0.0
+        for some, of_search in zip(kinds, shares, strict=True):
+            share = searched * of_search
+            part = replace(budget, seconds=share * budget.seconds)
+            used = self.found(part, some[0], _within(on_trial, done, done + share))
+            done += share
+            for use in some:
+                found.append(replace(used, use=use))
+                if used.config.graph and "graph" not in self.fixed:
+                    found.append(FeatureUse(replace(used.config, graph=0.0), use))
+        return found
+
+    def found(self, budget: Budget, use: Use, on_trial: OnTrial) -> FeatureUse:
+        """Return the settings found for one use."""
+        config = ocmf_search.search(
+            self.pairs,
+            self.base,
+            budget,
+            similar=self.side.similar,
+            features=self.side.features if use == "made" else None,
+            fixed=self.fixed,
+            on_trial=on_trial,
         )
-        done += share
-        for use in some:
-            ways.append(replace(way, use=use))
-            if way.config.graph and "graph" not in fixed:
-                ways.append(Way(replace(way.config, graph=0.0), use))
-    return ways
+        return FeatureUse(config, use)
 
 
-def _searched(
-    pairs: Interactions,
-    base: OcmfConfig,
-    budget: Budget,
-    known: Known,
-    use: Use | None,
-    fixed: frozenset[str],
-    on_trial: Callable[[float], None],
-) -> Way:
-    config = ocmf_search.search(
-        pairs,
-        base,
-        budget,
-        similar=known.similar,
-        features=known.features if use == "made" else None,
-        fixed=fixed,
-        on_trial=on_trial,
-    )
-    return Way(config, use)
-
-
-def _within(on_trial: Callable[[float], None], low: float, high: float) -> Callable[[float], None]:
-    """Return what hears of a part of the work as a share of the whole."""
+def _within(on_trial: OnTrial, low: float, high: float) -> OnTrial:
+    """Return what hears of a stretch of the work as a share of the whole."""
     return lambda share: on_trial(low + share * (high - low))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from core.batch.ocmf.feature_regression import described_users, ridge
+from core.batch.ocmf.feature_regression import ridge, with_regression
 from core.batch.ocmf.users import StructuredUsers
 from core.batch.row_objective import diagonalised
 from core.errors import ShapeError
@@ -38,7 +38,7 @@ def test_users_nobody_has_seen_are_like_those_who_share_their_features():
         nu=0.5,
         mean_count=5.0,
     )
-    users = described_users(
+    users = with_regression(
         StructuredUsers(row), vectors, sp.csr_array(np.eye(2, dtype=np.float32)[group])
     )
     ours = users.described(sp.csr_array(np.eye(2, dtype=np.float32)))
@@ -53,6 +53,6 @@ def test_each_vector_needs_its_features():
         np.eye(3), np.ones(3, np.float32), negative_target=0.0, reg=1.0, nu=0.0, mean_count=1.0
     )
     with pytest.raises(ShapeError):
-        described_users(
+        with_regression(
             StructuredUsers(row), np.ones((4, 3), np.float32), sp.csr_array(np.ones((3, 2)))
         )

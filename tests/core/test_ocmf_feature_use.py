@@ -9,8 +9,8 @@ from scipy import sparse
 
 from core import ranking_metrics
 from core.batch.ocmf import search as ocmf_search
-from core.batch.ocmf.config import OcmfConfig
-from core.batch.ocmf.feature_use import ALIKE, Known, Way, choose, fit_way, validated
+from core.batch.ocmf.config import FeatureUse, OcmfConfig
+from core.batch.ocmf.feature_use import ALIKE, SideInformation, choose, fit_with, validated
 from core.batch.ocmf.graph import similarity
 from core.batch.ranker import rank
 from core.interactions import split_within_users
@@ -41,25 +41,25 @@ def without(pairs, users):
 @pytest.mark.parametrize("config", CONFIGS, ids=["square", "logistic"])
 def test_users_with_a_history_are_left_alone_by_features_for_the_cold(config):
     pairs = without(ranking.tribes(), [3, 7])
-    known = Known(tribe_of())
-    plain = fit_way(pairs, Way(config), Known())
-    cold = fit_way(pairs, Way(config, "cold"), known)
-    beside = fit_way(pairs, Way(config, "beside"), known)
+    side = SideInformation(tribe_of())
+    plain = fit_with(pairs, FeatureUse(config), SideInformation())
+    cold = fit_with(pairs, FeatureUse(config, "cold"), side)
+    beside = fit_with(pairs, FeatureUse(config, "beside"), side)
     warm = np.flatnonzero(pairs.user_counts)
-    vectors = cold.vectors(pairs, known)
-    assert vectors[warm].tobytes() == plain.vectors(pairs, Known())[warm].tobytes()
-    np.testing.assert_array_equal(vectors[[3, 7]], beside.vectors(pairs, known)[[3, 7]])
-    assert not np.allclose(vectors[warm], beside.vectors(pairs, known)[warm], atol=1e-4)
+    vectors = cold.vectors(pairs, side)
+    assert vectors[warm].tobytes() == plain.vectors(pairs, SideInformation())[warm].tobytes()
+    np.testing.assert_array_equal(vectors[[3, 7]], beside.vectors(pairs, side)[[3, 7]])
+    assert not np.allclose(vectors[warm], beside.vectors(pairs, side)[warm], atol=1e-4)
 
 
 @pytest.mark.parametrize("use", ["cold", "beside", "made"])
 @pytest.mark.parametrize("config", CONFIGS, ids=["square", "logistic"])
 def test_users_without_pairs_get_what_their_features_like(config, use):
     everybody, cold = ranking.tribes(), np.arange(0, 120, 10)
-    pairs, known = without(everybody, cold), Known(tribe_of())
-    found = fit_way(pairs, Way(config, use), known)
+    pairs, side = without(everybody, cold), SideInformation(tribe_of())
+    found = fit_with(pairs, FeatureUse(config, use), side)
     ids, _ = rank(
-        found.vectors(pairs, known, cold), found.users.row.item_factors, pairs.rows(cold), 5
+        found.vectors(pairs, side, cold), found.users.row.item_factors, pairs.rows(cold), 5
     )
     assert (ids % 4 == (cold % 4)[:, None]).mean() > 0.9
 
@@ -70,88 +70,90 @@ def test_some_users_are_the_same_as_all_at_once(use):
     links = similarity(np.array([[u, u + 4] for u in range(116)]), 120)
     features = None if use is None else tribe_of()
     some = np.array([3, 4, 50])
-    for known, graph in ((Known(features), 0.0), (Known(features, links), 0.3)):
-        found = fit_way(pairs, Way(replace(CONFIG, graph=graph), use), known)
-        every = found.vectors(pairs, known)
-        np.testing.assert_allclose(found.vectors(pairs, known, some), every[some], atol=1e-6)
+    for side, graph in ((SideInformation(features), 0.0), (SideInformation(features, links), 0.3)):
+        found = fit_with(pairs, FeatureUse(replace(CONFIG, graph=graph), use or "beside"), side)
+        every = found.vectors(pairs, side)
+        np.testing.assert_allclose(found.vectors(pairs, side, some), every[some], atol=1e-6)
 
 
 def test_a_feature_that_says_nothing_does_no_harm():
     fit, held = split_within_users(ranking.tribes(), 0.2, np.random.default_rng(1))
-    users, known = np.flatnonzero(held.user_counts), Known(coin_of())
-    way, tried = choose(fit, CONFIG, Budget(ticking(), 30.0), known)
-    assert way.use != "made"
-    assert {one.way.use for one in tried} == {"cold", "beside", "made"}
-    assert way in [one.way for one in tried if one.score >= (1.0 - ALIKE) * tried[0].score]
+    users, side = np.flatnonzero(held.user_counts), SideInformation(coin_of())
+    used, tried = choose(fit, CONFIG, Budget(ticking(), 30.0), side)
+    assert used.use != "made"
+    assert {one.used.use for one in tried} == {"cold", "beside", "made"}
+    assert used in [one.used for one in tried if one.score >= (1.0 - ALIKE) * tried[0].score]
     assert [one.score for one in tried] == sorted((one.score for one in tried), reverse=True)
 
-    def ndcg(way, known):
-        found = fit_way(fit, way, known)
-        vectors = found.vectors(fit, known, users)
+    def ndcg(used, side):
+        found = fit_with(fit, used, side)
+        vectors = found.vectors(fit, side, users)
         ids, _ = rank(vectors, found.users.row.item_factors, fit.rows(users), 10)
         return ranking_metrics.ndcg(ranking_metrics.hits(ids, held.rows(users)), 10).mean()
 
-    assert ndcg(way, known) > 0.97 * ndcg(replace(way, use=None), Known())
-    assert ndcg(way, known) > 1.3 * ndcg(tried[-1].way, known)
+    assert ndcg(used, side) > 0.97 * ndcg(used, SideInformation())
+    assert ndcg(used, side) > 1.3 * ndcg(tried[-1].used, side)
 
 
 def test_features_that_say_all_are_used_where_histories_are_short():
     pairs = ranking.tribes()
     short = pairs.keep(np.random.default_rng(2).random(len(pairs)) < 0.35)
-    way, tried = choose(short, CONFIG, Budget(ticking(), 30.0), Known(tribe_of()))
-    assert way.use in ("beside", "made")
-    assert tried[-1].way.use == "cold"
+    used, tried = choose(short, CONFIG, Budget(ticking(), 30.0), SideInformation(tribe_of()))
+    assert used.use in ("beside", "made")
+    assert tried[-1].used.use == "cold"
 
 
-def test_of_ways_that_score_alike_links_and_features_are_kept_for_those_of_whom_little_is_known():
+def test_among_uses_that_score_alike_links_and_features_are_kept_for_those_of_whom_little_is_side():
     pairs, nobody = ranking.tribes(), sparse.csr_array((120, 120), dtype=np.float32)
     # links of nobody and a feature that all users share change no score
-    known = Known(sparse.csr_array(np.ones((120, 1))), nobody)
-    way, tried = choose(pairs, CONFIG, Budget(ticking(), 60.0), known)
+    side = SideInformation(sparse.csr_array(np.ones((120, 1))), nobody)
+    used, tried = choose(pairs, CONFIG, Budget(ticking(), 60.0), side)
     assert len(tried) == 6
-    assert way.use == "beside"
-    assert way.config.graph > 0.0
+    assert used.use == "beside"
+    assert used.config.graph > 0.0
 
 
 def test_what_is_stated_is_not_chosen():
-    pairs, known = ranking.tribes(), Known(tribe_of())
+    pairs, side = ranking.tribes(), SideInformation(tribe_of())
     for use in ("cold", "beside", "made"):
-        way, tried = choose(pairs, CONFIG, Budget(ticking(), 8.0), known, use=use)
-        assert (way.use, tried) == (use, [])
+        used, tried = choose(pairs, CONFIG, Budget(ticking(), 8.0), side, use=use)
+        assert (used.use, tried) == (use, [])
 
 
 def test_where_the_budget_is_over_in_the_first_trial_it_is_cut_short_and_rough_settings_are_compared():
     clock = ticking(2.0)
-    way, tried = choose(ranking.tribes(), CONFIG, Budget(clock, 8.0), Known(tribe_of()))
+    used, tried = choose(ranking.tribes(), CONFIG, Budget(clock, 8.0), SideInformation(tribe_of()))
     assert len(tried) == 3
     # every look at the clock takes a second
     assert clock() < 30.0
-    assert way.config.rounds == ocmf_search.rough(ranking.tribes(), CONFIG)["rounds"]
+    assert used.config.rounds == ocmf_search.rough(ranking.tribes(), CONFIG)["rounds"]
 
 
 def test_without_a_budget_features_stand_beside_the_pairs():
     links = similarity(np.array([[0, 1]]), 120)
-    way, tried = choose(ranking.tribes(), CONFIG, Budget(ticking(), 0.0), Known(tribe_of(), links))
-    assert (way.use, tried) == ("beside", [])
-    assert way.config.graph > 0.0
+    used, tried = choose(
+        ranking.tribes(), CONFIG, Budget(ticking(), 0.0), SideInformation(tribe_of(), links)
+    )
+    assert (used.use, tried) == ("beside", [])
+    assert used.config.graph > 0.0
 
 
 def test_links_are_compared_with_no_links_unless_their_strength_is_stated():
     pairs, rng = ranking.tribes(), np.random.default_rng(3)
-    known = Known(None, similarity(rng.integers(0, 120, (300, 2)), 120))
-    way, tried = choose(pairs, CONFIG, Budget(ticking(), 12.0), known)
-    assert sorted(one.way.config.graph > 0.0 for one in tried) == [False, True]
-    assert replace(tried[0].way.config, graph=0.0) == replace(tried[1].way.config, graph=0.0)
+    side = SideInformation(None, similarity(rng.integers(0, 120, (300, 2)), 120))
+    used, tried = choose(pairs, CONFIG, Budget(ticking(), 12.0), side)
+    assert sorted(one.used.config.graph > 0.0 for one in tried) == [False, True]
+    assert replace(tried[0].used.config, graph=0.0) == replace(tried[1].used.config, graph=0.0)
     stated = replace(CONFIG, graph=0.2)
-    way, tried = choose(pairs, stated, Budget(ticking(), 4.0), known, fixed=frozenset({"graph"}))
-    assert (way.config.graph, tried) == (0.2, [])
+    used, tried = choose(pairs, stated, Budget(ticking(), 4.0), side, fixed=frozenset({"graph"}))
+    assert (used.config.graph, tried) == (0.2, [])
 
 
 def test_links_that_mislead_are_left_aside():
     pairs, rng = ranking.tribes(), np.random.default_rng(3)
-    known = Known(None, similarity(rng.integers(0, 120, (600, 2)), 120))
+    side = SideInformation(None, similarity(rng.integers(0, 120, (600, 2)), 120))
     strong, none = validated(
-        pairs, [Way(replace(CONFIG, graph=3.0)), Way(CONFIG)], known, lambda: 1e9
+        pairs, [FeatureUse(replace(CONFIG, graph=3.0)), FeatureUse(CONFIG)], side, lambda: 1e9
     )
     assert none > strong
 

@@ -1,0 +1,119 @@
+"""Files of pairs and of side information as the numbers that an evaluation works with."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.errors import DataError
+from core.interactions import Interactions, from_pairs
+from core.types import I64
+from service.files.features import read_features, read_links
+from service.files.ratings import Ratings
+from service.training.material import Material
+
+
+@dataclass(frozen=True)
+class SideFiles:
+    """Files of what is known beside the pairs."""
+
+    users: Path | None = None
+    items: Path | None = None
+    graph: Path | None = None
+
+
+NO_FILES = SideFiles()
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Training and test part with the same users; test items that training lacks have the highest numbers."""
+
+    train: Interactions
+    test: Interactions
+    users: dict[str, int]
+    """Numbers by id."""
+    items: dict[str, int]
+    """The same, of the items of training."""
+    repeated: int = 0
+    """Pairs of the test file that are left out, since training has them."""
+
+    @property
+    def unlisted(self) -> int:
+        """Return how many test pairs are about items that training lacks."""
+        return int((self.test.item_ix >= self.train.n_items).sum())
+
+
+def joined(train: Ratings, test: Ratings) -> Pairs:
+    """Number users and items of both files; every row is a positive, once for each pair.
+
+    Test pairs that training has are left out: items that a user has are never listed.
+    """
+    users = {user: ix for ix, user in enumerate(train.user_ids)}
+    items = {item: ix for ix, item in enumerate(train.item_ids)}
+    user_ix = [users.setdefault(user, len(users)) for user in test.user_ids]
+    trained = dict(items)
+    item_ix = [items.setdefault(item, len(items)) for item in test.item_ids]
+    fitted = from_pairs(
+        train.user_ix,
+        train.item_ix,
+        n_users=len(users),
+        n_items=len(train.item_ids),
+        time=train.timestamp_ms,
+    )
+    held = from_pairs(
+        np.array(user_ix, np.int64)[test.user_ix],
+        np.array(item_ix, np.int64)[test.item_ix],
+        n_users=len(users),
+        n_items=len(items),
+    )
+    repeated = _repeated(fitted, held, len(items))
+    return Pairs(fitted, held.keep(~repeated), users, trained, int(repeated.sum()))
+
+
+def material(pairs: Pairs, side: SideFiles) -> Material:
+    """Return the training part, with the side information of its users and items."""
+    return Material(
+        pairs.train,
+        user_features=None
+        if side.users is None
+        else read_features(side.users, "user", pairs.users),
+        links=None if side.graph is None else read_links(side.graph, pairs.users),
+        item_features=None
+        if side.items is None
+        else read_features(side.items, "item", pairs.items),
+    )
+
+
+def told(known: Material) -> dict[str, dict[str, dict[str, int]]]:
+    """Return how much of the side files is about users and items of the pairs; nothing if there are none."""
+    described = {"users": known.user_features, "items": known.item_features}
+    found = {
+        name: {"described": int((np.diff(features.indptr) > 0).sum()), "of": features.shape[0]}
+        for name, features in described.items()
+        if features is not None
+    }
+    if known.links is not None:
+        found["graph"] = {"links": len(known.links)}
+    return {"side": found} if found else {}
+
+
+def _repeated(fitted: Interactions, held: Interactions, n_items: int) -> Any:
+    """Return which test pairs training has; DataError where nothing would be left to rank."""
+    if not (held.item_ix < fitted.n_items).any():
+        raise DataError(
+            "no item of the test file is in the training file: check that both write ids alike"
+        )
+    repeated = np.isin(_keys(held, n_items), _keys(fitted, n_items))
+    if repeated.all():
+        raise DataError(
+            "every pair of the test file is in the training file: "
+            "hold out pairs that training lacks"
+        )
+    return repeated
+
+
+def _keys(pairs: Interactions, n_items: int) -> I64:
+    keys: I64 = pairs.user_ix.astype(np.int64) * n_items + pairs.item_ix
+    return keys

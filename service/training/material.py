@@ -1,0 +1,33 @@
+"""Material of a fit: pairs, and what is known beside them. A training reads it from histories, an evaluation from files."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import scipy.sparse as sp
+
+from core.batch.ocmf.graph import similarity
+from core.interactions import Interactions
+from core.ordinal.stars import RatedPairs
+
+
+@dataclass(frozen=True)
+class Material:
+    """Everything that a model may learn from; None where there is nothing of a kind."""
+
+    pairs: Interactions
+    user_features: sp.csr_array | None = None
+    """(users, d)"""
+    links: Any = None
+    """Between users: (users, users) weights, or (links, 2) user numbers."""
+    item_features: sp.csr_array | None = None
+    """(items, d)"""
+    rated: RatedPairs | None = None
+    """A sample of the ratings."""
+
+    @property
+    def similar(self) -> sp.csr_array | None:
+        """Return the symmetric weights of the links, None where there are none."""
+        links = self.links
+        if links is None or (isinstance(links, sp.csr_array) and links.nnz == 0):
+            return None
+        return similarity(links, self.pairs.n_users)

@@ -1,0 +1,107 @@
+"""What a recipe is: a named way to train models of a family, from the search of its settings to a snapshot.
+
+``hedgerow eval`` and the trainer use the same objects, so that an evaluation measures what would serve.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.interactions import Interactions
+from core.recipe_settings import RecipeSettings
+from core.search.search import Budget
+from core.snapshot import About, Snapshot
+from core.types import F32, I64
+from service.training.dataset import Dataset, Described
+from service.training.material import Material
+from service.training.validation import Validation
+
+OnShare = Callable[[float], None]
+Bools = NDArray[np.bool_]
+ConfigT = TypeVar("ConfigT")
+
+
+@dataclass(frozen=True)
+class Searched(Generic[ConfigT]):
+    """The settings that a search found."""
+
+    config: ConfigT
+    compared: list[dict[str, Any]] = field(default_factory=list)
+    """Uses of side information with their validation scores, where several were compared."""
+
+
+@dataclass(frozen=True)
+class UserVectors:
+    """A model as it answers the users of its material."""
+
+    vectors: Callable[[I64, Interactions], F32]
+    """Numbers of users and their training rows -> their vectors."""
+    item_factors: F32
+    informed: Bools | None = None
+    """(users,): whose vectors say something even without pairs; None: nobody's."""
+
+
+class Recipe(Protocol[ConfigT]):
+    """A recipe as an evaluation and the trainer use it."""
+
+    @property
+    def settings(self) -> RecipeSettings[ConfigT]:
+        """Return which settings may be stated."""
+
+    def search(
+        self, material: Material, given: Mapping[str, Any], budget: Budget, on_share: OnShare
+    ) -> Searched[ConfigT]:
+        """Return the settings found within the budget; those given stay."""
+
+    def fit(self, material: Material, config: ConfigT, *, previous: Any = None) -> Any:
+        """Return the fitted model; ``previous``: the same settings fitted to fewer events of the same users."""
+
+
+@runtime_checkable
+class RankingRecipe(Recipe[ConfigT], Protocol[ConfigT]):
+    """A recipe whose models rank items by a product of vectors: ``hedgerow eval topk`` offers it."""
+
+    @property
+    def files(self) -> frozenset[str]:
+        """Return the side files that it learns from: users, items, graph."""
+
+    def user_vectors(self, material: Material, config: ConfigT, model: Any) -> UserVectors:
+        """Return the vectors that answer the users of the material."""
+
+
+@runtime_checkable
+class ServedRecipe(Recipe[ConfigT], Protocol[ConfigT]):
+    """A recipe whose models serve: the trainer offers it."""
+
+    @property
+    def strategy(self) -> str:
+        """Return the strategy that its models serve."""
+
+    @property
+    def with_documents(self) -> bool:
+        """Return whether it learns from features and links of users."""
+
+    @property
+    def with_items(self) -> bool:
+        """Return whether it learns from features of items."""
+
+    @property
+    def with_ratings(self) -> bool:
+        """Return whether it learns from ratings as they are."""
+
+    def held_out(self, data: Dataset) -> Dataset:
+        """Return the dataset with those held-out users alone whom such a model is for."""
+
+    def validated(self, data: Dataset, model: Any) -> Validation:
+        """Return how well a model ranks for the held-out users, as it would serve them."""
+
+    def snapshot(
+        self, name: str, model: Any, described: Described | None, about: About
+    ) -> Snapshot:
+        """Return a model as the registry keeps it."""
+
+    def restored(self, snapshot: Snapshot) -> Any:
+        """Return the model of a snapshot."""

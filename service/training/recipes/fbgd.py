@@ -1,0 +1,56 @@
+"""Matrix factorisation on all pairs."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from core.batch.fbgd import config as fbgd
+from core.batch.fbgd.config import FbgdConfig
+from core.batch.fbgd.model import Fbgd
+from core.batch.fbgd.search import search
+from core.batch.ocmf.users import StructuredUsers
+from core.search.search import Budget
+from service.training.fold_in import FoldInRecipe
+from service.training.material import Material
+from service.training.recipe import OnShare, Searched, UserVectors
+from service.training.searching import search_with_shrinkage
+
+
+class FbgdRecipe(FoldInRecipe):
+    """Learns from pairs alone."""
+
+    strategy = "fbgd"
+    with_documents = False
+    [settings] = fbgd.RECIPES
+    files: frozenset[str] = frozenset()
+
+    def search(
+        self, material: Material, given: Mapping[str, Any], budget: Budget, on_share: OnShare
+    ) -> Searched[FbgdConfig]:
+        pairs, base, fixed = material.pairs, self.settings.config(given), frozenset(given)
+        config = search_with_shrinkage(
+            self.settings,
+            pairs,
+            given,
+            budget,
+            search=lambda left: search(pairs, base, left, fixed=fixed, on_trial=on_share),
+            fit=lambda found, some: Fbgd(found).fit(some).fitted,
+        )
+        return Searched(config)
+
+    def fit(
+        self, material: Material, config: FbgdConfig, *, previous: StructuredUsers | None = None
+    ) -> StructuredUsers:
+        if previous is not None:
+            # one epoch brings a model up to date with a few new events
+            warm = Fbgd(replace(config, epochs=1)).fit(material.pairs, previous=previous.row)
+            return StructuredUsers(warm.fitted)
+        return StructuredUsers(Fbgd(config).fit(material.pairs).fitted)
+
+    def user_vectors(
+        self, material: Material, config: FbgdConfig, model: StructuredUsers
+    ) -> UserVectors:
+        return UserVectors(lambda users, rows: model.row.vectors(rows), model.row.item_factors)
+
+
+RECIPES = (FbgdRecipe(),)

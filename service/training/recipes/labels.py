@@ -1,0 +1,61 @@
+"""Items as labels of users: the recipe of the model that knows people by their features alone."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from core.errors import DataError
+from core.interactions import Interactions
+from core.labels import config as labels
+from core.labels.config import ItemsConfig
+from core.labels.items import LabelledItems, fit_items, search_items
+from core.labels.snapshot import items_of, of_items
+from core.search.search import Budget
+from core.snapshot import About, Snapshot
+from service.training.by_features import FeatureRecipe, encoders
+from service.training.dataset import Described
+from service.training.material import Material
+from service.training.recipe import OnShare, Searched
+
+
+class LabelRecipe(FeatureRecipe):
+    """Label embeddings; they are validated, as they serve, by features alone."""
+
+    strategy = "exmlds"
+    with_ratings = False
+    [settings] = labels.RECIPES
+
+    def search(
+        self, material: Material, given: Mapping[str, Any], budget: Budget, on_share: OnShare
+    ) -> Searched[ItemsConfig]:
+        features, liked = _users(material)
+        base, fixed = self.settings.config(given), frozenset(given)
+        config = search_items(features, liked, base, budget, fixed=fixed, on_share=on_share)
+        return Searched(config)
+
+    def fit(
+        self, material: Material, config: ItemsConfig, *, previous: LabelledItems | None = None
+    ) -> LabelledItems:
+        features, liked = _users(material)
+        return fit_items(features, liked, config, material.item_features)
+
+    def snapshot(
+        self, name: str, model: LabelledItems, described: Described | None, about: About
+    ) -> Snapshot:
+        return of_items(name, model, **encoders(described), **about)
+
+    def restored(self, snapshot: Snapshot) -> LabelledItems:
+        return items_of(snapshot)
+
+
+def _users(material: Material) -> tuple[Any, Interactions]:
+    """Return the users' features and what they like; DataError if no user has features."""
+    features, pairs = material.user_features, material.pairs
+    if features is None or features.nnz == 0:
+        raise DataError(
+            "no user with a history has features that others share: put them into the users' "
+            "documents (PUT /v1/users/{id}), then retrain"
+        )
+    return features, pairs if pairs.target is None else pairs.keep(pairs.target > 0)
+
+
+RECIPES = (LabelRecipe(),)

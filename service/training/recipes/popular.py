@@ -1,0 +1,33 @@
+"""Popularity: the items that most users have. The rival of every other model."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from core.batch.popularity import Popular
+from core.recipe_settings import RecipeSettings
+from core.search.search import Budget
+from service.training.material import Material
+from service.training.recipe import OnShare, Searched, UserVectors
+
+
+class PopularRecipe:
+    """Counts; there is nothing to set."""
+
+    settings = RecipeSettings[None](
+        "popular", None, (), changed=lambda config, values: config, flat=lambda config: {}
+    )
+    files: frozenset[str] = frozenset()
+
+    def search(
+        self, material: Material, given: Mapping[str, Any], budget: Budget, on_share: OnShare
+    ) -> Searched[None]:
+        return Searched(None)
+
+    def fit(self, material: Material, config: None, *, previous: Any = None) -> Popular:
+        return Popular().fit(material.pairs)
+
+    def user_vectors(self, material: Material, config: None, model: Popular) -> UserVectors:
+        return UserVectors(lambda users, rows: model.user_vectors(rows), model.item_factors)
+
+
+RECIPES = (PopularRecipe(),)

@@ -1,0 +1,75 @@
+"""Reports of a training: its stage, its progress and how long each stage took, written into the job's record."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import perf_counter, process_time
+from typing import Any
+
+from service.store.jobs.records import PROMOTING, JobRecord, JobRecords
+from service.telemetry import logger
+
+STAGES = {
+    "reading": (0.0, 0.1),
+    "searching": (0.1, 0.6),
+    "fitting": (0.6, 0.75),
+    "judging": (0.75, 0.85),
+    "refining": (0.85, 0.95),
+    "publishing": (0.95, 0.99),
+    PROMOTING: (0.99, 1.0),
+}
+"""Progress of the job at the beginning and at the end of each stage."""
+REPORT_S = 0.2
+"""Seconds between two reports of progress."""
+STARVED_AFTER_S, STARVED = 60.0, 0.1
+"""Seconds, and the share of one processor below which a training of that age is reported as starved."""
+
+
+class Reporter:
+    """Writes the progress of a job; JobGone ends the work when the job is cancelled or taken for dead."""
+
+    def __init__(
+        self,
+        records: JobRecords,
+        record: JobRecord,
+        *,
+        starved: float = STARVED,
+        starved_after_s: float = STARVED_AFTER_S,
+    ) -> None:
+        self._starved, self._starved_after_s = starved, starved_after_s
+        self._records, self._job, self._worker = records, record.id, record.worker
+        self._bounds, self._reported_at = (0.0, 0.0), 0.0
+        self._began, self._is_told = perf_counter(), False
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str, **more: Any) -> Iterator[None]:
+        """Report that a stage begins, with what is known so far, and measure it."""
+        self._bounds = STAGES[name]
+        self._records.report(self._job, self._worker, stage=name, progress=self._bounds[0], **more)
+        started = perf_counter()
+        self._tell_if_starved()
+        yield
+        self.seconds[name] = round(perf_counter() - started, 3)
+
+    def share(self, share: float) -> None:
+        """Report the progress of the stage, 0 to 1."""
+        if perf_counter() - self._reported_at < REPORT_S:
+            return
+        self._reported_at = perf_counter()
+        self._tell_if_starved()
+        low, high = self._bounds
+        progress = round(low + (high - low) * share, 4)
+        self._records.report(self._job, self._worker, progress=progress)
+
+    def _tell_if_starved(self) -> None:
+        """Log once that other processes leave hardly any processor time: such a training may take hours."""
+        passed, used = perf_counter() - self._began, process_time()
+        if self._is_told or passed < self._starved_after_s or used >= self._starved * passed:
+            return
+        self._is_told = True
+        seconds, had = round(passed, 1), round(used, 1)
+        logger().warning("training_starved", job=self._job, seconds=seconds, processor_seconds=had)
+
+    def succeed(self, **results: Any) -> None:
+        """Report the end."""
+        self._records.succeed(self._job, self._worker, **results)

@@ -1,0 +1,48 @@
+"""Searching the settings of models with fold-in: first everything else, then how strongly short histories are shrunk."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from core.batch.row_objective import RowObjective
+from core.batch.shrinkage import choose_draw, without_draw
+from core.interactions import Interactions
+from core.recipe_settings import RecipeSettings
+from core.search.search import Budget
+
+FEWEST_TO_SEARCH = 10
+"""Users with two pairs. With fewer there is nothing to choose settings by."""
+
+ConfigT = TypeVar("ConfigT")
+
+
+def searchable(pairs: Interactions) -> bool:
+    """Tell whether enough users have two pairs to choose settings by them."""
+    return int((pairs.user_counts > 1).sum()) >= FEWEST_TO_SEARCH
+
+
+def search_with_shrinkage(
+    settings: RecipeSettings[ConfigT],
+    pairs: Interactions,
+    given: Mapping[str, Any],
+    budget: Budget,
+    *,
+    search: Callable[[Budget], ConfigT],
+    fit: Callable[[ConfigT, Interactions], RowObjective],
+    shrinks: Callable[[ConfigT], bool] = lambda config: True,
+) -> ConfigT:
+    """Search all settings but the shrinkage, then choose that, unless it is stated or the budget is 0.
+
+    Where too few users have two pairs to choose by, the budget counts as 0: rough settings are taken. ``fit`` fits the
+    found settings to other pairs; ``shrinks`` tells whether a model of these settings shrinks vectors at all.
+    """
+    if not searchable(pairs):
+        budget = replace(budget, seconds=0.0)
+    config = search(without_draw(budget, given))
+    if "draw" in given or budget.seconds <= 0.0 or not shrinks(config):
+        return config
+    found = settings.flat(config)
+    chosen = choose_draw(
+        pairs, lambda some: fit(config, some), seed=found["seed"], otherwise=found["draw"]
+    )
+    return settings.changed(config, {"draw": chosen})
