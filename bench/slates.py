@@ -34,7 +34,8 @@ from core.batch.snapshot import of_objective
 from core.interactions import from_pairs
 from service.store.connection import connect
 from service.store.keys import NamespaceKeys
-from service.store.models.registry import ModelRecord, Registry
+from service.store.models.records import ModelRecord
+from service.store.models.registry import Registry
 
 SECTION = "Recommendations"
 FACTORS, CONNECTIONS, ARRIVING = 64, 32, 200.0

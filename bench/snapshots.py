@@ -27,7 +27,8 @@ from core.batch.row_objective import RowObjective
 from core.batch.snapshot import of_objective
 from core.snapshot import Snapshot
 from service.store.connection import connect
-from service.store.models.registry import ModelRecord, Registry
+from service.store.models.records import ModelRecord
+from service.store.models.registry import Registry
 
 SECTION = "Models in memory"
 PROCESSES, FACTORS = 5, 64

@@ -17,7 +17,8 @@ from service.errors import ServiceError, StoreUnavailable
 from service.ranking.families import FAMILIES
 from service.ranking.family import Families, Published
 from service.ranking.ranker import Ranker
-from service.store.models.registry import ModelRecord, Registry
+from service.store.models.records import ModelRecord
+from service.store.models.registry import Registry
 from service.store.models.snapshot_files import SnapshotFiles
 from service.telemetry import logger
 

@@ -9,7 +9,8 @@ import numpy as np
 from core.batch.row_objective import RowObjective, diagonalised
 from core.batch.snapshot import of_objective
 from core.snapshot import Snapshot
-from service.store.models.registry import ModelRecord, Registry
+from service.store.models.records import ModelRecord
+from service.store.models.registry import Registry
 
 _created = itertools.count(1_795_000_000_000)
 

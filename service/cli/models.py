@@ -17,7 +17,8 @@ from service.cli import options
 from service.cli.options import say
 from service.settings import load_settings
 from service.store.connection import connect
-from service.store.models.registry import SHOWN, ModelChange, ModelRecord, Registry
+from service.store.models.records import SHOWN, ModelChange, ModelRecord
+from service.store.models.registry import Registry
 from service.store.server.opening import open_store
 
 WHO = "command line"

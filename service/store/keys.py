@@ -1,8 +1,11 @@
 """The data dictionary: every Redis key, its type, its writer and an example of its value.
 
-All keys of partition ``p`` of namespace ``ns`` share the hash tag ``{ns.p}``, so that one commit touches one
-slot; what belongs to the whole namespace has the tag ``{ns}``. Read it beside ``redis-cli``. Keys that begin with
-``rq:`` are RQ's own: they carry the ids of jobs to the trainer (store/jobs.py), and may be lost.
+All keys of partition ``p`` of namespace ``ns`` share the hash tag ``{ns.p}``, so that one commit
+touches one
+slot; what belongs to the whole namespace has the tag ``{ns}``. Read it beside ``redis-cli``. Keys
+that begin with
+``rq:`` are RQ's own: they carry the ids of jobs to the trainer (store/jobs/queue.py), and may be
+lost.
 """
 
 from dataclasses import dataclass
@@ -19,7 +22,8 @@ class NamespaceKeys:
 
     @property
     def settings(self) -> str:
-        """hash: what is fixed at creation. partitions=1 scale=1:5 seed=0 created=2026-11-18T12:00:00Z."""
+        """hash: what is fixed at creation. partitions=1 scale=1:5 seed=0
+        created=2026-11-18T12:00:00Z."""
         return self._key("namespace")
 
     @property
@@ -33,16 +37,19 @@ class NamespaceKeys:
         return self._key("item-ids")
 
     def item_document(self, number: int) -> str:
-        """string, JSON with a version (api, compare-and-set). {"version":3,"categories":["film"],...}."""
+        """string, JSON with a version (api, compare-and-set).
+        {"version":3,"categories":["film"],...}."""
         return self._key(f"item-document:{number}")
 
     @property
     def catalogue_changes(self) -> str:
-        """stream, capped, ids without holes (api, with each change of an item's document): {i: 17}."""
+        """stream, capped, ids without holes (api, with each change of an item's document): {i:
+        17}."""
         return self._key("catalogue-changes")
 
     def user_document(self, user: str) -> str:
-        """string, JSON with a version (api, compare-and-set). {"version":1,"features":{"age":31},...}."""
+        """string, JSON with a version (api, compare-and-set).
+        {"version":1,"features":{"age":31},...}."""
         return self._key(f"user-document:{user}")
 
     @property
@@ -57,11 +64,13 @@ class NamespaceKeys:
 
     @property
     def jobs(self) -> str:
-        """zset job id -> ms of its creation (store/job_records.py), the newest 500. 9f2c01ab34de 1794999600000."""
+        """zset job id -> ms of its creation (store/jobs/records.py), the newest 500. 9f2c01ab34de
+        1794999600000."""
         return self._key("jobs")
 
     def job(self, job: str) -> str:
-        """hash, 30 days (store/job_records.py): status="running" stage="fitting" progress=0.6 model="fbgd" ... as JSON."""
+        """hash, 30 days (store/jobs/records.py): status="running" stage="fitting" progress=0.6
+        model="fbgd" ... as JSON."""
         return self._key(f"job:{job}")
 
     @property
@@ -71,44 +80,53 @@ class NamespaceKeys:
 
     @property
     def schedule(self) -> str:
-        """string, JSON with a version (store/schedule.py, compare-and-set). {"version":2,"cron":"0 4 * * *",...}."""
+        """string, JSON with a version (store/jobs/schedule.py, compare-and-set).
+        {"version":2,"cron":"0 4 * * *",...}."""
         return self._key("schedule")
 
     @property
     def last_retrain(self) -> str:
-        """hash (store/schedule.py): what the schedule counts from. at_ms=1794999600000 tries=0 watermark.0=1000209 ..."""
+        """hash (store/jobs/schedule.py): what the schedule counts from. at_ms=1794999600000 tries=0
+        watermark.0=1000209 ..."""
         return self._key("last-retrain")
 
     @property
     def models(self) -> str:
-        """zset version -> ms of its creation (store/registry.py): the published models. 4f2a... 1794999600000."""
+        """zset version -> ms of its creation (models/published.py): the published models. 4f2a...
+        1794999600000."""
         return self._key("models")
 
     def model(self, version: str) -> str:
-        """hash (store/registry.py): strategy=fbgd upload=9f2c01ab... chunks=4, record and manifest as JSON."""
+        """hash (models/published.py): strategy=fbgd upload=9f2c01ab... chunks=4, record and
+        manifest as JSON."""
         return self._key(f"model:{version}")
 
     def model_chunk(self, upload: str, index: int) -> str:
-        """string: bytes of a model's arrays, see core/snapshot.py (store/registry.py); an hour unless published."""
+        """string: bytes of a model's arrays, see core/snapshot.py (models/published.py); an hour
+        unless published."""
         return self._key(f"model-chunk:{upload}:{index}")
 
     @property
     def active_models(self) -> str:
-        """hash strategy -> version that serves (store/registry.py, compare-and-set). fbgd -> 4f2a..."""
+        """hash strategy -> version that serves (models/registry.py, compare-and-set). fbgd ->
+        4f2a..."""
         return self._key("active-models")
 
     @property
     def pinned_models(self) -> str:
-        """hash strategy -> version that stays active until it is unpinned (store/registry.py). fbgd -> 4f2a..."""
+        """hash strategy -> version that stays active until it is unpinned (models/registry.py).
+        fbgd -> 4f2a..."""
         return self._key("pinned-models")
 
     def models_before(self, strategy: str) -> str:
-        """list, capped: versions that were active before, the last one left (store/registry.py)."""
+        """list, capped: versions that were active before, the last one left
+        (models/registry.py)."""
         return self._key(f"models-before:{strategy}")
 
     @property
     def model_changes(self) -> str:
-        """stream, capped (store/registry.py): {strategy, version, before, action: "promoted", who, why}."""
+        """stream, capped (models/registry.py): {strategy, version, before, action: "promoted", who,
+        why}."""
         return self._key("model-changes")
 
 
@@ -129,7 +147,8 @@ class PartitionKeys:
 
     @property
     def log(self) -> str:
-        """stream ``<sequence>-0`` {d: packed entry, see codec.py} (append script; trimmed in the commit)."""
+        """stream ``<sequence>-0`` {d: packed entry, see log/codec.py} (append script; trimmed in
+        the commit)."""
         return self._key("log")
 
     @property
@@ -143,12 +162,14 @@ class PartitionKeys:
 
     @property
     def state(self) -> str:
-        """hash (commit, rebuild): see state.py. epoch=3 watermark=1000209 generation=0 fingerprint=dba9328c87f99b7d."""
+        """hash (commit, rebuild): see log/state.py. epoch=3 watermark=1000209 generation=0
+        fingerprint=dba9328c87f99b7d."""
         return self._key("state")
 
     @property
     def lease(self) -> str:
-        """string with expiry: who learns now (liveness only; safety is the epoch). "host:4711:9f2c01ab"."""
+        """string with expiry: who learns now (liveness only; safety is the epoch).
+        "host:4711:9f2c01ab"."""
         return self._key("lease")
 
     def online(self, generation: int) -> str:
@@ -168,7 +189,8 @@ class PartitionKeys:
         return self._key(f"items:{generation}")
 
     def counts(self, generation: int) -> str:
-        """string, 24 bytes an item by number (commit): f64 weight of all positives, decayed weight, its ms."""
+        """string, 24 bytes an item by number (commit): f64 weight of all positives, decayed weight,
+        its ms."""
         return self._key(f"counts:{generation}")
 
     @property
@@ -177,7 +199,8 @@ class PartitionKeys:
         return self._key("users")
 
     def history(self, user: str) -> str:
-        """string: 24-byte records, see codec.HISTORY (commit: APPEND, or SET after deletion or compaction)."""
+        """string: 24-byte records, see codec.HISTORY (commit: APPEND, or SET after deletion or
+        compaction)."""
         return self._key(f"history:{user}")
 
     def trimmed(self, user: str) -> str:
@@ -191,41 +214,50 @@ class PartitionKeys:
 
     @property
     def dedupe(self) -> str:
-        """list of chunks: i64 ms, then 16-byte digests of events that carried an id (commit), oldest left."""
+        """list of chunks: i64 ms, then 16-byte digests of events that carried an id (commit),
+        oldest left."""
         return self._key("dedupe")
 
     @property
     def changes(self) -> str:
-        """stream, capped, ids = watermarks (commit): {f: watermark it follows, e: epoch, u: touched users, one a
-        line, i: touched items, u32, or a: "1" for very many or all, p: answers, see codec.AWAITED_ANSWER}."""
+        """stream, capped, ids = watermarks (commit): {f: watermark it follows, e: epoch, u: touched
+        users, one a
+        line, i: touched items, u32, or a: "1" for very many or all, p: answers, see
+        codec.AWAITED_ANSWER}."""
         return self._key("changes")
 
     @property
     def impressions(self) -> str:
-        """stream, capped (commit): {u: user, d: records as in a history}: impressions teach and hide nothing."""
+        """stream, capped (commit): {u: user, d: records as in a history}: impressions teach and
+        hide nothing."""
         return self._key("impressions")
 
     @property
     def responses(self) -> str:
-        """hash source in hex -> JSON (commit): what came of the slates, by kind code; a source is strategy and model.
+        """hash source in hex -> JSON (commit): what came of the slates, by kind code; a source is
+        strategy and model.
         "00013fa2b4c1d2e3" -> {"last":2000,"events":{"6":100,"2":7}}."""
         return self._key("responses")
 
     @property
     def expert_history(self) -> str:
-        """stream, capped (commit), a point every 1000 events: {d: {"learned":2000,"experts":[{"name":...},...]}}."""
+        """stream, capped (commit), a point every 1000 events: {d:
+        {"learned":2000,"experts":[{"name":...},...]}}."""
         return self._key("expert-history")
 
     @property
     def topics(self) -> str:
-        """string, JSON (learner, outside the commit, derived): top items of each non-negative component.
+        """string, JSON (learner, outside the commit, derived): top items of each non-negative
+        component.
         {"sequence":2000,"topics":[[{"item":"tt0111161","strength":0.81},...],...]}."""
         return self._key("topics")
 
     @property
     def online_snapshot(self) -> str:
-        """string, JSON (learner, outside the commit, derived): {"version":"9c1e...","upload":"9f2c01ab","chunks":2,
-        "manifest":{...}}: the newest item rows without accumulators, see learning/views.py."""
+        """string, JSON (learner, outside the commit, derived):
+        {"version":"9c1e...","upload":"9f2c01ab","chunks":2,
+        "manifest":{...}}: the newest item rows without accumulators, see
+        learning/following/views.py."""
         return self._key("online-snapshot")
 
     def online_snapshot_chunk(self, upload: str, index: int) -> str:
@@ -234,6 +266,7 @@ class PartitionKeys:
 
     @property
     def mixture(self) -> str:
-        """string, JSON (follower in the learner process, derived): {"watermark":2000,"judged":310,"rankers":
+        """string, JSON (follower in the learner process, derived):
+        {"watermark":2000,"judged":310,"rankers":
         {"fbgd":{"weight":0.6,"version":"4f2a...","judged":310,"mrr":0.037,"ndcg10":0.041}},...}."""
         return self._key("mixture")

@@ -27,7 +27,8 @@ from service.store.clock import now_ms
 from service.store.connection import Client
 from service.store.jobs.records import ORDERED, PROMOTING, JobGone, JobRecord, JobRecords
 from service.store.jobs.schedule import Schedules
-from service.store.models.registry import LEAD, SHOWN, ModelRecord, Registry
+from service.store.models.records import LEAD, SHOWN, ModelRecord
+from service.store.models.registry import Registry
 from service.store.namespace import Namespace, open_namespace
 from service.store.profiles.history_reader import HistoryReader
 from service.telemetry import logger

@@ -18,7 +18,7 @@ from service.served_models import active_model
 from service.serving.cache_warming import CacheWarming
 from service.serving.recommender import INLINE, NOBODY
 from service.serving.users import Users, UserState
-from service.store.models.registry import ModelRecord
+from service.store.models.records import ModelRecord
 from tests.models import snapshot
 from tests.server import wait_until
 

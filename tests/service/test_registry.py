@@ -12,8 +12,9 @@ from core.snapshot import Snapshot, blob, mapped
 from service.errors import Conflict, NotFound, StoreUnavailable, VersionConflict
 from service.store.connection import connect
 from service.store.keys import NamespaceKeys
-from service.store.models import registry as registry_module
-from service.store.models.registry import CHUNK_BYTES, ModelRecord, Registry
+from service.store.models.published import CHUNK_BYTES, UNPUBLISHED_S
+from service.store.models.records import ModelRecord
+from service.store.models.registry import Registry
 from tests.models import activated, published, snapshot
 from tests.server import PrivateServer, wait_until
 
@@ -98,13 +99,13 @@ def test_a_publication_that_breaks_off_leaves_nothing_to_see_and_expires(
     assert registry.records() == []
     chunks = list(client.scan_iter(NamespaceKeys(namespace).model_chunk("*", 0), count=1000))
     assert len(chunks) == 1
-    assert 0 < client.ttl(chunks[0]) <= registry_module.UNPUBLISHED_S
+    assert 0 < client.ttl(chunks[0]) <= UNPUBLISHED_S
 
 
 def test_a_publication_whose_parts_expired_is_not_visible(
-    registry: Registry, monkeypatch: pytest.MonkeyPatch
+    client: redis.Redis, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry_module, "PATIENCE_S", 0.0)
+    registry = Registry(client, namespace, patience_s=0.0)
     monkeypatch.setattr(Registry, "_put", lambda *_: None)
     with pytest.raises(StoreUnavailable, match="publish it again"):
         published(registry)

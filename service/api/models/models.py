@@ -23,7 +23,8 @@ from service.errors import NotFound
 from service.http.cursors import InvalidCursor, make_cursor, read_cursor
 from service.http.documentation import problems
 from service.ranking.families import TrainedStrategy
-from service.store.models.registry import SHOWN, ModelRecord, Registry
+from service.store.models.records import SHOWN, ModelRecord
+from service.store.models.registry import Registry
 
 router = APIRouter(route_class=Route, tags=["models"])
 

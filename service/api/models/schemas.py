@@ -10,7 +10,7 @@ from service.api.times import rfc3339
 from service.ids import sequence_token
 from service.ranking.families import TrainedStrategy
 from service.served_models import ActiveSet
-from service.store.models.registry import MOST_TEXT, ModelChange, ModelRecord
+from service.store.models.records import MOST_TEXT, ModelChange, ModelRecord
 
 Why = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
 

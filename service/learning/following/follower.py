@@ -30,7 +30,8 @@ from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.log.state import read_deleted_items
 from service.store.models.mixture import read_mixture, write_mixture
 from service.store.models.online_snapshot import OnlineSnapshots
-from service.store.models.registry import LEAD, Registry
+from service.store.models.records import LEAD
+from service.store.models.registry import Registry
 from service.store.models.snapshot_files import SnapshotFiles
 from service.store.namespace import Namespace
 from service.telemetry import logger

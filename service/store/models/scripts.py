@@ -1,0 +1,15 @@
+"""The scripts that change models and pointers, each in one atomic step."""
+
+from importlib import resources
+
+
+def _script(name: str) -> str:
+    return resources.files(__package__).joinpath(f"{name}.lua").read_text()
+
+
+PUBLISH, REMOVE = _script("publish_model"), _script("remove_model")
+ACTIVATE, ROLL_BACK, UNPIN = (
+    _script("activate_model"),
+    _script("roll_back_model"),
+    _script("unpin_model"),
+)
