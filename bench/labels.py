@@ -164,7 +164,7 @@ def ranked(name: str, material: Material, asked: Any, budget: float) -> I32:
     stated = recipe.settings.ordered({})
     found = recipe.search(material, stated, clock, lambda share: None)
     model = recipe.fit(material, found.config)
-    if recipe.strategy == "exmlds":
+    if name == "exmlds":
         scores = model.scores(asked)
     else:
         scores = model.described(asked) @ model.row.item_factors.T

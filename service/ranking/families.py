@@ -6,6 +6,10 @@ the ranker itself.
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from core.batch.fbgd import config as fbgd
+from core.batch.ocmf import config as ocmf
+from core.labels import config as labels
+from core.ordinal import config as ordinal
 from service.ranking.family import Families, Family, table
 from service.ranking.fold_in import read_fold_in
 from service.ranking.labelled import read_labelled
@@ -19,7 +23,7 @@ FAMILIES: Families = table(
             number=0,
             title="Matrix factorisation",
             about="Finds items that go together in what people liked; the usual choice.",
-            recipes=("fbgd",),
+            recipes=fbgd.RECIPES,
             read=read_fold_in,
             compares_users=True,
             explains=True,
@@ -29,7 +33,7 @@ FAMILIES: Families = table(
             number=1,
             title="Matrix factorisation with features of users",
             about="Finds items that go together, and also uses what is known of new users.",
-            recipes=("ocmf-lr-wsq", "ocmf-sq-wsq", "ocmf-sq-sq"),
+            recipes=ocmf.RECIPES,
             read=read_fold_in,
             compares_users=True,
             explains=True,
@@ -41,7 +45,7 @@ FAMILIES: Families = table(
             number=2,
             title="Items for profiles",
             about="Ranks for people who did nothing yet by their features, and finds people for an item.",
-            recipes=("exmlds",),
+            recipes=labels.RECIPES,
             read=read_labelled,
             finds_audience=True,
             reads_history=False,
@@ -55,7 +59,7 @@ FAMILIES: Families = table(
             number=3,
             title="Stars for profiles",
             about="Predicts how many stars a person would give an item, new items included, by features.",
-            recipes=("ordinal",),
+            recipes=ordinal.RECIPES,
             read=read_starred,
             predicts_stars=True,
             reads_history=False,

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from core.recipe_settings import RecipeSettings
 from core.snapshot import Snapshot
 from service.ranking.strategies import Strategy
 
@@ -31,7 +32,7 @@ class Family:
     title: str
     about: str
     """One sentence for people who do not know the papers."""
-    recipes: tuple[str, ...] = ()
+    recipes: tuple[RecipeSettings[Any], ...] = ()
     """How it is trained; reasons and docs suggest the first. Empty: nothing is trained."""
     read: "Callable[[Family, Published], Ranker] | None" = None
     """Makes the ranker of a trained model; None: nothing is trained."""

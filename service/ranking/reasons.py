@@ -159,7 +159,7 @@ def _reads(model: Ranker) -> str:
 
 
 def _training(family: Family) -> str:
-    return f'POST /v1/retrain {{"model": "{family.recipes[0]}"}}'
+    return f'POST /v1/retrain {{"model": "{family.recipes[0].name}"}}'
 
 
 def and_(*reasons: str | None) -> str | None:

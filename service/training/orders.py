@@ -1,23 +1,19 @@
 """Orders of a training: which recipes there are, and whether stated settings are good.
 
-The api checks orders with this module; it loads no code that fits.
+The api checks orders with this module; it loads no code that searches or fits.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from core.batch.fbgd import config as fbgd
-from core.batch.ocmf import config as ocmf
 from core.errors import ConfigError
-from core.labels import config as labels
-from core.ordinal import config as ordinal
-from core.recipe_settings import RecipeSettings
 from service.errors import InvalidTraining
+from service.ranking.families import FAMILIES
+from service.ranking.strategies import Strategy
 
-TRAINED: Mapping[str, RecipeSettings[Any]] = {
-    one.name: one for one in (*fbgd.RECIPES, *ocmf.RECIPES, *labels.RECIPES, *ordinal.RECIPES)
-}
-"""Recipes whose models serve, by name."""
+TRAINED = {one.name: one for family in FAMILIES.values() for one in family.recipes}
+"""Settings of the recipes whose models serve, by name."""
+_STRATEGIES = {one.name: family.strategy for family in FAMILIES.values() for one in family.recipes}
 
 
 def check_order(model: str, parameters: Mapping[str, Any]) -> None:
@@ -30,3 +26,8 @@ def check_order(model: str, parameters: Mapping[str, Any]) -> None:
         settings.checked(parameters)
     except ConfigError as error:
         raise InvalidTraining(str(error)) from error
+
+
+def strategy_of(model: str) -> Strategy:
+    """Return the strategy that models of a recipe serve."""
+    return _STRATEGIES[model]

@@ -77,10 +77,6 @@ class ServedRecipe(Recipe[ConfigT], Protocol[ConfigT]):
     """A recipe whose models serve: the trainer offers it."""
 
     @property
-    def strategy(self) -> str:
-        """Return the strategy that its models serve."""
-
-    @property
     def with_documents(self) -> bool:
         """Return whether it learns from features and links of users."""
 

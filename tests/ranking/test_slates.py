@@ -473,9 +473,10 @@ def test_a_vector_of_rounding_is_not_learned() -> None:
     assert score == 0.0
 
 
-def test_a_model_of_each_strategy_can_be_trained_by_its_name() -> None:
-    found = {name: recipe.strategy for name, recipe in SERVED.items()}
-    assert found == {name: one.strategy for one in FAMILIES.values() for name in one.recipes}
+def test_a_model_of_each_trained_family_can_be_trained_by_its_recipes() -> None:
+    recipes = [one for family in FAMILIES.values() for one in family.recipes]
+    assert {one.name: one for one in recipes} == {n: r.settings for n, r in SERVED.items()}
+    assert all(family.trained == bool(family.recipes) for family in FAMILIES.values())
 
 
 def test_an_empty_world_has_an_empty_slate() -> None:

@@ -30,12 +30,6 @@ def test_the_api_loads_no_fitting_code_to_check_orders() -> None:
     assert not FITTING & loaded("service.api.models.jobs", "service.api.models.schedule")
 
 
-def test_the_check_itself_loads_no_compiler() -> None:
-    modules = loaded("service.training.orders")
-    assert "numba" not in modules
-    assert not {name for name in modules if name.startswith("core.kernels")}
-
-
 def test_every_recipe_that_can_be_ordered_can_be_trained() -> None:
     assert TRAINED.keys() == SERVED.keys()
     assert all(SERVED[name].settings is settings for name, settings in TRAINED.items())

@@ -20,7 +20,6 @@ from service.training.recipe import OnShare, Searched
 class LabelRecipe(FeatureRecipe):
     """Label embeddings; they are validated, as they serve, by features alone."""
 
-    strategy = "exmlds"
     with_ratings = False
     [settings] = labels.RECIPES
 
