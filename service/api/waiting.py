@@ -7,7 +7,7 @@ from service.errors import NotReady
 from service.ids import InvalidSequence, parse_sequence_token
 from service.runtime import ApiRuntime
 from service.store.log.changes import ChangeFollower
-from service.store.namespace import partition_of
+from service.store.partitions import partition_of
 
 
 async def learned(changes: ChangeFollower, sequences: Mapping[int, int], timeout_ms: int) -> bool:

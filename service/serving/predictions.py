@@ -14,7 +14,8 @@ from core.online.tables import Side
 from core.rng import id_hashes
 from core.types import F32, F64
 from service.store.catalogue.numbers import ItemNumbers
-from service.store.namespace import Namespace, partition_of
+from service.store.namespace import Namespace
+from service.store.partitions import partition_of
 from service.store.profiles.reader import ProfileReader
 
 

@@ -33,7 +33,8 @@ from service.store.catalogue.documents import Catalogue
 from service.store.catalogue.numbers import ItemNumbers
 from service.store.clock import now_ms
 from service.store.log.changes import ChangeFollower
-from service.store.namespace import Namespace, partition_of
+from service.store.namespace import Namespace
+from service.store.partitions import partition_of
 from service.store.profiles.user_histories import HistoryAnswer
 
 INLINE = 1 << 22

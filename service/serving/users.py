@@ -21,7 +21,8 @@ from service.ranking.pool import Head
 from service.ranking.strategies import Strategy
 from service.store.connection import AsyncClient
 from service.store.log.codec import sequences
-from service.store.namespace import Namespace, partition_of
+from service.store.namespace import Namespace
+from service.store.partitions import partition_of
 from service.store.profiles.user_histories import USERS_READ, HistoryAnswer, UserHistories
 
 OVERHEAD, OF_EACH = 1_500, 250

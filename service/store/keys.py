@@ -1,11 +1,9 @@
 """The data dictionary: every Redis key, its type, its writer and an example of its value.
 
 All keys of partition ``p`` of namespace ``ns`` share the hash tag ``{ns.p}``, so that one commit
-touches one
-slot; what belongs to the whole namespace has the tag ``{ns}``. Read it beside ``redis-cli``. Keys
-that begin with
-``rq:`` are RQ's own: they carry the ids of jobs to the trainer (store/jobs/queue.py), and may be
-lost.
+touches one slot; what belongs to the whole namespace has the tag ``{ns}``. Read it beside
+``redis-cli``. Keys that begin with ``rq:`` are RQ's own: they carry the ids of jobs to the trainer
+(store/jobs/queue.py), and may be lost.
 """
 
 from dataclasses import dataclass

@@ -1,9 +1,8 @@
-"""What is fixed when a namespace is created, and which partition a user belongs to."""
+"""What is fixed when a namespace is created: partitions, scale and seed."""
 
-import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import cast
 
 import redis
 
@@ -50,46 +49,6 @@ def read_namespace(client: redis.Redis, name: str) -> Namespace | None:
         answer = cast("dict[bytes, bytes]", client.hgetall(NamespaceKeys(name).settings))
     stored = {field.decode(): value.decode() for field, value in answer.items()}
     return namespace_of(name, stored) if stored else None
-
-
-def copy_namespace(client: redis.Redis, source: Namespace, name: str) -> Namespace:
-    """Create ``name`` with what is fixed in ``source``; Misconfigured if it is there already."""
-    fixed: dict[Any, Any] = {
-        "partitions": str(source.partitions),
-        "scale": scale_text(source.scale),
-        "seed": str(source.seed),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-    with store_errors():
-        if not client.hsetnx(NamespaceKeys(name).settings, "created", fixed["created"]):
-            raise Misconfigured(
-                f"the namespace {name} is there already: choose a new name, "
-                f"or delete it with `hedgerow namespaces delete {name}`"
-            )
-        client.hset(NamespaceKeys(name).settings, mapping=fixed)
-    return replace(source, name=name, created=fixed["created"])
-
-
-def copy_item_numbers(client: redis.Redis, source: str, target: str) -> None:
-    """Give every item the number in ``target`` that it has in ``source``."""
-    old, new = NamespaceKeys(source), NamespaceKeys(target)
-    first = 0
-    with store_errors():
-        while ids := cast("list[bytes]", client.lrange(old.item_ids, first, first + 999)):
-            numbers: dict[Any, Any] = {item: number for number, item in enumerate(ids, first)}
-            pipe = client.pipeline(transaction=True)
-            pipe.rpush(new.item_ids, *ids)
-            pipe.hset(new.item_numbers, mapping=numbers)
-            pipe.execute()
-            first += len(ids)
-
-
-def partition_of(user: str, partitions: int) -> int:
-    """Return the partition that holds everything of a user."""
-    if partitions == 1:
-        return 0
-    digest = hashlib.blake2b(user.encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "little") % partitions
 
 
 def scale_of(text: str) -> Scale:

@@ -10,7 +10,8 @@ from service.learning.learner import Learner
 from service.learning.rebuild import rebuild
 from service.settings import KINDS, Settings
 from service.store.log.codec import MERGE_USER, MOVE_USER, Entry, encode
-from service.store.namespace import open_namespace, partition_of
+from service.store.namespace import open_namespace
+from service.store.partitions import partition_of
 from service.store.profiles.counters import read_counts
 from service.store.progress import partition_progress
 from tests.api import Api, learning

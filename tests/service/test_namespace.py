@@ -3,7 +3,9 @@ import pytest
 from core.scale import Scale
 from service.errors import Misconfigured
 from service.settings import Settings
-from service.store.namespace import copy_namespace, open_namespace, partition_of, read_namespace
+from service.store.namespace import open_namespace, read_namespace
+from service.store.namespace_copy import copy_namespace
+from service.store.partitions import partition_of
 
 
 def test_a_namespace_is_created_once_and_then_the_same(client, namespace):

@@ -12,7 +12,7 @@ from service.ingest import Row
 from service.runtime import ApiRuntime
 from service.store.clock import now_ms
 from service.store.log.codec import DELETE_ITEM, DELETE_RATING, DELETE_USER
-from service.store.namespace import partition_of
+from service.store.partitions import partition_of
 
 What = Literal["rating", "item", "user"]
 

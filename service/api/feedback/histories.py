@@ -19,7 +19,7 @@ from service.http.documentation import problems
 from service.ids import sequence_token
 from service.runtime import ApiRuntime
 from service.store.log.codec import sequences
-from service.store.namespace import partition_of
+from service.store.partitions import partition_of
 
 router = APIRouter(route_class=Route, tags=["ratings"])
 

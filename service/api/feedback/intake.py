@@ -12,7 +12,7 @@ from service.ingest import Row
 from service.runtime import ApiRuntime
 from service.store.catalogue.numbers import TooManyItems
 from service.store.clock import now_ms
-from service.store.namespace import partition_of
+from service.store.partitions import partition_of
 
 PATIENCE_S = 30.0
 """Seconds that a stream waits for room in a full log before it gives up."""

@@ -27,7 +27,7 @@ from service.ingest import Row
 from service.runtime import ApiRuntime
 from service.store.clock import now_ms
 from service.store.log.codec import HAS_DIGEST, MERGE_USER, MOVE_USER, Entry, encode, sequences
-from service.store.namespace import partition_of
+from service.store.partitions import partition_of
 from service.store.profiles.histories import Records, rated_by_both
 from service.store.progress import partition_progress
 

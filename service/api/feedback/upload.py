@@ -36,7 +36,7 @@ from service.settings import Settings
 from service.store.catalogue.numbers import TooManyItems
 from service.store.clock import now_ms
 from service.store.log.codec import DIGEST_BYTES, HAS_DIGEST, HAS_SOURCE, Entry, encode
-from service.store.namespace import partition_of
+from service.store.partitions import partition_of
 
 BLOCK_BYTES = 512 << 10
 """Bytes that are decoded at once: bounds how long other requests wait for a stream."""

@@ -15,7 +15,8 @@ from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
 from service.store.log.codec import read_history
 from service.store.log.state import PartitionState
-from service.store.namespace import Namespace, partition_of
+from service.store.namespace import Namespace
+from service.store.partitions import partition_of
 from service.store.profiles.expert_history import StreamEntry, shown
 from service.store.profiles.histories import live
 from service.store.profiles.topics import StoredTopics, read_topics
