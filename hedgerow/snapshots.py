@@ -6,14 +6,14 @@ A file is an ordinary ``.npz``. Nothing in it is pickled, and ``load`` checks ea
 >>> pairs = from_pairs(np.array([0, 0, 1]), np.array([0, 1, 1]))
 >>> snapshot = snapshot_of(Fbgd(FbgdConfig(factors=2)).fit(pairs))
 >>> sorted(snapshot.arrays)
-['gram', 'item_factors', 'item_sum', 'negative']
+['gram', 'item_factors', 'item_sum', 'negative', 'popular']
 >>> model_of(snapshot).recommend(1, pairs, N=1)[0]
 array([0], dtype=int32)
 """
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from os import PathLike
 from typing import Any
 
@@ -41,6 +41,7 @@ __all__ = ["Snapshot", "load", "model_of", "save", "snapshot_of"]
 Model = Fbgd | Ocmf | ContextRanker | Exmlds | OrdinalModel
 Restored = RowRanker | StructuredUsers | ContextRanker | LabelSpace | OrdinalModel
 
+_KINDS = "Fbgd, Ocmf, ContextRanker, Exmlds or OrdinalModel"
 _MANIFEST = "manifest.json"
 
 
@@ -60,20 +61,27 @@ def snapshot_of(
     >>> snapshot_of(model, metrics={"auc": 1.0}).metrics
     {'auc': 1.0}
     """
+    if not isinstance(model, Model):
+        raise ConfigError(f"{type(model).__name__} has no snapshot: give a fitted {_KINDS}")
     if isinstance(model, OrdinalModel):
         return ordinal.of_model(model, settings={}, metrics=metrics or {}, cuts={})
     about = About(settings=asdict(model.config), metrics=metrics or {}, cuts={})
     if isinstance(model, Fbgd):
-        return of_objective("fbgd", model.fitted, **about)
+        return _with_popular(of_objective("fbgd", model.fitted, **about), model)
     if isinstance(model, Ocmf) and model.parameters is None and model.link == 0.0:
-        return of_objective("ocmf", model.objective, **about)
+        return _with_popular(of_objective("ocmf", model.objective, **about), model)
     if isinstance(model, Ocmf):
         return of_users("ocmf", users_of(model, feature_map), **about)
     if isinstance(model, ContextRanker):
         return of_contexts(model.config.kind, model, **about)
-    if isinstance(model, Exmlds):
-        return of_space(model.config.variant, model.space, **about)
-    raise ConfigError(f"{type(model).__name__} has no snapshot: give one of {Model}")
+    return of_space(model.config.variant, model.space, **about)
+
+
+def _with_popular(snapshot: Snapshot, model: Fbgd | Ocmf) -> Snapshot:
+    """Add what users without pairs get; the service counts that elsewhere."""
+    if model.popular is None:
+        return snapshot
+    return replace(snapshot, arrays={**snapshot.arrays, "popular": model.popular})
 
 
 def model_of(snapshot: Snapshot) -> Restored:
@@ -101,7 +109,7 @@ _READERS: dict[str, Callable[[Snapshot], Restored]] = {
     "space": space_of,
     "ordinal": ordinal.model_of,
     "users": stored_users,
-    "row": lambda snapshot: RowRanker(objective_of(snapshot)),
+    "row": lambda snapshot: RowRanker(objective_of(snapshot), snapshot.arrays.get("popular")),
 }
 """The reader of each kind of model, by the entry of the parameters that only this kind has."""
 

@@ -41,6 +41,11 @@ class Ranker(ABC):
             raise NotFitted("the model has not been fitted: call fit first")
         return self._item_factors
 
+    @property
+    def popular(self) -> F32 | None:
+        """Return how many users have each item, (items, 1), where the model knows it."""
+        return self._popular
+
     @abstractmethod
     def user_vectors(self, user_items: Any) -> F32:
         """Return the vector of each row of pairs, (users, g)."""

@@ -1,4 +1,4 @@
-"""Recommending by a trained model that is restored: all that is left of it is what folds users in."""
+"""Recommending by a restored model: only what folds users in is left of it."""
 
 from typing import Any
 
@@ -9,11 +9,15 @@ from core.types import F32, I64
 
 
 class RowRanker(Ranker):
-    """The ranker of a row objective, such as a snapshot's; somebody of whom nothing is known gets an empty list."""
+    """The ranker of a row objective, such as a snapshot's.
 
-    def __init__(self, row: RowObjective) -> None:
+    A user without pairs gets the items that most users have; an empty list without ``popular``
+    (items, 1), which counts them.
+    """
+
+    def __init__(self, row: RowObjective, popular: F32 | None = None) -> None:
         self.row = row
-        self._item_factors = row.item_factors
+        self._item_factors, self._popular = row.item_factors, popular
 
     def user_vectors(self, user_items: Any) -> F32:
         """Return the exact minimiser of each user's row."""

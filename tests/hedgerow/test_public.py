@@ -4,6 +4,7 @@ import ast
 import importlib
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -119,3 +120,12 @@ def test_type_checkers_know_what_there_is_and_what_is_not(tmp_path: Path) -> Non
         'program.py:3: note: Revealed type is "core.batch.fbgd.config.FbgdConfig"' in ended.stdout
     )
     assert 'program.py:4: error: Module has no attribute "nothing"' in ended.stdout
+
+
+def test_the_documentation_imports_from_the_public_package_alone() -> None:
+    root = SOURCE.parents[1]
+    internal = re.compile(r"^\s*(?:from|import) (?:core|service)\b.*", re.MULTILINE)
+    pages = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+    assert {page.name: internal.findall(page.read_text()) for page in pages} == {
+        page.name: [] for page in pages
+    }
