@@ -1,4 +1,4 @@
-"""Kernels are compiled before anything is ready: a role that stops to compile keeps learners and answers waiting."""
+"""Kernels are compiled before a role is ready: compiling later would hold up requests and learning."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_warm_up_reaches_every_kernel_with_the_types_that_are_used(
     redis_url: str, namespace: str, tmp_path: Path
 ) -> None:
-    program = [sys.executable, "-m", "tests.flows.kernels_reached"]
+    program = [sys.executable, "-m", "tests.flows.late_compilations"]
     done = subprocess.run(
         [*program, redis_url, namespace, str(tmp_path)],
         cwd=ROOT,
@@ -25,5 +25,5 @@ def test_the_warm_up_reaches_every_kernel_with_the_types_that_are_used(
     )
     assert done.returncode == 0, done.stderr[-4_000:]
     assert done.stdout == "", (
-        "compiled only when it was needed: add it to service/processes/compiling.py"
+        "compiled only when it was needed: warm it up in service/processes/compiling.py"
     )

@@ -1,6 +1,9 @@
-"""A program: warms up as `hedgerow doctor --compile` does, then uses a whole service in this one process.
+"""A program that prints the kernels which a service compiles only when a request needs them.
 
-It prints every kernel that was needed with types that the warm-up had not compiled: a role would stop to compile it.
+It warms up as `hedgerow doctor --compile` does, uses a whole service within this one process, and
+prints each kernel with the argument types that were compiled after the warm-up. In production a
+role would stop to compile them. Run as
+``python -m tests.flows.late_compilations REDIS_URL NAMESPACE DIRECTORY``.
 """
 
 import importlib
@@ -23,9 +26,9 @@ from tests.api import NDJSON, Api, learning
 from tests.server import wait_until
 
 USERS, ITEMS = 600, 40
-"""So many that the newest fifth of the positives leaves more judges than the gate wants."""
+"""Enough for the gate: the newest fifth of the positives is of more users than it needs."""
 MODELS = ("fbgd", "ocmf-lr-wsq", "ocmf-sq-wsq", "exmlds", "ordinal")
-ASKED = (
+QUERIES = (
     "",
     "&explain=true",
     "&diversity=0.5",
@@ -35,9 +38,13 @@ ASKED = (
     *(f"&model={name}" for name in ("online", "popular", "trending", "fbgd", "ocmf", "exmlds")),
 )
 PATHS = (
-    *(f"/v1/users/{user}/recommendations?k=5{more}" for user in ("u1", "nobody") for more in ASKED),
+    *(
+        f"/v1/users/{user}/recommendations?k=5{query}"
+        for user in ("u1", "nobody")
+        for query in QUERIES
+    ),
     *(f"/v1/users/{user}/predictions/i3" for user in ("u1", "nobody")),
-    *(f"/v1/{one}/similar?k=5" for one in ("users/u1", "items/i1")),
+    *(f"/v1/{subject}/similar?k=5" for subject in ("users/u1", "items/i1")),
     "/v1/users/u1/predictions/i3?strategy=ordinal",
     "/v1/popular",
     "/v1/trending",
@@ -53,17 +60,17 @@ BODIES: dict[str, Any] = {
 
 
 def compiled() -> set[str]:
-    """Return the compiled loops with the types for which each is there."""
+    """Return the kernels that are compiled, each with the types of its arguments."""
     return {
-        f"{found.name}.{name}{types}"
-        for found in pkgutil.iter_modules(core.kernels.__path__)
-        for name, member in vars(importlib.import_module(f"core.kernels.{found.name}")).items()
+        f"{module.name}.{name}{types}"
+        for module in pkgutil.iter_modules(core.kernels.__path__)
+        for name, member in vars(importlib.import_module(f"core.kernels.{module.name}")).items()
         for types in getattr(member, "overloads", {})
     }
 
 
 def ratings(first: int, month: int) -> bytes:
-    """Return three ratings of each user as lines."""
+    """Return three ratings of each user as NDJSON."""
     return b"\n".join(
         json.dumps(
             {
@@ -78,16 +85,16 @@ def ratings(first: int, month: int) -> bytes:
     )
 
 
-def learned(api: Api, lines: bytes, key: str) -> None:
-    """Send a stream with a key and wait until it is learned."""
+def learn(api: Api, lines: bytes, key: str) -> None:
+    """Send ratings under an idempotency key and wait until they are learned."""
     headers = NDJSON | {"idempotency-key": key}
     answer = api("POST", "/v1/ratings/stream", content=lines, headers=headers).json()
     path = f"/v1/users/nobody/predictions/none?min_sequence={answer['sequence']}"
     wait_until(lambda: api("GET", path).is_success, 60.0)
 
 
-def documents(api: Api) -> None:
-    """Describe all items and users."""
+def send_documents(api: Api) -> None:
+    """Give all items and users features."""
     for kind, n, features in (("item", ITEMS, ("x", "y", "z")), ("user", USERS, ("p", "q"))):
         lines = b"\n".join(
             json.dumps(
@@ -102,7 +109,7 @@ def documents(api: Api) -> None:
 
 
 def ask(api: Api) -> None:
-    """Ask for everything that the api answers by arithmetic; where no model is active yet it is a 409."""
+    """Call every route that computes something; routes that need a model answer 409 before there is one."""
     for path in PATHS:
         answer = api("GET", path)
         assert answer.status_code in {200, 409}, (path, answer.text)
@@ -112,7 +119,7 @@ def ask(api: Api) -> None:
 
 
 def train(api: Api, redis_url: str, model: str) -> str:
-    """Train a model in this process and let it serve; returns what was held out to judge it."""
+    """Train a model in this process, promote it and return how its users were held out."""
     settings = api.settings
     order = {"model": model, "budget_s": 0.3, "promote_unjudged": True}
     job = api("POST", "/v1/retrain", json=order).json()["id"]
@@ -130,7 +137,7 @@ def train(api: Api, redis_url: str, model: str) -> str:
 
 
 def main(redis_url: str, namespace: str, directory: str) -> None:
-    """Warm up, use everything, print what the warm-up missed."""
+    """Warm up, use every part of the service, and print what the warm-up missed."""
     set_up_logs("test", "error")
     for _ in compile_all():
         pass
@@ -139,24 +146,25 @@ def main(redis_url: str, namespace: str, directory: str) -> None:
         namespace=namespace, data_dir=Path(directory), online_snapshot_s=0.2, judged_per_s=1_000
     )
     with learning(settings, redis_url), Api(settings, redis_url) as api:
-        documents(api)
-        learned(api, ratings(0, month=1), "first")
+        send_documents(api)
+        learn(api, ratings(0, month=1), "first")
         ask(api)
         for month in (2, 3):
             held_out = [train(api, redis_url, model) for model in MODELS]
-            # only then is what serves judged as it is, from its snapshot
+            # from the second round on, enough is new for the gate to load and judge the served
+            # snapshots themselves
             assert month == 2 or set(held_out) == {"the newest of all"}, held_out
-            # the loop turns while a request is answered
+            # the event loop, which polls for the online items, runs during requests only
             wait_until(lambda: api.ready() and bool(api.runtime.online_items.current))
             ask(api)
-            learned(api, ratings(3 * (month - 1), month), f"more-{month}")
+            learn(api, ratings(3 * (month - 1), month), f"more-{month}")
         ask(api)
         for path in ("/v1/users/u7/ratings/i9", "/v1/users/u8", "/v1/items/i9"):
             api("DELETE", path)
         api("POST", "/v1/users/u1/merge", json={"source": "u2"})
-        learned(api, ratings(9, month=4), "last")
-    for missed in sorted(compiled() - warmed):
-        print(missed)  # noqa: T201 - what this program is for
+        learn(api, ratings(9, month=4), "last")
+    for late in sorted(compiled() - warmed):
+        print(late)  # noqa: T201 - the program's output
 
 
 if __name__ == "__main__":
