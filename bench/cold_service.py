@@ -28,9 +28,9 @@ from bench.report import Figure, publish
 from core.interactions import from_pairs
 from core.ranking_metrics import hits, ndcg
 from core.types import F64, I64
-from service.cli.import_file import send
 from service.cli.retrain import watch
 from service.client import ServiceClient
+from service.files.sending import send
 
 USERS, STARS = "Cold users through the service, ML-1M", "New items through the service, ML-1M"
 DEPTH, MOST_JUDGES, MOST_PAIRS, PAGE = 10, 1_000, 20_000, 1_000

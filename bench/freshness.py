@@ -29,9 +29,9 @@ from bench.http_client import Client, Load, open_loop, request
 from bench.posts import rating_bodies
 from bench.report import Figure, publish
 from bench.slates import serving
-from service.cli.import_file import send
 from service.cli.retrain import watch
 from service.client import ServiceClient
+from service.files.sending import send
 
 SECTION = "Freshness of recommendations"
 ARRIVING, MOST_MS = 500.0, 15.0

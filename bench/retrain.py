@@ -15,9 +15,9 @@ from typing import Any
 
 from bench import data, service
 from bench.report import Figure, publish
-from service.cli.import_file import send
 from service.cli.retrain import watch
 from service.client import ServiceClient
+from service.files.sending import send
 
 SECTION = "Training"
 MOST_S = 30.0

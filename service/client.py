@@ -1,7 +1,7 @@
 """A small client of the running service, for programs and the verbs that talk to it over HTTP."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
@@ -19,6 +19,8 @@ PATIENCE_S = 60.0
 FIRST_PATIENCE_S = 5.0
 """The same before it has answered once: more likely it does not run, or not there."""
 NDJSON = {"content-type": "application/x-ndjson"}
+UNFINISHED = ("queued", "running")
+"""Statuses of a job that goes on."""
 
 
 class Refused(ServiceError):
@@ -201,3 +203,11 @@ def _detail(answer: httpx.Response) -> str:
         if isinstance(body, dict) and "detail" in body:
             return f"{answer.status_code} {body['detail']}"
     return f"{answer.status_code} {answer.text[:200]}"
+
+
+def outcome(job: Mapping[str, Any]) -> str:
+    """Say how a job ended: its status, or what the gate decided."""
+    decided = job["decision"].get("outcome", "") if job["status"] == "succeeded" else ""
+    if decided == "promoted" and job["decision"].get("rival") == job["version"]:
+        return "unchanged"
+    return str(decided or job["status"]).replace("_", " ")

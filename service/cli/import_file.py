@@ -1,16 +1,13 @@
 """`hedgerow import`: files to a running service: documents, and feedback in parts that count once however often sent."""
 
-import hashlib
 import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
-from time import perf_counter
 from typing import Annotated, Any
 
 import httpx
@@ -20,54 +17,18 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from service.cli import options
 from service.cli.options import say
-from service.client import Receipt, ServiceClient
-from service.errors import Misconfigured, ServiceError, StoreUnavailable
-from service.files.documents import read_documents
-from service.files.feedback import read_parts
+from service.client import ServiceClient
+from service.errors import Misconfigured, ServiceError
 from service.files.opening import BadFile
-from service.files.parts import Part
+from service.files.sending import KEPT, STREAM, OnPart, Summary, send, send_documents
 
-STREAM = "/v1/ratings/stream"
 FEEDBACK = "feedback"
 SHOWN = 20
 """Bad rows that are spelt out on the terminal; the JSON form has the first 1 000."""
-KEPT = 1_000
 LEARNED_S = 10.0
 """How long the learner may take until nothing is said of rows that were known: repeats are found when they are learned."""
 
 app = options.verb()
-
-
-@dataclass
-class Summary:
-    """What became of a whole file."""
-
-    accepted: int = 0
-    rejected_total: int = 0
-    rejected: list[dict[str, Any]] = field(default_factory=list)
-    seconds: float = 0.0
-    sequence: str = ""
-    known: int | None = None
-    """Of the accepted rows, those that had been sent before and count once."""
-
-    def add(self, part: Part, receipt: Receipt) -> None:
-        """Count one part."""
-        self.accepted += receipt.accepted
-        self.sequence = receipt.sequence or self.sequence
-        bad = [
-            {"line": part.numbers[one["index"]], "code": one["code"], "detail": one["detail"]}
-            for one in receipt.rejected
-        ]
-        bad += [
-            {"line": line, "code": "unreadable", "detail": detail} for line, detail in part.faults
-        ]
-        self.rejected_total += receipt.rejected_total + len(part.faults)
-        self.rejected += sorted(bad, key=lambda one: one["line"])[: KEPT - len(self.rejected)]
-
-    @property
-    def rate(self) -> float:
-        """Rows a second."""
-        return self.accepted / self.seconds if self.seconds else 0.0
 
 
 @app.command("import")
@@ -125,7 +86,8 @@ def import_file(
 def _feedback(client: ServiceClient, path: Path) -> Summary:
     """Send feedback and see how much of it the service had before: what it counted as repeats meanwhile."""
     before = _repeats(client)
-    summary = send(client, path)
+    with _bar() as on_part:
+        summary = send(client, path, on_part)
     if summary.accepted:
         with suppress(ServiceError, httpx.TransportError):
             client.wait_until_learned(summary.sequence, LEARNED_S)
@@ -138,9 +100,8 @@ def _repeats(client: ServiceClient) -> int:
 
 
 def _documents(client: ServiceClient, path: Path, name: str) -> Summary:
-    """Send documents; written twice they are the same, so their parts need no key."""
-    with readable(path) as file:
-        return _sent(client, f"/v1/{name}", read_documents(file, name.removesuffix("s")))
+    with readable(path) as file, _bar() as on_part:
+        return send_documents(client, file, name.removesuffix("s"), on_part)
 
 
 def _told(found: dict[str, Summary]) -> dict[str, Any]:
@@ -168,91 +129,19 @@ def readable(file: Path) -> Iterator[Path]:
             raise error.again(file="standard input") from error
 
 
-def send(client: ServiceClient, path: Path) -> Summary:
-    """Send all feedback of a file in order."""
-    return _sent(client, STREAM, read_parts(path), keyed=True)
-
-
-def _sent(
-    client: ServiceClient, route: str, parts: Iterable[Part], *, keyed: bool = False
-) -> Summary:
-    """Send all parts in order; one is under way while the next is read."""
-    summary, started = Summary(), perf_counter()
-    under_way: tuple[Part, Future[Receipt]] | None = None
-    with _progress() as progress, ThreadPoolExecutor(1) as sender, _giving_up(client, summary):
-        task = progress.add_task("", total=1.0, rows="")
-        faults: list[BadFile] = []
-        for index, part in enumerate(_until_bad(parts, faults)):
-            key = part_key(index, part) if keyed else None
-            sending = sender.submit(client.upload, route, part.lines, key)
-            if under_way is not None:
-                summary.add(under_way[0], under_way[1].result())
-            under_way = part, sending
-            summary.seconds = perf_counter() - started
-            progress.update(task, completed=part.read, rows=_rows(summary))
-        if under_way is not None:
-            summary.add(under_way[0], under_way[1].result())
-        summary.seconds = perf_counter() - started
-        if faults:
-            raise faults[0].again(more=f". {_sent_before(summary)}") from faults[0]
-        progress.update(task, completed=1.0, rows=_rows(summary))
-    return summary
-
-
-def _until_bad(parts: Iterable[Part], faults: list[BadFile]) -> Iterator[Part]:
-    """Yield the parts before a line that ends the import; what is wrong with it goes to ``faults``."""
-    try:
-        yield from parts
-    except BadFile as error:
-        faults.append(error)
-
-
-def _sent_before(summary: Summary) -> str:
-    """Say what became of the parts before a bad line."""
-    if not summary.accepted + summary.rejected_total:
-        return "Nothing of the file was sent"
-    first = summary.rejected[:1]
-    refused = "".join(
-        f", {summary.rejected_total:,} refused, the first in line {one['line']} ({one['detail']})"
-        for one in first
-    )
-    return (
-        f"Of the rows before, {summary.accepted:,} are stored{refused}; import the mended file: "
-        "what was sent counts once"
-    )
-
-
 @contextmanager
-def _giving_up(client: ServiceClient, summary: Summary) -> Iterator[None]:
-    """Say what is stored when the service is gone for good; nothing waits for it any longer then."""
-    try:
-        yield
-    except BaseException as error:
-        client.close()
-        if not isinstance(error, StoreUnavailable):
-            raise
-        raise StoreUnavailable(
-            f"{error}. {summary.accepted:,} rows are stored for certain; import the same file again "
-            "when the service is back: what it has counts once"
-        ) from error
-
-
-def part_key(index: int, part: Part) -> str:
-    """Return the Idempotency-Key of a part: its place and its content, so that a mended file goes on."""
-    digest = hashlib.blake2b(part.lines, digest_size=16, salt=index.to_bytes(8, "big"))
-    return f"import-{digest.hexdigest()}"
-
-
-def _progress() -> Progress:
+def _bar() -> Iterator[OnPart]:
+    """Show a bar on the terminal; what is yielded moves it."""
     console = Console(stderr=True)
-    return Progress(
+    columns = (
         BarColumn(),
         TaskProgressColumn(),
         TextColumn("{task.fields[rows]}"),
         TimeRemainingColumn(),
-        console=console,
-        disable=not console.is_terminal,
     )
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=1.0, rows="")
+        yield lambda read, summary: progress.update(task, completed=read, rows=_rows(summary))
 
 
 def _rows(summary: Summary) -> str:

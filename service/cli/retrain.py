@@ -12,14 +12,13 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from service.cli import options
 from service.cli.options import say
-from service.client import ServiceClient
+from service.client import UNFINISHED, ServiceClient, outcome
 from service.errors import Misconfigured
 
 LOOK_S = 0.3
 """Between two looks at the job."""
 LINE_S = 2.0
 """Between two lines of one stage where there is no terminal."""
-UNFINISHED = ("queued", "running")
 LONGEST_BUDGET_S = 3_600.0
 """What the service takes."""
 PATIENCE_S = 5.0
@@ -202,11 +201,3 @@ def left_out(features: Mapping[str, Any]) -> list[str]:
         for who, one in features.items()
         if any(one["left_out"].values())
     ]
-
-
-def outcome(job: Mapping[str, Any]) -> str:
-    """Say how a job ended: its status, or what the gate decided."""
-    decided = job["decision"].get("outcome", "") if job["status"] == "succeeded" else ""
-    if decided == "promoted" and job["decision"].get("rival") == job["version"]:
-        return "unchanged"
-    return str(decided or job["status"]).replace("_", " ")

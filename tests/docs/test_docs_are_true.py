@@ -12,9 +12,9 @@ import httpx
 import pytest
 import redis
 
-from service.cli.demo import sample_world
 from service.cli.main import COMMANDS
 from service.client import ndjson
+from service.demo.worlds import sample_world
 from service.http.problems import CODES
 from service.processes.child import ServiceProcess
 from service.settings_reference import settings_reference

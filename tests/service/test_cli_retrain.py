@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.cli.retrain import Told, left_out, outcome, settings
-from service.client import ndjson
+from service.cli.retrain import Told, left_out, settings
+from service.client import ndjson, outcome
 from service.errors import Misconfigured
 from service.processes.child import ServiceProcess
 from tests.service.running import hedgerow, service

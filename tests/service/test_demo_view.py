@@ -4,8 +4,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from service.cli.demo import _say_where_to_look, _settings, _trained, file_world, sample_world
+from service.cli.demo import _say_where_to_look, _settings
+from service.demo.stream import trained
 from service.demo.view import Expert, Progress, Sample, plain_line, screen, sparkline
+from service.demo.worlds import file_world, sample_world
 from service.settings import load_settings
 
 
@@ -104,13 +106,13 @@ def test_trainings_of_the_demo_get_a_share_of_a_busy_machine(tmp_path: Path) -> 
 
 def test_a_training_that_failed_says_why() -> None:
     job = {"status": "failed", "error": "the disk is full: make room", "decision": {}}
-    said = _trained(job, 800)
+    said = trained(job, 800)
     assert said == "training failed (the disk is full: make room), next at 800"
     progress = Progress("http://x", training=said)
     assert said in plain_line(progress)
     assert "the disk is full" in shown(progress)
     done = {"status": "succeeded", "error": None, "decision": {"outcome": "not_judged"}}
-    assert _trained(done, 800) == "training not judged, next at 800"
+    assert trained(done, 800) == "training not judged, next at 800"
 
 
 def test_a_line_stays_within_the_width() -> None:
@@ -125,7 +127,7 @@ def test_an_ordinary_line_is_one_line_of_a_terminal() -> None:
     progress = Progress("http://x", 100_000)
     for _ in range(7_400):
         progress.add_error(0.5)
-    progress.training = _trained(
+    progress.training = trained(
         {"status": "succeeded", "error": None, "decision": {"outcome": "promoted"}, "version": "a"},
         8630,
     )

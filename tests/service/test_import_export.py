@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from service.cli import import_file
 from service.client import Receipt, Refused, ServiceClient
 from service.demo.sample_world import SampleWorld
 from service.errors import StoreUnavailable
+from service.files import sending
 from service.files.feedback import read_parts
 from service.files.opening import BadFile
 from service.files.parts import Part
@@ -138,7 +138,7 @@ def test_a_bad_line_ends_an_import_with_what_was_sent_before(
     assert said.endswith("Nothing of the file was sent")
     file.write_text("user,item,rating\neve,a,3\neve,b,9\n,c,3\n")
     with running.client() as client, pytest.raises(BadFile) as caught:
-        import_file._sent(client, import_file.STREAM, read_parts(file, 1), keyed=True)
+        sending.send_parts(client, sending.STREAM, read_parts(file, 1), keyed=True)
     said = str(caught.value)
     assert (
         "line 4: the user is empty: give it an id. Of the rows before, 1 are stored, 1 refused"
@@ -292,7 +292,7 @@ def test_a_service_that_goes_away_is_told_with_what_is_stored(tmp_path: Path) ->
     said = pytest.raises(StoreUnavailable, match=r"--url.* 0 rows are stored .*counts once")
     with ServiceClient(gone, patience_s=0.0, tell=heard.append) as client, said:
         client.reached = True
-        import_file.send(client, file)
+        sending.send(client, file)
     assert [line.partition(" (")[0] for line in heard] == [f"no answer from {gone}"]
     assert "trying again for 0 s" in heard[0]
 
@@ -317,16 +317,16 @@ def test_parts_have_keys_of_their_place_and_content(tmp_path: Path) -> None:
     file = tmp_path / "ratings.csv"
     file.write_text("user,item,rating\n" + "a,b,3\n" * 7)
     parts = list(read_parts(file, rows=3))
-    keys = [import_file.part_key(n, part) for n, part in enumerate(parts)]
+    keys = [sending.part_key(n, part) for n, part in enumerate(parts)]
     assert [len(part.numbers) for part in parts] == [3, 3, 1]
     assert parts[0].lines == parts[1].lines
     assert len(set(keys)) == 3
-    assert keys == [import_file.part_key(n, p) for n, p in enumerate(read_parts(file, rows=3))]
+    assert keys == [sending.part_key(n, p) for n, p in enumerate(read_parts(file, rows=3))]
 
 
 def test_the_summary_counts_what_the_service_and_the_reader_rejected() -> None:
     part = Part(b"", [1, 4], 1.0, faults=[(2, "not JSON")])
-    summary = import_file.Summary()
+    summary = sending.Summary()
     rejected = [{"index": 1, "code": "out_of_scale", "detail": "no"}]
     summary.add(part, Receipt(accepted=1, rejected_total=1, rejected=rejected, sequence="0:1"))
     assert [one["line"] for one in summary.rejected] == [2, 4]

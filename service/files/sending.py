@@ -1,0 +1,150 @@
+"""Files on their way to a running service, part by part, so that each row counts once however often it is sent."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from service.client import Receipt, ServiceClient
+from service.errors import StoreUnavailable
+from service.files.documents import read_documents
+from service.files.feedback import read_parts
+from service.files.opening import BadFile
+from service.files.parts import Part
+
+STREAM = "/v1/ratings/stream"
+KEPT = 1_000
+"""Rejected rows that are kept with their reasons; the others are counted."""
+
+
+@dataclass
+class Summary:
+    """What became of a whole file."""
+
+    accepted: int = 0
+    rejected_total: int = 0
+    rejected: list[dict[str, Any]] = field(default_factory=list)
+    seconds: float = 0.0
+    sequence: str = ""
+    known: int | None = None
+    """Accepted rows that had been sent before and count once."""
+
+    def add(self, part: Part, receipt: Receipt) -> None:
+        """Count one part."""
+        self.accepted += receipt.accepted
+        self.sequence = receipt.sequence or self.sequence
+        bad = [
+            {"line": part.numbers[one["index"]], "code": one["code"], "detail": one["detail"]}
+            for one in receipt.rejected
+        ]
+        bad += [
+            {"line": line, "code": "unreadable", "detail": detail} for line, detail in part.faults
+        ]
+        self.rejected_total += receipt.rejected_total + len(part.faults)
+        self.rejected += sorted(bad, key=lambda one: one["line"])[: KEPT - len(self.rejected)]
+
+    @property
+    def rate(self) -> float:
+        """Rows a second."""
+        return self.accepted / self.seconds if self.seconds else 0.0
+
+
+OnPart = Callable[[float, Summary], None]
+"""Hears how much of the file has been read, 0..1, and what became of it so far."""
+
+
+def _unheard(read: float, summary: Summary) -> None:
+    """Tell nobody."""
+
+
+def send(client: ServiceClient, path: Path, on_part: OnPart = _unheard) -> Summary:
+    """Send all feedback of a file in order; BadFile for a line that ends it, StoreUnavailable."""
+    return send_parts(client, STREAM, read_parts(path), keyed=True, on_part=on_part)
+
+
+def send_documents(
+    client: ServiceClient, path: Path, named: str, on_part: OnPart = _unheard
+) -> Summary:
+    """Send the documents of a file; ``named`` is item or user.
+
+    Written twice they are the same, so their parts need no key.
+    """
+    return send_parts(client, f"/v1/{named}s", read_documents(path, named), on_part=on_part)
+
+
+def send_parts(
+    client: ServiceClient,
+    route: str,
+    parts: Iterable[Part],
+    *,
+    keyed: bool = False,
+    on_part: OnPart = _unheard,
+) -> Summary:
+    """Send all parts in order; one is under way while the next is read."""
+    summary, started = Summary(), perf_counter()
+    under_way: tuple[Part, Future[Receipt]] | None = None
+    faults: list[BadFile] = []
+    with ThreadPoolExecutor(1) as sender, _giving_up(client, summary):
+        for index, part in enumerate(_until_bad(parts, faults)):
+            key = part_key(index, part) if keyed else None
+            sending = sender.submit(client.upload, route, part.lines, key)
+            if under_way is not None:
+                summary.add(under_way[0], under_way[1].result())
+            under_way = part, sending
+            summary.seconds = perf_counter() - started
+            on_part(part.read, summary)
+        if under_way is not None:
+            summary.add(under_way[0], under_way[1].result())
+        summary.seconds = perf_counter() - started
+        if faults:
+            raise faults[0].again(more=f". {_sent_before(summary)}") from faults[0]
+        on_part(1.0, summary)
+    return summary
+
+
+def part_key(index: int, part: Part) -> str:
+    """Return the Idempotency-Key of a part: its place and its content, so that a mended file goes on."""
+    digest = hashlib.blake2b(part.lines, digest_size=16, salt=index.to_bytes(8, "big"))
+    return f"import-{digest.hexdigest()}"
+
+
+def _until_bad(parts: Iterable[Part], faults: list[BadFile]) -> Iterator[Part]:
+    """Yield the parts before a line that ends the import; what is wrong with it goes to ``faults``."""
+    try:
+        yield from parts
+    except BadFile as error:
+        faults.append(error)
+
+
+def _sent_before(summary: Summary) -> str:
+    """Say what became of the parts before a bad line."""
+    if not summary.accepted + summary.rejected_total:
+        return "Nothing of the file was sent"
+    first = summary.rejected[:1]
+    refused = "".join(
+        f", {summary.rejected_total:,} refused, the first in line {one['line']} ({one['detail']})"
+        for one in first
+    )
+    return (
+        f"Of the rows before, {summary.accepted:,} are stored{refused}; import the mended file: "
+        "what was sent counts once"
+    )
+
+
+@contextmanager
+def _giving_up(client: ServiceClient, summary: Summary) -> Iterator[None]:
+    """Say what is stored when the service is gone for good; nothing waits for it any longer then."""
+    try:
+        yield
+    except BaseException as error:
+        client.close()
+        if not isinstance(error, StoreUnavailable):
+            raise
+        raise StoreUnavailable(
+            f"{error}. {summary.accepted:,} rows are stored for certain; import the same file again "
+            "when the service is back: what it has counts once"
+        ) from error
