@@ -16,8 +16,8 @@ from service.learning.batch_learning import BatchLearning
 from service.learning.click_through import MAX_SOURCES, ClickThrough
 from service.learning.dedupe import DedupeWindow
 from service.learning.deletions import Deletions
+from service.learning.following import views
 from service.learning.following.handover import Handover
-from service.learning.following.views import Views
 from service.learning.learning_step import changed_arrays, machine
 from service.learning.memory import load_memory
 from service.learning.merges import Merges
@@ -57,7 +57,9 @@ class Learner:
         partition: int,
         *,
         max_sources: int = MAX_SOURCES,
+        view_share: float = views.SHARE,
     ) -> None:
+        """``view_share`` bounds the part of the time that goes into copies for the follower."""
         self._settings, self._client = settings, client
         self.model: OnlineModel = OnlineModel(configs.online_config(settings, namespace))
         self._keys = PartitionKeys(namespace.name, partition)
@@ -87,8 +89,14 @@ class Learner:
         self._window = DedupeWindow(settings.dedupe_window, age_ms)
         self._window.load(memory.reader.chunks())
         self._topics = Topics(self.model, memory.items, client, self._keys)
-        views = Views(self.model, memory.items, memory.counters, settings.online_snapshot_s)
-        self.handover = Handover(views, memory.users, memory.counters, settings.judged_per_s)
+        copies = views.Views(
+            self.model,
+            memory.items,
+            memory.counters,
+            settings.online_snapshot_s,
+            share=view_share,
+        )
+        self.handover = Handover(copies, memory.users, memory.counters, settings.judged_per_s)
         """What its follower takes, if there is one."""
         self._backlog: Backlog | None = None
         self._learned_to = self.watermark

@@ -1,13 +1,13 @@
 """Fixtures of the tests of the service: a store, what is in it, who learns it, and the HTTP side."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
-from service.learning.following import views
 from service.learning.learner import Learner
 from service.settings import Settings
 from service.store.connection import connect
@@ -46,12 +46,19 @@ def learner_of(client: redis.Redis, namespace: str) -> Iterator[Callable[..., Le
 
 
 @pytest.fixture
-def eager(namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """Settings of a learner whose follower gets a view after every batch and judges every positive."""
-    monkeypatch.setattr(views, "SHARE", 1e9)
+def eager(namespace: str, tmp_path: Path) -> Settings:
+    """Settings of ``eager_learner``, whose follower judges every positive."""
     return Settings(
         namespace=namespace, data_dir=tmp_path, online_snapshot_s=1e-9, judged_per_s=1e9
     )
+
+
+@pytest.fixture
+def eager_learner(client: redis.Redis, eager: Settings) -> Iterator[Learner]:
+    """A learner whose follower gets a view after every batch."""
+    namespace = open_namespace(client, eager)
+    with closing(Learner(eager, client, namespace, 0, view_share=1e9)) as learner:
+        yield learner
 
 
 @pytest.fixture

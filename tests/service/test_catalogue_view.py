@@ -18,7 +18,6 @@ from service.serving import catalogue_view
 from service.serving.catalogue_columns import BLOCK, Catalogued
 from service.serving.catalogue_view import CatalogueView
 from service.settings import Settings
-from service.store.catalogue import documents as catalogue
 from service.store.catalogue.documents import Catalogue
 from service.store.catalogue.feed import CatalogueFeed, StoredItem
 from service.store.catalogue.numbers import ItemNumbers
@@ -160,10 +159,9 @@ def test_a_filter_that_waits_too_long_is_asked_to_come_again(
 def test_changes_that_were_trimmed_make_it_read_all_anew(
     redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalogue, "CHANGES_KEPT", 100)
-
     async def story() -> None:
         async with world(redis_url, namespace) as w:
+            w.catalogue = Catalogue(w.client, namespace, changes_kept=100)
             await w.number(2_000)
             await w.put(0)
             w.view.start()

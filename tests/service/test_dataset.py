@@ -56,12 +56,10 @@ def test_every_user_becomes_a_row_of_preferences(client, namespace):
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_partitions_and_pages_change_nothing_but_the_order(
-    client, namespace, monkeypatch, partitions
-):
+def test_partitions_and_pages_change_nothing_but_the_order(client, namespace, partitions):
     told = world(users=25, items=20, each=8)
-    reader = stored(client, namespace, told, partitions=partitions)
-    monkeypatch.setattr("service.store.profiles.history_reader.USERS_AT_ONCE", 4)
+    chosen = Settings(namespace=namespace, partitions=partitions)
+    reader = HistoryReader(client, store_histories(client, chosen, told), users_at_once=4)
     data = read(reader, READING, with_documents=False)
     wanted = {}
     for user in {record.user for record in told}:

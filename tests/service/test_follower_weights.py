@@ -15,7 +15,6 @@ from service.learning.following.follower import Follower
 from service.learning.following.handover import Sighting
 from service.learning.following.judge import Verdict
 from service.learning.following.standings import Standings, Trained
-from service.learning.learner import Learner
 from service.ranking.families import FAMILIES
 from service.ranking.slates import LEAST_WEIGHT
 from service.store.keys import NamespaceKeys
@@ -48,10 +47,8 @@ def feed(feed):
 
 
 @pytest.fixture
-def learner(client, eager):
-    learner = Learner(eager, client, open_namespace(client, eager), 0)
-    yield learner
-    learner.close()
+def learner(eager_learner):
+    return eager_learner
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import threading
 import pytest
 
 from service.errors import Backlogged, Conflict, NotFound
-from service.store.jobs import records as job_records
 from service.store.jobs.records import PROMOTING, JobGone, JobRecords
 from service.store.keys import NamespaceKeys
 
@@ -97,8 +96,8 @@ def test_a_running_job_whose_trainer_holds_no_lease_has_failed(records, client, 
         records.report(job.id, WORKER, progress=1.0)
 
 
-def test_the_list_is_bounded_and_newest_first(records, monkeypatch):
-    monkeypatch.setattr(job_records, "KEPT", 5)
+def test_the_list_is_bounded_and_newest_first(client, namespace, records):
+    records = JobRecords(client, namespace, kept=5)
     jobs = []
     for _ in range(8):
         jobs.append(made(records))

