@@ -31,12 +31,12 @@ from bench.data import FOLDER
 from bench.movielens import encoder, folds, movielens
 from bench.report import Figure, publish
 from core.ordinal.config import OrdinalConfig, StarsConfig
-from core.ordinal.judge import equal_levels, mean_auc
+from core.ordinal.fit_stars import RatedPairs, fit_stars
+from core.ordinal.metrics import equal_levels, mean_auc
 from core.ordinal.qs3orao import fit
 from core.ordinal.random_features import RandomFeatures
 from core.ordinal.recursion import Steps, descend
 from core.ordinal.search import FOLDS, WIDTHS
-from core.ordinal.stars import RatedPairs, fit_stars
 from core.types import F64, I64
 
 SETS = {

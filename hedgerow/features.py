@@ -2,6 +2,7 @@
 
 from core.batch.feature_map import FeatureMap, fit_features
 from core.batch.ocmf.graph import similarity
-from core.batch.ocmf.users import StructuredUsers, users_of
+from core.batch.ocmf.model import users_of
+from core.batch.ocmf.users import StructuredUsers
 
 __all__ = ["FeatureMap", "StructuredUsers", "fit_features", "similarity", "users_of"]

@@ -23,8 +23,8 @@ from core.batch.contexts.ranker import ContextRanker
 from core.batch.contexts.snapshot import contexts_of, of_contexts
 from core.batch.fbgd.model import Fbgd
 from core.batch.feature_map import FeatureMap
-from core.batch.ocmf.model import Ocmf
-from core.batch.ocmf.users import StructuredUsers, users_of
+from core.batch.ocmf.model import Ocmf, users_of
+from core.batch.ocmf.users import StructuredUsers
 from core.batch.row_ranker import RowRanker
 from core.batch.snapshot import objective_of, of_objective, of_users
 from core.batch.snapshot import users_of as stored_users
@@ -33,7 +33,7 @@ from core.labels.exmlds import Exmlds
 from core.labels.snapshot import of_space, space_of
 from core.labels.space import LabelSpace
 from core.ordinal import snapshot as ordinal
-from core.ordinal.qs3orao import OrdinalModel
+from core.ordinal.model import OrdinalModel
 from core.snapshot import About, Snapshot, restored
 
 __all__ = ["Snapshot", "load", "model_of", "save", "snapshot_of"]

@@ -6,24 +6,23 @@ vector.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from core.batch.feature_map import FeatureMap
 from core.batch.ocmf.feature_regression import RIDGE, ridge
-from core.errors import ConfigError, ShapeError
 from core.interactions import Interactions
 from core.labels.config import ItemsConfig
 from core.labels.exmlds import embedded, fitted, labelled, mapping
+from core.labels.labelled_items import LabelledItems
 from core.labels.space import LabelSpace, unit
 from core.labels.spectrum import leading
 from core.labels.sppmi import sppmi
 from core.ranking_metrics import hits, ndcg
 from core.search.search import Budget
-from core.types import F32, F64, I64
+from core.types import F32, I64
 
 MOST_USERS, MOST_PLACED = 6_000, 6_000
 """Limits on time and memory: users drawn for a fit, and items (the most liked) that get vectors."""
@@ -37,64 +36,6 @@ GRID: dict[str, tuple[Any, ...]] = {
     "sharpness": (20.0, 5.0),
 }
 """Settings to search, one after the other."""
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledItems:
-    """L items as labels of users with d features; one cluster of one learner.
-
-    user u likes y     score = votes of neighbours for y, and h_y . z;  z = W'x, x features of u
-    an unknown item    h = V'f, f its features
-    similar items      cosine of vectors from SPPMI(Y'Y)
-    """
-
-    space: LabelSpace
-    item_places: F32
-    """(L, g), rows of length 1; 0 for items with too few users."""
-    item_weights: F32 | None = None
-    """V (d_items + 1, g), for item features with a constant; None without item features."""
-
-    @cached_property
-    def known(self) -> "np.typing.NDArray[np.bool_]":
-        """Mask of the items that a user of the fit liked, (L,)."""
-        counts: I64 = self.space.labels.item_counts
-        return counts > 0
-
-    def scores(self, features: Any) -> F32:
-        """Return the scores of all items for users with these features, (n, L).
-
-        They are -inf for items that nobody liked.
-        """
-        found = self.space.scores(features)
-        found[:, ~self.known] = -np.inf
-        return found
-
-    def factors_of(self, features: Any) -> F32:
-        """Return h of items with these features, (n, g).
-
-        Raises ConfigError if the model was fitted without item features.
-        """
-        if self.item_weights is None:
-            raise ConfigError(
-                "the model knows no features of items: describe items, train it again"
-            )
-        mapped: Any = FeatureMap().transform(features)
-        if mapped.shape[1] != self.item_weights.shape[0]:
-            raise ShapeError(
-                f"{mapped.shape[1]} columns of items, the model has {self.item_weights.shape[0]}"
-            )
-        return np.asarray(mapped @ self.item_weights, np.float32)
-
-    def audience(self, factors: F32, features: Any) -> tuple[F64, Any]:
-        """Return the users' scores of one item with factors (g,), and each feature's contribution.
-
-        Equation   h . z_u = sum_j x_uj (W h)_j: scores (users,), contributions (users, d) sparse,
-                   without that of the constant
-        """
-        mapped: Any = self.space.mapped(features)
-        says = self.space.weights[0] @ factors
-        parts = mapped.multiply(says[None, :]).tocsr()
-        return np.asarray(mapped @ says, np.float64), parts[:, : self.space.n_features]
 
 
 def fit_items(

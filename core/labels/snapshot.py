@@ -15,7 +15,7 @@ from core.errors import SnapshotFormat
 from core.features import FeatureEncoder
 from core.interactions import Interactions
 from core.labels.config import Votes
-from core.labels.items import LabelledItems
+from core.labels.labelled_items import LabelledItems
 from core.labels.space import LabelSpace
 from core.snapshot import About, Snapshot, snapshot_of
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from core.ordinal.closed_form import in_rows
 from core.ordinal.config import GAMMAS
-from core.ordinal.judge import mean_auc
+from core.ordinal.metrics import mean_auc
 from core.ordinal.pairing import pairing
 from core.ordinal.random_features import kernel_of
 from core.ordinal.widths import find_widths

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 from core.batch.snapshot import with_encoders
 from core.errors import SnapshotFormat
 from core.features import FeatureEncoder
-from core.ordinal.qs3orao import OrdinalModel
+from core.ordinal.model import OrdinalModel
 from core.ordinal.stars import Stars
 from core.ordinal.thresholds import Levels
 from core.snapshot import About, Snapshot, snapshot_of

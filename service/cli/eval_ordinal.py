@@ -10,7 +10,7 @@ from rich.console import Console
 
 from core.errors import ConfigError
 from core.ordinal.config import OrdinalConfig, Solver
-from core.ordinal.judge import equal_levels, mean_auc
+from core.ordinal.metrics import equal_levels, mean_auc
 from core.ordinal.qs3orao import fit
 from service.cli.eval_run import OnProgress, Report, evaluated
 from service.files.tables import Table, read_table

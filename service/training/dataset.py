@@ -17,7 +17,7 @@ from core.features import EncoderFit, FeatureEncoder, LeftOut, of_item
 from core.gate import FEWEST_USERS
 from core.interactions import Interactions
 from core.meaning import RATING, Reading
-from core.ordinal.stars import RatedPairs
+from core.ordinal.fit_stars import RatedPairs
 from core.types import F32, I64
 from service.store.profiles.history_reader import Histories, HistoryReader
 from service.training.cuts import Cut, Times

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from core.batch.ocmf.graph import similarity
 from core.interactions import Interactions
-from core.ordinal.stars import RatedPairs
+from core.ordinal.fit_stars import RatedPairs
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from core.ordinal.judge import equal_levels
+from core.ordinal.metrics import equal_levels
 
 LEVELS = 4
 

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from core.ordinal.stars import RatedPairs
+from core.ordinal.fit_stars import RatedPairs
 
 N_USERS, N_ITEMS = 60, 40
 

@@ -12,7 +12,8 @@ from core.errors import ConfigError, DataError, ShapeError, SnapshotFormat
 from core.features import Column, FeatureEncoder
 from core.interactions import Interactions
 from core.labels.config import ItemsConfig
-from core.labels.items import LabelledItems, fit_items, item_places, search_items
+from core.labels.items import fit_items, item_places, search_items
+from core.labels.labelled_items import LabelledItems
 from core.labels.snapshot import items_of, of_items
 from core.search.search import Budget
 from core.snapshot import array_bytes, restored

@@ -10,9 +10,8 @@ from core.batch.losses import LogisticLoss, SquareLoss
 from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.fit import DESCENT_STEPS, ROUND, OcmfFit
 from core.batch.ocmf.graph import laplacian, similarity
-from core.batch.ocmf.model import Ocmf
+from core.batch.ocmf.model import Ocmf, users_of
 from core.batch.ocmf.trust_region import gradient_descent
-from core.batch.ocmf.users import users_of
 from core.errors import ConfigError
 from core.interactions import from_pairs
 from tests.core import reference_ocmf as reference

@@ -10,8 +10,7 @@ from scipy import sparse
 from core.batch.feature_map import fit_features
 from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.graph import similarity
-from core.batch.ocmf.model import Ocmf
-from core.batch.ocmf.users import users_of
+from core.batch.ocmf.model import Ocmf, users_of
 from core.batch.snapshot import objective_of, of_users
 from core.batch.snapshot import users_of as read
 from core.errors import ConfigError, DataError, NotFitted, ShapeError, SnapshotFormat

@@ -8,7 +8,7 @@ import pytest
 from core.errors import ConfigError, DataError, ShapeError, SnapshotFormat
 from core.ordinal import snapshot
 from core.ordinal.config import OrdinalConfig
-from core.ordinal.judge import equal_levels, mean_auc
+from core.ordinal.metrics import equal_levels, mean_auc
 from core.ordinal.qs3orao import LEAST_REG, fit
 from core.ordinal.search import search
 from core.snapshot import array_bytes, restored

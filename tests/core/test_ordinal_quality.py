@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.ordinal.judge import equal_levels, mean_auc
+from core.ordinal.metrics import equal_levels, mean_auc
 from core.ordinal.qs3orao import fit
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "ordinal-computer" / "computer.csv.gz"

@@ -11,9 +11,10 @@ from core.batch.snapshot import encoders_of
 from core.errors import ConfigError, DataError, ShapeError, SnapshotFormat
 from core.features import Column, FeatureEncoder
 from core.ordinal.config import BLOCK, MOST_ELEMENTS, StarsConfig
-from core.ordinal.judge import mean_auc
+from core.ordinal.fit_stars import RatedPairs, agreement, fit_stars, levels_of_ratings
+from core.ordinal.metrics import mean_auc
 from core.ordinal.snapshot import of_stars, stars_of
-from core.ordinal.stars import RatedPairs, Stars, agreement, fit_stars, levels_of_ratings
+from core.ordinal.stars import Stars
 from core.snapshot import array_bytes, restored
 from tests.core.rated import N_ITEMS, world
 

@@ -8,8 +8,8 @@ import pytest
 from core.batch.fbgd.config import FbgdConfig
 from core.batch.fbgd.model import Fbgd
 from core.batch.ocmf.config import OcmfConfig
-from core.batch.ocmf.model import Ocmf
-from core.batch.ocmf.users import StructuredUsers, users_of
+from core.batch.ocmf.model import Ocmf, users_of
+from core.batch.ocmf.users import StructuredUsers
 from core.batch.row_objective import FAMILIAR, diagonalised
 from core.batch.shrinkage import DRAWS, choose_draw, drawn, without_draw
 from core.batch.snapshot import objective_of, of_objective, of_users

@@ -5,12 +5,13 @@ import pytest
 
 from core.features import Column, FeatureEncoder
 from core.labels.config import ItemsConfig
-from core.labels.items import LabelledItems, fit_items
+from core.labels.items import fit_items
+from core.labels.labelled_items import LabelledItems
 from core.mixture_weights import Weights
 from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
 from core.ordinal.config import StarsConfig
-from core.ordinal.stars import fit_stars
+from core.ordinal.fit_stars import fit_stars
 from service.ranking.asker import NOBODY, Asker
 from service.ranking.families import FAMILIES
 from service.ranking.labelled import Labelled

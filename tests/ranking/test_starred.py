@@ -5,7 +5,7 @@ import pytest
 
 from core.features import Column, FeatureEncoder
 from core.ordinal.config import StarsConfig
-from core.ordinal.stars import fit_stars
+from core.ordinal.fit_stars import fit_stars
 from service.ranking.asker import Asker
 from service.ranking.families import FAMILIES
 from service.ranking.pool import Pool

@@ -8,8 +8,8 @@ from redis import Redis
 
 from core.features import Column, FeatureEncoder
 from core.ordinal.config import StarsConfig
+from core.ordinal.fit_stars import fit_stars
 from core.ordinal.snapshot import of_stars, stars_of
-from core.ordinal.stars import fit_stars
 from core.snapshot import Snapshot
 from service.store.models.registry import Registry
 from tests.api import Api

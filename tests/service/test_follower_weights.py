@@ -9,8 +9,8 @@ from core.batch.preferences import Preferences
 from core.features import Column, FeatureEncoder
 from core.mixture_weights import Weights, foreseen
 from core.ordinal.config import StarsConfig
+from core.ordinal.fit_stars import fit_stars
 from core.ordinal.snapshot import of_stars
-from core.ordinal.stars import fit_stars
 from service.learning.following.follower import Follower
 from service.learning.following.handover import Sighting
 from service.learning.following.judge import Verdict

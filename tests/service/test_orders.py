@@ -11,10 +11,15 @@ from service.training.recipes import SERVED
 
 FITTING = {
     "core.batch.fbgd.model",
-    "core.batch.fbgd.search",
-    "core.batch.ocmf.search",
+    "core.batch.ocmf.fit",
     "core.batch.ocmf.feature_use",
     "core.batch.contexts.ranker",
+    "core.batch.shrinkage",
+    "core.search.search",
+    "core.labels.exmlds",
+    "core.labels.items",
+    "core.ordinal.qs3orao",
+    "core.ordinal.fit_stars",
     "service.training.recipes",
 }
 

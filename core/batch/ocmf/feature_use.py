@@ -15,8 +15,8 @@ from core.batch.feature_map import FeatureMap
 from core.batch.ocmf import search as ocmf_search
 from core.batch.ocmf.config import FeatureUse, OcmfConfig, Use
 from core.batch.ocmf.feature_regression import with_regression
-from core.batch.ocmf.model import Ocmf
-from core.batch.ocmf.users import StructuredUsers, users_of
+from core.batch.ocmf.model import Ocmf, users_of
+from core.batch.ocmf.users import StructuredUsers
 from core.interactions import Interactions
 from core.search.search import Budget
 from core.types import F32, I64

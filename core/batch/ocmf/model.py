@@ -10,10 +10,11 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from core.batch.feature_map import Features, checked
+from core.batch.feature_map import FeatureMap, Features, checked
 from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.fit import OcmfFit
 from core.batch.ocmf.side import FeatureMatrix
+from core.batch.ocmf.users import StructuredUsers
 from core.batch.ranker import Bools, Ranker, left_out, liked_counts
 from core.batch.row_objective import RowObjective, diagonal_basis, diagonalised
 from core.batch.shrinkage import drawn
@@ -240,3 +241,24 @@ class Ocmf(Ranker):
                 f"the fit had users 0 .. {n - 1}: give the {wanted} of others ({wanted}=)"
             )
         return users
+
+
+def users_of(model: Ocmf, feature_map: FeatureMap | None = None) -> StructuredUsers:
+    """Return what a fitted model knows of users; ``feature_map`` made the features of its fit.
+
+    >>> from hedgerow import Ocmf, OcmfConfig, from_pairs
+    >>> from hedgerow.features import FeatureMap, users_of
+    >>> pairs, x = from_pairs([0, 1, 2], [0, 1, 0]), np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> model = Ocmf(OcmfConfig(factors=2)).fit(pairs, features=FeatureMap().transform(x))
+    >>> users = users_of(model, FeatureMap())
+    >>> users.weights.shape, users.link
+    ((3, 2), 0.0)
+    """
+    row = model.row_objective
+    if model.parameters is None:
+        return StructuredUsers(row, link=model.link)
+    if feature_map is None:
+        raise ConfigError("the model was fitted with features: give the map that made them")
+    _, basis = diagonal_basis(model.item_factors, row.negative)
+    weights = np.ascontiguousarray(model.parameters @ basis, np.float32)
+    return StructuredUsers(row, weights, feature_map, model.link)

@@ -13,8 +13,7 @@ import scipy.sparse as sp
 from core import ranking_metrics
 from core.batch.feature_map import FeatureMap
 from core.batch.ocmf.config import OcmfConfig
-from core.batch.ocmf.model import Ocmf
-from core.batch.ocmf.users import users_of
+from core.batch.ocmf.model import Ocmf, users_of
 from core.batch.ranker import rank
 from core.batch.weighting import unit_reg
 from core.errors import DataError

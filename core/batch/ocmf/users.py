@@ -10,8 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from core.batch.feature_map import FeatureMap, Features
-from core.batch.ocmf.model import Ocmf
-from core.batch.row_objective import RowObjective, diagonal_basis
+from core.batch.row_objective import RowObjective
 from core.errors import ConfigError, ShapeError
 from core.interactions import Interactions
 from core.types import F32, I32
@@ -119,24 +118,3 @@ class StructuredUsers:
             described=None if described is None else described[u],
             linked=linked,
         )
-
-
-def users_of(model: Ocmf, feature_map: FeatureMap | None = None) -> StructuredUsers:
-    """Return what a fitted model knows of users; ``feature_map`` made the features of its fit.
-
-    >>> from hedgerow import Ocmf, OcmfConfig, from_pairs
-    >>> from hedgerow.features import FeatureMap, users_of
-    >>> pairs, x = from_pairs([0, 1, 2], [0, 1, 0]), np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
-    >>> model = Ocmf(OcmfConfig(factors=2)).fit(pairs, features=FeatureMap().transform(x))
-    >>> users = users_of(model, FeatureMap())
-    >>> users.weights.shape, users.link
-    ((3, 2), 0.0)
-    """
-    row = model.row_objective
-    if model.parameters is None:
-        return StructuredUsers(row, link=model.link)
-    if feature_map is None:
-        raise ConfigError("the model was fitted with features: give the map that made them")
-    _, basis = diagonal_basis(model.item_factors, row.negative)
-    weights = np.ascontiguousarray(model.parameters @ basis, np.float32)
-    return StructuredUsers(row, weights, feature_map, model.link)

@@ -7,7 +7,8 @@ from core.errors import DataError
 from core.interactions import Interactions
 from core.labels import config as labels
 from core.labels.config import ItemsConfig
-from core.labels.items import LabelledItems, fit_items, search_items
+from core.labels.items import fit_items, search_items
+from core.labels.labelled_items import LabelledItems
 from core.labels.snapshot import items_of, of_items
 from core.search.search import Budget
 from core.snapshot import About, Snapshot

@@ -7,8 +7,9 @@ from typing import Any
 from core.errors import DataError
 from core.ordinal import config as ordinal
 from core.ordinal.config import StarsConfig
+from core.ordinal.fit_stars import agreement, fit_stars
 from core.ordinal.snapshot import of_stars, stars_of
-from core.ordinal.stars import Stars, agreement, fit_stars
+from core.ordinal.stars import Stars
 from core.search.search import Budget
 from core.snapshot import About, Snapshot
 from service.training.by_features import FeatureRecipe, encoders
