@@ -106,10 +106,18 @@ class Audience:
     """Answers from the active label model and the users' documents."""
 
     def __init__(
-        self, lineups: Lineups, users: Users, numbers: ItemNumbers, catalogue: Catalogue
+        self,
+        lineups: Lineups,
+        users: Users,
+        numbers: ItemNumbers,
+        catalogue: Catalogue,
+        *,
+        most_considered: int = MOST_CONSIDERED,
+        page: int = PAGE,
     ) -> None:
         self._lineups, self._users = lineups, users
         self._numbers, self._catalogue = numbers, catalogue
+        self._most_considered, self._page_size = most_considered, page
         self._rankings: OrderedDict[Hashable, _Ranking] = OrderedDict()
 
     async def find(
@@ -208,8 +216,8 @@ class Audience:
         rows: list[Any] = []
         last, end = at.after, None if at.until is None else at.until.encode()
         looked = 0
-        while end is not None or looked < MOST_CONSIDERED:
-            page = await self._catalogue.user_ids(last, PAGE)
+        while end is not None or looked < self._most_considered:
+            page = await self._catalogue.user_ids(last, self._page_size)
             own = [user for user in page if end is None or user.encode() <= end]
             documents = await self._catalogue.users(own)
             row = model.users.transform([(one.body or {}).get("features", {}) for one in documents])
@@ -220,7 +228,7 @@ class Audience:
             last = own[-1] if own else last
             if len(own) < len(page):
                 return _Part(users, rows, last, more=True)
-            if len(page) < PAGE:
+            if len(page) < self._page_size:
                 return _Part(users, rows, last, more=False)
         return _Part(users, rows, last, more=True)
 

@@ -18,6 +18,7 @@ from service.telemetry import logger
 PAUSE_S = 0.05
 """Between two changes of what is visible: bounds what following costs."""
 BLOCK_MS = 2_000
+"""How long one read waits for a change."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 1.0
 PATIENCE_S = 5.0
 """How long a filter waits for the columns of features that it is the first to name."""
@@ -26,8 +27,16 @@ PATIENCE_S = 5.0
 class CatalogueView:
     """Follows the items while it is open; ``current`` is all of them at one moment."""
 
-    def __init__(self, feed: CatalogueFeed) -> None:
+    def __init__(
+        self,
+        feed: CatalogueFeed,
+        *,
+        pause_s: float = PAUSE_S,
+        block_ms: int = BLOCK_MS,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
         self._feed = feed
+        self._pause_s, self._block_ms, self._patience_s = pause_s, block_ms, patience_s
         self.current = Catalogued()
         self.ready = False
         """Whether the items have been read; before, nothing is known to be hidden."""
@@ -63,7 +72,7 @@ class CatalogueView:
             return self.current
         self._wanted |= needed
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(self._patience_s):
                 while not needed <= self.current.names:
                     await self._read_anew()
         except TimeoutError:
@@ -90,12 +99,12 @@ class CatalogueView:
         if self._lost:
             await self._read_anew()
         before = self.current
-        after = await self._advanced(before, block_ms=BLOCK_MS)
+        after = await self._advanced(before, block_ms=self._block_ms)
         if after is None:
             self._lost = True
         elif after is not before and self.current is before:
             self.current = after
-            await asyncio.sleep(PAUSE_S)
+            await asyncio.sleep(self._pause_s)
 
     async def _advanced(self, before: Catalogued, *, block_ms: int | None) -> Catalogued | None:
         """Return ``before`` with what changed since, itself if nothing did; None if that is not known any more."""

@@ -1,7 +1,8 @@
 """Label models over HTTP: who would like an item, recommendations by features alone, items alike."""
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from core.labels.items import fit_items
 from core.labels.snapshot import of_items
 from service.api.slates.audience import AudienceBody
 from service.http.cursors import seal
-from service.serving import audience
+from service.serving.audience import Audience
 from service.store.models.registry import Registry
 from tests.api import Api
 from tests.core.liked import item_kinds, world
@@ -108,14 +109,23 @@ def pages(api: Api, **body: Any) -> Iterator[list[str]]:
             return
 
 
+AudienceT = TypeVar("AudienceT", bound=Audience)
+
+
+def answered_by(shop: Api, kind: type[AudienceT], **limits: int) -> AudienceT:
+    """Let an audience of this kind and these limits answer, and return it."""
+    runtime = shop.runtime
+    beside = runtime.audience
+    audience = kind(beside._lineups, beside._users, runtime.numbers, runtime.catalogue, **limits)
+    shop.app.state.runtime = replace(runtime, audience=audience)
+    return audience
+
+
 @pytest.mark.parametrize("k", [3, 100])
 @pytest.mark.parametrize("most", [16, 40, 10_000])
-def test_pages_hold_every_user_once(
-    shop: Api, redis_url: str, monkeypatch: pytest.MonkeyPatch, most: int, k: int
-) -> None:
+def test_pages_hold_every_user_once(shop: Api, redis_url: str, most: int, k: int) -> None:
     activate(shop, redis_url)
-    monkeypatch.setattr(audience, "PAGE", 8)
-    monkeypatch.setattr(audience, "MOST_CONSIDERED", most)
+    answered_by(shop, Audience, page=8, most_considered=most)
     found = list(pages(shop, item="i1", k=k))
     assert all(len(page) <= k for page in found)
     met = [user for page in found for user in page]
@@ -124,16 +134,13 @@ def test_pages_hold_every_user_once(
         assert met == [user for page in pages(shop, item="i1", k=1_000) for user in page]
 
 
-def test_pages_go_on_whoever_comes_meanwhile(
-    shop: Api, redis_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_stay_complete_while_users_are_added(shop: Api, redis_url: str) -> None:
     activate(shop, redis_url)
-    monkeypatch.setattr(audience, "PAGE", 4)
-    monkeypatch.setattr(audience, "MOST_CONSIDERED", 12)
+    answered_by(shop, Audience, page=4, most_considered=12)
     met: list[str] = []
     for n, page in enumerate(pages(shop, categories=["s1"], k=3)):
         met += page
-        # between those that were considered and behind them
+        # one between the users that were considered, one behind them
         for name in (f"u{n:02d}-new", f"u{n + 20:02d}-new"):
             shop("PUT", f"/v1/users/{name}", json={"features": {"kind": f"k{n % 4}"}})
     assert len(met) == len(set(met))
@@ -148,31 +155,34 @@ def test_a_page_leaves_out_who_has_seen_the_item_and_goes_on(shop: Api, redis_ur
     assert sorted(met) == [f"u{n:02d}" for n in range(1, N_USERS, 2)]
 
 
-def test_pages_of_a_part_are_ranked_once_and_name_nobody_who_was_deleted(
-    shop: Api, redis_url: str, monkeypatch: pytest.MonkeyPatch
+class CountedAudience(Audience):
+    """An audience that counts how often it reads users."""
+
+    reads = 0
+
+    async def _described(self, model: Any, at: Any) -> Any:
+        self.reads += 1
+        return await super()._described(model, at)
+
+
+def test_pages_of_a_part_are_ranked_once_and_leave_out_deleted_users(
+    shop: Api, redis_url: str
 ) -> None:
     activate(shop, redis_url)
-    looked: list[Any] = []
-    real = audience.Audience._described
-
-    async def described(self: Any, model: Any, at: Any) -> Any:
-        looked.append(at)
-        return await real(self, model, at)
-
-    monkeypatch.setattr(audience.Audience, "_described", described)
+    audience = answered_by(shop, CountedAudience)
     whole = post(shop, AUDIENCE, item="i1", k=1_000)["users"]
     first = post(shop, AUDIENCE, item="i1", k=3)
-    assert len(looked) == 2, "a list that begins sees everybody who is there"
+    assert audience.reads == 2, "the first page of a list reads all users"
     gone = whole[3]["user"]
     assert shop("DELETE", f"/v1/users/{gone}").is_success
     rest = post(shop, AUDIENCE, item="i1", k=1_000, cursor=first["next_cursor"])["users"]
     assert [one["user"] for one in rest] == [one["user"] for one in whole[4:]]
-    assert len(looked) == 2
-    # what is no longer kept is read again
-    shop.runtime.audience._rankings.clear()
+    assert audience.reads == 2
+    # a ranking that is no longer kept is made again
+    audience._rankings.clear()
     again = post(shop, AUDIENCE, item="i1", k=1_000, cursor=first["next_cursor"])["users"]
     assert [one["user"] for one in again] == [one["user"] for one in rest]
-    assert len(looked) == 3
+    assert audience.reads == 3
 
 
 def test_a_cursor_of_an_audience_belongs_to_what_was_asked(shop: Api, redis_url: str) -> None:

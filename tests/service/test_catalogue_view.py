@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,11 +15,10 @@ from structlog.testing import capture_logs
 
 from core.filter import CATEGORY
 from service.errors import InvalidFilter, NotReady
-from service.serving import catalogue_view
 from service.serving.catalogue_columns import BLOCK, Catalogued
 from service.serving.catalogue_view import CatalogueView
 from service.settings import Settings
-from service.store.catalogue.documents import Catalogue
+from service.store.catalogue.documents import CHANGES_KEPT, Catalogue
 from service.store.catalogue.feed import CatalogueFeed, StoredItem
 from service.store.catalogue.numbers import ItemNumbers
 from service.store.connection import connect_async
@@ -32,11 +32,13 @@ NOON = 1_795_003_200_000
 class World:
     """A catalogue that is written to, and a view that follows it."""
 
-    def __init__(self, client: redis.asyncio.Redis, namespace: str) -> None:
+    def __init__(
+        self, client: redis.asyncio.Redis, namespace: str, *, changes_kept: int, **waits: Any
+    ) -> None:
         self.client, self.keys = client, NamespaceKeys(namespace)
-        self.catalogue = Catalogue(client, namespace)
+        self.catalogue = Catalogue(client, namespace, changes_kept=changes_kept)
         self.numbers = ItemNumbers(client, namespace, 10_000_000)
-        self.view = CatalogueView(CatalogueFeed(client, namespace))
+        self.view = CatalogueView(CatalogueFeed(client, namespace), **waits)
 
     async def number(self, n: int) -> None:
         await self.numbers.give(f"i{i}" for i in range(n))
@@ -53,9 +55,12 @@ class World:
 
 
 @asynccontextmanager
-async def world(url: str, namespace: str) -> AsyncIterator[World]:
+async def world(
+    url: str, namespace: str, *, changes_kept: int = CHANGES_KEPT, **waits: Any
+) -> AsyncIterator[World]:
+    """Open an empty catalogue and a view of it; ``waits`` are the view's pauses and time limits."""
     async with connect_async(url, role="test") as client:
-        made = World(client, namespace)
+        made = World(client, namespace, changes_kept=changes_kept, **waits)
         try:
             yield made
         finally:
@@ -138,35 +143,30 @@ def test_the_first_filter_that_names_a_feature_finds_it(redis_url: str, namespac
 
 
 def test_a_filter_that_waits_too_long_is_asked_to_come_again(
-    redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch
+    redis_url: str, namespace: str
 ) -> None:
     async def story() -> None:
-        async with world(redis_url, namespace) as w:
+        async with world(redis_url, namespace, patience_s=0.0) as w:
             await w.number(3)
             await w.put(1, features={"year": 2024})
             w.view.start()
             await w.see(lambda now: now.version)
-            monkeypatch.setattr(catalogue_view, "PATIENCE_S", 0)
             with pytest.raises(NotReady, match="try again"):
                 await w.view.covering("year = 2024")
-            # the reading goes on without anybody who waits
+            # the reading goes on although no request waits for it
             await w.see(lambda now: "year" in now.names)
             assert numbers((await w.view.covering("year = 2024")).filter("year = 2024", 3)) == [1]
 
     asyncio.run(story())
 
 
-def test_changes_that_were_trimmed_make_it_read_all_anew(
-    redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changes_that_were_trimmed_make_it_read_all_anew(redis_url: str, namespace: str) -> None:
     async def story() -> None:
-        async with world(redis_url, namespace) as w:
-            w.catalogue = Catalogue(w.client, namespace, changes_kept=100)
+        async with world(redis_url, namespace, changes_kept=100, pause_s=0.5) as w:
             await w.number(2_000)
             await w.put(0)
             w.view.start()
             await w.see(lambda now: now.version)
-            monkeypatch.setattr(catalogue_view, "PAUSE_S", 0.5)
             for first in range(0, 2_000, 500):
                 hidden = {number: {"hidden": True} for number in range(first, first + 500)}
                 await w.catalogue.replace_items(hidden)
@@ -176,13 +176,9 @@ def test_changes_that_were_trimmed_make_it_read_all_anew(
     asyncio.run(story())
 
 
-def test_a_lost_stream_makes_it_read_all_anew(
-    redis_url: str, namespace: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(catalogue_view, "BLOCK_MS", 50)
-
+def test_a_lost_stream_makes_it_read_all_anew(redis_url: str, namespace: str) -> None:
     async def story() -> None:
-        async with world(redis_url, namespace) as w:
+        async with world(redis_url, namespace, block_ms=50) as w:
             await w.number(2)
             for _ in range(3):
                 await w.put(0)
