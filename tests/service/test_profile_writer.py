@@ -6,7 +6,6 @@ import pytest
 from service.errors import StoreUnavailable, Superseded
 from service.store.connection import connect
 from service.store.keys import PartitionKeys
-from service.store.log.lease import Lease
 from service.store.log.state import read_state
 from service.store.profiles.commit import (
     Changes,
@@ -17,10 +16,8 @@ from service.store.profiles.commit import (
 )
 from service.store.profiles.rows import RowStore
 from service.store.profiles.take_over import check_epoch, take_over
-from service.store.profiles.transaction import Transaction
 from service.store.profiles.writer import ProfileWriter
 from tests.proxy import LossyProxy
-from tests.server import wait_until
 
 FINGERPRINT = b"experts1"
 
@@ -154,41 +151,3 @@ def test_racing_writers_leave_one_line_of_commits(client, keys):
     epochs = [int(fields[b"e"]) for _, fields in feed]
     assert epochs == sorted(epochs)
     assert client.strlen(keys.history("ann")) == 24 * watermark
-
-
-def test_a_transaction_packs_as_redis_expects(client, namespace):
-    transaction = Transaction()
-    transaction.add("SET", f"{namespace}:k", b"\r\n\x00")
-    transaction.add("GET", f"{namespace}:k")
-    connection = client.connection_pool.get_connection()
-    packed = transaction.finish()
-    packed.send(connection)
-    assert packed.receive(connection) == [b"OK", b"\r\n\x00"]
-    client.connection_pool.release(connection)
-
-
-def test_a_lease_is_held_by_one_and_passes_on(client, keys):
-    first, second = (Lease(client, keys.lease, 60_000) for _ in range(2))
-    assert first.acquire()
-    assert first.keep()
-    assert not second.acquire()
-    first.release()
-    assert second.acquire()
-    first.release()  # not its own any more
-    assert not first.acquire()
-
-
-def test_the_lease_of_a_process_that_ended_is_free_at_once(client, keys):
-    lease = Lease(client, keys.lease, 60_000)
-    host = lease.token.partition(":")[0]
-    client.set(keys.lease, f"{host}:{2**22 + 1}:x")  # beyond the largest process id
-    assert lease.acquire()
-    client.set(keys.lease, "elsewhere:1:x")
-    assert not Lease(client, keys.lease, 60_000).acquire()
-
-
-def test_a_seized_lease_is_lost_to_its_holder(client, keys):
-    first, second = Lease(client, keys.lease, 300), Lease(client, keys.lease, 60_000)
-    assert first.acquire()
-    second.seize()
-    wait_until(lambda: not first.keep())

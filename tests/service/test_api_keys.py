@@ -1,0 +1,64 @@
+"""API keys: the secret opens as long as the key is not revoked; the store holds its hash alone."""
+
+import pytest
+
+from service.errors import NotFound
+from service.store.api_keys import ApiKeys, create_key, read_ring, revoke_key
+from service.store.keys import NamespaceKeys
+from tests.stories import run
+
+
+def test_a_new_namespace_has_no_keys(client, namespace):
+    assert not read_ring(client, namespace)
+
+
+def test_a_secret_gives_the_role_of_its_key(client, namespace):
+    _, reads = create_key(client, namespace, "read", "shop")
+    _, writes = create_key(client, namespace, "write", "import")
+    ring = read_ring(client, namespace)
+    assert ring.authenticate(reads.encode()) == "read"
+    assert ring.authenticate(writes.encode()) == "write"
+
+
+@pytest.mark.parametrize("change", [lambda s: s + "x", lambda s: s[:-1], lambda s: "xx" + s[2:]])
+def test_another_secret_gives_none(client, namespace, change):
+    _, secret = create_key(client, namespace, "admin", "shop")
+    ring = read_ring(client, namespace)
+    assert ring.authenticate(change(secret).encode()) is None
+
+
+@pytest.mark.parametrize(
+    "presented", [b"", b"hr", b"hr_", b"hr__", b"hr_unknown_secret", b"\xff_\xff"]
+)
+def test_anything_else_gives_none(client, namespace, presented):
+    create_key(client, namespace, "admin", "shop")
+    assert read_ring(client, namespace).authenticate(presented) is None
+
+
+def test_the_secret_is_not_stored(client, namespace):
+    _, secret = create_key(client, namespace, "admin", "shop")
+    stored = b"".join(client.hvals(NamespaceKeys(namespace).api_keys))
+    assert secret.rpartition("_")[2].encode() not in stored
+
+
+def test_a_revoked_key_stays_known_and_opens_nothing(client, namespace):
+    key, secret = create_key(client, namespace, "admin", "shop")
+    revoked = revoke_key(client, namespace, key.id)
+    assert revoked.revoked is not None
+    assert revoke_key(client, namespace, key.id) == revoked, "once is enough"
+    ring = read_ring(client, namespace)
+    assert ring.authenticate(secret.encode()) is None
+    assert ring, "the service stays closed"
+    with pytest.raises(NotFound, match="no key with the id"):
+        revoke_key(client, namespace, "unknown")
+
+
+def test_the_api_and_the_command_line_see_the_same_keys(client, redis_url, namespace):
+    async def story(connection):
+        keys = ApiKeys(connection, namespace)
+        key, secret = await keys.create("read", "shop")
+        assert (await keys.ring()).authenticate(secret.encode()) == "read"
+        return key, await keys.revoke(key.id)
+
+    key, revoked = run(redis_url, story)
+    assert read_ring(client, namespace).keys == {key.id: revoked}

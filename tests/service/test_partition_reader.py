@@ -1,0 +1,72 @@
+"""What a learner and a rebuild read of a partition: all of it, however many reads that takes."""
+
+import numpy as np
+import pytest
+
+from service.store.keys import PartitionKeys
+from service.store.log.codec import read_history, records
+from service.store.profiles.dedupe_chunk import DedupeChunk
+from service.store.profiles.partition_reader import PartitionReader
+from service.store.profiles.rows import SLICE, RowStore
+
+
+@pytest.fixture
+def keys(namespace):
+    return PartitionKeys(namespace, 0)
+
+
+@pytest.fixture
+def reader(client, keys):
+    return PartitionReader(client, keys)
+
+
+def test_a_new_partition_is_empty(reader):
+    assert (reader.last_generation(), reader.deleted_items()) == (0, {})
+    assert (list(reader.chunks()), reader.click_through()) == ([], {})
+    assert reader.impressions_of("ann") == []
+    assert reader.counts(0).shape == (0, 3)
+
+
+@pytest.mark.parametrize("n", [SLICE - 1, SLICE, SLICE + 1])
+def test_all_chunks_are_read_oldest_first(client, keys, reader, n):
+    chunks = [DedupeChunk(ms, bytes(16)) for ms in range(n)]
+    client.rpush(keys.dedupe, *(chunk.pack() for chunk in chunks))
+    assert list(reader.chunks()) == chunks
+
+
+def test_all_impressions_of_a_user_are_found(client, keys, reader):
+    for n in range(1, SLICE + 50):
+        user = "ann" if n in {1, SLICE, SLICE + 40} else "bob"
+        client.xadd(keys.impressions, {"u": user, "d": b""}, id=f"{n}-0")
+    wanted = [b"1-0", b"%d-0" % SLICE, b"%d-0" % (SLICE + 40)]
+    assert reader.impressions_of("ann") == wanted
+
+
+def test_rows_come_in_slices_and_in_their_order(client, keys):
+    store = RowStore(client, keys, 3)
+    for number in (0, 7, SLICE):
+        client.set(keys.item_row(3, number), b"row%d" % number)
+        client.setbit(keys.item_rows(3), number, 1)
+    client.set(keys.item_row(2, 1), b"of another generation")
+    assert store.stored_items().tolist() == [0, 7, SLICE]
+    slices = list(store.item_rows(range(SLICE + 1)))
+    assert [len(part) for part in slices] == [SLICE, 1]
+    rows = [row for part in slices for row in part]
+    assert (rows[7], rows[SLICE], rows[1]) == (b"row7", b"row%d" % SLICE, None)
+
+
+def test_a_history_is_read_whole_or_by_its_end(client, keys):
+    n = 5
+    item, zero = np.arange(n), np.zeros(n)
+    told = records(item, zero, zero.astype(np.int64), np.arange(1, n + 1), zero.astype(np.uint8))
+    client.set(keys.history("ann"), told.tobytes())
+    client.set(keys.trimmed("ann"), np.array([9, 11], "<u4").tobytes())
+    store = RowStore(client, keys, 0)
+    history, trimmed = store.history("ann")
+    assert history["item"].tolist() == item.tolist()
+    assert trimmed.tolist() == [9, 11]
+    assert [len(part) for part in store.history("eve")] == [0, 0]
+    assert store.history_sizes(["ann", "eve"]) == [n * 24, 0]
+    [tail, none] = store.history_tails(["ann", "eve"], 48)
+    assert read_history(tail)["item"].tolist() == [3, 4]
+    assert none == b""

@@ -1,0 +1,28 @@
+"""Progress of the partitions as the api reports it: the same as an operator's command finds."""
+
+from service.store.keys import PartitionKeys
+from service.store.progress import partition_progress, unlearned
+from service.store.server.inspection import PartitionReport, inspect_partition
+from tests.stories import run
+
+
+def test_a_new_partition_waits_for_nobody(redis_url, namespace):
+    report = run(redis_url, lambda one: partition_progress(one, namespace, 0))
+    assert (report.appended, report.behind, report.leader) == (0, 0, None)
+
+
+def test_what_waits_is_what_is_appended_and_not_learned(client, redis_url, namespace):
+    keys = PartitionKeys(namespace, 1)
+    client.mset({keys.sequence: 100, keys.log_bytes: 4_000, keys.lease: "host:1:a"})
+    client.hset(keys.state, "watermark", 90)
+    report = run(redis_url, lambda one: partition_progress(one, namespace, 1))
+    assert report == PartitionReport(
+        partition=1, appended=100, learned=90, waiting_bytes=4_000, leader="host:1:a"
+    )
+    assert report.behind == 10
+    assert report == inspect_partition(client, namespace, 1)
+
+
+def test_partitions_without_a_lease_are_unlearned(client, redis_url, namespace):
+    client.set(PartitionKeys(namespace, 1).lease, "host:1:a")
+    assert run(redis_url, lambda one: unlearned(one, namespace, 3)) == [0, 2]
