@@ -1,1 +1,4 @@
-"""Files that people bring and take: opening, reading, writing; every error names the file and the place."""
+"""Files of users: opening, reading, sending, writing.
+
+Every reader opens its file with ``opening.opened``; a ``BadFile`` names the file and the line.
+"""

@@ -1,4 +1,7 @@
-"""Files of documents for `hedgerow import`: NDJSON as the api takes it, or a CSV with a column for each feature."""
+"""Files of documents for `hedgerow import`: NDJSON as the api takes it, or CSV.
+
+A CSV has a column for each feature.
+"""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -12,18 +15,18 @@ from service.files.opening import BadFile, is_ndjson, opened
 from service.files.parts import Part
 
 ROWS = 5_000
-"""Documents of one part."""
+"""Documents in a part."""
 
 Numbered = Iterator[tuple[int, bytes]]
-"""Where a document stands in its file, and the document."""
+"""Line numbers and documents."""
 
 
 def read_documents(path: Path, named: str, rows: int = ROWS) -> Iterator[Part]:
-    """Yield the documents of a file in parts; ``named`` (item or user) is the field or column of the ids."""
+    """Yield the documents of a file in parts; ``named`` (item or user) names the ids."""
     documents = _lines(path) if is_ndjson(path) else _rows(path, named)
     while chosen := list(islice(documents, rows)):
         numbers = [number for number, _ in chosen]
-        # how far a file is read is known at its end alone: the parts are few
+        # no progress within the file: there are few parts
         yield Part(b"\n".join(line for _, line in chosen), numbers, 0.0)
 
 
@@ -54,7 +57,7 @@ def _rows(path: Path, named: str) -> Numbered:
 
 
 def _check_is_document(path: Path, named: str, row: dict[str, str]) -> None:
-    """Refuse feedback: taken for documents it would replace them all."""
+    """Refuse feedback: read as documents it would replace all of them."""
     if {"user", "item"} <= row.keys():
         says = "a file with the columns user and item holds feedback, not documents of"
         raise BadFile(path, f"{says} {named}s: `hedgerow import {path.name}` takes it")
@@ -66,7 +69,7 @@ def _feature(text: str) -> float | int | str | list[str]:
 
 
 def _truth(text: str) -> bool | str:
-    # what is neither goes to the service as it is: its answer names the line
+    # the service refuses anything else, and its answer names the line
     return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
 
 
@@ -76,4 +79,4 @@ _FIELDS: dict[str, Callable[[str], Any]] = {
     "available_from": str,
     "available_until": str,
 }
-"""Columns of an item that are no features."""
+"""Columns of an item that are not features."""

@@ -1,4 +1,4 @@
-"""All histories as events again, a page of users at a time: `hedgerow import` of them makes the same histories."""
+"""All histories as events, a page of users at a time; `hedgerow import` restores them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -17,11 +17,11 @@ from service.store.namespace import Namespace, read_namespace
 from service.store.profiles.reader import ProfileReader
 
 PAGE = 64
-"""Users whose histories are in memory at a time."""
+"""Users whose histories are in memory at the same time."""
 
 
 async def export(settings: Settings, url: str) -> AsyncIterator[Sequence[Line]]:
-    """Yield the events of each user, oldest first; users in the order of the index of their partition."""
+    """Yield the events of each user, the oldest first, partition by partition."""
     with connect(url, role="export") as client:
         namespace = read_namespace(client, settings.namespace)
     if namespace is None:

@@ -15,10 +15,10 @@ from service.files.opening import LONGEST_ROW, BadFile, Lines, opened, other_sep
 
 
 def read_features(path: Path, named: str, numbers: dict[str, int]) -> sp.csr_array:
-    """Return one row of 0-1 features for each of ``numbers``; the others of the file are left out.
+    """Return one row of features in 0..1 for each of ``numbers``; other rows are left out.
 
-    The column ``named`` (user or item) holds the ids. In the others a number counts by its size, a text as itself,
-    texts joined by | each, and nothing where nothing is known.
+    The column ``named`` (user or item) holds the ids. Other columns are features: numbers, texts,
+    or several texts joined by |. An empty cell is no feature.
     """
     documents: list[dict[str, Any]] = [{} for _ in numbers]
     found = False
@@ -36,7 +36,7 @@ def read_features(path: Path, named: str, numbers: dict[str, int]) -> sp.csr_arr
 
 
 def read_links(path: Path, numbers: dict[str, int]) -> I64:
-    """Return the links (n, 2) among ``numbers``: columns user and one more, such as friend."""
+    """Return the links (n, 2) among ``numbers`` from two columns: user and, say, friend."""
     links = []
     for row in table_rows(path, "user"):
         if len(row) != 2:
@@ -51,11 +51,11 @@ def read_links(path: Path, numbers: dict[str, int]) -> I64:
 
 
 def table_rows(path: Path, named: str) -> Iterator[dict[str, str]]:
-    """Yield the rows of a CSV whose header has ``named`` and more; BadFile says what is wrong with it."""
+    """Yield the rows of a CSV whose header has ``named`` and at least one other column; BadFile."""
     with opened(path, form="CSV file", longest_line=LONGEST_ROW) as lines:
         texts = lines.texts()
         first = next(texts)
-        # as in a file of ratings: the blank belongs to the comma where the header has it, too
+        # as in a file of ratings: if the header has a blank after commas, rows may have it too
         blanks = ", " in first
         reader = csv.DictReader(chain([first], texts), strict=True, skipinitialspace=blanks)
         try:
@@ -81,7 +81,7 @@ def _checked(reader: "csv.DictReader[str]", lines: Lines, named: str) -> Iterato
 
 
 def feature_value(text: str) -> float | str | list[str]:
-    """Return what a cell says: a number, texts joined by |, or a text."""
+    """Return the value of a cell: a number, a list of the texts joined by |, or a text."""
     try:
         number = float(text)
     except ValueError:

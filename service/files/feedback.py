@@ -1,8 +1,8 @@
 """Files of feedback for `hedgerow import`: like ratings files, and also other kinds of feedback.
 
-A CSV is read as ratings are: its first bad line ends it, and the api checks whether a row has a rating or a kind.
-NDJSON may carry everything that ``POST /v1/ratings`` takes; ids may be numbers and times Unix seconds; bad lines
-are reported and left out.
+A CSV is read as ratings are: its first bad line ends it, and the api checks whether each row has
+a rating or a kind. NDJSON may contain everything that ``POST /v1/ratings`` accepts, ids may be
+numbers and times Unix seconds; bad lines are reported and left out.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from service.files.rating_cells import MILLISECONDS_FROM, RatingChunk
 from service.files.ratings import read_chunks
 
 ROWS = 50_000
-"""Rows of one part."""
+"""Rows in a part."""
 
 
 class Line(msgspec.Struct, omit_defaults=True):
@@ -64,7 +64,7 @@ def read_parts(path: Path, rows: int = ROWS) -> Iterator[Part]:
     else:
         encode = msgspec.json.Encoder().encode_lines
         for chunk in read_chunks(path, rows, kinds=True):
-            # a quoted line break in a CSV shifts the numbers: they are a help for people, no more
+            # a quoted line break shifts the numbers, which only help people to find the line
             numbers = [chunk.first_line + n for n in range(len(chunk.users))]
             yield Part(encode(_rows(chunk)), numbers, chunk.read)
 

@@ -1,8 +1,7 @@
-"""Labelled points in the sparse text format of the Extreme Classification Repository, plain or gzip.
+"""Labelled points in the sparse text format of the Extreme Classification Repository.
 
-The first line is ``points features labels``; then one point a line: ``3,17 0:1.5 20:0.2``, labels and features
-numbered from 0. A line that begins with a space is a point without labels. Read line by line; every error names
-the file, the line and what to do.
+The first line is ``points features labels``. Each other line is a point, ``3,17 0:1.5 20:0.2``,
+with labels and features numbered from 0. A line that begins with a space has no labels.
 """
 
 from array import array
@@ -17,9 +16,9 @@ from core.interactions import Interactions
 from service.files.opening import LONGEST_ROW, BadFile, Lines, opened
 
 MOST, MOST_COLUMNS = 1 << 31, 1 << 26
-"""Points, numbered with 32 bits; features and labels: a model holds a vector for each of them."""
+"""Bounds of points (their numbers have 32 bits) and of features and labels (each has a vector)."""
 LARGEST = 1e15
-"""Of a value, in size: sums of squares must fit into 32 bits, too."""
+"""Largest absolute value of a feature: sums of squares must fit into 32-bit floats."""
 FORM = "a point is 'label,label feature:value feature:value'"
 
 

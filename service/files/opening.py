@@ -1,7 +1,7 @@
-"""The one way to open a file that somebody brings: plain or gzip, read line by line in bounded memory.
+"""The one way to open a user's file: plain or gzip, read line by line in bounded memory.
 
-Every reader of a format takes its lines from ``opened`` and reports what is wrong as a ``BadFile``, which names the
-file, the place in it and what to do.
+Every reader of a format takes its lines from ``opened`` and reports errors as ``BadFile``, which
+names the file, the line and what to do.
 """
 
 import gzip
@@ -15,9 +15,9 @@ from typing import BinaryIO, cast
 from service.errors import ServiceError
 
 LONGEST_LINE = 1 << 20
-"""Bytes of a line; a longer one is refused instead of read into memory."""
+"""Most bytes of a line; a longer one is refused instead of read into memory."""
 LONGEST_ROW = 1 << 24
-"""Bytes of a line in files with many columns."""
+"""Most bytes of a line in files with many columns."""
 BOM = b"\xef\xbb\xbf"
 """The byte order mark that some editors put before the first line."""
 GZIP = b"\x1f\x8b"
@@ -43,7 +43,7 @@ class BadFile(ServiceError):
         super().__init__(f"{file}{place}: {problem}")
 
     def again(self, *, file: Path | str | None = None, more: str = "") -> "BadFile":
-        """Return the same error under another name of the file, or with something more to say."""
+        """Return the same error with another name of the file, or a longer message."""
         file = self.file if file is None else file
         return BadFile(file, self.problem + more, line=self.line, column=self.column)
 
@@ -85,15 +85,15 @@ class Lines:
             yield text
 
     def bad(self, problem: str, line: int | None = None) -> BadFile:
-        """Return what is wrong with a line, by default the one taken last."""
+        """Return the error for a line, by default the one taken last."""
         return BadFile(self._path, problem, line=line or self.number)
 
 
 @contextmanager
 def opened(path: Path, *, form: str = "file", longest_line: int = LONGEST_LINE) -> Iterator[Lines]:
-    """Yield the lines of a file; BadFile where it cannot be read, at once or while its lines are taken.
+    """Yield the lines of a file; raise BadFile if it cannot be read, also while lines are taken.
 
-    ``form`` names what the file should be.
+    ``form`` names the expected kind of file in the message.
     """
     try:
         with path.open("rb") as raw:
@@ -119,7 +119,7 @@ def filled_lines(path: Path) -> int:
 
 
 def other_separator(header: list[str]) -> str | None:
-    """Return what separates the columns of a file that was taken for a CSV, None if nothing known does."""
+    """Return the separator of a header without commas, None if it has none that is known."""
     marks = {";": "';'", "\t": "tabs"}
     found = [said for mark, said in marks.items() if any(mark in title for title in header)]
     return found[0] if found else None

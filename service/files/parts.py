@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Part:
-    """Some rows of a file: ``lines`` NDJSON for the api, ``numbers`` where each stands in the file."""
+    """Some rows of a file as NDJSON; ``numbers`` are their line numbers in the file."""
 
     lines: bytes
     numbers: list[int]
     read: float
-    """How much of the file has been read, 0..1."""
+    """Share of the file that has been read, 0 to 1."""
     faults: list[tuple[int, str]] = field(default_factory=list)
-    """(line of the file, what is wrong) of rows that were left out."""
+    """(line number, message) of each row that was left out."""

@@ -1,4 +1,4 @@
-"""Cells of rows with ratings, checked and made into numbers; the formats that hold them are read elsewhere."""
+"""Cells of rows with ratings, checked and converted to numbers; shared by CSV and NDJSON."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class RatingChunk:
     """None when the file has no timestamps."""
     first_line: int
     read: float
-    """How much of the file has been read, 0..1: for a progress bar."""
+    """Share of the file that has been read, 0 to 1: for a progress bar."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def checked(cells: Cells, lines: Lines) -> RatingChunk:
 
 
 def _problems(cells: Cells, rating: F64, moments: F64 | None) -> Iterator[tuple[int, str]]:
-    """Yield the first bad row of each column, and what is wrong with it."""
+    """Yield the first bad row of each column with its message."""
     for name, ids in (("user", cells.users), ("item", cells.items)):
         if "" in ids:
             yield ids.index(""), f"the {name} is empty: give it an id"
@@ -79,14 +79,14 @@ def _problems(cells: Cells, rating: F64, moments: F64 | None) -> Iterator[tuple[
 
 
 def _moments(times: list[str]) -> F64:
-    """Return Unix milliseconds, NaN for what is no time."""
+    """Return Unix milliseconds, NaN for invalid times."""
     moments = np.array([*map(_seconds, times)], dtype=np.float64)
     moments[np.abs(moments) < MILLISECONDS_FROM] *= 1000.0
     return moments
 
 
 def _number(text: str) -> float:
-    """Return NaN for what is no number."""
+    """Return the number, NaN for an invalid one."""
     try:
         return float(text)
     except ValueError:

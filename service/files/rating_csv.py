@@ -1,4 +1,4 @@
-"""Ratings in a CSV: its header, its rows, and which line is bad when quotes or commas are."""
+"""Ratings in a CSV: its header, its rows, and the line where quotes or commas are wrong."""
 
 import csv
 from collections.abc import Iterator
@@ -24,8 +24,8 @@ class Wanted:
 def csv_chunks(
     first: str, texts: Iterator[str], lines: Lines, wanted: Wanted
 ) -> Iterator[RatingChunk]:
-    """Yield the rows below the header ``first``; what is wrong before a bad line is told first."""
-    # "196, 242": the blank belongs to the comma where the header has it, too
+    """Yield the rows below the header ``first``; BadFile names the first bad line."""
+    # "196, 242": blanks after commas are skipped only if the header has them too
     blanks = ", " in first
     header = _header(first, blanks, lines)
     kinds = wanted.kinds and "kind" in header
@@ -50,7 +50,7 @@ def _header(first: str, blanks: bool, lines: Lines) -> list[str]:
 
 
 def _columns(header: list[str], kinds: bool, lines: Lines, wanted: Wanted) -> dict[str, int]:
-    """Return where the columns stand that are read."""
+    """Return the positions of the columns to read."""
     needed = ["user", "item", "rating"] if wanted.rated and not kinds else ["user", "item"]
     for name in needed:
         if name not in header:
@@ -72,7 +72,7 @@ def _missing(header: list[str], name: str, wanted: Wanted) -> str:
 def _rows(
     reader: Iterator[list[str]], width: int, lines: Lines, most: int
 ) -> tuple[list[tuple[int, list[str]]], BadFile | None]:
-    """Return the rows of a chunk, or those before a line that is none, and what is wrong with it."""
+    """Return the rows of a chunk; if a line is bad, the rows before it and the error."""
     rows: list[tuple[int, list[str]]] = []
     begins = lines.number + 1
     try:
@@ -91,7 +91,7 @@ def _rows(
 
 
 def _unclosed(begins: int, ends: int) -> str:
-    """Return what else may be wrong with a row of several lines."""
+    """Return a hint for a row of several lines, else an empty text."""
     return "" if begins == ends else f" (the row goes on to line {ends}: is a quote not closed?)"
 
 

@@ -1,8 +1,8 @@
 """Ratings in files: CSV or NDJSON, plain or gzip, read in bounded memory.
 
-A CSV needs a header that names ``user,item,rating`` and may name ``timestamp``; NDJSON has the same names as
-fields. A CSV of feedback may name ``kind`` with or instead of ``rating``. Other columns are ignored. Timestamps
-are Unix seconds (from 1e11 up: milliseconds) or RFC 3339. Every error names the file, the line and what to do.
+A CSV needs a header with ``user,item,rating`` and may have ``timestamp``; NDJSON has fields of the
+same names. A CSV of feedback may have ``kind`` as well as or instead of ``rating``. Other columns
+are ignored. Timestamps are Unix seconds (from 1e11 up: milliseconds) or RFC 3339.
 """
 
 from collections.abc import Callable, Iterator
@@ -62,7 +62,7 @@ def read_ratings(
     *,
     rated: bool = True,
 ) -> Ratings:
-    """Return all ratings of a file; ``on_read`` hears how much of it has been read, 0..1.
+    """Return all ratings of a file; ``on_read`` is called with the share read so far, 0 to 1.
 
     Unless ``rated``, a CSV may come without ratings: then all are 1.
     """

@@ -1,4 +1,4 @@
-"""Files on their way to a running service, part by part, so that each row counts once however often it is sent."""
+"""Sending files to a running service, part by part; a row that is sent again counts once."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
@@ -18,12 +18,12 @@ from service.files.parts import Part
 
 STREAM = "/v1/ratings/stream"
 KEPT = 1_000
-"""Rejected rows that are kept with their reasons; the others are counted."""
+"""Most rejected rows that are kept with their reasons; the others are only counted."""
 
 
 @dataclass
 class Summary:
-    """What became of a whole file."""
+    """The result of sending a file."""
 
     accepted: int = 0
     rejected_total: int = 0
@@ -54,15 +54,15 @@ class Summary:
 
 
 OnPart = Callable[[float, Summary], None]
-"""Hears how much of the file has been read, 0..1, and what became of it so far."""
+"""Called after each part with the share of the file that has been read and the result so far."""
 
 
 def _unheard(read: float, summary: Summary) -> None:
-    """Tell nobody."""
+    """Ignore the progress."""
 
 
 def send(client: ServiceClient, path: Path, on_part: OnPart = _unheard) -> Summary:
-    """Send all feedback of a file in order; BadFile for a line that ends it, StoreUnavailable."""
+    """Send all feedback of a file in order; raise BadFile or StoreUnavailable."""
     return send_parts(client, STREAM, read_parts(path), keyed=True, on_part=on_part)
 
 
@@ -71,7 +71,7 @@ def send_documents(
 ) -> Summary:
     """Send the documents of a file; ``named`` is item or user.
 
-    Written twice they are the same, so their parts need no key.
+    The parts need no key: writing a document twice changes nothing.
     """
     return send_parts(client, f"/v1/{named}s", read_documents(path, named), on_part=on_part)
 
@@ -84,7 +84,7 @@ def send_parts(
     keyed: bool = False,
     on_part: OnPart = _unheard,
 ) -> Summary:
-    """Send all parts in order; one is under way while the next is read."""
+    """Send all parts in order, each while the next one is read."""
     summary, started = Summary(), perf_counter()
     under_way: tuple[Part, Future[Receipt]] | None = None
     faults: list[BadFile] = []
@@ -107,13 +107,16 @@ def send_parts(
 
 
 def part_key(index: int, part: Part) -> str:
-    """Return the Idempotency-Key of a part: its place and its content, so that a mended file goes on."""
+    """Return the Idempotency-Key of a part, made of its position and content.
+
+    So the parts before a mended line have the same keys as before and count once.
+    """
     digest = hashlib.blake2b(part.lines, digest_size=16, salt=index.to_bytes(8, "big"))
     return f"import-{digest.hexdigest()}"
 
 
 def _until_bad(parts: Iterable[Part], faults: list[BadFile]) -> Iterator[Part]:
-    """Yield the parts before a line that ends the import; what is wrong with it goes to ``faults``."""
+    """Yield the parts before a bad line; append its error to ``faults``."""
     try:
         yield from parts
     except BadFile as error:
@@ -121,7 +124,7 @@ def _until_bad(parts: Iterable[Part], faults: list[BadFile]) -> Iterator[Part]:
 
 
 def _sent_before(summary: Summary) -> str:
-    """Say what became of the parts before a bad line."""
+    """Return a sentence about the parts before a bad line."""
     if not summary.accepted + summary.rejected_total:
         return "Nothing of the file was sent"
     first = summary.rejected[:1]
@@ -137,7 +140,7 @@ def _sent_before(summary: Summary) -> str:
 
 @contextmanager
 def _giving_up(client: ServiceClient, summary: Summary) -> Iterator[None]:
-    """Say what is stored when the service is gone for good; nothing waits for it any longer then."""
+    """Add to the error of a service that is gone how much it has stored, and stop waiting."""
     try:
         yield
     except BaseException as error:
@@ -145,6 +148,6 @@ def _giving_up(client: ServiceClient, summary: Summary) -> Iterator[None]:
         if not isinstance(error, StoreUnavailable):
             raise
         raise StoreUnavailable(
-            f"{error}. {summary.accepted:,} rows are stored for certain; import the same file again "
-            "when the service is back: what it has counts once"
+            f"{error}. {summary.accepted:,} rows are stored for certain; import the same file "
+            "again when the service is back: what it has counts once"
         ) from error

@@ -1,4 +1,4 @@
-"""A table of numbers with a header line: CSV, plain or gzip. Every error names the file, the place and what to do."""
+"""A table of numbers with a header line: CSV, plain or gzip."""
 
 import csv
 import math
@@ -23,7 +23,7 @@ class Table:
 
 
 def read_table(path: Path, target: str, ignored: Sequence[str] = ()) -> Table:
-    """Return the columns of a file: the target's, and all others but those ignored."""
+    """Return the target's column of a file and all other columns that are not ignored."""
     with opened(path, longest_line=LONGEST_ROW) as lines:
         try:
             return _read(path, csv.reader(lines.texts()), target, ignored)

@@ -1,1 +1,1 @@
-"""HTTP without any route: what arrives, what is refused, how errors and pages look."""
+"""HTTP without any route of ours: routing, keys, bodies, cursors, errors and the API document."""

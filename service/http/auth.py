@@ -1,8 +1,8 @@
-"""Who may do what: the gate that looks callers up by their API keys.
+"""Authorisation: the gate that looks up callers by their API keys.
 
-While the store holds no key and the service listens on loopback, everything is open. Roles and revocations of keys
-are read from the store again every second, so a revoked key works for at most two seconds more. Before a key is
-refused they are read once more, so a new one works at once.
+Everything is open while the store holds no key and the service listens on loopback. The keys are
+read from the store again every second, so a revoked key works for at most two more seconds. They
+are also read again before an unknown key is refused, so a new key works at once.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ _PAUSE_S = 0.1
 
 
 class KeySource(Protocol):
-    """Where the gate reads the keys."""
+    """The source from which the gate reads the keys."""
 
     async def ring(self) -> KeyRing:
-        """Return all keys as they are now."""
+        """Return the current keys."""
 
 
 def is_loopback(host: str) -> bool:
@@ -46,13 +46,13 @@ def is_loopback(host: str) -> bool:
 
 
 def caller(scope: Scope) -> str:
-    """Return who calls, for the records: the id of the key that the gate has let through, else ``local``."""
+    """Return the caller's name for audit records: the id of the accepted key, else ``local``."""
     key_id = _authorization(scope).partition(b" ")[2].strip().split(b"_")[1:2]
     return "key " + key_id[0].decode("latin-1")[:64] if key_id else "local"
 
 
 class Gate:
-    """Lets a request through or raises Unauthorised or Forbidden."""
+    """Checks the role of each caller."""
 
     def __init__(self, keys: KeySource, host: str, *, fresh_s: float = FRESH_S) -> None:
         self._keys, self._fresh_s = keys, fresh_s
@@ -63,7 +63,7 @@ class Gate:
         self._ranks: dict[bytes, int] = {}
 
     async def check(self, scope: Scope, need: Need) -> None:
-        """Raise unless the caller's role is at least ``need``."""
+        """Raise Unauthorised or Forbidden unless the caller's role is at least ``need``."""
         if need == "open":
             return
         now = time.monotonic()
@@ -74,7 +74,7 @@ class Gate:
         header = _authorization(scope)
         rank = self._rank(header)
         if rank == 0 and _is_bearer(header):
-            # it may have been made a moment ago, by another process
+            # another process may have created it a moment ago
             await self._read_since(now)
             rank = self._rank(header)
         if rank == 0:
@@ -95,7 +95,7 @@ class Gate:
         return _RANK[role]
 
     async def _read_since(self, moment: float) -> None:
-        """Read the keys unless that was done since then."""
+        """Read the keys unless they have been read since ``moment``."""
         async with self._reading:
             if self._read_at >= moment:
                 return
@@ -116,11 +116,14 @@ def _is_bearer(header: bytes) -> bool:
 
 
 def _refusal(header: bytes) -> str:
-    """Return what is wrong with a header that holds no valid key."""
+    """Return an error message for a header without a valid key."""
     if not header:
         return "no API key was sent: send one as `Authorization: Bearer hr_...`"
     if not _is_bearer(header):
-        return "the header Authorization is not `Bearer` and a key: send `Authorization: Bearer hr_...`"
+        return (
+            "the header Authorization is not `Bearer` and a key: "
+            "send `Authorization: Bearer hr_...`"
+        )
     return (
         "this API key is unknown or revoked: send another, "
         "`hedgerow keys create` and POST /v1/admin/keys make one"

@@ -1,7 +1,7 @@
-"""Cursors: opaque strings that say where a page ended, and of which list.
+"""Cursors: opaque strings that hold the end of a page and the list that it belongs to.
 
-A digest of both tells one that was changed on its way from one that was handed back. It is no secret: a cursor holds
-nothing that its owner may not say.
+A digest detects cursors that were changed or belong to another list. It is not a signature: a
+cursor contains nothing that the client could not ask for directly.
 """
 
 import base64
@@ -14,37 +14,38 @@ DIGEST_BYTES = 8
 
 
 class InvalidCursor(ServiceError):
-    """A cursor that this list never gave."""
+    """A cursor that was changed or belongs to another list."""
 
     status, code = 422, "invalid_cursor"
 
     def __init__(self) -> None:
         super().__init__(
-            "hand back `next_cursor` of the same list unchanged, with the same parameters, or leave it out"
+            "hand back `next_cursor` of the same list unchanged, "
+            "with the same parameters, or leave it out"
         )
 
 
 def seal(of: bytes, content: bytes) -> str:
-    """Return the cursor that holds this; ``of`` names the list and every parameter that shapes it."""
+    """Return a cursor that holds ``content``; ``of`` names the list with all its parameters."""
     return base64.urlsafe_b64encode(_digest(of, content) + content).decode().rstrip("=")
 
 
 def unseal(of: bytes, given: str) -> bytes:
-    """Return what ``seal`` put into a cursor of the same list; InvalidCursor."""
+    """Return the content of a cursor made by ``seal`` for the same list; raise InvalidCursor."""
     try:
         padded = given.encode() + b"=" * (-len(given) % 4)
         packed = base64.b64decode(padded, altchars=b"-_", validate=True)
     except (binascii.Error, UnicodeError):
         raise InvalidCursor from None
     content = packed[DIGEST_BYTES:]
-    # other last characters may stand for the same bytes
+    # several last characters may decode to the same bytes
     if seal(of, content) != given:
         raise InvalidCursor
     return content
 
 
 def make_cursor(of: str, position: str | int) -> str:
-    """Return a cursor of a list whose places are texts or numbers."""
+    """Return a cursor of a list whose positions are texts or numbers."""
     return seal(of.encode(), str(position).encode())
 
 
@@ -57,7 +58,7 @@ def read_cursor(of: str, given: str) -> str:
 
 
 def read_number(of: str, given: str) -> int:
-    """Return the position of a list that counts."""
+    """Return the position in a cursor whose positions are numbers."""
     position = read_cursor(of, given)
     if not (position.isascii() and position.isdigit() and len(position) < 16):
         raise InvalidCursor

@@ -103,7 +103,7 @@ PROBLEM_SCHEMA: Json = {
 
 
 def document(app: FastAPI, roles: Roles, schemas: Callable[[], Json]) -> None:
-    """Make ``app.openapi()`` the whole truth: also ``schemas`` of raw routes, the problems, who may call what."""
+    """Complete ``app.openapi()``: add ``schemas`` of raw routes, the problems and the roles."""
 
     def openapi() -> Json:
         if not app.openapi_schema:
@@ -129,7 +129,7 @@ def _document(app: FastAPI, roles: Roles, schemas: Json) -> Json:
 
 
 def _complete(operation: Json, need: str) -> None:
-    """Add what holds for every route: the role it needs, and the problems that any request can meet."""
+    """Add to a route the role it needs and the problems that any request can cause."""
     operation.pop("x-streams", None)
     operation["x-role"] = need
     common = [422, 500]

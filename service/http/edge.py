@@ -1,7 +1,7 @@
-"""The outermost layer: the raw path, the request id, and every error as a problem.
+"""The outermost layer: it sets the raw path and the request id, and turns errors into problems.
 
-Pure ASGI, because every request pays for it. Routes that need no framework (writes of feedback, recommendations) are
-called from here at once; the framework's own layers cost more than accepting a rating.
+It is pure ASGI because it is part of every request. Raw routes (feedback, recommendations) are
+called from here directly: the layers of the framework cost more than accepting a rating.
 """
 
 import itertools
@@ -17,7 +17,7 @@ from service.telemetry import logger
 
 
 class Edge:
-    """Wraps an application; what ``raw_router`` finds is called directly."""
+    """Wraps an application; routes that ``raw_router`` finds are called directly."""
 
     def __init__(self, app: ASGIApp, raw_router: RawRouter) -> None:
         self._app = app
@@ -55,4 +55,5 @@ class Edge:
             if not started:
                 await response(scope, receive, send_with_id)
             elif not ended:
-                raise  # the server cuts the connection: the client must not take half an answer for a whole
+                # the server cuts the connection: half an answer must not look like a whole one
+                raise

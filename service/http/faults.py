@@ -1,6 +1,7 @@
-"""What is wrong with a request, in our words: each says what must be said instead, and reads after the field's name.
+"""Messages about invalid fields: each says what the field must be, and follows the field's name.
 
-The parsers have their own: pydantic's are told by their type, msgspec's by their text.
+They replace the messages of the parsers: errors of pydantic are recognised by their type, errors
+of msgspec by their text.
 """
 
 import re
@@ -11,7 +12,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 MOST = 500
-"""Characters of what is told: names may be long."""
+"""Most characters of a message: the names in it may be long."""
 
 JOB_ID, KEY_ID = r"^[0-9a-f]{16}$", r"^[0-9a-f]{12}$"
 NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
@@ -22,7 +23,7 @@ PATTERNS = {
     NAME: "must be a name: a letter or _ first, then letters, digits and _, at most 64 in all",
     ETAG: "must be a version in quotes, the `ETag` of an answer",
 }
-"""What a text must be, instead of the regular expression that says so to machines."""
+"""A message for each regular expression of the schemas."""
 
 _WHOLE, _NUMBER, _TRUTH = "must be a whole number", "must be a number", "must be true or false"
 _TEXT, _LIST, _OBJECT = "must be a string", "must be a list", "must be an object"
@@ -54,9 +55,10 @@ PYDANTIC = {
     "too_long": "must have at most {max_length} entries",
     "literal_error": "must be one of {expected}",
     "enum": "must be one of {expected}",
-    "json_invalid": "is no JSON: {error}; send one whole value, with all its brackets and quotes closed",
+    "json_invalid": "is no JSON: {error}; send one whole value, "
+    "with all its brackets and quotes closed",
 }
-"""By the type of pydantic's error; what it knows of it stands in braces."""
+"""Messages by the type of pydantic's error, with fields of its context in braces."""
 
 _NAMES = {
     "int": "a whole number",
@@ -84,21 +86,21 @@ MSGSPEC: Sequence[tuple[re.Pattern[str], str]] = [
         (r"(Number|Integer value) out of range", "must be a number that is not so large"),
     )
 ]
-"""By the text of msgspec's error."""
+"""Messages by the text of msgspec's error."""
 _FIELD = re.compile(r"Object (?:missing required|contains unknown) field `(.+)`", re.DOTALL)
 
 
 def unknown(known: Sequence[str]) -> str:
-    """Say that there is no such field, but others."""
+    """Return the message for an unknown field; ``known`` are those that exist."""
     return f"is unknown here; known are: {', '.join(sorted(known)) or 'none'}"
 
 
 def of_pydantic(fault: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the field, with its place, and what is wrong with it."""
+    """Return the path of the field and the message."""
     place = [str(step) for step in fault["loc"] if step != "[key]"]
     kind, said = fault["type"], fault.get("ctx", {})
     if kind == "json_invalid":
-        # after the body stands the character
+        # the position of the character follows the body
         return place[0] if place else "body", PYDANTIC[kind].format(**said)
     return ".".join(place), _bounded(_of_kind(kind, fault["msg"], said))
 
@@ -113,7 +115,7 @@ def _of_kind(kind: str, message: str, said: Mapping[str, Any]) -> str:
 
 
 def of_msgspec(error: Exception, wanted: type[Struct]) -> tuple[str, str]:
-    """Return the field, with its place below ``wanted`` ("" for all of it), and what is wrong with it."""
+    """Return the path of the field below ``wanted`` ("" for the whole value) and the message."""
     text, _, place = str(error).partition(" - at `$")
     steps = [step for step in re.split(r"[.\[\]]+", place.rstrip("`")) if step]
     if named := _FIELD.match(text):
@@ -145,7 +147,7 @@ def _named(kinds: str) -> str:
 
 
 def _struct_at(kind: type[Struct], steps: Sequence[str]) -> type[Struct]:
-    """Return what stands at a place below a struct, as far as that is known."""
+    """Return the struct at a path below ``kind``, or the last one on the way there."""
     for step in steps:
         if step in kind.__struct_fields__:
             kind = _struct_in(_annotation(kind, step)) or kind

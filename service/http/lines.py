@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from starlette.types import Message, Receive
 
 LINGER_S = 0.02
-"""How long complete lines wait for more of them before they are handed on."""
+"""Seconds that complete lines wait for more lines before they are handed on."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Whole lines, each ended by a newline but perhaps the last one of the body."""
+    """Whole lines; only the last line of the body may lack its newline."""
 
     first: int
     """Number of its first line, from 0."""
@@ -20,11 +20,11 @@ class Block:
     n: int
     """How many lines it holds."""
     too_long: bool = False
-    """The block stands for one line beyond the bound; its text is left out."""
+    """Whether the block stands for one line beyond the bound; its text is left out."""
 
 
 class Lines:
-    """The blocks of one body; afterwards ``cut`` says whether the client left before its end."""
+    """The blocks of one body; afterwards ``cut`` tells whether the client left before its end."""
 
     def __init__(self, receive: Receive, *, block_bytes: int, max_line_bytes: int) -> None:
         self._receive = receive
@@ -36,7 +36,7 @@ class Lines:
         self.cut = False
 
     async def blocks(self) -> AsyncIterator[Block]:
-        """Yield the lines in order, as soon as enough came or nothing more came for a moment."""
+        """Yield the lines in order, once there are enough or none has come for a moment."""
         parts: list[bytes] = []
         size, more = 0, True
         pending: asyncio.Task[Message] | None = None
@@ -71,13 +71,13 @@ class Lines:
         self._rest = text[end:]
         blocks += self._whole_lines(text[:end])
         if len(self._rest) > self._max_line:
-            # forget what came of it: the line is refused whatever follows
+            # drop its beginning: the line is refused in any case
             self._rest, self._skipping = b"", True
         return blocks
 
     def _whole_lines(self, text: bytes) -> Iterator[Block]:
         while text:
-            # one block, but for a server that hands us more than a few at once
+            # this is one block unless the server hands over a lot at once
             end = len(text)
             if end > 2 * self._block_bytes:
                 end = text.find(b"\n", self._block_bytes) + 1 or end

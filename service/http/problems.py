@@ -1,4 +1,7 @@
-"""Errors as RFC 9457 problems: one shape, one table of codes. Nothing of a request is echoed but field names."""
+"""Errors as RFC 9457 problems: one shape, one table of codes.
+
+Problems repeat nothing of a request but names of fields.
+"""
 
 import json
 from collections.abc import Mapping
@@ -48,7 +51,7 @@ CODES: dict[str, tuple[int, str]] = {
     "sequence_not_reached": (503, "min_sequence has not been learned in time: try again"),
     "store_unavailable": (503, "Redis does not answer: try again"),
 }
-"""Every code that an answer or a rejected row can carry: its status as a whole answer, its meaning."""
+"""Every code of an answer or a rejected row: its status as a whole answer, and its meaning."""
 
 _CODE_OF_STATUS = {
     400: "malformed_body",
@@ -60,7 +63,7 @@ _CODE_OF_STATUS = {
 _DETAIL_OF_STATUS = {
     404: "no such path: see /docs for all of them",
 }
-"""Where the framework says less than we can."""
+"""Messages that say more than those of the framework."""
 
 
 def problem(
@@ -73,7 +76,7 @@ def problem(
     headers: Mapping[str, str] | None = None,
     **more: Any,
 ) -> Response:
-    """Return the answer for one problem; ``more`` are its extension members."""
+    """Return the response for a problem; ``more`` are its extension members."""
     body: dict[str, Any] = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
@@ -91,7 +94,7 @@ def problem(
 
 
 def of_service_error(request_id: str, error: ServiceError, **more: Any) -> Response:
-    """Return the answer for an error that was raised on purpose."""
+    """Return the response for an error that was raised on purpose."""
     headers = {"www-authenticate": "Bearer"} if error.status == HTTPStatus.UNAUTHORIZED else None
     return problem(
         request_id,
@@ -105,7 +108,7 @@ def of_service_error(request_id: str, error: ServiceError, **more: Any) -> Respo
 
 
 def answer(request_id: str, error: Exception) -> Response | None:
-    """Return the answer for an error of ours or of the framework; None for one that nobody foresaw."""
+    """Return the response for an error of ours or of the framework; None for any other."""
     if isinstance(error, ServiceError):
         return of_service_error(request_id, error)
     if isinstance(error, RequestValidationError):
@@ -116,13 +119,13 @@ def answer(request_id: str, error: Exception) -> Response | None:
 
 
 def unforeseen(request_id: str) -> Response:
-    """Return the answer for a bug."""
+    """Return the response for a bug."""
     detail = "something unforeseen happened; the service's log knows it by the request id"
     return problem(request_id, 500, "internal", detail)
 
 
 def _of_http_exception(request_id: str, error: HTTPException) -> Response:
-    """The framework's own errors: unknown paths and methods, unreadable bodies."""
+    """Return the response for an unknown path or method, or an unreadable body."""
     code = _CODE_OF_STATUS.get(error.status_code, "invalid_request")
     detail = _DETAIL_OF_STATUS.get(error.status_code, error.detail)
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
@@ -131,8 +134,8 @@ def _of_http_exception(request_id: str, error: HTTPException) -> Response:
 
 
 def _of_validation_error(request_id: str, error: RequestValidationError) -> Response:
-    """Parameters and documents that do not fit their schema: each fault with its place."""
-    # what a path says is read once for each that needs it, and found wrong as often
+    """Return the response for values that do not fit their schema, with the path of each."""
+    # an id in the path is parsed once for each dependency, and reported as often
     told = dict.fromkeys(map(of_pydantic, error.errors()))
     faults = [{"field": field, "detail": detail} for field, detail in told]
     detail = "; ".join(f"{fault['field']}: {fault['detail']}" for fault in faults[:3])

@@ -1,7 +1,7 @@
-"""The way past the framework: which raw route a request is for, by its path alone.
+"""Routing without the framework: finds the raw route of a request by its path alone.
 
-The framework's routing and middleware cost more than ranking for a user. Nothing is lost: raw routes check callers,
-parameters and bodies themselves.
+Routing and middleware of the framework cost more than ranking for a user. Nothing is lost: raw
+routes check callers, parameters and bodies themselves.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from service.http.routing import RawRoute
 
 
 class _WithId(NamedTuple):
-    """A path with one id in its middle."""
+    """A path with one id in the middle."""
 
     method: str
     before: str
@@ -43,7 +43,7 @@ class RawRouter:
             self._with_id.append(one)
 
     def find(self, scope: Scope, path: str) -> ASGIApp | None:
-        """Return what answers this raw path, and note its id in the scope; None: ask the framework."""
+        """Return the app for a raw path, with its id in the scope; None: ask the framework."""
         method = scope["method"]
         app = self._exact.get((method, path))
         if app is not None:

@@ -1,4 +1,4 @@
-"""`/docs`: the OpenAPI document as one plain page, without a script or anything from elsewhere: it works offline."""
+"""`/docs`: the OpenAPI document as one plain page that works offline, without scripts."""
 
 from collections.abc import Iterable, Mapping
 from html import escape
@@ -26,7 +26,7 @@ async def get_page(request: Request) -> Response:
 
 
 def page(document: Json) -> str:
-    """Return every route with what it takes, by tags in the order of the document."""
+    """Return a page with every route and its parameters, by tag."""
     info, schemas = document["info"], document["components"]["schemas"]
     tags: dict[str, list[str]] = {}
     for path, operations in document["paths"].items():
@@ -38,9 +38,10 @@ def page(document: Json) -> str:
     title = f"{escape(info['title'])} {escape(info['version'])}"
     return (
         f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title>'
-        f"<style>{STYLE}</style>\n<h1>{title}</h1>\n<p>{escape(info['summary'])} All of it for machines: "
-        f'<a href="/openapi.json">/openapi.json</a>. To try it in the browser: <a href="{INTERACTIVE}">'
-        f"{INTERACTIVE}</a>, which loads its scripts from the internet.</p>\n{''.join(parts)}</html>\n"
+        f"<style>{STYLE}</style>\n<h1>{title}</h1>\n<p>{escape(info['summary'])} "
+        'All of it for machines: <a href="/openapi.json">/openapi.json</a>. '
+        f'To try it in the browser: <a href="{INTERACTIVE}">{INTERACTIVE}</a>, '
+        f"which loads its scripts from the internet.</p>\n{''.join(parts)}</html>\n"
     )
 
 
@@ -48,7 +49,8 @@ def _route(method: str, path: str, operation: Json, schemas: Json) -> str:
     body = operation.get("requestBody", {}).get("content", {})
     codes = ", ".join(f"{status}" for status in operation["responses"])
     return (
-        f"<details><summary><code>{method} {escape(path)}</code> {escape(operation['summary'])}</summary>\n"
+        f"<details><summary><code>{method} {escape(path)}</code> "
+        f"{escape(operation['summary'])}</summary>\n"
         f"<p>{escape(operation.get('description', ''))}</p>\n"
         f"{_table(_parameters(operation.get('parameters', ())))}"
         f"{''.join(_body(kind, content, schemas) for kind, content in body.items())}"

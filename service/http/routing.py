@@ -1,8 +1,8 @@
 """How Hedgerow's routes differ from FastAPI's: a role each, bounded bodies, no unknown parameters.
 
-``Route`` serves ordinary handlers. ``RawRoute`` gives its handler the request as it came, without pydantic: for the
-writes, where each microsecond counts and msgspec is the parser. An application derives its own classes from these
-and gives them its table of roles.
+``Route`` serves ordinary handlers. ``RawRoute`` passes the request to its handler as it came,
+without pydantic: for writes and slates, where each microsecond counts and msgspec is the parser.
+An application derives its own classes from these and gives them its table of roles.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ class Route(APIRoute):
     """A route with a role, a bounded body and no parameters but those it declares."""
 
     roles: ClassVar[Roles] = {}
-    """Table of all routes; one that is not there cannot be built."""
+    """Roles of all routes; a route that is missing here cannot be built."""
     streams = False
     """Whether the handler reads a body of any length itself."""
 
@@ -47,7 +47,7 @@ class Route(APIRoute):
             await super().handle(scope, receive, send)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request that may come in, of one of our methods."""
+        """Answer a request whose method and caller have been checked."""
         await super().handle(scope, receive, send)
 
     def _check_parameters(self, query: bytes) -> None:
@@ -68,7 +68,10 @@ def _refuse(name: str, detail: str) -> None:
 
 
 class RawRoute(Route):
-    """A route whose endpoint is ``async (Request) -> Response``, its parameters named in ``openapi_extra``."""
+    """A route whose endpoint is ``async (Request) -> Response``.
+
+    Its parameters are those that ``openapi_extra`` names.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -79,7 +82,7 @@ class RawRoute(Route):
         self.app = _direct(self.endpoint)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # not by way of the framework, which would look once more for what is known here
+        # the framework would look up again what is known here
         await self.app(scope, receive, send)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -87,7 +90,7 @@ class RawRoute(Route):
 
 
 class QueryRoute(RawRoute):
-    """A raw route whose GET reads the query itself, and refuses what is unknown or comes twice."""
+    """A raw route whose GET reads the query itself and refuses unknown and repeated parameters."""
 
     def _check_parameters(self, query: bytes) -> None:
         # a page view does not pay for a second parse
@@ -96,7 +99,7 @@ class QueryRoute(RawRoute):
 
 
 def _direct(endpoint: Callable[[Request], Awaitable[Response]]) -> Any:
-    # same as FastAPI's request_response without its exit stacks: nothing here has dependencies to close
+    # same as FastAPI's request_response without its exit stacks: there are no dependencies to close
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         response = await endpoint(Request(scope, receive, send))
         await response(scope, receive, send)
@@ -121,7 +124,7 @@ def bounded(receive: Receive, limit: int) -> Receive:
 
 
 async def read_body(receive: Receive) -> bytes:
-    """Return the whole body; ClientDisconnect if it never came."""
+    """Return the whole body; raise ClientDisconnect if the client leaves before its end."""
     parts = []
     while True:
         message = await receive()
@@ -133,7 +136,7 @@ async def read_body(receive: Receive) -> bytes:
 
 
 def media_type(request: Request, *allowed: str) -> None:
-    """Refuse a body of another content type: then no web page can write without asking first (CORS)."""
+    """Refuse a body of another content type: so no web page can write without CORS preflight."""
     for name, value in request.scope["headers"]:
         if name == b"content-type":
             given = value.partition(b";")[0].strip().lower().decode("latin-1")
