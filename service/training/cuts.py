@@ -16,9 +16,22 @@ HELD_OUT = (0.05, 0.1, 0.2)
 """Shares of the newest positives: the first that leaves enough users to judge."""
 LATEST = 0.1
 """Share of each user's own positives, at least one, where no moment leaves enough."""
-DAY_MS, ENOUGH = 86_400_000, 2_000
-"""The last day is held out instead where it alone gives so many judges."""
-MOST_TIMES = 1 << 20
+DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Bounds on what is held out and on the memory of a reading."""
+
+    day_users: int = 2_000
+    """Users with a held-out positive from which on the last day alone is held out."""
+    times: int = 1 << 20
+    """Times of positives in the sample that the moment is chosen by."""
+    rated: int = 50_000
+    """Ratings that are kept as such: a sample is enough to tell stars apart. Twice as many may stay."""
+
+
+LIMITS = Limits()
 
 
 @dataclass(frozen=True)
@@ -80,7 +93,8 @@ def _latest(page: Histories, reading: Reading) -> NDArray[np.bool_]:
 class Times:
     """The times of positives: a thinned sample of all, and the first and last of each user."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits = LIMITS) -> None:
+        self._limits = limits
         self._sample: list[I64] = []
         self._size, self._stride = 0, 1
         self._first: list[I64] = []
@@ -100,7 +114,7 @@ class Times:
         self._several |= bool((np.bincount(user_ix) > 1).any())
         self._sample.append(time[:: self._stride].astype(np.int64))
         self._size += self._sample[-1].size
-        if self._size > MOST_TIMES:
+        if self._size > self._limits.times:
             self._sample = [np.concatenate(self._sample)[::2]]
             self._size, self._stride = self._sample[0].size, 2 * self._stride
 
@@ -117,7 +131,7 @@ class Times:
             return int(((first <= at_ms) & (last > at_ms)).sum())
 
         shares = [int(np.quantile(times, 1.0 - share, method="lower")) for share in HELD_OUT]
-        if (day := newest - DAY_MS) > shares[0] and judges(day) >= ENOUGH:
+        if (day := newest - DAY_MS) > shares[0] and judges(day) >= self._limits.day_users:
             yield Cut(day, newest)
         for at_ms in shares:
             if judges(at_ms) >= FEWEST_USERS:

@@ -20,12 +20,10 @@ from core.meaning import RATING, Reading
 from core.ordinal.fit_stars import RatedPairs
 from core.types import F32, I64
 from service.store.profiles.history_reader import Histories, HistoryReader
-from service.training.cuts import Cut, Times
+from service.training.cuts import LIMITS, Cut, Limits, Times
 from service.training.material import Material
 
 MOST_HELD_OUT = 20_000
-MOST_RATED = 50_000
-"""Ratings that are kept as such: a sample is enough to tell stars apart."""
 
 Progress = Callable[[float], None]
 
@@ -121,10 +119,11 @@ def read(
     with_documents: bool,
     with_items: bool = False,
     with_ratings: bool = False,
+    limits: Limits = LIMITS,
     on_progress: Progress = lambda share: None,
 ) -> Dataset:
     """Read everything; a namespace without a positive gives an empty dataset."""
-    times, encoder = Times(), EncoderFit(np.random.default_rng(0))
+    times, encoder = Times(limits), EncoderFit(np.random.default_rng(0))
     n_users = 0
     for page in reader.pages():
         times.add(page, reading)
@@ -134,9 +133,10 @@ def read(
     on_progress(0.3)
     chosen = encoder.encoder() if with_documents else None
     items = _described_items(reader) if with_items else None
+    most_rated = limits.rated if with_ratings else 0
     data: Dataset
     for cut in times.cuts():
-        building = _Building(reader, reading, cut, chosen, items, with_ratings=with_ratings)
+        building = _Building(reader, reading, cut, chosen, items, most_rated=most_rated)
         for page in reader.pages():
             building.add(page)
             on_progress(0.3 + 0.7 * min(building.n_users / max(n_users, 1), 1.0))
@@ -169,11 +169,12 @@ class _Building:
         encoder: FeatureEncoder | None,
         items: DescribedItems | None,
         *,
-        with_ratings: bool,
+        most_rated: int,
     ) -> None:
+        """``most_rated`` bounds the sample of ratings; 0: none are kept."""
         self._reader, self._reading, self._cut, self._encoder = reader, reading, cut, encoder
         self._items = items
-        self._rated = _Ratings(reader.n_items) if with_ratings else None
+        self._rated = _Ratings(reader.n_items, most_rated) if most_rated else None
         self.n_users = 0
         self._known: list[Interactions] = []
         self._whole: list[Interactions] = []
@@ -270,8 +271,8 @@ class _Building:
 class _Ratings:
     """A uniform sample of the ratings, as they come page by page."""
 
-    def __init__(self, n_items: int) -> None:
-        self._n_items = n_items
+    def __init__(self, n_items: int, most: int) -> None:
+        self._n_items, self._most = n_items, most
         self._rng = np.random.default_rng(1)
         self._parts: list[tuple[I64, I64, F32, NDArray[np.bool_]]] = []
         self._size, self._share = 0, 1.0
@@ -286,7 +287,7 @@ class _Ratings:
         users = page.user_ix[chosen] + first_user
         self._parts.append((users, item[chosen], records["value"][chosen], known[chosen]))
         self._size += chosen.size
-        if self._size > 2 * MOST_RATED:
+        if self._size > 2 * self._most:
             self._thin()
 
     def sample(self) -> RatedSample:

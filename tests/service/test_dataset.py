@@ -14,8 +14,8 @@ from service.configs import kind_table
 from service.settings import Settings
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.profiles.history_reader import HistoryReader
-from service.training import cuts, dataset
-from service.training.cuts import LATEST
+from service.training import dataset
+from service.training.cuts import DAY_MS, LATEST, Limits
 from service.training.dataset import read, stacked
 from tests.histories import START_MS, Record, store_histories, world
 
@@ -139,14 +139,14 @@ def test_a_trimmed_item_that_is_newer_than_the_reading_is_nobodys(client, namesp
     assert rows(after.seen) == rows(before.seen)
 
 
-def test_the_last_day_is_held_out_where_it_has_judges_enough(client, namespace, monkeypatch):
-    monkeypatch.setattr(cuts, "ENOUGH", 250)
+def test_the_last_day_is_held_out_where_it_has_enough_users(client, namespace):
     old = world(users=260, each=30, start_ms=START_MS)
     new = [
         Record(f"u{n:04d}", 80 + n % 5, time_ms=START_MS + 400 * 86_400_000 + n) for n in range(260)
     ]
-    data = read(stored(client, namespace, old + new), READING, with_documents=False)
-    assert data.cut.at_ms == data.cut.newest_ms - cuts.DAY_MS
+    reader, limits = stored(client, namespace, old + new), Limits(day_users=250)
+    data = read(reader, READING, with_documents=False, limits=limits)
+    assert data.cut.at_ms == data.cut.newest_ms - DAY_MS
     assert data.held_out.user_ix.size == 260
 
 
@@ -228,11 +228,11 @@ def test_an_empty_namespace_is_an_empty_dataset(client, namespace):
     assert (len(data.whole), data.whole.n_users, data.whole.n_items) == (0, 0, 0)
 
 
-def test_the_sample_of_times_stays_small(client, namespace, monkeypatch):
+def test_the_sample_of_times_stays_small(client, namespace):
     told = world()
     exact = read(stored(client, namespace, told), READING, with_documents=False).cut
-    monkeypatch.setattr(cuts, "MOST_TIMES", 500)
-    thinned = read(HistoryReader(client, _same(namespace)), READING, with_documents=False).cut
+    reader = HistoryReader(client, _same(namespace))
+    thinned = read(reader, READING, with_documents=False, limits=Limits(times=500)).cut
     assert abs(thinned.at_ms - exact.at_ms) < 0.02 * (exact.newest_ms - START_MS)
 
 
@@ -271,25 +271,34 @@ def test_stacking_puts_rows_below_one_another(counts):
     assert whole.item_ix.tolist() == [i for part in counts for n in part for i in range(n)]
 
 
-def test_users_who_are_deleted_between_two_readings_are_left_out(client, namespace, monkeypatch):
-    reader = stored(client, namespace, world(users=30, items=20, each=8))
+class InterruptedReader(HistoryReader):
+    """A reader that calls ``between`` before each reading but the first."""
+
+    readings = 0
+
+    def pages(self):
+        if self.readings:
+            self.between()
+        self.readings += 1
+        return super().pages()
+
+
+def test_users_who_are_deleted_between_two_readings_are_left_out(client, namespace):
+    told = world(users=30, items=20, each=8)
+    reader = InterruptedReader(client, store_histories(client, Settings(namespace=namespace), told))
     keys, names = PartitionKeys(namespace, 0), NamespaceKeys(namespace)
     gone = [f"u{n:04d}" for n in range(0, 30, 3)]
     for n in range(30):
         client.set(names.user_document(f"u{n:04d}"), json.dumps({"features": {"taste": n % 2}}))
-    real, readings = reader.pages, []
 
-    def pages():
-        if readings:
-            client.zrem(keys.users, *gone)
-            for user in gone:
-                client.delete(keys.history(user), names.user_document(user))
-        readings.append(len(readings))
-        return real()
+    def delete():
+        client.zrem(keys.users, *gone)
+        for user in gone:
+            client.delete(keys.history(user), names.user_document(user))
 
-    monkeypatch.setattr(reader, "pages", pages)
+    reader.between = delete
     data = read(reader, READING, with_documents=True)
-    assert len(readings) > 1
+    assert reader.readings > 1
     assert data.whole.n_users == data.known.n_users == 20
     assert rows(data.whole) == rows(read(reader, READING, with_documents=True).whole)
     assert data.described.features.shape[0] == 20

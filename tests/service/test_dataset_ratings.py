@@ -11,7 +11,7 @@ from service.configs import kind_table
 from service.settings import Settings
 from service.store.keys import NamespaceKeys
 from service.store.profiles.history_reader import HistoryReader
-from service.training import dataset
+from service.training.cuts import Limits
 from service.training.dataset import read
 from tests.histories import Record, store_histories, world
 
@@ -50,10 +50,9 @@ def test_what_was_known_at_the_cut_is_a_part(client, namespace):
     assert known < whole
 
 
-def test_a_sample_is_bounded_and_uniform(client, namespace, monkeypatch):
-    monkeypatch.setattr(dataset, "MOST_RATED", 1_000)
-    told = world()
-    data = read(stored(client, namespace, told), READING, with_documents=False, with_ratings=True)
+def test_a_sample_is_bounded_and_uniform(client, namespace):
+    reader, limits = stored(client, namespace, world()), Limits(rated=1_000)
+    data = read(reader, READING, with_documents=False, with_ratings=True, limits=limits)
     rated = data.now.rated
     assert 300 < rated.value.size <= 2_000
     share = np.bincount(rated.user_ix, minlength=300)

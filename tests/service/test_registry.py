@@ -87,13 +87,24 @@ def test_publishing_twice_changes_nothing(registry: Registry, client: redis.Redi
     assert client.ttl(key) == -1, "the chunks that are named stay"
 
 
-def test_a_publication_that_breaks_off_leaves_nothing_to_see_and_expires(
-    registry: Registry, client: redis.Redis, namespace: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def dies(*_: object) -> None:
+class DyingRegistry(Registry):
+    """A registry whose process ends before the chunks get a name."""
+
+    def _evaluate(self, *_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Registry, "_evaluate", dies)
+
+class ForgetfulRegistry(Registry):
+    """A registry whose chunks have expired when they are to be named."""
+
+    def _put(self, *_: object) -> None:
+        return
+
+
+def test_a_publication_that_breaks_off_leaves_nothing_to_see_and_expires(
+    client: redis.Redis, namespace: str
+) -> None:
+    registry = DyingRegistry(client, namespace)
     with pytest.raises(KeyboardInterrupt):
         published(registry)
     assert registry.records() == []
@@ -103,10 +114,9 @@ def test_a_publication_that_breaks_off_leaves_nothing_to_see_and_expires(
 
 
 def test_a_publication_whose_parts_expired_is_not_visible(
-    client: redis.Redis, namespace: str, monkeypatch: pytest.MonkeyPatch
+    client: redis.Redis, namespace: str
 ) -> None:
-    registry = Registry(client, namespace, patience_s=0.0)
-    monkeypatch.setattr(Registry, "_put", lambda *_: None)
+    registry = ForgetfulRegistry(client, namespace, patience_s=0.0)
     with pytest.raises(StoreUnavailable, match="publish it again"):
         published(registry)
     assert registry.records() == []
