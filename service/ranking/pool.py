@@ -83,10 +83,11 @@ class Head(Struct, frozen=True, eq=False):
 
 
 def chosen(scores: F32, pool: Pool, n: int) -> Ranked:
-    """Return the best n items by scores that are indexed by item number; -inf leaves an item out of a scan."""
+    """Return the best n items by scores that are indexed by item number; -inf leaves an item out."""
     if pool.candidates is not None:
         listed = pool.listed
         listed = listed[listed < scores.size]
+        listed = listed[np.isfinite(scores[listed])]
         return ordered(listed, scores[listed], n)
     item, score = _empty(min(n, scores.size))
     if item.size:
