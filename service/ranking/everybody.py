@@ -40,7 +40,7 @@ class Order(Ranker):
         return Listed(item, scores[item])
 
     def scores(self, asker: Asker) -> F32:
-        return self._ranked[1]
+        return self._ranked[1][: self.n_items]
 
     def _reaching(self, n_items: int) -> Ranked:
         """Return all items, best first, and the scores by number, of at least so many items."""

@@ -1,0 +1,266 @@
+"""What every ranker must satisfy, whatever its family.
+
+Each function takes a case and raises AssertionError; ``test_contract.py`` applies them to every family of the table.
+"""
+
+from dataclasses import fields
+
+import msgspec
+import numpy as np
+
+from core.meaning import Reading
+from core.mixture_weights import DEPTH, Weights
+from core.types import F32, I32
+from service.learning.following.handover import Sighting
+from service.learning.following.judge import Judge, Stored, Verdict
+from service.ranking.asker import NOBODY, Asker
+from service.ranking.lineup import Lineup
+from service.ranking.pool import Pool
+from service.ranking.ranker import Ranker
+from service.ranking.slates import Wanted, slate
+from service.settings import Settings
+from tests.rankers import everything, no_categories
+from tests.ranking.worlds import N_ITEMS, Case, history, model, view
+
+LIKED = [1, 5, 9]
+CLOSE = 1e-4
+"""Scans and plain products add in another order."""
+
+
+def scores_and_lists_agree(case: Case) -> None:
+    ranker, me = case.ranker, case.asker(LIKED)
+    score = ranker.scores(me)
+    assert score.shape == (ranker.n_items,)
+    found = ranker.best(me, everything(ranker.n_items), ranker.n_items)
+    assert sorted(found.items.tolist()) == np.flatnonzero(np.isfinite(score)).tolist()
+    np.testing.assert_allclose(found.scores, score[found.items], atol=CLOSE)
+    assert (np.diff(found.scores) <= 0).all()
+    fewer = ranker.best(me, everything(ranker.n_items), 5)
+    assert fewer.items.tolist() == found.items[:5].tolist()
+
+
+def equal_scores_are_in_the_order_of_item_numbers(case: Case) -> None:
+    found = case.ranker.best(case.asker(LIKED), everything(N_ITEMS), N_ITEMS)
+    equal = np.diff(found.scores) == 0
+    assert (np.diff(found.items)[equal] > 0).all()
+
+
+def exclusions_are_total(case: Case) -> None:
+    ranker, me = case.ranker, case.asker(LIKED)
+    whole = ranker.best(me, everything(N_ITEMS), N_ITEMS).items
+    hidden, excluded = whole[1::4], np.sort(whole[::3])
+    pool = Pool(~np.isin(np.arange(N_ITEMS), hidden), excluded)
+    left = [item for item in whole.tolist() if item not in {*hidden, *excluded}]
+    assert ranker.best(me, pool, N_ITEMS).items.tolist() == left
+    heads = msgspec.structs.replace(me, heads={})
+    own = Pool(pool.allowed, np.union1d(excluded, me.preferences.seen))
+    kept = [item for item in left if item not in LIKED]
+    assert ranker.best(heads, own, 5).items.tolist() == kept[:5]
+    if ranker.has(int(whole[0])):
+        similar, _ = ranker.similar(int(whole[0]), pool, N_ITEMS)
+        assert not {*similar.tolist()} & {*hidden.tolist(), *excluded.tolist()}
+
+
+def candidates_are_the_only_items(case: Case) -> None:
+    ranker, me = case.ranker, case.asker(LIKED)
+    whole = ranker.best(me, everything(N_ITEMS), N_ITEMS).items.tolist()
+    candidates = np.array([0, 2, 3, 11, 23], np.int32)
+    pool = Pool(np.arange(N_ITEMS) != 3, np.array([2], np.int32), candidates)
+    expected = [item for item in whole if item in {0, 11, 23}]
+    assert ranker.best(me, pool, N_ITEMS).items.tolist() == expected
+    none = Pool(pool.allowed, candidates=np.empty(0, np.int32))
+    assert ranker.best(me, none, 3).items.size == 0
+
+
+def a_snapshot_gives_the_same_bits(case: Case) -> None:
+    if case.snapshot is None:
+        return
+    again, me = case.restored(), case.asker(LIKED)
+    again.warm()
+    for one in (me, case.asker([], kind="2"), case.asker(LIKED, kind=None)):
+        assert again.knows(one) == case.ranker.knows(one)
+        mine = case.ranker.best(one, everything(N_ITEMS), N_ITEMS)
+        theirs = again.best(one, everything(N_ITEMS), N_ITEMS)
+        assert theirs.items.tobytes() == mine.items.tobytes()
+        assert theirs.scores.tobytes() == mine.scores.tobytes()
+
+
+def the_follower_judges_the_lists_that_are_served(case: Case) -> None:
+    seen = np.array(LIKED, np.int32)
+    me = case.asker(LIKED)
+    weights = dict.fromkeys(case.families, 1.0 / len(case.families))
+    served = case.lineup(weights=Weights(weights, {0: weights}))
+    ranks = {
+        name: _shown(case, served, me, seen, name) for name in (case.family.strategy, "mixture")
+    }
+    for item in (0, 7, 16, N_ITEMS - 1):
+        verdict = _verdict(case, served.weights, item)
+        assert verdict is not None
+        assert verdict.n_known == len(LIKED)
+        assert verdict.mixed == _rank(ranks["mixture"], item)
+        assert (case.family.strategy in verdict.ranks) == case.family.judged
+        if case.family.judged:
+            expected = _rank(ranks[case.family.strategy], item)
+            assert verdict.ranks[case.family.strategy] == expected
+
+
+def _shown(case: Case, served: Lineup, me: Asker, seen: I32, strategy: str) -> list[int]:
+    """Return the items of a slate without those that were left to popularity: their score is 0."""
+    pool = Pool(np.ones(N_ITEMS, np.bool_), seen)
+    made = slate(served, me, pool, Wanted(k=DEPTH, model=strategy), no_categories)
+    assert made.origin.strategy == strategy
+    own = {strategy} if strategy != "mixture" else {*case.families}
+    everybodys = strategy in {"mixture", *served.everybodys}
+    return [p.item for p in made.picks if p.strategy in own and (p.score > 0 or not everybodys)]
+
+
+def _rank(items: list[int], item: int) -> int:
+    return items.index(item) + 1 if item in items else 0
+
+
+def _verdict(case: Case, weights: Weights, item: int) -> Verdict | None:
+    settings = Settings(trending_half_life_h=1.0)
+    judge = Judge(settings, model(), Reading(), 0, families=case.families)
+    sighting = Sighting(
+        user="ann",
+        item=item,
+        time_ms=1,
+        sequence=20,
+        follows=12,
+        user_row=_row(case),
+        view=view(),
+    )
+    stored = Stored(history(LIKED, []).tobytes(), b"", {}, {"kind": "1"})
+    trained = [case.ranker] if case.family.trained else []
+    return judge.judge(sighting, stored, trained, weights)
+
+
+def _row(case: Case) -> F32:
+    row = case.asker(LIKED).row
+    assert row is not None
+    return row
+
+
+def explanations_sum_to_the_score(case: Case) -> None:
+    ranker, me = case.ranker, case.asker(LIKED, [2])
+    items = np.array([0, 4, 13], np.int32)
+    found = ranker.explain(me, items)
+    assert (found is not None) == case.family.explains
+    if found is not None:
+        np.testing.assert_allclose(found.score, ranker.scores(me)[items], atol=CLOSE)
+        assert found.contribution.shape == (3, 4)
+
+
+def strangers_are_not_known(case: Case) -> None:
+    ranker = case.ranker
+    assert not ranker.knows(NOBODY)
+    made = slate(case.lineup(), NOBODY, everything(N_ITEMS), Wanted(k=3), no_categories)
+    assert (made.origin.strategy, len(made.picks)) == ("popular", 3)
+    ranker.best(NOBODY, everything(N_ITEMS), 3)
+    assert ranker.scores(NOBODY).shape in {(ranker.n_items,), (0,)}
+    by_features = case.asker([], kind="3")
+    known = ranker.knows(by_features)
+    assert known == bool(by_features.features)
+    assert not known or case.family.serves_without_history
+    assert case.asker([], kind="of no training").features == {}
+
+
+def unknown_items_are_in_no_list(case: Case) -> None:
+    ranker, n = case.ranker, case.ranker.n_items
+    if case.family.for_everybody:
+        # its list ends with the items that nobody has liked
+        listed = ranker.best(NOBODY, everything(n + 4), n + 4).items
+        assert sorted(listed.tolist()) == list(range(n + 4))
+        return
+    found = ranker.best(case.asker(LIKED), everything(n + 4), n + 4)
+    assert (found.items < n).all()
+    assert not ranker.has(n)
+    later = case.asker([n, n + 2], kind=None)
+    assert ranker.knows(later) == (case.family.strategy == "online")
+    both = case.asker([*LIKED, n], kind=None)
+    before = ranker.best(case.asker(LIKED, kind=None), everything(n), 9).items
+    if case.family.reads_history:
+        assert ranker.best(both, everything(n), 9).items.tolist() == before.tolist()
+
+
+def nothing_allowed_is_an_empty_list(case: Case) -> None:
+    me, nothing = case.asker(LIKED), Pool(np.zeros(N_ITEMS, np.bool_))
+    for one in (me, msgspec.structs.replace(me, heads={})):
+        assert case.ranker.best(one, nothing, 5).items.size == 0
+    made = slate(case.lineup(), me, nothing, Wanted(k=5), no_categories)
+    assert (list(made.picks), made.more) == ([], False)
+
+
+def dislikes_speak_against_an_item(case: Case) -> None:
+    ranker = case.ranker
+    if not (case.family.trained and case.family.reads_history):
+        return
+    liked, disliked = case.asker([5], kind=None), case.asker([], [5], kind=None)
+    assert ranker.knows(disliked)
+    assert ranker.scores(liked)[5] > ranker.scores(disliked)[5]
+    assert 5 in disliked.preferences.seen
+
+
+def ranking_changes_nothing(case: Case) -> None:
+    ranker = case.ranker
+    me = msgspec.structs.replace(case.asker(LIKED), heads={}, vectors={})
+    before = _bits(ranker), _asked(me)
+    first = ranker.best(me, everything(N_ITEMS), 7)
+    ranker.scores(me)
+    ranker.explain(me, np.array([3], np.int32))
+    ranker.head(me)
+    if ranker.has(1):
+        ranker.similar(1, everything(N_ITEMS), 5)
+    assert (_bits(ranker), _asked(me)) == before
+    # what it made is there for whoever keeps it, and changes no answer
+    again = me.having(first.made)
+    if first.made is not None and first.made.head is not None:
+        again = msgspec.structs.replace(again, heads={ranker.strategy: first.made.head})
+    second = ranker.best(again, everything(N_ITEMS), 7)
+    assert second.items.tolist() == first.items.tolist()
+    assert second.made is None
+
+
+def _bits(ranker: Ranker) -> dict[str, bytes]:
+    """Return the arrays of a ranker; not those that it makes on demand."""
+    own = {name: value for name, value in vars(ranker).items() if not name.startswith("_")}
+    return {name: value.tobytes() for name, value in own.items() if isinstance(value, np.ndarray)}
+
+
+def _asked(asker: Asker) -> list[object]:
+    preferences = asker.preferences
+    arrays = [getattr(preferences, one.name).tobytes() for one in fields(preferences)]
+    return [arrays, dict(asker.vectors), dict(asker.heads or {}), dict(asker.warmed)]
+
+
+def the_entry_says_what_the_ranker_can(case: Case) -> None:
+    family, ranker, me = case.family, case.ranker, case.asker(LIKED)
+    assert ranker.strategy == family.strategy
+    assert case.families[family.strategy] is family
+    assert (ranker.user_vector(me) is not None) == family.compares_users
+    assert (ranker.audience is not None) == family.finds_audience
+    assert (ranker.star_model is not None) == family.predicts_stars
+    assert (case.snapshot is not None) == family.trained == bool(family.recipes)
+    assert family.reads_user_features or not ranker.reads_features
+    assert ranker.knows(case.asker(LIKED, kind=None)) == family.reads_history
+    assert family.title
+    assert family.about.endswith(".")
+    later = ranker.with_later(ranker.later_vectors([{"features": {"kind": "1"}}]))
+    assert (later.n_items > ranker.n_items) == family.reads_later_items
+
+
+CONTRACT = (
+    scores_and_lists_agree,
+    equal_scores_are_in_the_order_of_item_numbers,
+    exclusions_are_total,
+    candidates_are_the_only_items,
+    a_snapshot_gives_the_same_bits,
+    the_follower_judges_the_lists_that_are_served,
+    explanations_sum_to_the_score,
+    strangers_are_not_known,
+    unknown_items_are_in_no_list,
+    nothing_allowed_is_an_empty_list,
+    dislikes_speak_against_an_item,
+    ranking_changes_nothing,
+    the_entry_says_what_the_ranker_can,
+)

@@ -1,0 +1,170 @@
+"""A tiny world, and a ranker of each family in it: trained by its recipe, or made of what a learner would hold."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from typing import Any
+
+import msgspec
+import numpy as np
+from scipy import sparse
+
+from core import popularity
+from core.batch.preferences import preferences
+from core.features import Column, FeatureEncoder
+from core.meaning import RATING, Reading
+from core.online.config import OnlineConfig
+from core.online.model import OnlineModel
+from core.online.tables import COUNT
+from core.ordinal.fit_stars import RatedPairs
+from core.recipe_settings import RecipeSettings
+from core.snapshot import Snapshot, blob, mapped
+from service.learning.following.views import View
+from service.ranking.asker import Asker
+from service.ranking.everybody import Order
+from service.ranking.families import FAMILIES
+from service.ranking.family import Families, Family, Published
+from service.ranking.lineup import Lineup, by_strategy
+from service.ranking.online import Online, OnlineItems
+from service.ranking.ranker import Ranker
+from service.ranking.slates import feature_vectors
+from service.ranking.strategies import ONLINE, POPULAR, TRENDING
+from service.store.log.codec import records
+from service.training.dataset import Described, DescribedItems
+from service.training.material import Material
+from service.training.recipes import SERVED
+from tests.core.liked import item_kinds, world
+
+N_ITEMS, HALF_LIFE_MS = 24, 3_600_000.0
+KINDS = FeatureEncoder((Column("kind", ("0", "1", "2", "3")),))
+SMALL = {"factors": 4, "epochs": 2, "rounds": 2, "labelled": 150, "unlabelled": 40} | {
+    "frequencies": 32
+}
+"""Settings that keep a training short, for the recipes that have them."""
+ABOUT: Any = {"settings": {}, "metrics": {}, "cuts": {}}
+THROUGH = {0: 3}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A ranker under the contract."""
+
+    ranker: Ranker
+    families: Families = field(default_factory=lambda: FAMILIES)
+    snapshot: Snapshot | None = None
+    """None: nothing is trained."""
+
+    @property
+    def family(self) -> Family:
+        return self.ranker.family
+
+    def lineup(self, **more: Any) -> Lineup:
+        """Return a lineup of this ranker beside those that every lineup has."""
+        others = {name: untrained(self.families[name]) for name in (ONLINE, POPULAR, TRENDING)}
+        models = by_strategy([others[ONLINE], *([self.ranker] if self.family.trained else [])])
+        everybodys = {"popular": others[POPULAR], "trending": others[TRENDING]}
+        return Lineup(models, **everybodys, families=self.families, **more)
+
+    def restored(self) -> Ranker:
+        """Return the ranker of the snapshot after its way through the registry."""
+        assert self.snapshot is not None
+        stored = b"".join(blob(self.snapshot))
+        return read(self.family, mapped(self.snapshot.manifest, stored))
+
+    def asker(self, liked: list[int], disliked: list[int] = [], kind: str | None = "1") -> Asker:  # noqa: B006
+        """Return somebody with a history, a row of the online model, and features unless kind is None."""
+        asker = Asker(read_history(history(liked, disliked)), row=user_row() if liked else None)
+        features = {} if kind is None else feature_vectors([self.ranker], {"kind": kind})
+        return msgspec.structs.replace(asker, features=features)
+
+
+def read(family: Family, snapshot: Snapshot) -> Ranker:
+    assert family.read is not None
+    return family.read(family, Published("v1", snapshot, THROUGH))
+
+
+def history(liked: list[int], disliked: list[int]) -> Any:
+    """Return stored records of ratings: 5 for what is liked, 1 for what is not."""
+    items = np.array([*liked, *disliked], np.uint32)
+    value = np.array([5.0] * len(liked) + [1.0] * len(disliked), np.float32)
+    moments = np.zeros(items.size, np.int64)
+    order = np.arange(1, items.size + 1, dtype=np.int64)
+    return records(items, value, moments, order, np.full(items.size, RATING, np.uint8))
+
+
+def read_history(stored: Any) -> Any:
+    order = np.arange(1, stored.size + 1)
+    return preferences(stored["item"], stored["kind"], stored["value"], order, Reading())
+
+
+def user_row() -> Any:
+    row = np.random.default_rng(1).normal(0.1, 0.1, model().width).astype(np.float32)
+    row[COUNT] = 3.0
+    return row
+
+
+@cache
+def model() -> OnlineModel:
+    return OnlineModel(OnlineConfig())
+
+
+@cache
+def view() -> View:
+    """The learner's state: all items but the last have ratings."""
+    rng = np.random.default_rng(0)
+    rows = model().parameters(rng.normal(0.1, 0.1, (N_ITEMS, model().width)).astype(np.float32))
+    rows[:, COUNT] = np.arange(N_ITEMS) < N_ITEMS - 1
+    counts = np.zeros((N_ITEMS, popularity.WIDTH))
+    counts[:20] = np.column_stack(
+        [rng.permutation(20) + 1.0, rng.permutation(20) + 1.0, np.ones(20)]
+    )
+    return View(watermark=9, items=rows, state=model().arrays(), counts=counts)
+
+
+def untrained(family: Family) -> Ranker:
+    """Return a ranker of what a learner holds."""
+    if family.strategy == ONLINE:
+        return Online(family, 0, OnlineItems("of a test", 9, model(), view().items))
+    orders: dict[str, Callable[[], Any]] = {
+        POPULAR: lambda: popularity.popular(view().counts),
+        TRENDING: lambda: popularity.trending(view().counts, HALF_LIFE_MS),
+    }
+    return Order(family, orders[family.strategy](), {0: 9})
+
+
+@cache
+def material() -> Material:
+    """Likes, ratings and features of the tiny world."""
+    features, liked = world(n_items=N_ITEMS)
+    users = np.repeat(np.arange(liked.n_users), np.diff(liked.ptr))
+    stars = 3.0 + 2.0 * (users % 4 == liked.item_ix % 4) - (liked.item_ix % 3 == 0)
+    rated = RatedPairs(users, liked.item_ix.astype(np.int64), stars.astype(np.float32))
+    return Material(liked, features, item_features=item_kinds(N_ITEMS), rated=rated)
+
+
+@cache
+def trained(family: Family, recipe: RecipeSettings[Any]) -> Case:
+    """Return the ranker of a model that a recipe has trained on the tiny world."""
+    made_by = SERVED[recipe.name]
+    settings = {name: value for name, value in SMALL.items() if name in recipe.names}
+    known, described = material(), None
+    if made_by.with_documents:
+        links = sparse.csr_array((known.pairs.n_users, known.pairs.n_users))
+        items = DescribedItems(KINDS, item_kinds(N_ITEMS))
+        described = Described(KINDS, known.user_features, links, items)
+    else:
+        known = replace(known, user_features=None, item_features=None)
+    fitted = made_by.fit(known, recipe.config(settings))
+    snapshot = made_by.snapshot(recipe.name, fitted, described, ABOUT)
+    return Case(read(family, snapshot), snapshot=snapshot)
+
+
+def cases() -> dict[str, Callable[[], Case]]:
+    """Return what makes each case: every recipe of every family, and the families without recipes."""
+    found: dict[str, Callable[[], Case]] = {}
+    for family in FAMILIES.values():
+        for recipe in family.recipes:
+            found[recipe.name] = partial(trained, family, recipe)
+        if not family.trained:
+            found[family.strategy] = partial(Case, untrained(family))
+    return found
