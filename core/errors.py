@@ -1,14 +1,14 @@
-"""What core raises, in arithmetic words only.
+"""Every error that core raises on purpose.
 
 CoreError
 ├── ConfigError      a setting outside its bounds, or settings that do not go together
 ├── ShapeError       arrays whose shapes or types do not fit one another
 ├── StateMismatch    rows or state of another set of experts
 ├── DataError        values that no model can learn from
-├── NotFitted        a model was asked before it was fitted
-├── Diverged         a fit left the finite numbers
-├── FilterSyntax     a filter that cannot be read
-└── SnapshotFormat   arrays or manifest of a snapshot are not what they say
+├── NotFitted        a model was used before it was fitted
+├── Diverged         a fit reached NaN or infinity
+├── FilterSyntax     a filter with a syntax error
+└── SnapshotFormat   a snapshot whose arrays and manifest do not match
 """
 
 
@@ -33,16 +33,16 @@ class DataError(CoreError):
 
 
 class NotFitted(CoreError):
-    """A model was asked before it was fitted."""
+    """A model was used before it was fitted."""
 
 
 class Diverged(CoreError):
-    """A fit left the finite numbers."""
+    """A fit reached NaN or infinity."""
 
 
 class FilterSyntax(CoreError):
-    """A filter cannot be read; the message says where and what was expected there."""
+    """A filter has a syntax error; the message says where, and what was expected there."""
 
 
 class SnapshotFormat(CoreError):
-    """The arrays or the manifest of a snapshot are not what they say."""
+    """The arrays and the manifest of a snapshot do not match, or cannot be read."""

@@ -1,8 +1,9 @@
-"""Documents' features as columns of a sparse matrix, the same when a model is trained and when it serves.
+"""Features of documents as columns of a sparse matrix, the same in training and in serving.
 
-Each feature becomes 0-1 columns: one for each frequent text, list member or truth value, and for a number one for
-each interval between its quantiles; where most documents have numbers, a number written as text counts as the number.
-What was not seen in training, or is missing, has no column.
+Each feature becomes 0-1 columns: one for each frequent text, list member or truth value, and one
+for each interval between the quantiles of a number. If a feature is a number in most documents, a
+number written as text counts as that number. Missing features, and values unseen in training, have
+no column.
 """
 
 import math
@@ -20,16 +21,20 @@ from core.errors import ConfigError
 Key = TypeVar("Key")
 
 Document = Mapping[str, Any]
-"""Feature name -> number, text, truth value or list of texts."""
+"""Features by name: a number, text, truth value or list of texts each."""
 
 FEWEST_DOCUMENTS = 2
-"""A value of a single document says nothing about others."""
+"""Fewest documents with a value: a value of one document says nothing about others."""
 BINS = 8
+"""Number of intervals of a number."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One feature: either ``values`` (one column each) or ``edges`` of a number (one more column than edges)."""
+    """The columns of one feature.
+
+    One for each of ``values``, or for a number one more than there are ``edges``.
+    """
 
     name: str
     values: tuple[str, ...] = ()
@@ -42,7 +47,7 @@ class Column:
 
 @dataclass(frozen=True)
 class FeatureEncoder:
-    """From documents to rows; JSON can hold it (``to_json``, ``of_json``)."""
+    """Turns documents into rows; ``to_json`` and ``of_json`` store it as JSON."""
 
     columns: tuple[Column, ...] = ()
     _places: dict[tuple[str, str], int] = field(init=False, repr=False, compare=False)
@@ -79,7 +84,7 @@ class FeatureEncoder:
         return [column.name for column in self.columns]
 
     def transform(self, documents: Sequence[Document]) -> sp.csr_array:
-        """Return X (documents, width), 0-1; a document without known features is an empty row."""
+        """Return X (documents, width) of zeros and ones; rows without known features are empty."""
         rows = [self._row(document) for document in documents]
         ptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
         columns = np.fromiter((at for row in rows for at in row), np.int64, int(ptr[-1]))
@@ -98,7 +103,7 @@ class FeatureEncoder:
         return sorted(found)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return what ``of_json`` reads."""
+        """Return the encoder as JSON values."""
         return [
             {"name": c.name, "values": list(c.values)}
             if c.edges is None
@@ -108,7 +113,7 @@ class FeatureEncoder:
 
     @classmethod
     def of_json(cls, columns: Iterable[Mapping[str, Any]]) -> Self:
-        """Return the encoder that ``to_json`` wrote."""
+        """Return the encoder that ``to_json`` stored."""
         try:
             return cls(
                 tuple(
@@ -123,7 +128,7 @@ class FeatureEncoder:
 
 
 def of_item(body: Mapping[str, Any]) -> Document:
-    """Return what an item's document says: its features, and its categories as one more.
+    """Return the features of an item's document, with its categories as one more feature.
 
     >>> of_item({"categories": ["film"], "features": {"year": 1994}})
     {'year': 1994, 'categories': ['film']}
@@ -133,7 +138,7 @@ def of_item(body: Mapping[str, Any]) -> Document:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What several documents had and has no column, because others are more frequent; at least so many."""
+    """Lower bounds of what has no column because other names or values are more frequent."""
 
     names: int = 0
     values: int = 0
@@ -144,7 +149,7 @@ class Limits:
     """Bounds on an encoder's columns and on the memory of its fit."""
 
     names: int = 256
-    """Features with columns; the most frequent are kept."""
+    """Number of features with columns; the most frequent are kept."""
     values: int = 1_000
     """Columns of one feature; the most frequent values are kept."""
     counted: int = 100_000
@@ -157,16 +162,17 @@ LIMITS = Limits()
 
 
 class EncoderFit:
-    """Learns an encoder from documents, some at a time; holds counts and a sample of numbers, within bounds.
+    """Learns an encoder from batches of documents, with bounded memory.
 
-    What is dropped on the way counts anew when it comes again: so the frequent stay, whatever else comes.
+    It keeps counts and a sample of the numbers. A rare value that was dropped is counted from zero
+    if it occurs again, so frequent values stay.
     """
 
     def __init__(self, rng: np.random.Generator, limits: Limits = LIMITS) -> None:
         self._rng, self._limits = rng, limits
         self._names: Counter[str] = Counter()
         self._as_number: Counter[str] = Counter()
-        """Documents by feature, of them those where it is a number."""
+        """Number of documents in which a feature is a number."""
         self._texts: Counter[tuple[str, str]] = Counter()
         self._numbers: dict[str, list[float]] = {}
         self._dropped = LeftOut()
@@ -190,7 +196,7 @@ class EncoderFit:
         texts = self._frequent()
         columns = []
         for name in sorted(_most(self._names, self._limits.names)):
-            # a feature that is sometimes a number and sometimes a text is what it mostly is
+            # a feature with both numbers and texts is what it is in most documents
             if 2 * self._as_number[name] > self._names[name]:
                 columns.append(Column(name, edges=_edges(self._numbers[name])))
             elif values := texts.get(name, [])[: self._limits.values]:
@@ -199,7 +205,7 @@ class EncoderFit:
 
     @property
     def left_out(self) -> LeftOut:
-        """Return what would have columns in the encoder if they were not bounded."""
+        """Return what has no column because of the limits."""
         chosen = _most(self._names, self._limits.names)
         names = _of_several(n for name, n in self._names.items() if name not in chosen)
         values = sum(
@@ -208,7 +214,7 @@ class EncoderFit:
         return LeftOut(self._dropped.names + names, self._dropped.values + values)
 
     def _frequent(self) -> dict[str, list[str]]:
-        """Return the texts of each feature that several documents have, the most frequent first."""
+        """Return the texts of each feature that occur in several documents, most frequent first."""
         found: dict[str, list[str]] = {}
         for (name, text), n in sorted(self._texts.items(), key=lambda one: (-one[1], one[0])):
             if n >= FEWEST_DOCUMENTS:
@@ -231,7 +237,7 @@ class EncoderFit:
         self._texts = Counter({pair: n for pair, n in self._texts.items() if pair in kept})
 
     def _sample(self, name: str, number: float) -> None:
-        """Keep a uniform sample of what came so far (reservoir)."""
+        """Keep a uniform sample of all numbers so far (reservoir sampling)."""
         kept = self._numbers.setdefault(name, [])
         self._as_number[name] += 1
         if len(kept) < self._limits.numbers:
@@ -253,7 +259,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _number(value: Any) -> float | None:
-    """Return a number that is one or is written out as text, as forms and query strings do.
+    """Return a number, or the number that a text holds, as in forms and query strings; else None.
 
     >>> _number(25), _number("25"), _number("old"), _number(True)
     (25, 25.0, None, None)
@@ -268,7 +274,7 @@ def _number(value: Any) -> float | None:
 
 
 def _texts(value: Any) -> list[str]:
-    """Return the values of a feature as texts; a number that is taken for a text is written out."""
+    """Return the values of a feature as texts."""
     if isinstance(value, bool):
         return ["true" if value else "false"]
     if isinstance(value, list | tuple):
@@ -277,6 +283,6 @@ def _texts(value: Any) -> list[str]:
 
 
 def _edges(numbers: Sequence[float]) -> tuple[float, ...]:
-    """Return inner quantiles, each once: an interval starts with its edge."""
+    """Return the distinct inner quantiles; an interval starts at its edge."""
     inner = np.unique(np.quantile(numbers, np.arange(1, BINS) / BINS, method="higher"))
     return tuple(edge for edge in inner.tolist() if edge > min(numbers))

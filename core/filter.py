@@ -1,8 +1,8 @@
-"""Filters over what is said of items: ``year >= 2020 and not (tags has 'slow' or category = 'film')``.
+"""Filters of items: ``year >= 2020 and not (tags has 'slow' or category = 'film')``.
 
-``parse`` reads the text once, ``Filter.mask`` decides about all items of some ``Columns`` at once. A term holds for
-an item if one of its values of that feature satisfies it (a list has several); a feature that an item lacks, or has
-with values of another type, makes the term false.
+``parse`` reads a text once; ``Filter.mask`` evaluates it for all items of some ``Columns`` at once.
+A comparison is true for an item if any of the item's values of that feature satisfies it (a list
+has several values). It is false if the item lacks the feature or has values of another type.
 """
 
 import operator
@@ -19,13 +19,14 @@ from core.errors import FilterSyntax
 from core.types import I32
 
 MAX_LENGTH, MAX_TERMS, MAX_DEPTH = 1_000, 50, 50
+"""Bounds of a filter: characters, comparisons, levels of nesting."""
 CATEGORY = "category"
-"""The name that stands for an item's categories."""
+"""Name of an item's categories in filters."""
 
 Mask = NDArray[np.bool_]
 Value = bool | int | float | str
 Facts = Mapping[str, Value | Sequence[str]]
-"""What is said of one item: feature -> value or list of strings."""
+"""Features of one item: name -> value or list of strings."""
 
 TEXT = np.dtypes.StringDType()
 _TYPES: dict[type, Any] = {bool: np.dtype(np.bool_), float: np.dtype(np.float64), str: TEXT}
@@ -41,12 +42,15 @@ _OPERATORS = {*_COMPARISONS, "!=", "in"}
 _ORDERED = {"<", "<=", ">", ">="}
 _WORDS = {"and", "or", "not", "in", "has", "true", "false"}
 
-# --- what filters look at -----------------------------------------------------------------------------
+# --- columns ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Column:
-    """Values of one feature and one type: ``value[j]`` is one of item ``owner[j]``, owners rising. Both (m,)."""
+    """Values of one feature and one type: item ``owner[j]`` has ``value[j]``.
+
+    Both arrays are (m,), sorted by owner.
+    """
 
     owner: I32
     value: NDArray[Any]
@@ -54,14 +58,14 @@ class Column:
 
 @dataclass(frozen=True)
 class Columns:
-    """The facts of items 0 .. n - 1, of some features: columns by (feature, bool | float | str)."""
+    """Some features of items 0 .. n - 1: columns by (feature, bool | float | str)."""
 
     n: int
     columns: Mapping[tuple[str, type], Column]
 
     @classmethod
     def of(cls, facts: Sequence[Facts], names: Iterable[str]) -> "Columns":
-        """Return the named features of n items.
+        """Return the columns of these features of n items.
 
         >>> Columns.of([{"year": 2024}, {"tags": ["a", "b"]}], ["tags"]).columns["tags", str].owner
         array([1, 1], dtype=int32)
@@ -74,7 +78,7 @@ class Columns:
         return cls(len(facts), columns)
 
     def replaced(self, facts: Mapping[int, Facts], names: Iterable[str]) -> "Columns":
-        """Return the columns after some items, by their number, have new facts; ``names`` as in ``of``."""
+        """Return the columns after an update of some items, by number; ``names`` as in ``of``."""
         numbers = sorted(facts)
         changed = np.zeros(self.n, np.bool_)
         changed[numbers] = True
@@ -89,7 +93,7 @@ class Columns:
 
 
 def _typed(values: Iterable[tuple[int, Value | Sequence[str] | None]]) -> dict[type, Column]:
-    """Sort (item, value or list) pairs by the type of the value."""
+    """Return the columns of (item, value or list) pairs by the type of the value."""
     found: dict[type, tuple[list[int], list[Value]]] = {}
     for number, said in values:
         if said is None:
@@ -110,7 +114,10 @@ def _kind(value: Value) -> type:
 
 
 def _joined(parts: list[Column], changed: Mask, *, fresh: bool) -> Column:
-    """Return what is left of the old values with the new ones, the last of ``parts``, in the order of owners."""
+    """Return the remaining old values with the new ones, sorted by owner.
+
+    The new ones, if there are any (``fresh``), are the last of ``parts``.
+    """
     kept = [(p.owner, p.value) for p in parts[-1:] if fresh]
     for old in parts[: len(parts) - fresh]:
         stays = ~changed[old.owner]
@@ -120,24 +127,24 @@ def _joined(parts: list[Column], changed: Mask, *, fresh: bool) -> Column:
     return Column(owner[order], np.concatenate([value for _, value in kept])[order])
 
 
-# --- filters ------------------------------------------------------------------------------------------
+# --- filters ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Term:
-    """``name op value``; ``in`` has several values, every other comparison one."""
+    """A comparison ``name op value``; ``in`` has several values, all other operators one."""
 
     name: str
     op: str
     values: tuple[Value, ...]
 
     def mask(self, columns: Columns) -> Mask:
-        """Mark the items (n,) for which it holds."""
+        """Return the items (n,) for which it is true."""
         out = np.zeros(columns.n, np.bool_)
         for value in self.values:
             column = columns.columns.get((self.name, _kind(value)))
             if column is not None:
-                # an array: a plain str would lose NULs at its end
+                # as an array: a plain str would lose trailing NULs
                 self._mark(column, np.array(value, column.value.dtype), out)
         return out
 
@@ -152,24 +159,24 @@ class Term:
 
 @dataclass(frozen=True)
 class Not:
-    """Every item for which ``part`` does not hold."""
+    """The negation of ``part``."""
 
     part: "Expression"
 
     def mask(self, columns: Columns) -> Mask:
-        """Mark the items (n,) for which it holds."""
+        """Return the items (n,) for which it is true."""
         return ~self.part.mask(columns)
 
 
 @dataclass(frozen=True)
 class Joined:
-    """All of the ``parts`` hold, or ``any`` of them."""
+    """The conjunction of ``parts``, or with ``any`` their disjunction."""
 
     parts: tuple["Expression", ...]
     any: bool
 
     def mask(self, columns: Columns) -> Mask:
-        """Mark the items (n,) for which it holds."""
+        """Return the items (n,) for which it is true."""
         out = self.parts[0].mask(columns)
         for part in self.parts[1:]:
             if self.any:
@@ -184,21 +191,22 @@ Expression = Term | Not | Joined
 
 @dataclass(frozen=True)
 class Filter:
-    """A filter that was read."""
+    """A parsed filter."""
 
     expression: Expression
     compared: frozenset[tuple[str, type]]
-    """The features that it looks at, each with the types of the values that it compares them with."""
+    """Features in the filter, each with the types of the values it is compared with."""
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The features that it looks at."""
+        """The features in the filter."""
         return frozenset(name for name, _ in self.compared)
 
     def mask(self, columns: Columns) -> Mask:
-        """Mark the items (n,) that pass; what ``columns`` lack counts as said of no item.
+        """Return the items (n,) that pass; a feature without a column is missing from all items.
 
-        >>> parse("tags has 'b' or not year > 2000").mask(Columns.of([{"year": 2024}, {}], ["year"]))
+        >>> columns = Columns.of([{"year": 2024}, {}], ["year"])
+        >>> parse("tags has 'b' or not year > 2000").mask(columns)
         array([False,  True])
         """
         return self.expression.mask(columns)
@@ -206,7 +214,7 @@ class Filter:
 
 @lru_cache(maxsize=1_024)
 def parse(text: str) -> Filter:
-    """Read a filter; FilterSyntax says where it cannot be read, and what was expected there."""
+    """Return the filter of a text; raise FilterSyntax, which says where and what was expected."""
     if len(text) > MAX_LENGTH:
         raise FilterSyntax(f"a filter has at most {MAX_LENGTH} characters, not {len(text)}")
     reader = _Reader(text)
@@ -215,7 +223,7 @@ def parse(text: str) -> Filter:
     return Filter(expression, frozenset(reader.compared))
 
 
-# --- reading ------------------------------------------------------------------------------------------
+# --- parsing ------------------------------------------------------------------------------------
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -231,7 +239,10 @@ _VALUE = "a number, a string in single quotes, true or false"
 
 
 class _Reader:
-    """Reads a filter by recursive descent; it looks at one token: its ``kind``, its ``text``, where it is ``at``."""
+    """Parses a filter by recursive descent.
+
+    The current token has a ``kind``, a ``text`` and a position ``at``.
+    """
 
     def __init__(self, text: str) -> None:
         self._source = text
@@ -241,11 +252,11 @@ class _Reader:
         self._advance("a feature, `not` or `(`")
 
     def expression(self) -> Expression:
-        """``conjunction or conjunction ...``"""
+        """Parse ``conjunction or conjunction ...``."""
         return self._chain("or", lambda: self._chain("and", self._negation))
 
     def end(self) -> None:
-        """Nothing follows."""
+        """Refuse anything after the expression."""
         if self.kind != "end":
             self._fail("`and`, `or` or the end")
 

@@ -1,6 +1,6 @@
-"""Whether a new model may serve: the same users judge it and its rival, and their difference decides.
+"""The gate: whether a new model may serve, decided by its scores and its rival's on the same users.
 
-The interval is a paired bootstrap over users, so what makes some users easy and others hard cancels out.
+The interval is a paired bootstrap over users, so that differences between users cancel out.
 """
 
 from dataclasses import dataclass
@@ -12,13 +12,14 @@ from core.errors import ConfigError, ShapeError
 from core.types import F64
 
 FEWEST_USERS = 200
-"""With fewer judges nothing is judged."""
+"""Fewest held-out users for a comparison."""
 TOLERATED = 0.01
-"""A loss of this share of the rival's score is borne: models that are alike may replace one another."""
+"""Tolerated loss, as a share of the rival's score: similar models may replace one another."""
 RESAMPLES, LEVEL = 2_000, 0.95
+"""Number of bootstrap samples, and the confidence level."""
 _FIRST = "no other model of its strategy serves yet"
 _AT_ONCE = 1 << 22
-"""Drawn numbers that are held at a time."""
+"""Random numbers in memory at a time."""
 
 Outcome = Literal["promoted", "refused", "not_judged"]
 
@@ -34,12 +35,12 @@ class Interval:
 
 @dataclass(frozen=True)
 class Decision:
-    """What is to become of a candidate, why, and the difference that it rests on."""
+    """The outcome for a candidate, the reason, and the difference that decided."""
 
     outcome: Outcome
     reason: str
     difference: Interval | None = None
-    """Candidate minus rival; None: they were not compared."""
+    """Candidate minus rival; None if they were not compared."""
 
     @property
     def may_serve(self) -> bool:
@@ -49,10 +50,11 @@ class Decision:
 def decide(
     candidate: F64, rival: F64 | None, rng: np.random.Generator, *, fewest: int = FEWEST_USERS
 ) -> Decision:
-    """Compare the scores (users,) of a candidate with its rival's; None: no other serves yet.
+    """Compare the scores (users,) of a candidate with its rival's; None if nothing serves yet.
 
-    The candidate is refused only if it is worse beyond doubt: the whole interval of the difference lies below
-    -TOLERATED of the rival's mean. With fewer than ``fewest`` users it is not judged, and serves only if nothing does.
+    The candidate is refused only if it is clearly worse: the whole interval of the difference lies
+    below -TOLERATED times the rival's mean. With fewer than ``fewest`` users there is no
+    comparison, and the candidate serves only if nothing else does.
     """
     if candidate.size < fewest:
         if rival is None:
@@ -71,7 +73,8 @@ def decide(
 def paired_interval(candidate: F64, rival: F64, rng: np.random.Generator) -> Interval:
     """Return the mean difference (candidate - rival) and its 95 % bootstrap interval over users.
 
-    Equation   d_b = mean of d over n users drawn with replacement, b = 1..RESAMPLES; the quantiles of d_b
+    Equation   d_b = mean of d over n users drawn with replacement, b = 1..RESAMPLES;
+               the interval lies between quantiles of d_b
     """
     if candidate.shape != rival.shape or candidate.ndim != 1:
         raise ShapeError(f"scores of the same users are wanted: {candidate.shape}, {rival.shape}")

@@ -1,7 +1,7 @@
-"""Observed pairs of user and item as the batch models read them, and how to split them.
+"""Observed pairs of users and items, the data of the batch models, and splits of them.
 
-Rows are users in CSR form, items sorted within a row, each pair once. A pair has a weight and a target: 1 and 1
-unless given; a negative is a pair with target 0. Pairs that are not here are the unlabelled ones.
+Rows are users in CSR form: items are sorted within a row, and each pair occurs once. A pair has a
+weight and a target, both 1 unless given; a dislike has target 0. All other pairs are unlabelled.
 """
 
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from core.kernels.pairs import transpose
 from core.types import F32, F64, I32, I64
 
 MOST = 1 << 31
-"""Users and items are numbered below it."""
+"""Upper bound of user and item numbers, exclusive."""
 LATEST = 1e18
-"""Of times, in ms."""
+"""Largest time, in ms."""
 
 
 @dataclass(frozen=True)
@@ -51,22 +51,22 @@ class Interactions:
 
     @property
     def user_ix(self) -> I32:
-        """Return the row of each pair, (n,)."""
+        """Return the user of each pair, (n,)."""
         return np.repeat(np.arange(self.n_users, dtype=np.int32), self.user_counts)
 
     @property
     def user_counts(self) -> I64:
-        """Return how many pairs each user has."""
+        """Return the number of pairs of each user, (n_users,)."""
         return np.diff(self.ptr)
 
     @property
     def item_counts(self) -> I64:
-        """Return how many pairs each item has."""
+        """Return the number of pairs of each item, (n_items,)."""
         return np.bincount(self.item_ix, minlength=self.n_items)
 
     @property
     def liked(self) -> "Interactions":
-        """Return the pairs whose target is above 0; users and items keep their numbers."""
+        """Return the pairs with a target above 0; users and items keep their numbers."""
         return self if self.target is None else self.keep(self.target > 0)
 
     def keep(self, chosen: "np.typing.NDArray[np.bool_]") -> "Interactions":
@@ -96,7 +96,7 @@ class Interactions:
         )
 
     def by_item(self) -> "Interactions":
-        """Return the transpose: rows are items, ``item_ix`` holds users. Times are left out."""
+        """Return the transpose without times: rows are items, and ``item_ix`` holds users."""
         ptr = np.concatenate([[0], np.cumsum(self.item_counts)]).astype(np.int64)
         users = np.empty(len(self), np.int32)
         none = np.empty(0, np.float32)
@@ -122,9 +122,9 @@ def from_pairs(
     target: Any = None,
     time: Any = None,
 ) -> Interactions:
-    """Return the pairs as Interactions; of several rows of one pair the last one counts.
+    """Return the pairs as Interactions; if a pair occurs more than once, its last row counts.
 
-    ``time`` is in whole ms, or of numpy's datetime64.
+    ``time`` is in whole ms, or a numpy datetime64.
 
     >>> from_pairs(np.array([1, 0, 1]), np.array([2, 0, 2])).item_ix
     array([0, 2], dtype=int32)
@@ -135,7 +135,7 @@ def from_pairs(
     n_users = _bound("user", users, n_users)
     n_items = _bound("item", items, n_items)
     key = users * max(n_items, 1) + items
-    # reversed, so that the first occurrence np.unique reports is the last row of the pair
+    # np.unique reports the first occurrence: in reverse order that is the last row of the pair
     _, first = np.unique(key[::-1], return_index=True)
     kept = key.size - 1 - first
     ptr = np.concatenate([[0], np.cumsum(np.bincount(users[kept], minlength=n_users))])
@@ -161,7 +161,7 @@ def _bound(name: str, ix: I64, given: int | None) -> int:
 
 
 def whole_numbers(name: str, given: Any) -> I64:
-    """Return numbers of users or items, (n,) or (); what is no whole number is an error, not cut off."""
+    """Return numbers of users or items, (n,) or (); raise DataError for fractions."""
     ix = np.asarray(given)
     if ix.dtype.kind == "O":
         ix = np.array(ix.tolist())
@@ -215,7 +215,7 @@ def _check_values(name: str, values: F32) -> None:
 
 
 def check_pairs(pairs: Interactions) -> None:
-    """Raise what is wrong with pairs, however they were made: a fit assumes that nothing is."""
+    """Raise DataError or ShapeError unless a fit can learn from these pairs."""
     if len(pairs) == 0:
         raise DataError("there are no pairs to learn from: give at least one")
     if pairs.item_ix.min() < 0 or pairs.item_ix.max() >= pairs.n_items:
@@ -227,22 +227,22 @@ def check_pairs(pairs: Interactions) -> None:
 
 
 def as_interactions(user_items: Any) -> Interactions:
-    """Accept Interactions or a sparse matrix of weights, as users of ``implicit`` have it.
+    """Return Interactions, given themselves or as a sparse matrix of weights as in ``implicit``.
 
-    A negative value says dislike: a pair of that weight whose target is 0. Stored zeros are no pairs.
+    A negative value is a dislike: a pair of that weight with target 0. Stored zeros are not pairs.
     """
     if isinstance(user_items, Interactions):
         return user_items
-    # its type says less than it can do
+    # the type of sparse matrices lacks most of their methods
     given: Any = user_items if sparse.issparse(user_items) else None
     if given is None or given.ndim != 2:
         raise ShapeError("give Interactions or a scipy.sparse matrix, one row for each user")
     if given.dtype.kind not in "biuf":
         raise ShapeError(f"a matrix of {given.dtype} holds no weights: give real numbers")
-    # before they are added up: 100 and 100 are -56 in eight bits
+    # before duplicates are added up: 100 + 100 is -56 in eight bits
     pairs: Any = sparse.coo_array(given).astype(np.float64)
     pairs.sum_duplicates()
-    # as in scipy, true and true is true
+    # as in scipy, the sum of two true values is true
     value = np.minimum(pairs.data, 1.0) if given.dtype.kind == "b" else pairs.data
     known = value != 0
     return from_pairs(
@@ -255,13 +255,13 @@ def as_interactions(user_items: Any) -> Interactions:
     )
 
 
-# --- splits: (training part, held-out part) ---------------------------------------------------------
+# --- splits: (training part, held-out part) -----------------------------------------------------
 
 
 def random_split(
     pairs: Interactions, fraction: float, rng: np.random.Generator
 ) -> tuple[Interactions, Interactions]:
-    """Hold out about ``fraction`` of all pairs, whoever's they are.
+    """Hold out about ``fraction`` of all pairs, drawn at random.
 
     >>> pairs = from_pairs(np.arange(10) // 5, np.arange(10), time=np.arange(10))
     >>> train, test = random_split(pairs, 0.2, np.random.default_rng(0))
@@ -281,10 +281,11 @@ def split_within_users(
     rng: np.random.Generator,
     tilt: F64 | float = 0.0,
 ) -> tuple[Interactions, Interactions]:
-    """Hold out about ``fraction`` of each user's pairs, rounded at random, never all of them, and one at least in all.
+    """Hold out about ``fraction`` of each user's pairs, rounded at random, but never all of them.
 
-    The chance of a pair to be among its user's grows as (count of the item)^tilt, one number or one a user, (users,):
-    0 is the same for all.
+    At least one pair is held out in total. The probability of a pair grows as (count of the
+    item)^tilt; ``tilt`` is one number or one for each user, (users,), and 0 makes all pairs equally
+    likely.
 
     >>> pairs = from_pairs(np.arange(10) // 5, np.arange(10), time=np.arange(10))
     >>> train, test = split_within_users(pairs, 0.2, np.random.default_rng(0))
@@ -299,7 +300,7 @@ def split_within_users(
     )
     if not wanted.any() and (several := np.flatnonzero(counts > 1)).size:
         wanted[rng.choice(several)] = 1
-    # exponential waiting times: the first of a row are a sample without replacement by these chances
+    # exponential waiting times: the first ones of a row are a weighted sample without replacement
     tilts = np.repeat(np.broadcast_to(tilt, counts.shape), counts)
     waits = rng.exponential(size=len(pairs)) / pairs.item_counts[pairs.item_ix] ** tilts
     order = np.lexsort((waits, pairs.user_ix))
@@ -309,7 +310,7 @@ def split_within_users(
 
 
 def leave_last_out(pairs: Interactions, n: int = 1) -> tuple[Interactions, Interactions]:
-    """Hold out each user's ``n`` newest pairs, if one remains; equal times keep the item order.
+    """Hold out the ``n`` newest pairs of users with more pairs; ties are broken by item number.
 
     >>> pairs = from_pairs(np.arange(10) // 5, np.arange(10), time=np.arange(10))
     >>> leave_last_out(pairs)[1].item_ix
@@ -326,7 +327,7 @@ def leave_last_out(pairs: Interactions, n: int = 1) -> tuple[Interactions, Inter
 
 
 def time_split(pairs: Interactions, fraction: float) -> tuple[Interactions, Interactions]:
-    """Hold out the newest ``fraction`` of all pairs; pairs of one moment stay together.
+    """Hold out the newest ``fraction`` of all pairs; pairs of the same time stay together.
 
     >>> pairs = from_pairs(np.arange(10) // 5, np.arange(10), time=np.arange(10))
     >>> time_split(pairs, 0.2)[1].item_ix
@@ -358,9 +359,9 @@ def _cut(
 
 
 def chunks(ptr: I64, n: int) -> I64:
-    """Return n + 1 row numbers that cut the rows into n parts of like many pairs and rows.
+    """Return n + 1 row numbers that cut the rows into n parts of similar size (pairs and rows).
 
-    The parts depend on the data alone, so that results do not depend on the number of threads.
+    The parts depend on the data alone, so results do not depend on the number of threads.
 
     >>> chunks(np.array([0, 9, 10, 11, 12]), 2)
     array([0, 1, 4])

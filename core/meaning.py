@@ -1,7 +1,8 @@
-"""What an event means to the rankers: evidence for the item, against it, or neither.
+"""The meaning of an event for the rankers: evidence for an item, against it, or neither.
 
-A rating from 60 % of the scale up is a positive, in the lowest quarter a negative, between them seen and no
-more. Other kinds of feedback mean what their table says. (Only ratings teach the online experts.)
+A rating in the upper 40 % of the scale is positive, one in the lowest quarter negative; a rating
+between them only marks the item as seen. A table gives the meaning of all other kinds of feedback.
+The online experts learn from ratings alone.
 """
 
 from collections.abc import Iterable
@@ -20,14 +21,19 @@ Mask = NDArray[np.bool_]
 RATING = 0
 """Kind code of a rating."""
 CODES = 256
+"""Number of kind codes."""
 POSITIVE_FROM, NEGATIVE_TO = 0.6, 0.25
-"""Positions on the scale: 0 is its lowest rating, 1 the highest."""
+"""Positions on the scale from its lowest rating (0) to its highest (1)."""
 RATING_WEIGHT = 1.0
+"""Weight of any rating."""
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """n events: all arrays (n,). ``weight`` >= 0 · ``sign`` 1, 0 or -1 · ``hides``: counts as seen."""
+    """The meaning of n events, arrays (n,).
+
+    ``weight`` >= 0 · ``sign`` 1, 0 or -1 · ``hides``: whether the event marks the item as seen.
+    """
 
     weight: F64
     sign: I8
@@ -36,7 +42,7 @@ class Meaning:
 
 @dataclass(frozen=True)
 class KindTable:
-    """What each kind code means: arrays (256,); a code that is not in use means nothing."""
+    """The meaning of each kind code, arrays (256,); unused codes have weight and sign 0."""
 
     weight: F64
     sign: I8
@@ -53,8 +59,8 @@ class KindTable:
         for code, weight, sign, hides in kinds:
             if not (RATING < code < CODES and weight >= 0 and sign in {-1, 0, 1}):
                 raise ConfigError(
-                    f"a kind needs a code in 1..255, a weight of at least 0 and a sign of -1, 0 or 1, "
-                    f"not {code}, {weight}, {sign}"
+                    "a kind needs a code in 1..255, a weight of at least 0 and a sign of -1, 0 or"
+                    f" 1, not {code}, {weight}, {sign}"
                 )
             table.weight[code], table.sign[code], table.hides[code] = weight, sign, hides
         return table
@@ -62,7 +68,7 @@ class KindTable:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """How stored events are read, the same for every role: their kinds, and the scale of the ratings.
+    """How every role reads stored events: the table of their kinds and the scale of ratings.
 
     >>> stars = np.array([1, 2, 3, 4, 5], np.float32)
     >>> Reading().meaning(np.zeros(5, np.uint8), stars).sign
@@ -73,7 +79,7 @@ class Reading:
     scale: Scale = FIVE_STARS
 
     def meaning(self, kind: U8, value: F32) -> Meaning:
-        """Return what n events mean.
+        """Return the meaning of n events.
 
         kind (n,) u1 codes · value (n,) f32, the rating where kind is 0, ignored elsewhere.
         """
@@ -85,14 +91,14 @@ class Reading:
         )
 
     def evidence(self, kind: U8, value: F32) -> F64:
-        """Return what each of n events (n,) adds to its item's popularity: the weight of a positive, else 0."""
+        """Return how much n events (n,) speak for their items: the weight of a positive, else 0."""
         means = self.meaning(kind, value)
         return np.where(means.sign > 0, means.weight, 0.0)
 
 
 def rating_sign(rating: F32, scale: Scale) -> I8:
-    """Return 1 for ratings from 60 % of the scale up, -1 for those of the lowest quarter, else 0."""
-    # a hair of tolerance: 0.6 of a scale such as 0.5..4 is no float, and the rating was a float32
+    """Return 1 for ratings in the upper 40 % of the scale, -1 for the lowest quarter, else 0."""
+    # 0.6 of a scale such as 0.5..4 is not a float32, which the rating was
     position = (np.asarray(rating, np.float64) - scale.low) / (scale.high - scale.low)
     positive = position >= POSITIVE_FROM - 1e-6
     negative = position <= NEGATIVE_TO + 1e-6

@@ -1,4 +1,4 @@
-"""The lists of several rankers combined into one by their weights; see ``core.mixture_weights``."""
+"""Combining the lists of several rankers into one; ``core.mixture_weights`` learns the weights."""
 
 from collections.abc import Sequence
 
@@ -9,14 +9,14 @@ from core.mixture_weights import DEPTH
 from core.types import F32, I32, I64
 
 SMOOTH = 20.0
-"""Added to every rank when lists are combined: agreement counts more than a single first place."""
+"""Constant added to every rank: it makes agreement count more than a single first place."""
 
 List = tuple[I32, F32]
 """Item numbers, best first, and their scores."""
 
 
 def combine(lists: Sequence[List], weights: Sequence[float]) -> List:
-    """Return one list of everything in the lists, best first, and the scores; see ``mixed``.
+    """Return all items of the lists as one list, best first, with their scores; see ``mixed``.
 
     >>> a, b = np.array([3, 1], np.int32), np.array([1, 2], np.int32)
     >>> combine([(a, np.ones(2, np.float32)), (b, np.ones(2, np.float32))], [1.0, 1.0])[0]
@@ -27,7 +27,9 @@ def combine(lists: Sequence[List], weights: Sequence[float]) -> List:
 
 
 def mixed(lists: Sequence[List], weights: Sequence[float], n: int) -> tuple[I32, F32, I64]:
-    """Return the best n items of the lists, their scores, and which list speaks most for each; ties by item number.
+    """Return the best n items of the lists, their scores, and which list contributes most to each.
+
+    Ties are broken by item number.
 
     Equation   score(y) = sum over the lists that hold y of w / (20 + rank of y), rank 1 .. 100
     """

@@ -1,8 +1,9 @@
-"""The weights of several rankers, learned from what users then do.
+"""The weights of several rankers, learned from what users do next.
 
-A ranker is an expert; its loss at an event is 1 less the reciprocal rank that it had given the item the user took.
-Hedge with fixed share turns losses into weights, so that they follow a ranker that becomes better or worse. The best
-weights after a few events differ from those after many: histories of about one length have weights of their own.
+Each ranker is an expert. Its loss at an event is 1 minus the reciprocal rank that it gave to the
+item the user took. Hedge with fixed share turns losses into weights, so that the weights follow a
+ranker that gets better or worse. The best weights for short histories differ from those for long
+ones, so each range of history lengths has weights of its own.
 """
 
 from bisect import bisect_right
@@ -14,31 +15,36 @@ import numpy as np
 from core.types import F64
 
 DEPTH = 100
-"""How far a list is read: beyond it, a rank counts as none."""
+"""Ranks of a list that count; an item below them counts as not ranked."""
 RATE, SHARE = 0.3, 0.001
-"""Of Hedge; see docs/explanation/mixture.md for how they were chosen."""
+"""Learning rate and fixed share of Hedge; docs/explanation/mixture.md has the measurements."""
 REMEMBERED = round(1.0 / SHARE)
-"""Judgements after which Hedge has forgotten how it began."""
+"""Number of events after which the initial weights no longer matter."""
 LENGTHS = (0, 5, 20)
-"""Preferences from which on a history is of the next length; see docs/explanation/mixture.md for how they were chosen."""
+"""Lower bounds of the ranges of history lengths, in preferences.
+
+docs/explanation/mixture.md has the measurements.
+"""
 
 
 def reciprocal_rank(rank: int) -> float:
-    """Return 1 / rank, 0 beyond DEPTH; rank 0 means that the ranker could not rank the item."""
+    """Return 1 / rank, or 0 beyond DEPTH; rank 0 means that the ranker did not rank the item."""
     return 1.0 / rank if 0 < rank <= DEPTH else 0.0
 
 
 def ndcg10(rank: int) -> float:
-    """Return the discounted gain of one wanted item at this rank, 0 beyond 10."""
+    """Return ndcg@10 of a list whose only relevant item has this rank; rank 0: not in the list."""
     return float(1.0 / np.log2(1.0 + rank)) if 0 < rank <= 10 else 0.0
 
 
 def hedge(weights: Mapping[str, float], gains: Mapping[str, float]) -> dict[str, float]:
     """Return the weights after one event; ``gains`` are the rankers' reciprocal ranks.
 
-    Who has no gain had no list: it sleeps and keeps its weight, the others share out theirs.
+    A ranker without a gain had no list: it sleeps and keeps its weight; the total weight of the
+    others is redistributed among them.
 
-    Equation   w = w exp(-rate (1 - gain)), normalised; w = (1 - share) w + share / m   [Herbster and Warmuth 1998]
+    Equation   w = w exp(-rate (1 - gain)), normalised; w = (1 - share) w + share / m
+               [Herbster and Warmuth 1998]
     """
     names = list(weights)
     old: F64 = np.array([weights[name] for name in names])
@@ -51,16 +57,17 @@ def hedge(weights: Mapping[str, float], gains: Mapping[str, float]) -> dict[str,
 
 @dataclass(frozen=True)
 class Weights:
-    """What each ranker weighs: by all judgements, and by those of users with about as long a history."""
+    """The weight of each ranker: from all events, and for each range of history lengths."""
 
     shared: Mapping[str, float] = field(default_factory=dict)
     by_length: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
-    """By the least of LENGTHS; a length that nobody has judged is not here."""
+    """Keyed by the lower bound of the range; ranges without an event are missing."""
 
     def of(self, n: int) -> Mapping[str, float]:
-        """Return the weights for a history of n preferences, the shared ones where no such history was judged.
+        """Return the weights for a history of n preferences; shared ones if its range has no event.
 
-        >>> Weights({"fbgd": 0.7, "popular": 0.3}, {0: {"fbgd": 0.4, "popular": 0.6}}).of(4)["popular"]
+        >>> weights = Weights({"fbgd": 0.7, "popular": 0.3}, {0: {"fbgd": 0.4, "popular": 0.6}})
+        >>> weights.of(4)["popular"]
         0.6
         """
         return self.by_length.get(length(n), self.shared)
@@ -72,12 +79,12 @@ class Weights:
 
 
 def length(n: int) -> int:
-    """Return of which of LENGTHS a history of n preferences is."""
+    """Return the lower bound of the range that a history of n preferences belongs to."""
     return LENGTHS[bisect_right(LENGTHS, n) - 1]
 
 
 def foreseen(gains: Mapping[str, float]) -> dict[str, float]:
-    """Return the weights that rankers with these mean gains would have after REMEMBERED events, none of them asleep.
+    """Return the weights that constant gains lead to after REMEMBERED events, no ranker asleep.
 
     >>> {name: round(w, 2) for name, w in foreseen({"fbgd": 0.01, "popular": 0.0}).items()}
     {'fbgd': 0.84, 'popular': 0.16}

@@ -1,6 +1,6 @@
-"""How popular items are, in all and lately: rows of evidence by item, and the orders they give.
+"""Popular and trending items: rows of evidence by item, and the orders that follow from them.
 
-The orders need no clock. ``core.counters`` counts the evidence.
+No order needs a clock. ``core.counters`` counts the evidence.
 """
 
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from core.meaning import Mask
 from core.types import F32, F64, I32
 
 TOTAL, RECENT, TIME = range(3)
-"""Columns of a row: weight in all, decayed weight as of TIME, time of the newest event in ms."""
+"""Columns of a row: total weight, decayed weight as of TIME, time of the newest event in ms."""
 WIDTH = 3
-"""Columns of a row."""
+"""Number of columns of a row."""
 
 
 def popular(rows: F64) -> tuple[I32, F32]:
-    """Return the items with any evidence, most first, and how much (n,).
+    """Return the items with evidence, those with most first, and the evidence of each (n,).
 
     >>> popular(np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [3.0, 0.5, 0.0]]))[0]
     array([2, 0], dtype=int32)
@@ -26,9 +26,9 @@ def popular(rows: F64) -> tuple[I32, F32]:
 
 
 def trending(rows: F64, half_life_ms: float) -> tuple[I32, F32]:
-    """Return the items by their decayed evidence, most first, and how much as of the newest event (n,).
+    """Return the items by decayed evidence, most first, and that evidence at the newest event (n,).
 
-    Equation   order by log2 recent + T / half life: the same at every moment, so that no clock is needed
+    Equation   order by log2 recent + T / half life, which is the same order at every moment
     """
     known = rows[:, RECENT] > 0.0
     newest = float(rows[known, TIME].max(initial=0.0))
@@ -39,7 +39,7 @@ def trending(rows: F64, half_life_ms: float) -> tuple[I32, F32]:
 
 
 def joined(parts: Sequence[F64], half_life_ms: float) -> F64:
-    """Return the rows (items, 3) that one counter of all events would have; parts may differ in length."""
+    """Return the rows (items, 3) of one counter of all events; the parts may differ in length."""
     rows = np.zeros((max(map(len, parts), default=0), WIDTH))
     rows[:, TIME] = -np.inf
     for part in parts:
@@ -55,7 +55,7 @@ def joined(parts: Sequence[F64], half_life_ms: float) -> F64:
 
 
 def _ordered(score: F64, known: Mask) -> tuple[I32, F32]:
-    """Return the known items by score; ties by item number."""
+    """Return the known items by score; ties are broken by item number."""
     items = np.flatnonzero(known)
     order = np.argsort(-score[items], kind="stable")
     best = items[order]

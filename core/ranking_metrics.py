@@ -1,6 +1,7 @@
-"""How good ranked lists are: recall, ndcg, reciprocal rank and precision, user by user.
+"""Metrics of ranked lists by user: recall, ndcg, reciprocal rank and precision.
 
-Users without a held-out item are left out by the caller; a held-out item that the model cannot name is a miss.
+The caller leaves out users without a held-out item. A held-out item that the model does not know
+counts as a miss.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,10 @@ from core.types import F64, I32, I64
 
 @dataclass(frozen=True)
 class Hits:
-    """``hit`` (n, depth): whether the item at that place is held out; ``wanted`` (n,) held-out items, above 0.
+    """Comparison of n lists with held-out items.
+
+    ``hit`` (n, depth): whether the item at that position is held out · ``wanted`` (n,): number of
+    held-out items of the user, above 0.
 
     >>> from hedgerow import from_pairs
     >>> hits(np.array([[1, 0]], np.int32), from_pairs(np.array([0]), np.array([0]))).hit
@@ -47,7 +51,7 @@ def hits(ranked: I32, held: Interactions) -> Hits:
 
 
 def recall(found: Hits, k: int) -> F64:
-    """Return hits among the first k / held-out items.
+    """Return the hits among the first k, divided by the number of held-out items.
 
     >>> found = Hits(np.array([[True, False, True]]), wanted=np.array([4]))
     >>> recall(found, 3)
@@ -58,7 +62,7 @@ def recall(found: Hits, k: int) -> F64:
 
 
 def precision(found: Hits, k: int) -> F64:
-    """Return hits among the first k / k.
+    """Return the hits among the first k, divided by k.
 
     >>> found = Hits(np.array([[True, False, True]]), wanted=np.array([4]))
     >>> precision(found, 2)
@@ -69,7 +73,7 @@ def precision(found: Hits, k: int) -> F64:
 
 
 def ndcg(found: Hits, k: int) -> F64:
-    """Return the discounted gain over that of the best list of min(k, held-out items) hits.
+    """Return the discounted gain, divided by that of the best possible list.
 
     >>> found = Hits(np.array([[True, False, True]]), wanted=np.array([4]))
     >>> ndcg(found, 3).round(3)
@@ -83,7 +87,7 @@ def ndcg(found: Hits, k: int) -> F64:
 
 
 def reciprocal_rank(found: Hits, k: int) -> F64:
-    """Return 1 / place of the first hit, 0 if none is among the first k.
+    """Return 1 / position of the first hit, or 0 without a hit among the first k.
 
     >>> reciprocal_rank(Hits(np.array([[False, True, True]]), wanted=np.array([2])), 10)
     array([0.5])
@@ -94,7 +98,7 @@ def reciprocal_rank(found: Hits, k: int) -> F64:
 
 
 def reciprocal_ranks(found: Hits, k: int) -> F64:
-    """Return the mean over each user's held-out items of 1 / place, 0 for those not among the first k.
+    """Return the mean of 1 / position over each user's held-out items; 0 beyond the first k.
 
     >>> reciprocal_ranks(Hits(np.array([[False, True]]), wanted=np.array([2])), 10)
     array([0.25])

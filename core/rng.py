@@ -1,6 +1,7 @@
-"""Randomness by derivation: every draw is a pure function of (seed, what it is for).
+"""Randomness by derivation: every random number is a pure function of a seed and its purpose.
 
-Counter-based (splitmix64), so the same row starts alike in every process and a replay repeats every draw.
+The generator is counter-based (splitmix64): a row starts with the same values in every process, and
+a replay repeats every random number.
 """
 
 import hashlib
@@ -26,7 +27,7 @@ def id_hashes(ids: Iterable[str]) -> U64:
 
 
 def mix(values: U64) -> U64:
-    """Return splitmix64's finaliser of each value: a bijection whose output bits look independent."""
+    """Return splitmix64's finaliser of each value, a bijection whose output bits look random."""
     z = values + _GOLDEN
     z = (z ^ (z >> np.uint64(30))) * _MIX_1
     z = (z ^ (z >> np.uint64(27))) * _MIX_2
@@ -34,9 +35,9 @@ def mix(values: U64) -> U64:
 
 
 def symmetric_noise(seed: int, side: int, hashes: U64, *, first: int, count: int) -> F64:
-    """Return U(-1, 1) draws, (n, count) f64, for coordinates ``first .. first + count`` of n rows.
+    """Return U(-1, 1) noise, (n, count) f64, for coordinates ``first .. first + count`` of n rows.
 
-    A pure function of (seed, side, id hash, coordinate): see the module docstring.
+    The noise depends on (seed, side, id hash, coordinate) alone.
     """
     root = mix(np.array([seed], dtype=np.uint64) * np.uint64(2) + np.uint64(side))
     row = mix(hashes ^ root)

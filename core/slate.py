@@ -1,4 +1,4 @@
-"""From ranked items to a slate: variety, at most so many of a category, and where each score comes from."""
+"""From ranked items to a slate: diversity, limits per category, and explanations of scores."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 from core.batch.row_objective import RowObjective
 from core.types import F32, F64, I32, I64
 
-# --- variety ------------------------------------------------------------------------------------------
+# --- diversity ----------------------------------------------------------------------------------
 
 
 def choose(
@@ -20,15 +20,17 @@ def choose(
     groups: Sequence[Sequence[Hashable]] | None = None,
     most: int | None = None,
 ) -> I64:
-    """Return the positions of up to k of m ranked items, best first; ties go to the earlier one.
+    """Return the positions of up to k of m ranked items, best first; ties go to the earlier item.
 
-    Equation   next = argmax_y (1 - d) r(y) - d max_z cos(q_y, q_z) over those left, z over those taken; the first
-               is the best; r = (score - min) / (max - min)                      [Carbonell and Goldstein 1998]
-    Symbols    score (m,) · vectors q (m, g), for d = ``diversity`` in 0..1 above 0 · groups: those of each item,
-               of each of which at most ``most`` are taken; who has none is not bounded
+    Equation   next = argmax_y (1 - d) r(y) - d max_z cos(q_y, q_z), y over the remaining items and
+               z over those chosen; the first item is the best; r = (score - min) / (max - min)
+               [Carbonell and Goldstein 1998]
+    Symbols    score (m,) · vectors q (m, g), needed if d = ``diversity`` is above 0 (up to 1) ·
+               groups: the groups of each item; at most ``most`` items of a group are chosen, and
+               items without a group are not limited
     Cost       O(k m g) with diversity, else O(k m)
 
-    The choice of k begins with the choice of fewer.
+    The items chosen for a smaller k are the first of those for a larger k.
 
     >>> choose(np.array([3.0, 2.0, 1.0], np.float32), 2, groups=["a", "a", "b"], most=1)
     array([0, 2])
@@ -73,21 +75,21 @@ def _members(groups: Sequence[Sequence[Hashable]]) -> dict[Hashable, list[int]]:
     return members
 
 
-# --- where a score comes from -------------------------------------------------------------------------
+# --- explanations -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """The scores of k items as sums over the n pairs that made the user's vector."""
+    """The scores of k items as sums over the n pairs that the user's vector was made from."""
 
     contribution: F64
-    """(k, n): of each pair."""
+    """Contribution of each pair, (k, n)."""
     constant: F64
-    """(k,): of no pair: what most people like, what the user's features say, and what is the same for all users."""
+    """Contribution of everything else, (k,): popularity, the user's features, constants."""
 
     @property
     def score(self) -> F64:
-        """Return the scores (k,) that the parts sum to."""
+        """Return the scores (k,): the sums of all contributions."""
         total: F64 = self.contribution.sum(axis=1) + self.constant
         return total
 
@@ -95,21 +97,25 @@ class Explanation:
 def explain(
     objective: RowObjective, vector: F32, item_ix: I32, weight: F32, target: F32, items: I32
 ) -> Explanation:
-    """Return which pairs carry the scores of some items for a folded-in user, and how much.
+    """Return the contribution of each pair of a folded-in user to the scores of some items.
 
-    Equation   p = A^-1 (sum_j c_j q_j + b), hence p.q_y = sum_j c_j q_y'A^-1 q_j + q_y'A^-1 b, exactly
-               A = S + (lambda + d) I + sum_j h_j q_j q_j',  b = r- s + d m and what features pull: of no pair
-               square loss: c = w r+ - a r-, h = w - a                                     [fBGD, eq. 7 over p]
-               logistic, x = p.q_j, l = 1 / (1 + exp(sign x)): h = w l (1 - l) / 2 - a,
-               c = w sign l / 2 + a (x - r-) + h x: the last Newton step                   [OCMF, 3.1]
-    Symbols    vector p (g,), folded in from the pairs and whatever else is known of the user
-               item_ix, weight w, target r+ (n,) the pairs, as for ``RowObjective.vector`` · items y (k,)
+    Equation   p = A^-1 (sum_j c_j q_j + b), hence exactly
+               p.q_y = sum_j c_j q_y'A^-1 q_j + q_y'A^-1 b
+               A = S + (lambda + d) I + sum_j h_j q_j q_j'
+               b = r- s + d m and the pull of features: independent of the pairs
+               square loss: c = w r+ - a r-, h = w - a                     [fBGD, eq. 7 over p]
+               logistic loss, by the last Newton step:                     [OCMF, 3.1]
+               x = p.q_j, l = 1 / (1 + exp(sign x)), h = w l (1 - l) / 2 - a,
+               c = w sign l / 2 + a (x - r-) + h x
+    Symbols    vector p (g,), folded in from the pairs, features and links of the user ·
+               item_ix, weight w, target r+ (n,) the pairs, as for ``RowObjective.vector`` ·
+               items y (k,)
     Cost       O(n g^2 + g^3 + k n g)
 
-    >>> one = np.ones(1, np.float32)
-    >>> objective = RowObjective(np.ones((2, 1), np.float32), one, one, np.zeros(2, np.float32), 0.0, 1.0, 0.0, 1.0)
-    >>> own = np.zeros(1, np.int32)
-    >>> explain(objective, objective.vector(own), own, one, one, np.array([1], np.int32)).contribution.round(3)
+    >>> q, one = np.ones((2, 1), np.float32), np.ones(1, np.float32)
+    >>> objective = RowObjective(q, one, one, np.zeros(2, np.float32), 0.0, 1.0, 0.0, 1.0)
+    >>> own, asked = np.zeros(1, np.int32), np.ones(1, np.int32)
+    >>> explain(objective, objective.vector(own), own, one, one, asked).contribution.round(3)
     array([[0.333]])
     """
     q = objective.item_factors
@@ -137,10 +143,11 @@ def _pull(
 
 
 def topic_parts(user_factors: F32, item_factors: F32) -> F32:
-    """Return the parts (r,) of a rating that each topic carries; none is negative.
+    """Return the contribution (r,) of each topic to a rating; none is negative.
 
-    Equation   rating = u.v = sum_d u_d v_d, u, v >= 0                                                [NN-APA, 3.1]
-    Symbols    u, v (r,): the columns of the two rows that ``OnlineModel.topic_columns`` names, on the inside scale
+    Equation   rating = u.v = sum_d u_d v_d, u, v >= 0                             [NN-APA, 3.1]
+    Symbols    u, v (r,): the columns ``OnlineModel.topic_columns`` of the two rows, on the inside
+               scale
 
     >>> topic_parts(np.array([1, 2], np.float32), np.array([3, 1], np.float32))
     array([3., 2.], dtype=float32)

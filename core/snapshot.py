@@ -1,7 +1,8 @@
-"""A trained model as named arrays and a manifest: what the registry stores and serving maps. No I/O here.
+"""A trained model as named arrays and a manifest, which the registry stores and serving maps.
 
-The manifest is plain JSON: what the model is, how it was made, and of every array its type, shape and sha256.
-Nothing is pickled; arrays travel as their bytes, little-endian and C-ordered.
+The manifest is plain JSON: the kind of model, how it was made, and the type, shape and sha256 of
+every array. Nothing is pickled: arrays are stored as their bytes, little-endian and C-ordered. This
+module does no I/O. ``snapshot`` modules beside the models turn models into snapshots and back.
 """
 
 import hashlib
@@ -17,11 +18,12 @@ from numpy.typing import NDArray
 from core.errors import SnapshotFormat
 
 SCHEMA = 1
+"""Version of the manifest's format."""
 TYPES = ("<f4", "<f8", "<i4", "<i8", "<u4", "<u8", "|u1", "|b1")
-"""Types of arrays that a snapshot may hold."""
+"""Array types that a snapshot may hold."""
 
 ALIGNMENT = 64
-"""Arrays of a blob begin at multiples of it: a cache line, and enough for any vector instruction."""
+"""Alignment of arrays in a blob, in bytes: a cache line, enough for any vector instruction."""
 
 Array = NDArray[Any]
 Buffer = bytes | memoryview
@@ -30,7 +32,7 @@ Buffer = bytes | memoryview
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One trained model; its arrays cannot be written to.
+    """One trained model with read-only arrays.
 
     >>> made = Snapshot("mine", {"weights": np.ones(3, np.float32)}, {"reg": 0.5})
     >>> made.manifest["arrays"]["weights"]["shape"], len(made.version)
@@ -40,10 +42,10 @@ class Snapshot:
     model: str
     arrays: Mapping[str, Array]
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the fit, and the numbers that are part of the model."""
+    """Settings of the fit, and the model's numbers."""
     metrics: Mapping[str, float] = field(default_factory=dict)
     cuts: Mapping[str, Any] = field(default_factory=dict)
-    """Up to which events the model was trained and judged."""
+    """The last events that the model was trained on and evaluated on."""
 
     def __post_init__(self) -> None:
         frozen = {name: _frozen(name, array) for name, array in self.arrays.items()}
@@ -53,7 +55,7 @@ class Snapshot:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Return what describes the arrays; JSON can hold it."""
+        """Return the manifest, which JSON can hold."""
         return {
             "schema": SCHEMA,
             "model": self.model,
@@ -65,7 +67,7 @@ class Snapshot:
 
     @property
     def version(self) -> str:
-        """Return the sha256 of the manifest, hence of everything: equal models have equal versions."""
+        """Return the sha256 of the manifest, which covers the arrays as well."""
         return version_of(self.manifest)
 
 
@@ -79,25 +81,31 @@ def version_of(manifest: Mapping[str, Any]) -> str:
 
 
 def blob(snapshot: Snapshot) -> Iterator[bytes]:
-    """Yield the bytes of all arrays by name, each padded to a multiple of 64, so that they can be mapped."""
+    """Yield the bytes of all arrays in the order of their names, each padded to ALIGNMENT."""
     for _, array in sorted(snapshot.arrays.items()):
         yield array_bytes(array)
         yield bytes(-array.nbytes % ALIGNMENT)
 
 
 def blob_bytes(manifest: Mapping[str, Any]) -> int:
-    """Return how many bytes ``blob`` yields."""
+    """Return the number of bytes that ``blob`` yields."""
     return max((at.stop + -at.stop % ALIGNMENT for at in _places(manifest).values()), default=0)
 
 
 def mapped(manifest: Mapping[str, Any], data: Buffer) -> Snapshot:
-    """Return the snapshot whose blob is ``data``, a view of it and no copy; SnapshotFormat if anything differs."""
+    """Return the snapshot whose blob is ``data``: its arrays are views, not copies.
+
+    Raises SnapshotFormat if the data does not match the manifest.
+    """
     view = memoryview(data)
     return restored(manifest, {name: view[at] for name, at in _places(manifest).items()})
 
 
 def restored(manifest: Mapping[str, Any], parts: Mapping[str, Buffer]) -> Snapshot:
-    """Return the snapshot whose arrays have these bytes; SnapshotFormat if anything differs."""
+    """Return the snapshot whose arrays have these bytes.
+
+    Raises SnapshotFormat if the bytes do not match the manifest.
+    """
     if not isinstance(manifest, Mapping):
         raise SnapshotFormat("the manifest is no mapping: give what `Snapshot.manifest` returned")
     if manifest.get("schema") != SCHEMA:
@@ -118,12 +126,12 @@ def restored(manifest: Mapping[str, Any], parts: Mapping[str, Buffer]) -> Snapsh
 
 
 def array_bytes(array: Array) -> bytes:
-    """Return the bytes that ``restored`` reads."""
+    """Return the bytes of an array as ``restored`` reads them."""
     return _little(array).tobytes()
 
 
 class About(TypedDict):
-    """What a snapshot says of a model besides its arrays."""
+    """The parts of a snapshot that do not depend on the kind of model."""
 
     settings: Mapping[str, Any]
     metrics: Mapping[str, float]
@@ -133,17 +141,20 @@ class About(TypedDict):
 def snapshot_of(
     model: str, arrays: Mapping[str, Array], parameters: Mapping[str, Any], about: About
 ) -> Snapshot:
-    """Return the snapshot of a model that is made of these arrays and numbers."""
+    """Return the snapshot of a model that consists of these arrays and numbers."""
     settings = {"settings": dict(about["settings"])}
     return Snapshot(model, arrays, {**settings, **parameters}, about["metrics"], about["cuts"])
 
 
 _SAID = ("parameters", "metrics", "cuts")
-"""What a manifest says in JSON's own words."""
+"""Fields of a manifest that hold plain JSON."""
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Return the value with numpy's numbers as Python's; SnapshotFormat for NaN and infinity, which JSON cannot say."""
+    """Return the value with Python numbers in place of numpy's.
+
+    Raises SnapshotFormat for NaN and infinity, which JSON cannot hold.
+    """
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Mapping):
@@ -173,7 +184,7 @@ def _entry(array: Array) -> dict[str, Any]:
 
 
 def _places(manifest: Mapping[str, Any]) -> dict[str, slice]:
-    """Return where in the blob each array lies."""
+    """Return the slice of the blob that holds each array."""
     places, start = {}, 0
     try:
         for name, entry in sorted(manifest["arrays"].items()):
@@ -191,7 +202,7 @@ def _size(name: str, entry: Mapping[str, Any]) -> int:
     shape = entry["shape"]
     if not all(type(n) is int and n >= 0 for n in shape):
         raise SnapshotFormat(f"array {name} has the impossible shape {shape}")
-    # whole numbers of Python do not overflow
+    # Python integers do not overflow
     return int(np.dtype(entry["dtype"]).itemsize * math.prod(shape))
 
 

@@ -1,4 +1,4 @@
-"""Names for the arrays that travel through core; all are C-ordered."""
+"""Names of the array types in core; all arrays are C-ordered."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,6 +1,6 @@
-"""Models with fold-in as snapshots, and back; beside them the encoders of documents' features.
+"""Snapshots of models with fold-in, and of the encoders of documents' features.
 
-The arrays of what is read back are the snapshot's, not copies.
+A restored model uses the arrays of its snapshot without copying them.
 """
 
 from dataclasses import fields, replace
@@ -24,10 +24,10 @@ def of_objective(model: str, objective: RowObjective, **about: Unpack[About]) ->
 
 
 def objective_of(snapshot: Snapshot) -> RowObjective:
-    """Return what folds users in; its arrays are the snapshot's, not copies."""
+    """Return the objective that folds users in."""
     try:
         arrays: dict[str, Any] = {name: snapshot.arrays[name] for name in _ROW_ARRAYS}
-        # a model of an earlier version draws nobody anywhere
+        # snapshots of earlier versions have no shrinkage
         arrays["typical"] = snapshot.arrays.get("typical")
         return RowObjective(**arrays, **snapshot.parameters["row"])
     except (KeyError, TypeError, ValueError, CoreError) as error:
@@ -41,7 +41,10 @@ def of_users(
     encoder: FeatureEncoder | None = None,
     **about: Unpack[About],
 ) -> Snapshot:
-    """Return the snapshot of a model that knows users by pairs, features or links; ``encoder`` made the features."""
+    """Return the snapshot of a model whose users have pairs, features or links.
+
+    ``encoder`` made the features of documents.
+    """
     arrays, numbers = _parts(users.row)
     known: dict[str, float] = {"link": users.link, "fading": users.fading}
     if users.weights is not None:
@@ -56,26 +59,26 @@ def of_users(
 
 
 def with_encoders(snapshot: Snapshot, users: FeatureEncoder, items: FeatureEncoder) -> Snapshot:
-    """Return the snapshot with what makes columns of users' and of items' features."""
+    """Return the snapshot with the encoders of users' and of items' features."""
     columns = {"encoder": users.to_json(), "item_encoder": items.to_json()}
     return replace(snapshot, parameters={**snapshot.parameters, **columns})
 
 
 def encoder_of(snapshot: Snapshot) -> FeatureEncoder | None:
-    """Return what makes columns of documents' features; None for a model that knows none."""
+    """Return the encoder of documents' features, or None for a model without features."""
     columns = snapshot.parameters.get("encoder")
     return None if columns is None else FeatureEncoder.of_json(columns)
 
 
 def encoders_of(snapshot: Snapshot) -> tuple[FeatureEncoder, FeatureEncoder]:
-    """Return what makes columns of users' and of items' features; without columns where the model knows none."""
+    """Return the encoders of users' and of items' features, empty for a model without them."""
     columns = (snapshot.parameters.get(name, ()) for name in ("encoder", "item_encoder"))
     users, items = map(FeatureEncoder.of_json, columns)
     return users, items
 
 
 def users_of(snapshot: Snapshot) -> StructuredUsers:
-    """Return what makes users' vectors, of any model with fold-in; its arrays are the snapshot's, not copies."""
+    """Return the users of any model with fold-in, which make the vectors of users."""
     row, arrays = objective_of(snapshot), snapshot.arrays
     known = snapshot.parameters.get("users", {"link": 0.0})
     try:
@@ -89,7 +92,7 @@ def users_of(snapshot: Snapshot) -> StructuredUsers:
 
 
 def _parts(row: RowObjective) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Return the arrays and the numbers of a row objective."""
+    """Return the arrays and the numbers of a row objective, for arrays and parameters."""
     values = {entry.name: getattr(row, entry.name) for entry in fields(row)}
     arrays = {name: values.pop(name) for name in (*_ROW_ARRAYS, "typical")}
     return {name: array for name, array in arrays.items() if array is not None}, values
