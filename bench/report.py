@@ -1,4 +1,4 @@
-"""Figures with their bars, printed as Markdown tables (for README.md) or as one JSON object."""
+"""Figures with their bars, printed as Markdown tables (for bench/results) or as one JSON object."""
 
 import json
 import os
