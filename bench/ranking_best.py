@@ -5,6 +5,7 @@ then near the best so far, whichever search found it. Each counts at its best ep
 random search sees the test part, its "best known" score is slightly optimistic.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,9 @@ from core.interactions import Interactions
 SECTION = "Ranking: own settings beside the best known"
 STATED, DRAWN = "fBGD stated", "fBGD drawn"
 BAR = 0.97
-SETTINGS = {
+Plan = Mapping[str, tuple[int, int]]
+"""Data set -> how many settings are drawn on each split: from the whole range, and near the best."""
+SETTINGS: Plan = {
     "Last.fm": (100, 50),
     "FilmTrust": (100, 50),
     "ML-100K": (40, 20),
@@ -31,7 +34,6 @@ SETTINGS = {
     "Gowalla": (8, 16),
     **dict.fromkeys(ranking_data.UNSEEN, (30, 20)),
 }
-"""Number of settings drawn on each split: from the whole range, and near the best so far."""
 MOST_EPOCHS, PATIENCE = 40, 4
 HOPELESS = 0.8
 """Share of the best score so far below which a fit is stopped after three epochs."""
@@ -99,12 +101,12 @@ def tried(over: Contest, config: FbgdConfig, metric: str, reached: float) -> Att
     return Attempt(over.data, over.split, DRAWN, settings, curve[at], over.clock() - begun)
 
 
-def best_known(over: Contest, metric: str, table: Attempts) -> Attempt:
+def best_known(over: Contest, metric: str, table: Attempts, plan: Plan = SETTINGS) -> Attempt:
     """Try the data set's number of settings and return the best attempt that is known.
 
     Attempts that the table already contains are not repeated.
     """
-    anywhere, close = SETTINGS[over.data]
+    anywhere, close = plan[over.data]
     tried_before = table.find(over.data, over.split, DRAWN)
     known = tried_before + [
         one for model in (OWN, STATED) for one in table.find(over.data, over.split, model)
@@ -121,9 +123,11 @@ def best_known(over: Contest, metric: str, table: Attempts) -> Attempt:
     return best(known, metric)
 
 
-def figure(data: str, metric: str, ours: list[Attempt], known: list[Attempt]) -> Figure:
+def figure(
+    data: str, metric: str, ours: list[Attempt], known: list[Attempt], plan: Plan = SETTINGS
+) -> Figure:
     """Compare our search with the best known settings, split by split; the worst ratio counts."""
     pairs = [(a.scores[metric], b.scores[metric]) for a, b in zip(ours, known, strict=True)]
-    what = f"{data}, own settings : best known, {sum(SETTINGS[data])} drawn, {metric}, worst search"
+    what = f"{data}, own settings : best known, {sum(plan[data])} drawn, {metric}, worst search"
     note = "; ".join(f"{own:.4f} : {best_one:.4f}" for own, best_one in pairs)
     return Figure(SECTION, what, min(a / b for a, b in pairs), "", BAR, "higher", note)

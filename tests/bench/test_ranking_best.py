@@ -25,13 +25,11 @@ def scored(value, seed=0):
     return Attempt("tiny", seed, "fBGD", {}, dict.fromkeys(METRICS, value), 0.0)
 
 
-def test_a_search_continues_where_its_table_ends(contest, tmp_path, monkeypatch):
-    monkeypatch.setitem(ranking_best.SETTINGS, "tiny", (2, 0))
+def test_a_search_continues_where_its_table_ends(contest, tmp_path):
     table = tmp_path / "fits.csv"
-    ranking_best.best_known(contest, "ndcg@10", Attempts(table))
+    ranking_best.best_known(contest, "ndcg@10", Attempts(table), {"tiny": (2, 0)})
     first = table.read_text()
-    monkeypatch.setitem(ranking_best.SETTINGS, "tiny", (2, 4))
-    best = ranking_best.best_known(contest, "ndcg@10", Attempts(table))
+    best = ranking_best.best_known(contest, "ndcg@10", Attempts(table), {"tiny": (2, 4)})
     lines = table.read_text()
     assert lines.startswith(first)
     assert lines.count("\n") == 7
@@ -52,13 +50,12 @@ def test_a_setting_is_reported_with_its_best_epoch(contest, draw):
 
 
 @pytest.mark.parametrize("model", [OWN, ranking_best.STATED])
-def test_attempts_of_other_searches_count_too(contest, tmp_path, monkeypatch, model):
-    monkeypatch.setitem(ranking_best.SETTINGS, "tiny", (1, 1))
+def test_attempts_of_other_searches_count_too(contest, tmp_path, model):
     table = Attempts(tmp_path / "fits.csv")
     near = {"factors": 24, "alpha0": 90.0, "reg": 1.0, "nu_user": 0.4, "nu_item": 0.4, "draw": 2.0}
     own = replace(scored(0.99), settings=near, model=model)
     table.add([own])
-    assert ranking_best.best_known(contest, "ndcg@10", table) is own
+    assert ranking_best.best_known(contest, "ndcg@10", table, {"tiny": (1, 1)}) is own
     # The second setting is drawn near the best attempt, the first from the whole range.
     draws = [one.settings.get("draw") for one in table.find("tiny", 0, ranking_best.DRAWN)]
     assert draws == [None, 2.0]
@@ -74,9 +71,8 @@ def test_settings_near_the_best_stay_in_their_bounds():
         assert config.nu_item >= 0.0
 
 
-def test_the_worst_search_counts(monkeypatch):
-    monkeypatch.setitem(ranking_best.SETTINGS, "tiny", (1, 1))
+def test_the_worst_search_counts():
     ours, known = [scored(0.3), scored(0.38)], [scored(0.3), scored(0.4)]
-    figure = ranking_best.figure("tiny", "ndcg@10", ours, known)
+    figure = ranking_best.figure("tiny", "ndcg@10", ours, known, {"tiny": (1, 1)})
     assert figure.value == pytest.approx(0.95)
     assert figure.passes is False
