@@ -9,7 +9,6 @@ from typing import TypeVar
 from core.online.model import OnlineModel
 from service import configs
 from service.errors import NotReady
-from service.ingest import Appender
 from service.served_models import ActiveModels
 from service.serving.audience import Audience
 from service.serving.cache_warming import CacheWarming
@@ -32,8 +31,9 @@ from service.store.catalogue.numbers import ItemNumbers
 from service.store.connection import AsyncClient, Client, connect, connect_async
 from service.store.jobs.queue import Jobs
 from service.store.jobs.schedule import Schedules
+from service.store.log.append_queue import AppendQueue
 from service.store.log.changes import ChangeFollower
-from service.store.log.stream import LogAppender
+from service.store.log.stream import LogWriter
 from service.store.models.mixture import MixtureReader
 from service.store.models.registry import Registry
 from service.store.models.snapshot_files import SnapshotFiles
@@ -49,7 +49,7 @@ FollowerT = TypeVar("FollowerT", bound=Polled | CatalogueView)
 class Stored:
     """What reads and writes the store when a request asks for it."""
 
-    appender: Appender
+    append_queue: AppendQueue
     numbers: ItemNumbers
     profiles: ProfileReader
     catalogue: Catalogue
@@ -164,11 +164,11 @@ def _stored(
     model: OnlineModel,
 ) -> Stored:
     name, redis, blocking = namespace.name, clients.requests, clients.blocking
-    log = LogAppender(redis, namespace, max_bytes=settings.log_max_bytes)
-    appender = Appender(log, namespace.partitions)
-    stack.push_async_callback(appender.close)
+    writer = LogWriter(redis, namespace, max_bytes=settings.log_max_bytes)
+    append_queue = AppendQueue(writer, namespace.partitions)
+    stack.push_async_callback(append_queue.close)
     return Stored(
-        appender=appender,
+        append_queue=append_queue,
         numbers=ItemNumbers(redis, name, settings.max_items),
         profiles=ProfileReader(redis, namespace, model.layout, start=model.arrays()),
         catalogue=Catalogue(redis, name),

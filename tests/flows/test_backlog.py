@@ -10,7 +10,7 @@ from service.learning.partition_loop import learn_partition
 from service.settings import Settings
 from service.store.connection import connect, connect_async
 from service.store.log.codec import encode
-from service.store.log.stream import LogAppender
+from service.store.log.stream import LogWriter
 from service.store.namespace import open_namespace
 from tests.feed import Feed, some_ratings
 from tests.server import wait_until
@@ -28,7 +28,7 @@ def test_a_full_log_refuses_and_loses_nothing(redis_url, namespace):
         async def fill(first: int) -> int:
             """Append until the log is full; returns the number of entries it took."""
             async with connect_async(redis_url, role="test") as connection:
-                log = LogAppender(connection, space, max_bytes=settings.log_max_bytes)
+                log = LogWriter(connection, space, max_bytes=settings.log_max_bytes)
                 for number, entry in enumerate(entries[first:]):
                     try:
                         await log.append(0, encode(entry), len(entry))

@@ -133,7 +133,7 @@ def test_a_bug_is_a_500_that_says_nothing_of_itself(api: Api) -> None:
 def test_a_store_that_is_gone_is_a_503_everywhere(private_server: Any, namespace: str) -> None:
     with Api(Settings(namespace=namespace), private_server.url) as api:
         api("GET", "/v1/users/a/predictions/b")
-        api.runtime.appender._lanes[0]._log._retry_s = 0.05
+        api.runtime.append_queue._lanes[0]._log._retry_s = 0.05
         private_server.kill()
         for method, route in ROLES:
             if route == "/healthz":
@@ -154,7 +154,7 @@ def test_a_store_that_cannot_write_its_files_is_a_503(private_server: Any, names
         with Api(Settings(namespace=namespace), private_server.url) as api:
             client.bgsave()
             wait_until(lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err")
-            api.runtime.appender._lanes[0]._log._retry_s = 0.05
+            api.runtime.append_queue._lanes[0]._log._retry_s = 0.05
             rating = call(api, "POST", "/v1/ratings")
             for refused in (api("PUT", "/v1/items/a", json={}), rating):
                 check_problem(refused, 503, "store_unavailable")

@@ -15,10 +15,10 @@ from starlette.types import Message
 from service.api.feedback.schemas import decode_lines
 from service.api.feedback.upload import MAX_REJECTED, entry
 from service.http.lines import Block, Lines
-from service.ingest import entry_of
 from service.rec_ids import encode
 from service.settings import Settings
 from service.store.keys import PartitionKeys
+from service.store.log.append_queue import entry_of
 from tests.api import NDJSON, Api, appended, learning, served
 from tests.server import wait_until
 from tests.service.bad_feedback import REFUSED

@@ -8,9 +8,9 @@ from service.api.schemas import Answer
 from service.api.times import rfc3339
 from service.api.waiting import learned
 from service.ids import sequence_token
-from service.ingest import Row
 from service.runtime import ApiRuntime
 from service.store.clock import now_ms
+from service.store.log.append_queue import Row
 from service.store.log.codec import DELETE_ITEM, DELETE_RATING, DELETE_USER
 from service.store.partitions import partition_of
 
@@ -72,7 +72,9 @@ async def _delete(
     user: str | None = None,
     item: str | None = None,
 ) -> Receipt:
-    places = await settled([runtime.appender.submit(partition, (row,)) for partition in partitions])
+    places = await settled(
+        [runtime.append_queue.submit(partition, (row,)) for partition in partitions]
+    )
     sequences = dict(zip(partitions, places, strict=True))
     return Receipt(
         deleted=what,

@@ -8,10 +8,10 @@ from service.api.feedback.schemas import Fault, Feedback, Learned, Rejected, Rul
 from service.api.waiting import learned
 from service.errors import InvalidEvent
 from service.ids import sequence_token
-from service.ingest import Row
 from service.runtime import ApiRuntime
 from service.store.catalogue.numbers import TooManyItems
 from service.store.clock import now_ms
+from service.store.log.append_queue import Row
 from service.store.partitions import partition_of
 
 PATIENCE_S = 30.0
@@ -35,14 +35,14 @@ class Accepted:
 
 
 class Intake:
-    """Accepts feedback for one application."""
+    """Parses and checks feedback, the first step of its way into the log; see ``AppendQueue``."""
 
     def __init__(self, runtime: ApiRuntime, *, patience_s: float = PATIENCE_S) -> None:
         self.patience_s = patience_s
         self.rules = Rules.of(runtime.settings, runtime.namespace.scale)
         self.partitions = runtime.namespace.partitions
         self.numbers = runtime.numbers
-        self.appender = runtime.appender
+        self.append_queue = runtime.append_queue
         self._changes = runtime.changes
 
     async def accept_one(self, event: Feedback, key: str | None) -> str:
@@ -56,7 +56,7 @@ class Intake:
         event_id = None if key is None else f"{key}#0"
         row = self.rules.row(event, number, now_ms=now_ms(), event_id=event_id, awaited=False)
         partition = partition_of(event.user, self.partitions)
-        return f"{partition}:{await self.appender.submit(partition, (row,))}"
+        return f"{partition}:{await self.append_queue.submit(partition, (row,))}"
 
     async def accept(
         self, events: Sequence[Feedback | Fault], key: str | None, *, awaited: bool = False
@@ -90,7 +90,7 @@ class Intake:
             )
             rows.setdefault(partition, []).append(row)
             result.indexes.setdefault(partition, []).append(index)
-        pending = [self.appender.submit(partition, chunk) for partition, chunk in rows.items()]
+        pending = [self.append_queue.submit(partition, chunk) for partition, chunk in rows.items()]
         result.sequences = dict(zip(rows, await settled(pending), strict=True))
 
     async def predicted(self, accepted: Accepted, timeout_ms: int) -> list[Learned] | None:

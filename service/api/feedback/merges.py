@@ -23,9 +23,9 @@ from service.api.waiting import learned
 from service.errors import Conflict, NotReady
 from service.http.documentation import problems
 from service.ids import sequence_token
-from service.ingest import Row
 from service.runtime import ApiRuntime
 from service.store.clock import now_ms
+from service.store.log.append_queue import Row
 from service.store.log.codec import HAS_DIGEST, MERGE_USER, MOVE_USER, Entry, encode, sequences
 from service.store.partitions import partition_of
 from service.store.profiles.histories import Records, rated_by_both
@@ -130,7 +130,7 @@ async def _append(
 async def _join(runtime: ApiRuntime, pair: _Pair, time_ms: int) -> dict[int, int]:
     """Merge two users of one partition: it takes a single event."""
     merged = encode(_entry((pair.source, pair.user), 1, MERGE_USER, time_ms))
-    [sequence] = await settled([runtime.appender.submit_entry(pair.ours, merged, 1)])
+    [sequence] = await settled([runtime.append_queue.submit_entry(pair.ours, merged, 1)])
     return {pair.ours: sequence}
 
 
@@ -143,9 +143,9 @@ async def _move(runtime: ApiRuntime, pair: _Pair) -> dict[int, int]:
     stay, _ = rated_by_both(own, history)
     copied = history[(history["kind"] != RATING) | ~np.isin(history["item"], stay["item"])]
     rows = _rows(copied, pair.source, pair.user)
-    sent = await settled([runtime.appender.submit(pair.ours, rows)] if rows else [])
+    sent = await settled([runtime.append_queue.submit(pair.ours, rows)] if rows else [])
     moved = encode(_entry((pair.source,), 0, MOVE_USER, through))
-    [end] = await settled([runtime.appender.submit_entry(pair.theirs, moved, 1)])
+    [end] = await settled([runtime.append_queue.submit_entry(pair.theirs, moved, 1)])
     ours = sent[0] if sent else runtime.changes.watermark(pair.ours)
     return {pair.ours: ours, pair.theirs: end}
 

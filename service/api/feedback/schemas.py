@@ -19,9 +19,9 @@ from service.api.times import is_moment, milliseconds
 from service.errors import InvalidEvent, TooLarge
 from service.http.faults import of_msgspec
 from service.ids import id_fault, is_id
-from service.ingest import Row
 from service.rec_ids import source_of
 from service.settings import Settings
+from service.store.log.append_queue import Row
 from service.store.log.codec import AWAITED, DIGEST_BYTES, HAS_DIGEST, HAS_SOURCE
 
 Fault = tuple[str, str]

@@ -114,7 +114,7 @@ class Upload:
         deadline, pause = clock.time() + self._intake.patience_s, FIRST_PAUSE_S
         while True:
             try:
-                last = await self._intake.appender.submit_entry(partition, packed, len(entry))
+                last = await self._intake.append_queue.submit_entry(partition, packed, len(entry))
             except Backlogged:
                 if clock.time() > deadline:
                     raise

@@ -31,8 +31,8 @@ _SCRIPT = resources.files(__package__).joinpath("append_log.lua").read_text()
 _SCRIPT_SHA = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()
 
 
-class LogAppender:
-    """Appends entries; a repeat after a lost reply is answered with the first answer.
+class LogWriter:
+    """Runs the append script, the last step of an event's way into the log; a repeat after a lost reply is answered with the first answer.
 
     The caller keeps at most one append in flight for each partition.
     """

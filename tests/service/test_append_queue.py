@@ -3,8 +3,8 @@
 import pytest
 
 from service.errors import Backlogged
-from service.ingest import MAX_ENTRY_ROWS, Row, entry_of
 from service.settings import Settings
+from service.store.log.append_queue import MAX_ENTRY_ROWS, Row, entry_of
 from service.store.log.codec import encode
 from tests.api import Api, appended
 
@@ -15,7 +15,7 @@ def row(user: str, value: float = 3.0) -> Row:
 
 def test_what_is_submitted_in_one_turn_is_one_entry(api: Api) -> None:
     async def submit() -> list[int]:
-        submit = api.runtime.appender.submit
+        submit = api.runtime.append_queue.submit
         pending = [submit(0, [row(f"u{i}"), row("both")]) for i in range(256)]
         return [await done for done in pending]
 
@@ -29,10 +29,10 @@ def test_a_large_block_keeps_an_entry_of_its_own_and_its_turn(api: Api) -> None:
     block = entry_of([row("block")] * 3)
 
     async def submit() -> list[int]:
-        appender = api.runtime.appender
-        first = appender.submit(0, [row("first")])
-        middle = appender.submit_entry(0, encode(block), len(block))
-        last = appender.submit(0, [row("last")])
+        queue = api.runtime.append_queue
+        first = queue.submit(0, [row("first")])
+        middle = queue.submit_entry(0, encode(block), len(block))
+        last = queue.submit(0, [row("last")])
         return [await first, await middle, await last]
 
     assert api.run(submit()) == [1, 4, 5]
@@ -42,7 +42,7 @@ def test_a_large_block_keeps_an_entry_of_its_own_and_its_turn(api: Api) -> None:
 def test_an_entry_is_bounded(api: Api) -> None:
     async def submit() -> list[int]:
         rows = [row("a")] * MAX_ENTRY_ROWS
-        pending = [api.runtime.appender.submit(0, rows) for _ in range(3)]
+        pending = [api.runtime.append_queue.submit(0, rows) for _ in range(3)]
         return [await done for done in pending]
 
     assert api.run(submit()) == [MAX_ENTRY_ROWS * n for n in (1, 2, 3)]
@@ -55,7 +55,7 @@ def test_a_full_log_fails_those_who_wait_and_later_ones_go_on(
     with Api(Settings(namespace=namespace, log_max_bytes=1 << 16), redis_url) as api:
 
         async def submit(n: int) -> int:
-            return await api.runtime.appender.submit(0, [row("a")] * n)
+            return await api.runtime.append_queue.submit(0, [row("a")] * n)
 
         assert api.run(submit(1)) == 1
         with pytest.raises(Backlogged):
@@ -65,8 +65,8 @@ def test_a_full_log_fails_those_who_wait_and_later_ones_go_on(
 
 def test_a_request_that_was_given_up_leaves_the_others_alone(api: Api) -> None:
     async def submit() -> int:
-        given_up = api.runtime.appender.submit(0, [row("a")])
-        kept = api.runtime.appender.submit(0, [row("b")])
+        given_up = api.runtime.append_queue.submit(0, [row("a")])
+        kept = api.runtime.append_queue.submit(0, [row("b")])
         given_up.cancel()
         return await kept
 

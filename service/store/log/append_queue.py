@@ -1,5 +1,7 @@
 """Group commit: rows that wait in the same turn of the loop, or behind an append, become one log entry.
 
+Events reach the log in three steps: ``api/feedback/intake`` parses and checks them, the ``AppendQueue``
+here groups what concurrent requests send, ``LogWriter`` in ``stream`` runs the append script.
 One lane for each partition keeps at most one append in flight; a request gets one future and no task.
 """
 
@@ -35,7 +37,7 @@ class Row(NamedTuple):
 
 
 class Log(Protocol):
-    """Where entries go: see ``store/log.py``."""
+    """The next step: ``stream.LogWriter``."""
 
     async def append(self, partition: int, packed: bytes, n: int) -> int:
         """Append and return the sequence of the last event."""
@@ -54,7 +56,7 @@ class _Packed:
     done: asyncio.Future[int]
 
 
-class Appender:
+class AppendQueue:
     """Appends rows to the log; every future gives the sequence of the last of its rows."""
 
     def __init__(self, log: Log, partitions: int) -> None:
