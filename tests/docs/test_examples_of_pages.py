@@ -125,14 +125,6 @@ def test_the_python_of_a_page_runs_as_one_program(
     runpy.run_path(str(tmp_path / "page.py"))
 
 
-@pytest.mark.parametrize("page", WITH_PYTHON, ids=name_of)
-def test_the_python_of_a_page_imports_only_what_is_public(page: Path) -> None:
-    imported = re.findall(
-        r"^\s*(?:from|import) (\w+)", "".join(blocks(page, "python")), re.MULTILINE
-    )
-    assert not {"core", "service"} & set(imported)
-
-
 def test_the_splits_of_the_page_are_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
