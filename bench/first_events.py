@@ -18,7 +18,7 @@ import numpy as np
 
 from bench import data
 from bench.report import Figure, publish
-from bench.whole_loop import MIXED, Loop, Stream, Trained, drawn, read
+from bench.whole_loop import MIXED, Loop, Stream, Trained, read, with_shrinkage
 from core.batch.fbgd.config import FbgdConfig
 from core.batch.ocmf.config import OcmfConfig
 from core.gate import paired_interval
@@ -121,7 +121,9 @@ def main() -> None:
     given = parser.parse_args()
     data.require("ML-1M")
     loop = FirstEvents(read())
-    loop.run(IMPORTED, lambda pairs: drawn(pairs, FbgdConfig(), OcmfConfig(loss="logistic")))
+    loop.run(
+        IMPORTED, lambda pairs: with_shrinkage(pairs, FbgdConfig(), OcmfConfig(loss="logistic"))
+    )
     found = [figure for n in EVENTS for figure in loop.figures(n)]
     sys.exit(publish(found, as_json=given.json, data="ML-1M"))
 

@@ -17,7 +17,7 @@ from bench.ranking_own import OWN
 from bench.report import Figure
 from core.batch.fbgd.config import FbgdConfig
 from core.batch.fbgd.model import Fbgd
-from core.batch.shrinkage import drawn as drawn_to_typical
+from core.batch.shrinkage import shrunk
 from core.batch.weighting import mean_count
 from core.interactions import Interactions
 
@@ -71,7 +71,7 @@ def near(known: dict[str, Any], rng: np.random.Generator) -> FbgdConfig:
         reg=float(known["reg"] * times[2]),
         nu_user=float(nus[0]),
         nu_item=float(nus[1]),
-        draw=float(known.get("draw", 0.0)),
+        shrinkage=float(known.get("draw", 0.0)),
         epochs=MOST_EPOCHS,
     )
 
@@ -87,7 +87,7 @@ def tried(over: Contest, config: FbgdConfig, metric: str, reached: float) -> Att
     begun = over.clock()
 
     def on_epoch(model: Fbgd, epoch: int) -> bool:
-        row = drawn_to_typical(model.fitted, over.train, config.draw)
+        row = shrunk(model.fitted, over.train, config.shrinkage)
         curve.append(over.scores(row.vectors(over.train), row.item_factors))
         values = [scores[metric] for scores in curve]
         stale = epoch - 1 - int(np.argmax(values)) >= PATIENCE
@@ -96,8 +96,8 @@ def tried(over: Contest, config: FbgdConfig, metric: str, reached: float) -> Att
     Fbgd(config).fit(over.train, on_epoch=on_epoch)
     at = int(np.argmax([scores[metric] for scores in curve]))
     settings = {name: getattr(config, name) for name in VARIED} | {"epochs": at + 1}
-    if config.draw:
-        settings["draw"] = config.draw
+    if config.shrinkage:
+        settings["draw"] = config.shrinkage
     return Attempt(over.data, over.split, DRAWN, settings, curve[at], over.clock() - begun)
 
 

@@ -9,7 +9,7 @@ from core.batch.fbgd import search as fbgd_search
 from core.batch.fbgd.config import FbgdConfig
 from core.batch.fbgd.model import Fbgd
 from core.batch.row_objective import RowObjective
-from core.batch.shrinkage import choose_draw
+from core.batch.shrinkage import choose_shrinkage
 from core.interactions import Interactions
 from core.search.search import Budget
 
@@ -52,8 +52,8 @@ def our_attempt(over: Contest, seed: int, budget_s: float, table: Attempts) -> A
         budget = Budget(over.clock, budget_s)
         config = fbgd_search.search(over.train, FbgdConfig(seed=seed), budget)
         fit = partial(_row_objective, config)
-        draw = choose_draw(over.train, fit, seed=seed, otherwise=config.draw)
-        config = replace(config, draw=draw)
+        shrinkage = choose_shrinkage(over.train, fit, seed=seed, otherwise=config.shrinkage)
+        config = replace(config, shrinkage=shrinkage)
         attempts = [judged(config, over)]
         table.add(attempts)
     return attempts[0]

@@ -28,7 +28,7 @@ from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.model import Ocmf
 from core.batch.preferences import Preferences, preference_rows, preferences
 from core.batch.row_objective import RowObjective
-from core.batch.shrinkage import choose_draw
+from core.batch.shrinkage import choose_shrinkage
 from core.counters import Counters
 from core.gate import paired_interval
 from core.interactions import Interactions
@@ -106,15 +106,19 @@ def settings_for(pairs: Interactions) -> tuple[FbgdConfig, OcmfConfig]:
     budget = Budget(perf_counter, SEARCH_S)
     fbgd = fbgd_search.search(rows, FbgdConfig(), budget)
     ocmf = ocmf_search.search(rows, OcmfConfig(loss="logistic"), budget)
-    return drawn(pairs, fbgd, ocmf)
+    return with_shrinkage(pairs, fbgd, ocmf)
 
 
-def drawn(pairs: Interactions, fbgd: FbgdConfig, ocmf: OcmfConfig) -> tuple[FbgdConfig, OcmfConfig]:
+def with_shrinkage(
+    pairs: Interactions, fbgd: FbgdConfig, ocmf: OcmfConfig
+) -> tuple[FbgdConfig, OcmfConfig]:
     """Choose the shrinkage of short histories for both models."""
     known = pairs.rows(np.flatnonzero(pairs.user_counts))
     return (
-        replace(fbgd, draw=choose_draw(known, lambda part: Fbgd(fbgd).fit(part).fitted)),
-        replace(ocmf, draw=choose_draw(known, lambda part: Ocmf(ocmf).fit(part).row_objective)),
+        replace(fbgd, shrinkage=choose_shrinkage(known, lambda part: Fbgd(fbgd).fit(part).fitted)),
+        replace(
+            ocmf, shrinkage=choose_shrinkage(known, lambda part: Ocmf(ocmf).fit(part).row_objective)
+        ),
     )
 
 

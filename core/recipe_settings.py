@@ -16,11 +16,18 @@ both sides' factors: on the largest catalogues that are supported more would not
 LARGEST = 2**53
 """Size of any number. Beyond it a float does not tell whole numbers apart."""
 
+RENAMED = {"draw": "shrinkage"}
+"""Earlier names of settings, which stored models, orders and schedules may have."""
+
 ConfigT = TypeVar("ConfigT")
 
 
 def _changed(config: Any, values: Mapping[str, Any]) -> Any:
     return replace(config, **values)
+
+
+def _renamed(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {RENAMED.get(name, name): value for name, value in settings.items()}
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,7 @@ class RecipeSettings(Generic[ConfigT]):
 
     def checked(self, parameters: Mapping[str, Any]) -> ConfigT:
         """Return the configuration that an order states, values as JSON has them; ConfigError says what is wrong."""
+        parameters = _renamed(parameters)
         for name, value in parameters.items():
             if name not in self.names:
                 known = ", ".join(self.names)
@@ -63,7 +71,12 @@ class RecipeSettings(Generic[ConfigT]):
     def ordered(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return all that is stated for a training with these parameters."""
         usual = self.flat(self.base)
-        return {**{name: usual[name] for name in self.kept}, **parameters}
+        return {**{name: usual[name] for name in self.kept}, **_renamed(parameters)}
+
+    def stored(self, values: Mapping[str, Any]) -> ConfigT:
+        """Return the configuration of a stored model; settings that the recipe no longer has are left out."""
+        known = {name: value for name, value in _renamed(values).items() if name in self.names}
+        return self.config(known)
 
     def parsed(self, texts: Mapping[str, str]) -> dict[str, Any]:
         """Return the values of ``--set`` texts by name; ConfigError says what is wrong."""

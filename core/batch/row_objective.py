@@ -25,7 +25,7 @@ MOST_STEPS, TOLERANCE = 200, 1e-5
 """Conjugate gradients end at this share of the right-hand side: float32 holds no more."""
 
 FAMILIAR = 20
-"""A history of so many pairs is not drawn to the typical user any more."""
+"""Pairs from which on a history is not shrunk to the mean user."""
 
 ROUNDING = 1e-6
 """Of the longest row: a shorter one is 0 but for rounding."""
@@ -56,18 +56,20 @@ class RowObjective:
     """lambda = reg (count / mean_count)^nu, count from the user's own pairs."""
     loss: RowLoss = "square"
     """l: w (r+ - p.q)^2 or w log(1 + exp(-sign(r+) p.q))."""
-    typical: F32 | None = None
-    """m (g,), the mean row of the users of the fit (``core.batch.shrinkage``); None: nobody is drawn anywhere."""
-    draw: float = 0.0
-    """d = draw (1 - count / FAMILIAR)^2, and exactly 0 from FAMILIAR pairs on: then this is what was trained."""
+    mean_row: F32 | None = None
+    """m (g,), the mean row of the users of the fit (``core.batch.shrinkage``); None: no row is shrunk."""
+    shrinkage: float = 0.0
+    """d = shrinkage (1 - count / FAMILIAR)^2, and exactly 0 from FAMILIAR pairs on: then this is what was trained."""
 
     def __post_init__(self) -> None:
         if self.loss not in get_args(RowLoss):
             raise ConfigError(f"loss must be square or logistic, not {self.loss!r}")
-        check_bounds(self, above_0=("mean_count",), finite=("negative_target", "reg", "nu", "draw"))
+        check_bounds(
+            self, above_0=("mean_count",), finite=("negative_target", "reg", "nu", "shrinkage")
+        )
         # the kernels look at no bounds
         items, g = self.item_factors.shape
-        wanted = {"gram": (g,), "item_sum": (g,), "negative": (items,), "typical": (g,)}
+        wanted = {"gram": (g,), "item_sum": (g,), "negative": (items,), "mean_row": (g,)}
         for name, shape in wanted.items():
             given: F32 | None = getattr(self, name)
             if given is not None and given.shape != shape:
@@ -100,17 +102,17 @@ class RowObjective:
         weight: F32 | None = None,
         target: F32 | None = None,
         *,
-        typical: F32 | None = None,
+        mean_row: F32 | None = None,
         pull: F32 | None = None,
         more_reg: float = 0.0,
     ) -> F32:
         """Return the minimiser of one user's row (g,); in this thread alone, without the GIL.
 
-        What else is known of the user: ``typical`` (g,) is the m of this one, and more_reg |p|^2 - 2 pull.p is
+        What else is known of the user: ``mean_row`` (g,) is the m of this one, and more_reg |p|^2 - 2 pull.p is
         added, pull (g,).
         """
         out = np.empty(self.gram.size, np.float32)
-        linear, drawn = self.constant(item_ix.size, typical)
+        linear, shrinkage = self.constant(item_ix.size, mean_row)
         ones = np.ones(item_ix.size, np.float32)
         fold_in.fold_in(
             self.item_factors,
@@ -118,7 +120,7 @@ class RowObjective:
             linear if pull is None else linear + pull,
             self.negative,
             self.negative_target,
-            float(self.regs(np.array([item_ix.size]))[0]) + drawn + more_reg,
+            float(self.regs(np.array([item_ix.size]))[0]) + shrinkage + more_reg,
             item_ix,
             ones if weight is None else weight,
             ones if target is None else target,
@@ -153,7 +155,7 @@ class RowObjective:
             TOLERANCE,
             np.empty(cut.size - 1),
         )
-        if self.typical is not None and self.draw > 0.0:
+        if self.mean_row is not None and self.shrinkage > 0.0:
             short = np.flatnonzero(pairs.user_counts < FAMILIAR)
             rows[short] = self._one_by_one(pairs.rows(short))
         if not np.isfinite(rows).all():
@@ -169,14 +171,14 @@ class RowObjective:
             rows[u] = self.vector(pairs.item_ix[at], weight, target)
         return rows
 
-    def constant(self, count: int, typical: F32 | None = None) -> tuple[F32, float]:
-        """Return r- s + d m (g,), what a user's vector has from no pair of its own, and d; ``typical``: another m."""
+    def constant(self, count: int, mean_row: F32 | None = None) -> tuple[F32, float]:
+        """Return r- s + d m (g,), what a user's vector has from no pair of its own, and d; ``mean_row``: another m."""
         linear = self.item_sum * np.float32(self.negative_target)
-        typical = self.typical if typical is None else typical
-        if typical is None or count >= FAMILIAR:
+        mean_row = self.mean_row if mean_row is None else mean_row
+        if mean_row is None or count >= FAMILIAR:
             return linear, 0.0
-        drawn = self.draw * (1.0 - count / FAMILIAR) ** 2
-        return linear + np.float32(drawn) * typical, drawn
+        shrinkage = self.shrinkage * (1.0 - count / FAMILIAR) ** 2
+        return linear + np.float32(shrinkage) * mean_row, shrinkage
 
     def regs(self, counts: I64) -> F32:
         """Return lambda for users with these numbers of pairs."""

@@ -24,5 +24,5 @@ class RowRanker(Ranker):
         return self.row.vectors(self._known(user_items))
 
     def unknown(self, users: I64, rows: Interactions) -> Bools:
-        """Tell who has no pairs, where nothing draws them to the typical user either."""
-        return super().unknown(users, rows) & (self.row.draw == 0.0)
+        """Tell who has no pairs, unless their vectors are shrunk to the mean user."""
+        return super().unknown(users, rows) & (self.row.shrinkage == 0.0)

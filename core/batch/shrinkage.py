@@ -1,8 +1,8 @@
-"""Whom nobody knows yet is taken for a typical user: where that is, and how strongly it draws a short history.
+"""Shrink the vectors of users with short histories towards the mean user. Held-out users choose the strength.
 
-Training takes whatever a user left out for hardly wanted. Of somebody with one event that is not true: most of it was
-never seen. Where everybody likes much the same, the mean row of the users says more of a new one than a single event
-does; where tastes lie far apart it says nothing. So new users of the training data decide.
+Training treats every unobserved item as a weak negative. For a user with one event that is wrong: they have not seen
+most items. Where users like much the same, their mean row says more of a new user than a single event does; where
+tastes differ widely it says nothing.
 """
 
 from collections.abc import Callable, Container
@@ -17,78 +17,82 @@ from core.interactions import Interactions
 from core.search.search import Budget
 from core.types import F32
 
-DRAWS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-"""What is tried."""
+STRENGTHS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""Candidate strengths."""
 HISTORIES = (1, 2, 5, 10)
-"""Of so many pairs, for the users that decide."""
+"""History lengths used for validation, in pairs."""
 DEPTH = 10
 MOST_USERS = 5_000
-"""About so many users make the mean."""
-HELD_OUT, JUDGES, JUDGED_SCORES = 0.1, 1_000, 1e8
-"""Share of the users that decide, at most so many, and fewer where they score many items."""
-FEWEST_JUDGES = 10
+"""About the number of users whose rows make the mean."""
+HELD_OUT, MOST_HELD_OUT, MOST_SCORES = 0.1, 1_000, 1e8
+"""Share of the users that are held out, most of them, and most scores: with many items fewer users are held out."""
+FEWEST_HELD_OUT = 10
 SHARE = 0.1
-"""Of a search's budget: about what the one fit takes."""
+"""Share of a search's budget that is kept for the choice: about the time of its one fit."""
 
 
-def drawn(row: RowObjective, pairs: Interactions, draw: float) -> RowObjective:
-    """Return the objective that draws short histories to the mean row of these users, if one of them has pairs.
+def shrunk(row: RowObjective, pairs: Interactions, shrinkage: float) -> RowObjective:
+    """Return the objective that shrinks short histories to the mean row of these users, if one of them has pairs.
 
-    ``draw`` counts in mean eigenvalues of S: that means the same whatever the settings of the fit.
+    ``shrinkage`` counts in mean eigenvalues of S, so that it means the same whatever the settings of the fit.
     """
-    if draw == 0.0 or not pairs.user_counts.any():
+    if shrinkage == 0.0 or not pairs.user_counts.any():
         return row
-    return _towards(_typical(row, pairs), row, draw)
+    return _towards(_mean_row(row, pairs), row, shrinkage)
 
 
-def without_draw(budget: Budget, given: Container[str]) -> Budget:
-    """Return what is left of a search's budget for all other settings, where ``draw`` is not among the given ones."""
-    return budget if "draw" in given else replace(budget, seconds=(1.0 - SHARE) * budget.seconds)
+def without_shrinkage(budget: Budget, given: Container[str]) -> Budget:
+    """Return the budget of a search for all other settings, unless ``shrinkage`` is among the given ones."""
+    if "shrinkage" in given:
+        return budget
+    return replace(budget, seconds=(1.0 - SHARE) * budget.seconds)
 
 
-def choose_draw(
+def choose_shrinkage(
     pairs: Interactions,
     fit: Callable[[Interactions], RowObjective],
     *,
     seed: int = 0,
     otherwise: float = 0.0,
 ) -> float:
-    """Return the draw that is best for users whom a fit has not seen, of whom a few pairs are known.
+    """Return the strength that is best for users outside the fit, of whom a few pairs are known.
 
-    A tenth of the users is left out of a fit; their histories are cut to 1, 2, 5 and 10 pairs, and the highest ndcg@10
-    for the rest wins, each length counting alike; the weakest of equals. ``otherwise`` where hardly anybody could judge.
+    A tenth of the users is held out of a fit. Their histories are cut to 1, 2, 5 and 10 pairs, and the highest mean
+    ndcg@10 for the rest wins, each length counting alike; the weakest of equals. ``otherwise`` is returned where
+    hardly anybody can be held out.
     """
     rng = np.random.default_rng([seed, 6])
     users = rng.permutation(np.flatnonzero(pairs.user_counts > 1))
-    judges = np.sort(users[: _judges(pairs, users.size)])
-    cuts = _cuts(pairs.rows(judges), rng)
+    held_out = np.sort(users[: _most_held_out(pairs, users.size)])
+    cuts = _cuts(pairs.rows(held_out), rng)
     taught = np.ones(pairs.n_users, np.bool_)
-    taught[judges] = False
+    taught[held_out] = False
     others = pairs.keep(taught[pairs.user_ix])
     if not cuts or len(others) == 0:
         return otherwise
     row = fit(others)
-    typical = _typical(row, others)
-    tried = [_towards(typical, row, draw) for draw in DRAWS]
+    mean_row = _mean_row(row, others)
+    tried = [_towards(mean_row, row, strength) for strength in STRENGTHS]
     scores = [float(np.mean([cut.score(one) for cut in cuts])) for one in tried]
-    return DRAWS[int(np.argmax(scores))]
+    return STRENGTHS[int(np.argmax(scores))]
 
 
-def _typical(row: RowObjective, pairs: Interactions) -> F32:
-    """Return the mean (g,) of what the users' pairs alone make of them."""
+def _mean_row(row: RowObjective, pairs: Interactions) -> F32:
+    """Return the mean (g,) of the users' rows, each made of its pairs alone."""
     some = np.flatnonzero(pairs.user_counts)
     some = some[:: max(some.size // MOST_USERS, 1)]
-    alone = replace(row, draw=0.0).vectors(pairs.rows(some))
+    alone = replace(row, shrinkage=0.0).vectors(pairs.rows(some))
     return np.ascontiguousarray(alone.mean(axis=0, dtype=np.float64), np.float32)
 
 
-def _towards(typical: F32, row: RowObjective, draw: float) -> RowObjective:
-    return replace(row, typical=typical, draw=draw * float(row.gram.mean(dtype=np.float64)))
+def _towards(mean_row: F32, row: RowObjective, shrinkage: float) -> RowObjective:
+    unit = float(row.gram.mean(dtype=np.float64))
+    return replace(row, mean_row=mean_row, shrinkage=shrinkage * unit)
 
 
 @dataclass(frozen=True)
 class _Cut:
-    """Users of whom a few pairs are known, and the items that they like besides."""
+    """Users with their first few pairs, and the items that they like besides."""
 
     known: Interactions
     held: Interactions
@@ -98,21 +102,21 @@ class _Cut:
         return float(ranking_metrics.ndcg(ranking_metrics.hits(ids, self.held), DEPTH).mean())
 
 
-def _judges(pairs: Interactions, users: int) -> int:
-    trials = len(HISTORIES) * len(DRAWS) * max(pairs.n_items, 1)
-    most = int(np.clip(JUDGED_SCORES / trials, 100, JUDGES))
+def _most_held_out(pairs: Interactions, users: int) -> int:
+    trials = len(HISTORIES) * len(STRENGTHS) * max(pairs.n_items, 1)
+    most = int(np.clip(MOST_SCORES / trials, 100, MOST_HELD_OUT))
     return min(most, int(HELD_OUT * users))
 
 
-def _cuts(judges: Interactions, rng: np.random.Generator) -> list[_Cut]:
-    """Return a cut for each length that enough users exceed; what is kept of a history is drawn at random."""
-    order = np.lexsort((rng.random(len(judges)), judges.user_ix))
-    place = np.empty(len(judges), np.int64)
-    place[order] = np.arange(len(judges)) - np.repeat(judges.ptr[:-1], judges.user_counts)
+def _cuts(pairs: Interactions, rng: np.random.Generator) -> list[_Cut]:
+    """Return a cut for each length that enough users exceed; the pairs that are kept of a history are random."""
+    order = np.lexsort((rng.random(len(pairs)), pairs.user_ix))
+    position = np.empty(len(pairs), np.int64)
+    position[order] = np.arange(len(pairs)) - np.repeat(pairs.ptr[:-1], pairs.user_counts)
     cuts = []
     for n in HISTORIES:
-        known, held = judges.keep(place < n), judges.keep(place >= n).liked
+        known, held = pairs.keep(position < n), pairs.keep(position >= n).liked
         of = np.flatnonzero(held.user_counts)
-        if of.size >= FEWEST_JUDGES:
+        if of.size >= FEWEST_HELD_OUT:
             cuts.append(_Cut(known.rows(of), held.rows(of)))
     return cuts

@@ -15,6 +15,8 @@ from core.features import FeatureEncoder
 from core.snapshot import About, Array, Snapshot, snapshot_of
 
 _ROW_ARRAYS = ("item_factors", "gram", "item_sum", "negative")
+_STORED = {"mean_row": "typical", "shrinkage": "draw"}
+"""Names in snapshots, older than those in code; a stored name stays, so that any two versions read each other's models."""
 
 
 def of_objective(model: str, objective: RowObjective, **about: Unpack[About]) -> Snapshot:
@@ -27,9 +29,11 @@ def objective_of(snapshot: Snapshot) -> RowObjective:
     """Return the objective that folds users in."""
     try:
         arrays: dict[str, Any] = {name: snapshot.arrays[name] for name in _ROW_ARRAYS}
+        numbers = dict(snapshot.parameters["row"])
         # snapshots of earlier versions have no shrinkage
-        arrays["typical"] = snapshot.arrays.get("typical")
-        return RowObjective(**arrays, **snapshot.parameters["row"])
+        shrinkage = numbers.pop(_STORED["shrinkage"], 0.0)
+        mean_row = snapshot.arrays.get(_STORED["mean_row"])
+        return RowObjective(**arrays, **numbers, mean_row=mean_row, shrinkage=shrinkage)
     except (KeyError, TypeError, ValueError, CoreError) as error:
         raise SnapshotFormat(f"the snapshot is not of a model with fold-in: {error}") from error
 
@@ -94,5 +98,7 @@ def users_of(snapshot: Snapshot) -> StructuredUsers:
 def _parts(row: RowObjective) -> tuple[dict[str, Array], dict[str, Any]]:
     """Return the arrays and the numbers of a row objective, for arrays and parameters."""
     values = {entry.name: getattr(row, entry.name) for entry in fields(row)}
-    arrays = {name: values.pop(name) for name in (*_ROW_ARRAYS, "typical")}
+    arrays = {name: values.pop(name) for name in _ROW_ARRAYS}
+    arrays[_STORED["mean_row"]] = values.pop("mean_row")
+    values[_STORED["shrinkage"]] = values.pop("shrinkage")
     return {name: array for name, array in arrays.items() if array is not None}, values

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from core.batch.row_objective import RowObjective
-from core.batch.shrinkage import choose_draw, without_draw
+from core.batch.shrinkage import choose_shrinkage, without_shrinkage
 from core.interactions import Interactions
 from core.recipe_settings import RecipeSettings
 from core.search.search import Budget
@@ -38,11 +38,11 @@ def search_with_shrinkage(
     """
     if not searchable(pairs):
         budget = replace(budget, seconds=0.0)
-    config = search(without_draw(budget, given))
-    if "draw" in given or budget.seconds <= 0.0 or not shrinks(config):
+    config = search(without_shrinkage(budget, given))
+    if "shrinkage" in given or budget.seconds <= 0.0 or not shrinks(config):
         return config
     found = settings.flat(config)
-    chosen = choose_draw(
-        pairs, lambda some: fit(config, some), seed=found["seed"], otherwise=found["draw"]
+    chosen = choose_shrinkage(
+        pairs, lambda some: fit(config, some), seed=found["seed"], otherwise=found["shrinkage"]
     )
-    return settings.changed(config, {"draw": chosen})
+    return settings.changed(config, {"shrinkage": chosen})

@@ -190,8 +190,7 @@ class Training:
             except SnapshotFormat as error:
                 # otherwise nothing could ever take its place
                 logger().warning("model_damaged", version=version, reason=str(error))
-        known = {n: v for n, v in record.parameters.items() if n in recipe.settings.names}
-        config = recipe.settings.config(known)
+        config = recipe.settings.stored(record.parameters)
         if record.model == self._record.model and config == candidate.config:
             return candidate
         refitted = recipe.fit(data.at_cut, config)

@@ -39,9 +39,11 @@ def test_a_search_continues_where_its_table_ends(contest, tmp_path):
     )
 
 
-@pytest.mark.parametrize("draw", [0.0, 4.0])
-def test_a_setting_is_reported_with_its_best_epoch(contest, draw):
-    config = replace(ranking_best.drawn(contest.train, np.random.default_rng(3)), draw=draw)
+@pytest.mark.parametrize("shrinkage", [0.0, 4.0])
+def test_a_setting_is_reported_with_its_best_epoch(contest, shrinkage):
+    config = replace(
+        ranking_best.drawn(contest.train, np.random.default_rng(3)), shrinkage=shrinkage
+    )
     found = ranking_best.tried(contest, config, "ndcg@10", reached=0.0)
     again = Fbgd(replace(config, epochs=found.settings["epochs"]))
     again.fit(contest.train)

@@ -86,21 +86,21 @@ def test_what_folds_users_in_recommends_without_the_model_that_made_it():
     assert (scores == -np.inf).all()
 
 
-@pytest.mark.parametrize("draw", [0.0, 4.0])
+@pytest.mark.parametrize("shrinkage", [0.0, 4.0])
 @pytest.mark.parametrize("loss", ["square", "logistic"])
-def test_a_one_class_model_recommends_short_histories_as_its_snapshot_does(loss, draw):
+def test_a_one_class_model_recommends_short_histories_as_its_snapshot_does(loss, shrinkage):
     pairs = ranking.tribes()
-    model = Ocmf(OcmfConfig(factors=8, loss=loss, draw=draw)).fit(pairs)
+    model = Ocmf(OcmfConfig(factors=8, loss=loss, shrinkage=shrinkage)).fit(pairs)
     again = RowRanker(objective_of(travelled(of_objective("ocmf", model.objective, **ABOUT))))
     short = pairs.keep((np.arange(len(pairs)) - pairs.ptr[pairs.user_ix] < 2) & (pairs.user_ix > 0))
     some = np.arange(60)
     (its, scores), (mine, expected) = (one.recommend(some, short, 5) for one in (model, again))
     np.testing.assert_allclose(scores[1:], expected[1:], rtol=1e-3)
     assert (its[1:] == mine[1:]).mean() > 0.99
-    # nothing is known of the first one: drawn to the typical user, or given what most users have
-    assert (its[0] == mine[0]).all() == (draw > 0.0)
-    undrawn = Ocmf(replace(model.config, draw=0.0)).fit(pairs).recommend(some, short, 5)[1]
-    assert np.allclose(scores, undrawn, rtol=1e-3) == (draw == 0.0)
+    # nothing is known of the first one: shrunk to the mean user, or given what most users have
+    assert (its[0] == mine[0]).all() == (shrinkage > 0.0)
+    without = Ocmf(replace(model.config, shrinkage=0.0)).fit(pairs).recommend(some, short, 5)[1]
+    assert np.allclose(scores, without, rtol=1e-3) == (shrinkage == 0.0)
 
 
 def test_what_is_no_model_of_contexts_is_refused():

@@ -10,7 +10,7 @@ from core.batch.fbgd.config import FbgdConfig
 from core.batch.fbgd.model import Fbgd
 from core.batch.preferences import preference_rows
 from core.batch.ranker import rank
-from core.batch.shrinkage import choose_draw
+from core.batch.shrinkage import choose_shrinkage
 from core.gate import paired_interval
 from core.interactions import from_pairs
 from core.meaning import Reading
@@ -62,8 +62,8 @@ def judged():
     _, first = np.unique(user, return_index=True)
     trained, _ = read(np.arange(start))
     known = trained.rows(np.flatnonzero(trained.user_counts))
-    draw = choose_draw(known, lambda part: Fbgd(FbgdConfig()).fit(part).fitted)
-    model = Fbgd(FbgdConfig(draw=draw)).fit(known)
+    shrinkage = choose_shrinkage(known, lambda part: Fbgd(FbgdConfig()).fit(part).fitted)
+    model = Fbgd(FbgdConfig(shrinkage=shrinkage)).fit(known)
 
     later = np.setdiff1d(np.flatnonzero(rating >= 4), first)
     liked = from_pairs(user[later], item[later], n_users=first.size, n_items=trained.n_items)

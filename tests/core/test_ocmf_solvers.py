@@ -173,7 +173,7 @@ def test_a_loss_that_serving_does_not_know_is_not_exported(name):
         ({"solver": "adam"}, "solver must be one of newton, gradient"),
         ({"loss": "cubic"}, "squared-hinge, or have value"),
         ({"loss": lambda score: score}, "slope and curvature"),
-        ({"loss": "squared-hinge", "draw": 1.0}, "draw needs"),
+        ({"loss": "squared-hinge", "shrinkage": 1.0}, "shrinkage needs"),
         ({"loss": HuberLoss(), "negatives": "listed", "negative_loss": "logistic"}, "needs loss"),
     ],
 )

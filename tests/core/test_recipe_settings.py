@@ -49,3 +49,16 @@ def test_settings_of_a_model_and_of_its_descent_are_one_flat_list() -> None:
     config = svdfeature.config(svdfeature.parsed({"factors": "8", "optimiser": "plain"}))
     assert (config.factors, config.descent.optimiser) == (8, "plain")
     assert svdfeature.values(config)["optimiser"] == "plain"
+
+
+def test_settings_of_an_earlier_version_are_understood() -> None:
+    stored = {"draw": 2.0, "factors": 8, "forgotten": 3}
+    assert FBGD.stored(stored) == FBGD.config({"shrinkage": 2.0, "factors": 8})
+    assert FBGD.ordered({"draw": 2.0}) == {"shrinkage": 2.0}
+    assert FBGD.checked({"draw": 2.0}) == FBGD.config({"shrinkage": 2.0})
+
+
+def test_a_training_keeps_what_only_an_evaluation_searches() -> None:
+    settings = ocmf.RECIPES[0]
+    assert settings.ordered({"factors": 8}) == {"features": "beside", "graph": 0.0, "factors": 8}
+    assert settings.ordered({"graph": 0.5})["graph"] == 0.5

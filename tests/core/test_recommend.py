@@ -117,9 +117,9 @@ def test_what_most_users_dislike_is_not_popular(name):
     assert scores.tolist() == [3.0, 2.0, 0.0, 0.0]
 
 
-def test_a_draw_to_the_typical_user_says_something_of_everybody():
+def test_shrinkage_to_the_mean_user_says_something_of_everybody():
     pairs = pairs_with_somebody_cold()
-    model = Fbgd(FbgdConfig(factors=8, alpha0=60.0, reg=1.0, draw=1.0)).fit(pairs)
+    model = Fbgd(FbgdConfig(factors=8, alpha0=60.0, reg=1.0, shrinkage=1.0)).fit(pairs)
     _, scores = model.recommend(COLD, pairs, 6)
     assert (scores < 1.0).all()
     assert (np.diff(scores) < 0.0).all()

@@ -221,29 +221,31 @@ def test_where_a_search_begins_is_what_is_usual():
     assert 0.01 < search._doubts()[0] < 0.04
 
 
-def test_where_histories_are_short_the_draw_is_searched_with_the_rest():
+def test_where_histories_are_short_the_shrinkage_is_searched_with_the_rest():
     short = ranking.tribes(users=60, items=40)
     users, items = np.nonzero(np.random.default_rng(0).random((60, 120)) < 0.3)
     long = from_pairs(users, items)
     assert long.user_counts.mean() > FAMILIAR > short.user_counts.mean()
-    assert "draw" not in {axis.name for axis in fbgd_search.axes_for(long)}
-    assert fbgd_search.search(long, FbgdConfig(), Budget(ticking(), 20.0)).draw == 0.0
+    assert "shrinkage" not in {axis.name for axis in fbgd_search.axes_for(long)}
+    assert fbgd_search.search(long, FbgdConfig(), Budget(ticking(), 20.0)).shrinkage == 0.0
     found = fbgd_search.search(short, FbgdConfig(), Budget(ticking(), 20.0))
-    assert fbgd_search.DRAWS[0] <= found.draw <= fbgd_search.DRAWS[1]
-    stated = FbgdConfig(draw=3.0)
+    assert fbgd_search.SHRINKAGES[0] <= found.shrinkage <= fbgd_search.SHRINKAGES[1]
+    stated = FbgdConfig(shrinkage=3.0)
     budget = Budget(ticking(), 20.0)
-    assert fbgd_search.search(short, stated, budget, fixed=frozenset({"draw"})).draw == 3.0
+    assert (
+        fbgd_search.search(short, stated, budget, fixed=frozenset({"shrinkage"})).shrinkage == 3.0
+    )
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_judges_are_drawn_to_the_typical_user_as_they_will_be(exact):
+def test_held_out_users_are_shrunk_to_the_mean_user_as_they_will_be(exact):
     split = Split(ranking.tribes(), np.random.default_rng(0))
     split.few = heard = listening(split.few, [])
-    for draw in (0.0, 4.0):
+    for shrinkage in (0.0, 4.0):
         heard.models.clear()
-        config = replace(GOOD, draw=draw)
+        config = replace(GOOD, shrinkage=shrinkage)
         judged_as_given([split], config) if exact else Race([split]).judge(config)
-        assert {model.draw > 0.0 for model in heard.models} == {draw > 0.0}
+        assert {model.shrinkage > 0.0 for model in heard.models} == {shrinkage > 0.0}
 
 
 def test_a_part_of_the_pairs_is_fitted_with_as_much_less_weight_of_the_others():
@@ -373,7 +375,9 @@ def test_what_is_fixed_stays():
     config = fbgd_search.search(pairs, base, Budget(ticking(), 12.0), fixed=fixed)
     assert (config.factors, config.epochs, config.nu_item) == (12, 2, 0.25)
     assert config.alpha0 != base.alpha0
-    names = frozenset({"factors", "epochs", "nu_item", "nu_user", "alpha0", "rho", "reg", "draw"})
+    names = frozenset(
+        {"factors", "epochs", "nu_item", "nu_user", "alpha0", "rho", "reg", "shrinkage"}
+    )
     assert fbgd_search.search(pairs, base, Budget(ticking(), 12.0), fixed=names) == base
     only_epochs = fbgd_search.search(pairs, base, Budget(ticking(), 12.0), fixed=names - {"epochs"})
     assert only_epochs == FbgdConfig(**{**vars(base), "epochs": only_epochs.epochs})
@@ -477,7 +481,7 @@ def test_nor_is_anything_found_where_nothing_is_liked(name):
 
 def test_what_stands_alone_open_stays_rough_without_a_hit():
     lonely = from_pairs(np.repeat(np.arange(60), 2), np.arange(120), n_items=9_000)
-    names = frozenset({"factors", "alpha0", "reg", "nu_user", "nu_item", "draw"})
+    names = frozenset({"factors", "alpha0", "reg", "nu_user", "nu_item", "shrinkage"})
     found = fbgd_search.search(lonely, FbgdConfig(), Budget(ticking(), 20.0), fixed=names)
     assert found.epochs == fbgd_search.rough(lonely)["epochs"]
     names = frozenset({"factors", "weight", "reg", "nu"})

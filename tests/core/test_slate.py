@@ -96,17 +96,18 @@ def of_no_pair(users, z, vector, pairs, items):
     """Return q_y'A^-1 (r- s + d m + features), one number at a time, for a converged user."""
     row, (item_ix, weight, target) = users.row, pairs
     n, g = item_ix.size, vector.size
-    draw = row.draw * (1 - n / FAMILIAR) ** 2 if row.typical is not None and n < FAMILIAR else 0.0
-    a = np.diag(row.gram.astype(float)) + (float(row.regs(np.array([n]))[0]) + draw) * np.eye(g)
+    shrinks = row.mean_row is not None and n < FAMILIAR
+    d = row.shrinkage * (1 - n / FAMILIAR) ** 2 if shrinks else 0.0
+    a = np.diag(row.gram.astype(float)) + (float(row.regs(np.array([n]))[0]) + d) * np.eye(g)
     for j, w, r in zip(item_ix, weight.astype(float), target, strict=True):
         q = row.item_factors[j].astype(float)
         likely = 1 / (1 + np.exp(np.sign(r) * (q @ vector)))
         h = w if row.loss == "square" else w * likely * (1 - likely) / 2
         a += (h - row.negative[j]) * np.outer(q, q)
-    b = row.negative_target * row.item_sum + draw * (0 if row.typical is None else row.typical)
+    b = row.negative_target * row.item_sum + d * (0 if row.mean_row is None else row.mean_row)
     if z is not None:
         strength = float(row.regs(np.array([max(n, 1)]))[0]) * max(n, 1) ** -users.fading
-        b = row.negative_target * row.item_sum + (draw + strength) * z
+        b = row.negative_target * row.item_sum + (d + strength) * z
     return row.item_factors[items] @ np.linalg.solve(a, b)
 
 
@@ -116,8 +117,8 @@ def of_no_pair(users, z, vector, pairs, items):
 def test_an_explanation_is_exact(loss, n, described):
     """What the pairs do not carry is what history does not say: the parts are neither more nor less."""
     rng = np.random.default_rng(n)
-    typical = rng.normal(size=4).astype(np.float32)
-    row = replace(objective(rng, loss, n_items=30), typical=typical, draw=0.4)
+    mean_row = rng.normal(size=4).astype(np.float32)
+    row = replace(objective(rng, loss, n_items=30), mean_row=mean_row, shrinkage=0.4)
     users = StructuredUsers(row, fading=0.5)
     item_ix = np.sort(rng.permutation(30)[:n]).astype(np.int32)
     weight = rng.uniform(0.5, 2, n).astype(np.float32)

@@ -41,8 +41,8 @@ SETTINGS = {
 }
 """Settings for reproducible bits: one thread, no search, no judge that depends on the time."""
 ORDERS: Mapping[str, Mapping[str, Any]] = {
-    "fbgd": {"factors": 32, "epochs": 4, "draw": 1.0},
-    "ocmf-lr-wsq": {"factors": 16, "rounds": 2, "draw": 0.0},
+    "fbgd": {"factors": 32, "epochs": 4, "shrinkage": 1.0},
+    "ocmf-lr-wsq": {"factors": 16, "rounds": 2, "shrinkage": 0.0},
     "exmlds": {"factors": 16},
     "ordinal": {"labelled": 500, "unlabelled": 200, "frequencies": 32},
 }
@@ -51,13 +51,13 @@ STRATEGIES = ("fbgd", "ocmf", "exmlds", "ordinal", "online", "mixture", "popular
 USERS_EACH = 25
 """Users per strategy; 200 slates in all."""
 EVALUATED = {
-    "fbgd": ("factors=16", "epochs=3", "draw=0"),
+    "fbgd": ("factors=16", "epochs=3", "shrinkage=0"),
     "mf": ("factors=8", "epochs=3"),
     "svdfeature": ("factors=8", "epochs=2"),
     "pitf": ("factors=8", "epochs=2"),
     "cp": ("factors=8", "epochs=2"),
-    "ocmf-lr-wsq": ("factors=8", "rounds=2", "draw=0"),
-    "ocmf-sq-sq": ("factors=8", "rounds=2", "draw=0"),
+    "ocmf-lr-wsq": ("factors=8", "rounds=2", "shrinkage=0"),
+    "ocmf-sq-sq": ("factors=8", "rounds=2", "shrinkage=0"),
     "popular": (),
 }
 PATIENCE_S = 300.0

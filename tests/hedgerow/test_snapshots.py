@@ -27,7 +27,7 @@ PAIRS = from_pairs(USERS, ITEMS, time=np.arange(USERS.size))
 FEATURES = RNG.random((30, 4)).astype(np.float32)
 RANKERS = {
     "fbgd": Fbgd(FbgdConfig(factors=4)),
-    "fbgd, short histories shrunk": Fbgd(FbgdConfig(factors=4, draw=1.0)),
+    "fbgd, short histories shrunk": Fbgd(FbgdConfig(factors=4, shrinkage=1.0)),
     "ocmf": Ocmf(OcmfConfig(factors=4)),
     "pitf": ContextRanker(ContextConfig("pitf", factors=4)),
     "mf": ContextRanker(ContextConfig("mf", factors=4)),

@@ -76,11 +76,9 @@ def test_a_new_user_is_answered_after_one_event(shop: Api, redis_url: str) -> No
     assert items(slate) == expected(N, {9: 1.0}, {9})[:10]
 
 
-def test_a_new_user_is_drawn_to_the_typical_one_that_the_model_knows(
-    shop: Api, redis_url: str
-) -> None:
-    typical = np.random.default_rng(9).normal(size=8).astype(np.float32)
-    model = replace(objective(N, 8), typical=typical, draw=4.0)
+def test_a_new_user_is_shrunk_to_the_mean_user_of_the_model(shop: Api, redis_url: str) -> None:
+    mean_row = np.random.default_rng(9).normal(size=8).astype(np.float32)
+    model = replace(objective(N, 8), mean_row=mean_row, shrinkage=4.0)
     through = {"trained_through": {"0": 7}}
     made = of_objective("fbgd", model, settings={}, metrics={}, cuts=through)
     with Redis.from_url(redis_url) as client:

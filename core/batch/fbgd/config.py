@@ -29,8 +29,8 @@ class FbgdConfig:
     negative_target: float = 0.0
     start: float = 0.1
     """Length of the first item vectors."""
-    draw: float = 0.0
-    """How strongly short histories are drawn to the typical user when they are folded in (``typical.drawn``)."""
+    shrinkage: float = 0.0
+    """How strongly vectors of short histories are shrunk to the mean user (``core.batch.shrinkage``)."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -38,7 +38,7 @@ class FbgdConfig:
             self,
             counts=("factors", "epochs", "steps"),
             above_0=("alpha0", "reg", "start"),
-            from_0=("draw",),
+            from_0=("shrinkage",),
             shares=("rho", "nu_user", "nu_item"),
             finite=("negative_target",),
         )

@@ -14,7 +14,7 @@ from core.batch.fbgd.config import FbgdConfig
 from core.batch.gram import gram, spectrum
 from core.batch.ranker import Bools, Ranker, liked_counts
 from core.batch.row_objective import ONE, PARTS, RowObjective
-from core.batch.shrinkage import drawn
+from core.batch.shrinkage import shrunk
 from core.batch.weighting import constant_loss, mean_count, negative_weights, scaled_reg
 from core.errors import ConfigError, NotFitted
 from core.interactions import Interactions, as_interactions, check_pairs, chunks
@@ -71,7 +71,7 @@ class Fbgd(Ranker):
                 self._hold(replace(found, item_factors=found.item_factors.copy()))
                 if on_epoch(self, epoch):
                     break
-        self._hold(drawn(sides.exported(), pairs, self.config.draw))
+        self._hold(shrunk(sides.exported(), pairs, self.config.shrinkage))
         return self
 
     def _hold(self, objective: RowObjective) -> None:
@@ -82,8 +82,8 @@ class Fbgd(Ranker):
         return self.fitted.vectors(self._known(user_items))
 
     def unknown(self, users: I64, rows: Interactions) -> Bools:
-        """Tell who has no pairs, where nothing draws them to the typical user either."""
-        return super().unknown(users, rows) & (self.config.draw == 0.0)
+        """Tell who has no pairs, unless their vectors are shrunk to the mean user."""
+        return super().unknown(users, rows) & (self.config.shrinkage == 0.0)
 
     @property
     def fitted(self) -> RowObjective:

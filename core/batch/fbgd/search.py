@@ -20,10 +20,11 @@ SPREAD = 0.2
 FEWEST, LARGEST = 16, 512
 ROUGH_ALPHA0, ROUGH_REG = 12.0, 0.07
 """What does for most data, in units that their size, density and weights suggest."""
-DRAWS, MIDDLE_DRAW = (0.25, 8.0), 2.0
-"""From, to, and the first: the lists of short histories need other settings with a draw than without."""
+SHRINKAGES, MIDDLE_SHRINKAGE = (0.25, 8.0), 2.0
+"""Lowest, highest and first shrinkage. It is searched with the other settings, whose best values depend on it where
+histories are short."""
 FELT = 0.2
-"""Where histories get less of the draw, one more axis costs more trials than it is worth."""
+"""Share of the shrinkage that a mean history must get. Below it one more axis costs more trials than it is worth."""
 
 
 def search(
@@ -40,7 +41,11 @@ def search(
     """
     start = replace(base, **{k: v for k, v in rough(pairs).items() if k not in fixed})
     axes = axes_for(pairs, fixed)
-    middle = replace(start, draw=MIDDLE_DRAW) if "draw" in {axis.name for axis in axes} else start
+    middle = (
+        replace(start, shrinkage=MIDDLE_SHRINKAGE)
+        if "shrinkage" in {axis.name for axis in axes}
+        else start
+    )
     exact = "epochs" in fixed
     if budget.seconds <= 0.0 or (not axes and exact):
         return start
@@ -101,12 +106,12 @@ def axes_for(pairs: Interactions, fixed: frozenset[str] = frozenset()) -> list[A
     nus = ["nu"] if not sides & fixed else sorted(sides)
     axes += [Axis(name, 0.0, 1.0) for name in nus]
     if _felt(pairs) > FELT:
-        axes.append(Axis("draw", *DRAWS, log=True))
+        axes.append(Axis("shrinkage", *SHRINKAGES, log=True))
     return [axis for axis in axes if axis.name not in fixed]
 
 
 def _felt(pairs: Interactions) -> float:
-    """Return the share of the draw that a history gets in the mean: (1 - n / FAMILIAR)^2 of n pairs."""
+    """Return the share of the shrinkage that a history gets in the mean: (1 - n / FAMILIAR)^2 of n pairs."""
     counts = pairs.user_counts[pairs.user_counts > 1]
     return float(np.square(np.maximum(1.0 - counts / FAMILIAR, 0.0)).mean()) if counts.size else 0.0
 

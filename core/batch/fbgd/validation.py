@@ -15,7 +15,7 @@ from core.batch.fbgd.config import FbgdConfig
 from core.batch.fbgd.model import Fbgd
 from core.batch.ranker import rank
 from core.batch.row_objective import RowObjective
-from core.batch.shrinkage import drawn
+from core.batch.shrinkage import shrunk
 from core.interactions import Interactions, split_within_users
 from core.search.search import Outcome
 from core.types import F64, I64
@@ -175,11 +175,11 @@ class _Course:
     def __init__(
         self, split: Split, config: FbgdConfig, give_up: Callable[[list[float]], bool]
     ) -> None:
-        self._split, self._draw, self._give_up = split, config.draw, give_up
+        self._split, self._shrinkage, self._give_up = split, config.shrinkage, give_up
         self.scores: list[float] = []
         """By the few; the first epoch only counts as 0."""
         self._models: dict[int, RowObjective] = {}
-        Fbgd(replace(split.adapted(config), draw=0.0)).fit(split.fit, on_epoch=self._hear)
+        Fbgd(replace(split.adapted(config), shrinkage=0.0)).fit(split.fit, on_epoch=self._hear)
 
     def by_all(self, of_few: float, epochs: int) -> float:
         """Return the score by all judges after so many epochs, of which the few have given theirs."""
@@ -188,7 +188,7 @@ class _Course:
         return self._split.by_all(of_few, self._models[epochs])
 
     def _hear(self, model: Fbgd, epoch: int) -> bool:
-        fitted = drawn(model.fitted, self._split.few.seen, self._draw)
+        fitted = shrunk(model.fitted, self._split.few.seen, self._shrinkage)
         self.scores.append(self._split.few.score(fitted) if epoch > 1 else 0.0)
         if self._split.others.size:
             self._models[epoch] = fitted
@@ -201,8 +201,8 @@ def judged_as_given(splits: list[Split], config: FbgdConfig) -> Outcome:
     """Score the settings after exactly their epochs: only the last one is judged."""
     scores = []
     for split in splits:
-        alone = Fbgd(replace(split.adapted(config), draw=0.0)).fit(split.fit).fitted
-        fitted = drawn(alone, split.few.seen, config.draw)
+        alone = Fbgd(replace(split.adapted(config), shrinkage=0.0)).fit(split.fit).fitted
+        fitted = shrunk(alone, split.few.seen, config.shrinkage)
         scores.append(split.by_all(split.few.score(fitted), fitted))
     return Outcome(float(np.mean(scores)), {})
 

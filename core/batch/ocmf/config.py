@@ -48,9 +48,9 @@ class OcmfConfig:
     """``sampled``: as many unlabelled pairs as positives, drawn at random; ``listed``: all, one by one."""
     negative_loss: Literal["square", "logistic"] = "square"
     """What a sampled or listed negative costs."""
-    draw: float = 0.0
-    """How strongly short histories are drawn to the typical user (``typical.drawn``); ``recommend`` draws nobody of
-    a fit with features or a graph."""
+    shrinkage: float = 0.0
+    """How strongly vectors of short histories are shrunk to the mean user (``core.batch.shrinkage``); ``recommend``
+    shrinks none of a fit with features or a graph."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class OcmfConfig:
             self,
             counts=("factors", "rounds"),
             above_0=("weight", "reg") if self.reg_item is None else ("weight", "reg", "reg_item"),
-            from_0=("graph", "draw"),
+            from_0=("graph", "shrinkage"),
             shares=("nu",),
             finite=("target",),
         )
@@ -73,8 +73,8 @@ class OcmfConfig:
             raise ConfigError(
                 f"loss must be one of {', '.join(NAMED)}, or have value, slope and curvature"
             )
-        if self.draw > 0.0 and self.row_loss is None:
-            raise ConfigError("draw needs loss square or logistic: leave it 0")
+        if self.shrinkage > 0.0 and self.row_loss is None:
+            raise ConfigError("shrinkage needs loss square or logistic: leave it 0")
         if self.negatives == "all" and self.negative_loss != "square":
             raise ConfigError("all pairs at once need negative_loss square; list or sample them")
         if self.loss != "logistic" and self.negative_loss != "square":
@@ -137,7 +137,7 @@ _STATED = (
     "nu",
     "rounds",
     "graph",
-    "draw",
+    "shrinkage",
     "seed",
 )
 

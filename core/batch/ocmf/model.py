@@ -17,7 +17,7 @@ from core.batch.ocmf.side import FeatureMatrix
 from core.batch.ocmf.users import StructuredUsers
 from core.batch.ranker import Bools, Ranker, left_out, liked_counts
 from core.batch.row_objective import RowObjective, diagonal_basis, diagonalised
-from core.batch.shrinkage import drawn
+from core.batch.shrinkage import shrunk
 from core.errors import ConfigError, NotFitted, ShapeError
 from core.interactions import Interactions, as_interactions, check_pairs
 from core.types import F32, I32, I64
@@ -115,7 +115,7 @@ class Ocmf(Ranker):
             mean_count=fit.mean_counts[0],
             loss=loss,
         )
-        return drawn(row, fit.listed, self.config.draw)
+        return shrunk(row, fit.listed, self.config.shrinkage)
 
     @property
     def parameters(self) -> F32 | None:
@@ -201,23 +201,23 @@ class Ocmf(Ranker):
         return self._folded_in(rows, self._links(users, links))
 
     def unknown(self, users: I64, rows: Interactions, *, links: Any = None) -> Bools:
-        """Tell who has neither pairs nor features nor a friend with pairs, where nothing draws them anywhere either."""
+        """Tell who has neither pairs, features nor a friend with pairs, unless their vectors are shrunk to the mean user."""
         fit = self._fitted
-        if fit.side.features is not None or self._draws:
+        if fit.side.features is not None or self._shrinks:
             return np.zeros(users.size, np.bool_)
         alone, near = super().unknown(users, rows), self._links(users, links)
         return alone if not self.link else alone & (near @ fit.heard == 0.0)
 
     @property
-    def _draws(self) -> bool:
-        """Whether short histories are drawn to the typical user: where users are known by their pairs alone."""
+    def _shrinks(self) -> bool:
+        """Whether short histories are shrunk to the mean user: where users are known by their pairs alone."""
         side = self._fitted.side
         alone = side.features is None and side.laplacian is None
-        return alone and self.config.draw > 0.0 and self.config.negatives == "all"
+        return alone and self.config.shrinkage > 0.0 and self.config.negatives == "all"
 
     def _folded_in(self, pairs: Interactions, links: Any) -> F32:
         """Return what pairs and links make of users, as serving does."""
-        if not self._draws or links is not None:
+        if not self._shrinks or links is not None:
             return self._fitted.fold_in(pairs, links)
         row = self.row_objective
         _, basis = diagonal_basis(self.item_factors, row.negative)

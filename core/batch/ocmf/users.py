@@ -20,7 +20,7 @@ from core.types import F32, I32
 class StructuredUsers:
     """min_p  row(p) + reg (|p - z|^2 - |p|^2) + link sum_v s_v |p - b_v|^2,  z = W'x, s_v and b_v of the linked users.
 
-    Where z is known it is the user's m in row(p), too: the typical user of these features.
+    Where z is known it is the user's m in row(p), too: the mean user of these features.
     A user without pairs and links is z itself: nobody has seen what such a user leaves out. Without features z is 0.
     A user with both has a deviation of its own from z, as if an identity stood beside the features.
 
@@ -83,7 +83,7 @@ class StructuredUsers:
             more_reg = self.link * float(weights.sum())
             pull += np.float32(self.link) * (weights @ vectors)
         return self.row.vector(
-            item_ix, weight, target, typical=described, pull=pull, more_reg=more_reg
+            item_ix, weight, target, mean_row=described, pull=pull, more_reg=more_reg
         )
 
     def vectors(

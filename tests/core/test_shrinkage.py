@@ -1,4 +1,4 @@
-"""Short histories are drawn to the typical user, as strongly as new users of the training data want it."""
+"""Vectors of short histories are shrunk to the mean user, as strongly as held-out users want it."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.model import Ocmf, users_of
 from core.batch.ocmf.users import StructuredUsers
 from core.batch.row_objective import FAMILIAR, diagonalised
-from core.batch.shrinkage import DRAWS, choose_draw, drawn, without_draw
+from core.batch.shrinkage import STRENGTHS, choose_shrinkage, shrunk, without_shrinkage
 from core.batch.snapshot import objective_of, of_objective, of_users
 from core.batch.snapshot import users_of as users_in
 from core.errors import ConfigError
@@ -32,7 +32,7 @@ def taste(*, shared, users=400, items=60, seed=0):
     return from_pairs(u, i, n_users=users, n_items=items)
 
 
-def objective(loss="square", *, draw=3.0, seed=0):
+def objective(loss="square", *, shrinkage=3.0, seed=0):
     rng = np.random.default_rng(seed)
     negative = rng.uniform(0.01, 0.4, 30).astype(np.float32)
     row = diagonalised(
@@ -44,7 +44,7 @@ def objective(loss="square", *, draw=3.0, seed=0):
         mean_count=4.0,
         loss=loss,
     )
-    return replace(row, typical=rng.normal(size=5).astype(np.float32), draw=draw)
+    return replace(row, mean_row=rng.normal(size=5).astype(np.float32), shrinkage=shrinkage)
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, FAMILIAR - 1, FAMILIAR, 25])
@@ -52,17 +52,17 @@ def test_the_vector_is_that_of_the_written_down_system(n):
     row = objective()
     item_ix = np.arange(n, dtype=np.int32)
     q, a = row.item_factors.astype(np.float64), row.negative.astype(np.float64)
-    d = row.draw * max(1.0 - n / FAMILIAR, 0.0) ** 2
+    d = row.shrinkage * max(1.0 - n / FAMILIAR, 0.0) ** 2
     reg = float(row.regs(np.array([n]))[0])
     left = np.diag(row.gram + reg + d) + q[:n].T @ (q[:n] * (1.0 - a[:n])[:, None])
-    right = q[:n].T @ (1.0 + 0.4 * a[:n]) - 0.4 * row.item_sum + d * row.typical
+    right = q[:n].T @ (1.0 + 0.4 * a[:n]) - 0.4 * row.item_sum + d * row.mean_row
     assert np.allclose(row.vector(item_ix), np.linalg.solve(left, right), rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("loss", ["square", "logistic"])
-def test_a_familiar_user_is_folded_in_to_the_bit_as_if_there_were_no_typical_one(loss):
+def test_a_familiar_user_is_folded_in_to_the_bit_as_if_nothing_were_shrunk(loss):
     row = objective(loss)
-    plain = replace(row, typical=None, draw=0.0)
+    plain = replace(row, mean_row=None, shrinkage=0.0)
     long, short = (np.arange(n, dtype=np.int32) for n in (FAMILIAR, FAMILIAR - 1))
     assert row.vector(long).tobytes() == plain.vector(long).tobytes()
     assert row.vector(short).tobytes() != plain.vector(short).tobytes()
@@ -79,56 +79,62 @@ def test_users_together_are_the_users_alone(loss):
     assert np.allclose(row.vectors(pairs), alone, rtol=1e-3, atol=1e-4)
 
 
-def test_the_typical_user_is_the_mean_of_those_who_have_pairs():
+def test_the_mean_user_is_the_mean_of_those_who_have_pairs():
     pairs = ranking.tribes()
     row = Fbgd(FbgdConfig(factors=4, epochs=3)).fit(pairs).fitted
-    found = drawn(row, pairs, 2.0)
+    found = shrunk(row, pairs, 2.0)
     known = pairs.rows(np.flatnonzero(pairs.user_counts))
-    assert np.allclose(found.typical, row.vectors(known).mean(axis=0), atol=1e-5)
-    assert found.draw == pytest.approx(2.0 * row.gram.mean())
-    assert drawn(row, pairs, 0.0) is row
+    assert np.allclose(found.mean_row, row.vectors(known).mean(axis=0), atol=1e-5)
+    assert found.shrinkage == pytest.approx(2.0 * row.gram.mean())
+    assert shrunk(row, pairs, 0.0) is row
 
 
 @pytest.mark.parametrize(
     "fit",
     [
-        lambda pairs, draw: Fbgd(FbgdConfig(factors=4, epochs=3, draw=draw)).fit(pairs).fitted,
-        lambda pairs, draw: Ocmf(OcmfConfig(factors=4, draw=draw)).fit(pairs).objective,
-        lambda pairs, draw: users_of(Ocmf(OcmfConfig(factors=4, draw=draw)).fit(pairs)).row,
+        lambda pairs, shrinkage: (
+            Fbgd(FbgdConfig(factors=4, epochs=3, shrinkage=shrinkage)).fit(pairs).fitted
+        ),
+        lambda pairs, shrinkage: (
+            Ocmf(OcmfConfig(factors=4, shrinkage=shrinkage)).fit(pairs).objective
+        ),
+        lambda pairs, shrinkage: (
+            users_of(Ocmf(OcmfConfig(factors=4, shrinkage=shrinkage)).fit(pairs)).row
+        ),
     ],
 )
-def test_a_fit_draws_as_its_settings_say(fit):
+def test_a_fit_shrinks_as_its_settings_say(fit):
     pairs = ranking.tribes()
     one = np.array([7], np.int32)
     plain, some = fit(pairs, 0.0), fit(pairs, 5.0)
-    assert plain.typical is None
-    near = [np.linalg.norm(row.vector(one) - some.typical) for row in (some, plain)]
+    assert plain.mean_row is None
+    near = [np.linalg.norm(row.vector(one) - some.mean_row) for row in (some, plain)]
     assert near[0] < near[1]
 
 
 @pytest.mark.parametrize("config", [FbgdConfig, OcmfConfig])
-@pytest.mark.parametrize("draw", [-1.0, np.inf, np.nan])
-def test_a_draw_is_a_number_from_0(config, draw):
-    with pytest.raises(ConfigError, match="draw must be 0 or more and at most"):
-        config(draw=draw)
+@pytest.mark.parametrize("shrinkage", [-1.0, np.inf, np.nan])
+def test_a_shrinkage_is_a_number_from_0(config, shrinkage):
+    with pytest.raises(ConfigError, match="shrinkage must be 0 or more and at most"):
+        config(shrinkage=shrinkage)
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_where_all_like_the_same_new_users_are_drawn_and_where_tribes_do_they_are_not(shared):
+def test_where_all_like_the_same_new_users_are_shrunk_and_where_tribes_do_they_are_not(shared):
     pairs = taste(shared=shared)
     config = FbgdConfig(factors=8, alpha0=60.0, reg=1.0, epochs=4)
-    draw = choose_draw(pairs, lambda part: Fbgd(config).fit(part).fitted)
-    assert draw in DRAWS
-    assert draw >= 4.0 if shared else draw <= 2.0
+    shrinkage = choose_shrinkage(pairs, lambda part: Fbgd(config).fit(part).fitted)
+    assert shrinkage in STRENGTHS
+    assert shrinkage >= 4.0 if shared else shrinkage <= 2.0
 
 
 @pytest.mark.parametrize("weight", [0.2, 10.0])
-def test_what_all_pairs_weigh_does_not_change_the_draw(weight):
+def test_what_all_pairs_weigh_does_not_change_the_shrinkage(weight):
     pairs = taste(shared=True)
 
     def chosen(c, pairs):
         config = FbgdConfig(factors=8, alpha0=c * 60.0, reg=c, epochs=4)
-        return choose_draw(pairs, lambda part: Fbgd(config).fit(part).fitted)
+        return choose_shrinkage(pairs, lambda part: Fbgd(config).fit(part).fitted)
 
     assert chosen(weight, ranking.weighing(pairs, weight)) == chosen(1.0, pairs) >= 4.0
 
@@ -136,8 +142,8 @@ def test_what_all_pairs_weigh_does_not_change_the_draw(weight):
 def test_hardly_any_users_choose_nothing_new():
     pairs = ranking.tiny()
     fit = lambda part: Fbgd(FbgdConfig(factors=2)).fit(part).fitted
-    assert choose_draw(pairs, fit) == 0.0
-    assert choose_draw(pairs, fit, otherwise=3.5) == 3.5
+    assert choose_shrinkage(pairs, fit) == 0.0
+    assert choose_shrinkage(pairs, fit, otherwise=3.5) == 3.5
 
 
 def test_the_users_who_choose_have_not_taught():
@@ -147,37 +153,37 @@ def test_the_users_who_choose_have_not_taught():
         fitted.append(part)
         return Fbgd(FbgdConfig(factors=4, epochs=2)).fit(part).fitted
 
-    choose_draw(pairs, fit)
+    choose_shrinkage(pairs, fit)
     [part] = fitted
     assert np.count_nonzero(part.user_counts == 0) == pytest.approx(40, abs=1)
 
 
-def test_a_search_leaves_time_to_choose_the_draw_unless_it_is_given():
+def test_a_search_leaves_time_to_choose_the_shrinkage_unless_it_is_given():
     budget = Budget(lambda: 0.0, 20.0)
-    assert without_draw(budget, {"factors"}).seconds == pytest.approx(18.0)
-    assert without_draw(budget, {"factors", "draw"}) is budget
+    assert without_shrinkage(budget, {"factors"}).seconds == pytest.approx(18.0)
+    assert without_shrinkage(budget, {"factors", "shrinkage"}) is budget
 
 
-def test_a_snapshot_keeps_the_typical_user_and_one_of_before_has_none():
+def test_a_snapshot_keeps_the_mean_user_and_one_of_before_has_none():
     row = objective()
     rest = {"settings": {}, "metrics": {}, "cuts": {}}
     one = np.array([4], np.int32)
     for made in (of_objective("fbgd", row, **rest), of_users("ocmf", StructuredUsers(row), **rest)):
         assert objective_of(made).vector(one).tobytes() == row.vector(one).tobytes()
-    plain = replace(row, typical=None, draw=0.0)
+    plain = replace(row, mean_row=None, shrinkage=0.0)
     before = of_objective("fbgd", plain, **rest)
     del before.parameters["row"]["draw"]
     assert "typical" not in before.arrays
     assert users_in(before).vector(one).tobytes() == plain.vector(one).tobytes()
 
 
-def test_a_user_of_known_features_is_drawn_to_what_these_say():
+def test_a_user_of_known_features_is_shrunk_to_what_these_say():
     row = objective()
     users = StructuredUsers(row, weights=np.zeros((1, 5), np.float32), fading=1.0)
     z, one = np.full(5, 2.0, np.float32), np.array([4], np.int32)
-    d = row.draw * (1.0 - 1 / FAMILIAR) ** 2
+    d = row.shrinkage * (1.0 - 1 / FAMILIAR) ** 2
     lam = float(row.regs(np.array([1]))[0])
-    plain = replace(row, typical=None, draw=0.0)
+    plain = replace(row, mean_row=None, shrinkage=0.0)
     wanted = plain.vector(one, pull=np.float32(d + lam) * z, more_reg=d)
     assert np.allclose(users.vector(one, described=z), wanted, rtol=1e-4)
     assert np.array_equal(users.vector(NOBODY, described=z), z)
