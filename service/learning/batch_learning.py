@@ -69,7 +69,7 @@ class BatchLearning:
             rating=np.flatnonzero(new & (kind == RATING)),
             history=history[: np.searchsorted(history, n)],
             impression=np.flatnonzero(new & (kind == self._impression)),
-            full=None if full is None else self._memory.stored.history(users[full]),
+            full=None if full is None else self._memory.histories.whole(users[full]),
         )
 
     def learn(self, backlog: Backlog, batch: Batch) -> Outcome:

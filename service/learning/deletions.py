@@ -31,7 +31,7 @@ class Deletions:
         return self._user(user)
 
     def _rating(self, user: str, item: int) -> Outcome:
-        recorded, trimmed = self._memory.stored.history(user)
+        recorded, trimmed = self._memory.histories.whole(user)
         gone = live(recorded[recorded["item"] == item], self._memory.deleted)
         rewritten = Rewritten(user, without_pair(recorded, item), trimmed[trimmed != item])
         changes = Changes(
@@ -43,7 +43,7 @@ class Deletions:
 
     def _user(self, user: str) -> Outcome:
         removals = removal_of(user, self._memory)
-        history, _ = self._memory.stored.history(user)
+        history, _ = self._memory.histories.whole(user)
         # last: what changes the memory must not be done twice when the store stops answering
         counts = self._memory.counters.take_away(live(history, self._memory.deleted))
         changes = Changes(counts=counts, removals=removals, touched_users=[user])

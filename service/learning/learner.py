@@ -32,6 +32,7 @@ from service.store.log.stream import LogReader
 from service.store.namespace import Namespace
 from service.store.profiles.commit import Commit, DedupeChange, StateChange
 from service.store.profiles.expert_history import ExpertPoint, ExpertStanding
+from service.store.profiles.rows import RowStore
 from service.store.profiles.take_over import check_epoch, take_over
 from service.store.profiles.writer import ProfileWriter
 
@@ -80,7 +81,7 @@ class Learner:
             reading=configs.reading(settings, namespace),
         )
         self._memory = memory
-        self._saved = memory.stored.arrays()
+        self._saved = RowStore(client, self._keys, self.state.generation).arrays()
         restore(self.model, self._saved)
         self._deletions, self._merges = Deletions(memory), Merges(memory)
         click_through = ClickThrough(memory.reader.click_through(), max_sources=max_sources)

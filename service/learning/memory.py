@@ -9,6 +9,7 @@ from service.learning.rows import ItemRows, UserRows
 from service.settings import Settings
 from service.store.connection import Client
 from service.store.keys import PartitionKeys
+from service.store.profiles.history_store import HistoryStore
 from service.store.profiles.partition_reader import PartitionReader
 from service.store.profiles.rows import RowStore
 
@@ -20,7 +21,7 @@ class Memory:
     settings: Settings
     model: OnlineModel
     reader: PartitionReader
-    stored: RowStore
+    histories: HistoryStore
     users: UserRows
     items: ItemRows
     counters: ItemCounters
@@ -38,16 +39,17 @@ def load_memory(
     reading: Reading,
 ) -> Memory:
     """Read every item row and counter; user rows come when their users do."""
-    reader, stored = PartitionReader(client, keys), RowStore(client, keys, generation)
+    reader, rows = PartitionReader(client, keys), RowStore(client, keys, generation)
+    histories = HistoryStore(client, keys)
     deleted = reader.deleted_items()
-    items = ItemRows(model, stored, client, keys.namespace)
+    items = ItemRows(model, rows, client, keys.namespace)
     items.load()
     return Memory(
         settings=settings,
         model=model,
         reader=reader,
-        stored=stored,
-        users=UserRows(model, stored, settings.users_in_memory, deleted),
+        histories=histories,
+        users=UserRows(model, rows, histories, settings.users_in_memory, deleted),
         items=items,
         counters=ItemCounters(settings, reading, reader.counts(generation)),
         deleted=deleted,

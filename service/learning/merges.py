@@ -43,7 +43,7 @@ class Merges:
         if source == target:
             return Outcome(changes=Changes(), counted=MERGED)
         (theirs, their_trimmed), (own, own_trimmed) = (
-            self._memory.stored.history(user) for user in (source, target)
+            self._memory.histories.whole(user) for user in (source, target)
         )
         history, late = self._joined(own, theirs)
         history, seen = self._shortened(history, np.union1d(their_trimmed, own_trimmed))
@@ -65,7 +65,7 @@ class Merges:
 
     def move(self, user: str, through: int) -> Outcome:
         """Leave out what was sent to another partition; the user ends if nothing else is left."""
-        history, trimmed = self._memory.stored.history(user)
+        history, trimmed = self._memory.histories.whole(user)
         gone = sequences(history) <= through
         histories, removals = NO_HISTORY_CHANGES, NO_REMOVALS
         if gone.all():

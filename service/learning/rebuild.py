@@ -27,13 +27,14 @@ from service.learning.rows import ItemRows, UserRows
 from service.settings import Settings
 from service.store.connection import Client, connect
 from service.store.keys import PartitionKeys
-from service.store.log.codec import HISTORY, read_history, sequences
+from service.store.log.codec import HISTORY, sequences
 from service.store.log.lease import Lease
 from service.store.log.state import PartitionState, read_deleted_items, read_state
 from service.store.namespace import Namespace, open_namespace
 from service.store.namespace_copy import copy_item_numbers, copy_namespace
 from service.store.profiles.generation import Generation, differences, lost_watermark, users_of
 from service.store.profiles.histories import Records, live
+from service.store.profiles.history_store import HistoryStore
 from service.store.profiles.rows import RowStore
 
 CLOSE = 20_000
@@ -109,13 +110,13 @@ class PartitionRebuild:
         self._keys = PartitionKeys(source.name, partition)
         self._target_keys = PartitionKeys(target.name, partition)
         self._generation = Generation(client, self._target_keys)
-        self._rows = RowStore(
-            client, self._target_keys, self._generation.number, histories=self._keys
-        )
-        self._histories = self._histories_of(0)
+        self._rows = RowStore(client, self._target_keys, self._generation.number)
+        self._histories = HistoryStore(client, self._keys)
         self._deleted = read_deleted_items(client, self._keys)
         self._items = ItemRows(self._model, self._rows, client, target.name)
-        self._users = UserRows(self._model, self._rows, settings.users_in_memory, self._deleted)
+        self._users = UserRows(
+            self._model, self._rows, self._histories, settings.users_in_memory, self._deleted
+        )
         self._counters = ItemCounters(
             settings, configs.reading(settings, source), np.zeros((0, WIDTH))
         )
@@ -199,16 +200,16 @@ class PartitionRebuild:
         for page in users_of(self._client, self._keys):
             if not self._in_place:
                 self._generation.add_users(page)
-            sizes = self._histories.history_sizes(page)
+            sizes = self._histories.sizes(page)
             n_bytes = TAIL_BYTES if after else max(sizes)
             for users in _groups(page, sizes, n_bytes):
-                tails = self._histories.history_tails(users, n_bytes)
+                tails = self._histories.tails(users, n_bytes)
                 for user, tail in zip(users, tails, strict=True):
-                    history = read_history(tail)
+                    history = tail
                     # a full tail may be cut, even one as long as the history was:
                     # the history may have grown since
-                    if len(tail) >= n_bytes > 0 and sequences(history)[0] > after:
-                        history, _ = self._histories.history(user)
+                    if tail.nbytes >= n_bytes > 0 and sequences(history)[0] > after:
+                        history, _ = self._histories.whole(user)
                     yield user, live(history, self._deleted)
 
     def _learn_window(self, ratings: Records, users: list[str]) -> None:
@@ -249,12 +250,9 @@ class PartitionRebuild:
         state = read_state(self._client, self._keys)
         if state.watermark != until:
             return None
-        theirs = self._histories_of(state.generation)
+        theirs = RowStore(self._client, self._keys, state.generation)
         users = users_of(self._client, self._keys)
         return list(islice(differences(self._rows, theirs, users), DIFFERENCES_TOLD))
-
-    def _histories_of(self, generation: int) -> RowStore:
-        return RowStore(self._client, self._keys, generation)
 
     def _tell(self, phase: str, done: int, total: int = 0) -> None:
         if self._is_fenced:

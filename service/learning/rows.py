@@ -14,8 +14,9 @@ from core.online.tables import FINGERPRINT_COLUMNS, RECENT, Side
 from core.rng import id_hashes
 from core.types import F32, F64, I64
 from service.store.catalogue.numbers import item_ids
-from service.store.log.codec import HISTORY, read_history, sequences
+from service.store.log.codec import HISTORY, sequences
 from service.store.profiles.histories import Records, recent_ratings
+from service.store.profiles.history_store import HistoryStore
 from service.store.profiles.rows import RowStore
 
 ID_RUN = 256
@@ -32,10 +33,12 @@ class UserRows:
         self,
         model: OnlineModel,
         store: RowStore,
+        histories: HistoryStore,
         capacity: int,
         deleted: Mapping[int, int],
     ) -> None:
         self._model, self._store, self._deleted = model, store, deleted
+        self._histories = histories
         self.capacity = capacity
         self.until: int | None = None
         """Events after this one do not count yet when a ring is filled; None: all count."""
@@ -76,7 +79,7 @@ class UserRows:
     def _read(self, users: list[str]) -> I64:
         # everything is read before anything here changes: the store may stop answering at any time
         stored = [row for part in self._store.user_rows(users) for row in part]
-        sizes = self._store.history_sizes(users)
+        sizes = self._histories.sizes(users)
         # without a row there was no rating
         rated = [i for i, row in enumerate(stored) if row is not None]
         rings = self._rings([users[i] for i in rated], [sizes[i] for i in rated])
@@ -107,16 +110,16 @@ class UserRows:
         """Read the latest ratings of those who have any."""
         if not self._model.needs_recent:
             return {}
-        tails = self._store.history_tails(users, RECENT * HISTORY.itemsize)
+        tails = self._histories.tails(users, RECENT * HISTORY.itemsize)
         return {
             user: self._recent(user, tail, size)
             for user, tail, size in zip(users, tails, sizes, strict=True)
         }
 
-    def _recent(self, user: str, tail: bytes, size: int) -> Records:
-        recent = recent_ratings(self._counting(read_history(tail)), self._deleted)
-        if len(recent) < RECENT and size > len(tail):
-            whole, _ = self._store.history(user)
+    def _recent(self, user: str, tail: Records, size: int) -> Records:
+        recent = recent_ratings(self._counting(tail), self._deleted)
+        if len(recent) < RECENT and size > tail.nbytes:
+            whole, _ = self._histories.whole(user)
             recent = recent_ratings(self._counting(whole), self._deleted)
         return recent
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from service.store.keys import PartitionKeys
-from service.store.log.codec import read_history, records
+from service.store.log.codec import records
 from service.store.profiles.dedupe_chunk import DedupeChunk
+from service.store.profiles.history_store import HistoryStore, pack_trimmed
 from service.store.profiles.partition_reader import PartitionReader
 from service.store.profiles.rows import SLICE, RowStore
 
@@ -60,13 +61,14 @@ def test_a_history_is_read_whole_or_by_its_end(client, keys):
     item, zero = np.arange(n), np.zeros(n)
     told = records(item, zero, zero.astype(np.int64), np.arange(1, n + 1), zero.astype(np.uint8))
     client.set(keys.history("ann"), told.tobytes())
-    client.set(keys.trimmed("ann"), np.array([9, 11], "<u4").tobytes())
-    store = RowStore(client, keys, 0)
-    history, trimmed = store.history("ann")
+    client.set(keys.trimmed("ann"), pack_trimmed(np.array([9, 11])))
+    store = HistoryStore(client, keys)
+    history, trimmed = store.whole("ann")
     assert history["item"].tolist() == item.tolist()
     assert trimmed.tolist() == [9, 11]
-    assert [len(part) for part in store.history("eve")] == [0, 0]
-    assert store.history_sizes(["ann", "eve"]) == [n * 24, 0]
-    [tail, none] = store.history_tails(["ann", "eve"], 48)
-    assert read_history(tail)["item"].tolist() == [3, 4]
-    assert none == b""
+    assert [len(part) for part in store.whole("eve")] == [0, 0]
+    assert store.sizes(["ann", "eve"]) == [n * 24, 0]
+    assert [tail["item"].tolist() for tail in store.tails(["ann", "eve"], 48)] == [[3, 4], []]
+    histories, gone = store.of_users(["eve", "ann"])
+    assert [len(one) for one in histories] == [0, n]
+    assert [one.tolist() for one in gone] == [[], [9, 11]]

@@ -9,6 +9,7 @@ from service.store.log.change import Change
 from service.store.profiles.click_through import pack_counts
 from service.store.profiles.commit import Commit, HistoryChanges, Removals, RowChanges
 from service.store.profiles.expert_history import pack_point
+from service.store.profiles.history_store import pack_trimmed
 from service.store.profiles.transaction import (
     Argument,
     PackedTransaction,
@@ -87,7 +88,7 @@ class CommitPacking:
             transaction.evaluate(_APPEND, names, histories.records)
         for user in histories.rewritten:
             self._replace(transaction, self._keys.history(user.user), user.history.tobytes())
-            trimmed = user.trimmed.astype("<u4").tobytes()
+            trimmed = pack_trimmed(user.trimmed)
             self._replace(transaction, self._keys.trimmed(user.user), trimmed)
 
     def _replace(self, transaction: Transaction, key: str, value: bytes) -> None:

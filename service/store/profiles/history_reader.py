@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from core.types import I64
 from service.store.connection import store_errors
 from service.store.keys import NamespaceKeys, PartitionKeys
-from service.store.log.codec import read_history, sequences
+from service.store.log.codec import sequences
 from service.store.log.state import read_deleted_items, read_state
 from service.store.namespace import Namespace
 from service.store.profiles.generation import users_of
 from service.store.profiles.histories import is_live
+from service.store.profiles.history_store import HistoryStore
 
 USERS_AT_ONCE, ITEMS_AT_ONCE = 100, 500
 """Of one read: bounds how long other clients of Redis wait."""
@@ -88,20 +89,14 @@ class HistoryReader:
     def _page(
         self, keys: PartitionKeys, cut: int, deleted: dict[int, int], users: list[str]
     ) -> Histories:
-        with store_errors():
-            pipe = self._client.pipeline(transaction=True)
-            pipe.mget([keys.history(user) for user in users])
-            pipe.mget([keys.trimmed(user) for user in users])
-            packed, trimmed = cast("list[list[bytes | None]]", pipe.execute())
-        histories = [read_history(one) for one in packed]
+        histories, trimmed = HistoryStore(self._client, keys).of_users(users)
         user_ix = np.repeat(np.arange(len(users)), [len(history) for history in histories])
         records = np.concatenate(histories)
         counts = is_live(records, deleted) & (sequences(records) <= cut)
-        gone = [np.frombuffer(one or b"", "<u4").astype(np.int64) for one in trimmed]
         return Histories(
             users=users,
             user_ix=user_ix[counts],
             records=records[counts],
-            trimmed_user_ix=np.repeat(np.arange(len(users)), [len(items) for items in gone]),
-            trimmed=np.concatenate(gone),
+            trimmed_user_ix=np.repeat(np.arange(len(users)), [len(items) for items in trimmed]),
+            trimmed=np.concatenate(trimmed).astype(np.int64),
         )

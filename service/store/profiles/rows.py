@@ -1,4 +1,4 @@
-"""The rows of one generation of a partition, and the histories that their rings are filled from."""
+"""The stored rows of one generation of a partition, and the shared state of the online model."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
@@ -8,26 +8,16 @@ import redis
 
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
-from service.store.log.codec import read_history
-from service.store.profiles.histories import Numbers, Records
 
 SLICE = 1_000
 """Keys of one command when rows are read or removed: bounds how long other clients wait."""
 
 
 class RowStore:
-    """Reads rows and histories; ``histories`` may be those of another namespace."""
+    """Reads rows."""
 
-    def __init__(
-        self,
-        client: redis.Redis,
-        keys: PartitionKeys,
-        generation: int,
-        *,
-        histories: PartitionKeys | None = None,
-    ) -> None:
+    def __init__(self, client: redis.Redis, keys: PartitionKeys, generation: int) -> None:
         self._client, self._keys, self.generation = client, keys, generation
-        self._histories = histories or keys
 
     def arrays(self) -> dict[str, bytes]:
         """Return the shared state of the online model."""
@@ -56,26 +46,3 @@ class RowStore:
             with store_errors():
                 answer = self._client.mget(keys[first : first + SLICE])
             yield cast("list[bytes | None]", answer)
-
-    def history_sizes(self, users: Sequence[str]) -> list[int]:
-        """Return the bytes of each user's history."""
-        with store_errors(), self._client.pipeline(transaction=False) as pipe:
-            for user in users:
-                pipe.strlen(self._histories.history(user))
-            return cast("list[int]", pipe.execute())
-
-    def history_tails(self, users: Sequence[str], n_bytes: int) -> list[bytes]:
-        """Return the last ``n_bytes`` of each user's history."""
-        with store_errors(), self._client.pipeline(transaction=False) as pipe:
-            for user in users:
-                pipe.getrange(self._histories.history(user), -n_bytes, -1)
-            return cast("list[bytes]", pipe.execute())
-
-    def history(self, user: str) -> tuple[Records, Numbers]:
-        """Return a user's whole history and the items whose records were trimmed from it."""
-        with store_errors():
-            answer = self._client.mget(
-                [self._histories.history(user), self._histories.trimmed(user)]
-            )
-        history, trimmed = cast("list[bytes | None]", answer)
-        return read_history(history), np.frombuffer(trimmed or b"", dtype="<u4")

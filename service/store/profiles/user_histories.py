@@ -15,6 +15,7 @@ from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
 from service.store.log.codec import read_history
 from service.store.profiles.histories import live
+from service.store.profiles.history_store import read_trimmed
 from service.store.profiles.reader import ATTEMPTS
 
 USERS_READ = 64
@@ -68,7 +69,7 @@ class UserHistories:
             return [
                 HistoryAnswer(
                     live(read_history(history), deleted),
-                    np.frombuffer(trimmed or b"", dtype="<u4"),
+                    read_trimmed(trimmed),
                     int(state[0] or 0),
                     self._row(row) if ours else None,
                 )

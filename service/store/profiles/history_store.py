@@ -1,0 +1,64 @@
+"""The histories of a partition's users, for the learner, a rebuild and the trainer.
+
+The api reads them with the rest of what it caches of a user, see ``user_histories``.
+"""
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+import redis
+
+from service.store.connection import store_errors
+from service.store.keys import PartitionKeys
+from service.store.log.codec import read_history
+from service.store.profiles.histories import Numbers, Records
+
+
+class HistoryStore:
+    """Reads histories; none of the user is an empty one."""
+
+    def __init__(self, client: redis.Redis, keys: PartitionKeys) -> None:
+        self._client, self._keys = client, keys
+
+    def whole(self, user: str) -> tuple[Records, Numbers]:
+        """Return a user's history and the items whose records were trimmed from it."""
+        [history], [trimmed] = self.of_users([user])
+        return history, trimmed
+
+    def of_users(self, users: Sequence[str]) -> tuple[list[Records], list[Numbers]]:
+        """Return the histories of some users and their trimmed items, all of one moment."""
+        names = [self._keys.history(user) for user in users]
+        names += [self._keys.trimmed(user) for user in users]
+        with store_errors():
+            packed = cast("list[bytes | None]", self._client.mget(names))
+        histories, trimmed = packed[: len(users)], packed[len(users) :]
+        return [read_history(one) for one in histories], [read_trimmed(one) for one in trimmed]
+
+    def sizes(self, users: Sequence[str]) -> list[int]:
+        """Return the bytes of each user's history."""
+        with store_errors(), self._client.pipeline(transaction=False) as pipe:
+            for user in users:
+                pipe.strlen(self._keys.history(user))
+            return cast("list[int]", pipe.execute())
+
+    def tails(self, users: Sequence[str], n_bytes: int) -> list[Records]:
+        """Return the records in the last ``n_bytes`` of each user's history."""
+        with store_errors(), self._client.pipeline(transaction=False) as pipe:
+            for user in users:
+                pipe.getrange(self._keys.history(user), -n_bytes, -1)
+            return [read_history(tail) for tail in cast("list[bytes]", pipe.execute())]
+
+
+def read_trimmed(packed: bytes | None) -> Numbers:
+    """Return the numbers of the items that were trimmed; none for a missing value."""
+    return np.frombuffer(packed or b"", dtype="<u4")
+
+
+def pack_trimmed(numbers: Numbers) -> bytes:
+    """Return the stored form of trimmed items.
+
+    >>> read_trimmed(pack_trimmed(np.array([7, 9]))).tolist()
+    [7, 9]
+    """
+    return numbers.astype("<u4").tobytes()
