@@ -106,11 +106,14 @@ if TYPE_CHECKING:
     ComparingStrategy: TypeAlias = Strategy
     AudienceStrategy: TypeAlias = Strategy
     StarStrategy: TypeAlias = Strategy
+    PredictingStrategy: TypeAlias = Strategy
 else:
     _all = FAMILIES.values()
     AnyStrategy = Literal[STRATEGIES]
     TrainedStrategy = Literal[tuple(one.strategy for one in _all if one.trained)]
     ComparingStrategy = Literal[tuple(one.strategy for one in _all if one.compares_users)]
     AudienceStrategy = Literal[tuple(one.strategy for one in _all if one.finds_audience)]
-    StarStrategy = Literal[tuple(one.strategy for one in _all if one.predicts_stars)]
+    _stars = tuple(one.strategy for one in _all if one.predicts_stars)
+    StarStrategy = Literal[_stars]
+    PredictingStrategy = Literal[(ONLINE, *_stars)]
 """Strategies that a request may name or an answer holds: any, or those of families with an ability."""

@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from service.api.schemas import Answer, Id, Request
-
-PredictionStrategy = Literal["online", "ordinal"]
+from service.ranking.families import PredictingStrategy, StarStrategy
 
 
 class Pair(Request):
@@ -20,9 +19,9 @@ class Pairs(Request):
     """What to predict."""
 
     pairs: Annotated[list[Pair], Field(min_length=1, max_length=1_000)]
-    model: PredictionStrategy | None = None
+    model: PredictingStrategy | None = None
     """Who predicts: the `online` model, or an `ordinal` one from what the documents say of user and item."""
-    strategy: PredictionStrategy | None = None
+    strategy: PredictingStrategy | None = None
     """The same as `model`."""
 
 
@@ -57,7 +56,7 @@ class Prediction(PredictedRating):
 class OrdinalPrediction(PredictedRating):
     """What an ordinal model foresees from features; no experts have a part in it, so `experts` is empty."""
 
-    strategy: Literal["ordinal"]
+    strategy: StarStrategy
     level: int
     """Counted from 1: the level of stars, the lowest first."""
     level_probabilities: list[float]

@@ -15,11 +15,12 @@ from service.api.slates.prediction_schemas import (
     Pairs,
     Prediction,
     Predictions,
-    PredictionStrategy,
 )
 from service.api.waiting import reached
 from service.http.documentation import problems
 from service.ids import sequence_token
+from service.ranking.families import PredictingStrategy
+from service.ranking.strategies import ONLINE
 from service.runtime import ApiRuntime
 
 router = APIRouter(route_class=Route, tags=["predictions"])
@@ -42,10 +43,10 @@ MinSequence = Annotated[
 
 
 Model = Annotated[
-    PredictionStrategy | None,
+    PredictingStrategy | None,
     Query(description="Who predicts: `ordinal` knows user and item by their documents alone."),
 ]
-Strategy = Annotated[PredictionStrategy | None, Query(description="The same as `model`.")]
+Strategy = Annotated[PredictingStrategy | None, Query(description="The same as `model`.")]
 
 
 @router.get(
@@ -64,7 +65,7 @@ async def get_prediction(
     An unknown user or item is no error: the interval is wide then. Nothing is stored by asking.
     """
     await reached(runtime, min_sequence, [user])
-    if _chosen("query", model, strategy) == "ordinal":
+    if _chosen("query", model, strategy) != ONLINE:
         [ordinal] = await _stars(runtime, [Pair(user=user, item=item)])
         return ordinal
     [prediction] = await _predictions(runtime, user, [item])
@@ -80,7 +81,7 @@ async def post_predictions(
     for pair in body.pairs:
         items.setdefault(pair.user, {})[pair.item] = None
     await reached(runtime, min_sequence, items)
-    if _chosen("body", body.model, body.strategy) == "ordinal":
+    if _chosen("body", body.model, body.strategy) != ONLINE:
         return Predictions(predictions=[*await _stars(runtime, body.pairs)])
     turn = asyncio.Semaphore(MAX_READS)
 
@@ -94,13 +95,13 @@ async def post_predictions(
 
 
 def _chosen(
-    where: str, model: PredictionStrategy | None, strategy: PredictionStrategy | None
-) -> PredictionStrategy:
+    where: str, model: PredictingStrategy | None, strategy: PredictingStrategy | None
+) -> PredictingStrategy:
     if model and strategy and model != strategy:
         message = "says something else than `strategy`: give one of them"
         fault = {"type": "value_error", "loc": (where, "model"), "msg": message}
         raise RequestValidationError([fault])
-    return model or strategy or "online"
+    return model or strategy or ONLINE
 
 
 async def _stars(runtime: ApiRuntime, pairs: Sequence[Pair]) -> list[OrdinalPrediction]:
@@ -120,7 +121,7 @@ async def _stars(runtime: ApiRuntime, pairs: Sequence[Pair]) -> list[OrdinalPred
             high=high,
             experts=[],
             model_version=found.model.version,
-            strategy="ordinal",
+            strategy=found.model.strategy,
             trained_through=through,
             seen_through=through,
             level=level,
@@ -142,7 +143,7 @@ def _unknown(user_known: bool, item_known: bool) -> str | None:
 
 
 async def _predictions(runtime: ApiRuntime, user: str, items: Sequence[str]) -> list[Prediction]:
-    serving = runtime.serving
+    serving = runtime.online_predictions
     made = await serving.predict(user, items)
     predicted, seen = made.predicted, sequence_token({made.partition: made.watermark})
     weights = predicted.weights.tolist()
