@@ -124,7 +124,7 @@ def create_app(
 
 async def _warm_up(runtime: ApiRuntime) -> None:
     await runtime.recommender.warm_up()
-    await runtime.serving.warm_up()
+    await runtime.online_predictions.warm_up()
     logger().info("kernels_loaded")
 
 

@@ -66,7 +66,7 @@ class Followed:
     changes: ChangeFollower
     view: CatalogueView
     popularity: Popularity
-    mixing: MixtureWeights
+    mixture_weights: MixtureWeights
     active: ActiveModels
     online_items: OnlineSnapshotFollower
     latest: LatestItems
@@ -81,7 +81,7 @@ class ApiRuntime(Stored, Followed):
     server: ServerReport
     model: OnlineModel
     redis: AsyncClient
-    serving: OnlinePredictions
+    online_predictions: OnlinePredictions
     recommender: Recommender
     audience: Audience
     stars: StarPredictions
@@ -103,7 +103,9 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
         users = Users(redis, namespace, reading, model.layout, settings.user_cache_mb << 20)
         stored = _stored(stack, settings, namespace, clients, model)
         kept = _followed(stack, settings, namespace, clients, stored, users)
-        lineups = Lineups(kept.active, kept.popularity, kept.online_items, kept.mixing, kept.latest)
+        lineups = Lineups(
+            kept.active, kept.popularity, kept.online_items, kept.mixture_weights, kept.latest
+        )
         recommender = Recommender(
             namespace,
             lineups=lineups,
@@ -123,7 +125,7 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
             server=server,
             model=model,
             redis=redis,
-            serving=OnlinePredictions(namespace, model, stored.numbers, stored.profiles),
+            online_predictions=OnlinePredictions(namespace, model, stored.numbers, stored.profiles),
             recommender=recommender,
             audience=Audience(lineups, users, stored.numbers, stored.catalogue),
             stars=StarPredictions(lineups, stored.numbers, stored.catalogue),
@@ -199,13 +201,13 @@ def _followed(
     view = CatalogueView(CatalogueFeed(clients.feeds, name))
     counts = CountsReader(clients.requests, name, partitions)
     experts = configs.online_config(settings, namespace)
-    mixing = MixtureWeights(MixtureReader(clients.requests, name, partitions), active)
+    weights = MixtureWeights(MixtureReader(clients.requests, name, partitions), active)
     items = OnlineSnapshotFollower(clients.blocking, namespace, experts, data_dir / "online")
     return Followed(
         changes=changes,
         view=_started(stack, view),
         popularity=_started(stack, Popularity(counts, settings.trending_half_life_h)),
-        mixing=_started(stack, mixing),
+        mixture_weights=_started(stack, weights),
         active=active,
         online_items=_started(stack, items),
         latest=_started(stack, LatestItems(active, view, stored.numbers, stored.catalogue)),

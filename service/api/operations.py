@@ -119,7 +119,7 @@ async def get_ready(request: Request, runtime: Runtime) -> Ready | Response:
     """
     namespace = runtime.namespace
     idle: list[int] = []
-    missing = [] if runtime.serving.warm and runtime.recommender.warm else ["kernels"]
+    missing = [] if runtime.online_predictions.warm and runtime.recommender.warm else ["kernels"]
     if not runtime.view.ready:
         missing.append("catalogue")
     if not runtime.active.ready:
@@ -159,7 +159,7 @@ async def get_stats(runtime: Runtime) -> Stats:
         durable=runtime.server.durable,
         warning=runtime.server.warning,
         store=f"{runtime.server.product} {runtime.server.version}",
-        model_version=runtime.serving.version,
+        model_version=runtime.online_predictions.version,
         items=await runtime.numbers.count(),
         partitions=partitions,
         memory=_summed([partition.memory for partition in partitions])

@@ -17,7 +17,7 @@ from service.learning.click_through import MAX_SOURCES, ClickThrough
 from service.learning.dedupe import DedupeWindow
 from service.learning.deletions import Deletions
 from service.learning.following import views
-from service.learning.following.handover import Handover
+from service.learning.following.inbox import Inbox
 from service.learning.learning_step import changed_arrays, machine
 from service.learning.memory import load_memory
 from service.learning.merges import Merges
@@ -97,7 +97,7 @@ class Learner:
             settings.online_snapshot_s,
             share=view_share,
         )
-        self.handover = Handover(copies, memory.users, memory.counters, settings.judged_per_s)
+        self.follower_inbox = Inbox(copies, memory.users, memory.counters, settings.judged_per_s)
         """What its follower takes, if there is one."""
         self._backlog: Backlog | None = None
         self._learned_to = self.watermark
@@ -119,13 +119,13 @@ class Learner:
             self._finish(but=1)
             for commit, _ in self._commits:
                 self._writer.begin(commit)
-            self.handover.is_busy = bool(self._backlog or self._read(0))
-            if self.handover.is_busy:
+            self.follower_inbox.is_busy = bool(self._backlog or self._read(0))
+            if self.follower_inbox.is_busy:
                 # the store is busy with this batch while we learn the next
                 return n
         self.settle()
         self._topics.publish(idle=n == 0)
-        self.handover.refresh(self._learned_to)
+        self.follower_inbox.refresh(self._learned_to)
         return n
 
     def settle(self) -> None:
@@ -154,7 +154,7 @@ class Learner:
         if not entries:
             return None
         self._topics.publish(idle=False)
-        self.handover.refresh(self._learned_to)
+        self.follower_inbox.refresh(self._learned_to)
         try:
             self._backlog = Backlog(entries, self._learned_to, self._window)
         except Misconfigured:
@@ -171,7 +171,7 @@ class Learner:
         else:
             batch = self._batches.cut(backlog, max_events=self._max_events, settle=self.settle)
             end = batch.end
-            self.handover.before(backlog, batch, self._learned_to)
+            self.follower_inbox.before(backlog, batch, self._learned_to)
             outcome, is_learned = self._batches.learn(backlog, batch), True
         commit = self._commit_of(backlog, end, outcome, with_point=is_learned)
         backlog.at, self._learned_to = end, commit.watermark
@@ -235,7 +235,7 @@ class Learner:
             self._memory.users.forget(forgotten)
             self.watermark = commit.watermark
             self._topics.note(commit.watermark)
-            self.handover.commit(commit.watermark, commit.changes.removals.items)
+            self.follower_inbox.commit(commit.watermark, commit.changes.removals.items)
 
     @property
     def _max_events(self) -> int:

@@ -49,7 +49,7 @@ def learn_partition(
             learner = _when_answered(stop, lambda: Learner(settings, client, namespace, partition))
             if learner is not None:
                 log.info("learner_started", epoch=learner.state.epoch, watermark=learner.watermark)
-                with following(settings, redis_url, namespace, partition, learner.handover):
+                with following(settings, redis_url, namespace, partition, learner.follower_inbox):
                     _learn_on(learner, lease, stop)
                 log.info("learner_stopped", watermark=learner.watermark)
         finally:

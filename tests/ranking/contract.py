@@ -11,7 +11,7 @@ import numpy as np
 from core.meaning import Reading
 from core.mixture_weights import DEPTH, Weights
 from core.types import F32, I32
-from service.learning.following.handover import Sighting
+from service.learning.following.inbox import Sighting
 from service.learning.following.judge import Judge, Stored, Verdict
 from service.ranking.asker import NOBODY, Asker
 from service.ranking.lineup import Lineup

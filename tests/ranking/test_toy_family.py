@@ -14,7 +14,7 @@ from core.mixture_weights import Weights
 from core.recipe_settings import RecipeSettings
 from core.snapshot import Snapshot
 from core.types import F32
-from service.learning.following.standings import Standings, Trained
+from service.learning.following.learned_weights import LearnedWeights, TrainedModel
 from service.ranking.asker import NOBODY, Asker
 from service.ranking.families import FAMILIES
 from service.ranking.family import Family, Published, table
@@ -121,7 +121,7 @@ def test_it_is_read_from_the_registry_and_weighed_by_the_follower():
     record = ModelRecord.of(made, "price", created_ms=1, decision={})
     model = active_model(record, made, FAMILIES_AND_TOY)
     assert not model.ranker.knows(NOBODY)
-    weighed = Standings(None)
-    weighed.follow({"price": Trained(record.version, 0.01)}, {"popular": "popular"})
+    weighed = LearnedWeights(None)
+    weighed.follow({"price": TrainedModel(record.version, 0.01)}, {"popular": "popular"})
     weights: Weights = weighed.weights
     assert weights.shared["price"] > weights.shared["popular"]

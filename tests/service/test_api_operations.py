@@ -120,10 +120,10 @@ def test_ready_says_who_learns_nothing(
 
 def test_not_ready_until_the_kernels_are_compiled(api: Api) -> None:
     api.ready()
-    api.runtime.serving._warm.clear()
+    api.runtime.online_predictions._warm.clear()
     answer = api("GET", "/readyz")
     assert (answer.status_code, answer.json()["missing"]) == (503, ["kernels"])
-    api.runtime.serving._warm.set()
+    api.runtime.online_predictions._warm.set()
 
 
 def test_not_ready_until_the_registry_was_read(api: Api) -> None:

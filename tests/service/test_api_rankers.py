@@ -91,8 +91,8 @@ def test_the_follower_of_a_partition_that_is_gone_has_no_say_in_what_serves_now(
         write_mixture(client, PartitionKeys(namespace, partition), record)
     with Api(settings, redis_url) as api:
         api.follow_models()
-        api.run(api.runtime.mixing.refresh())
-        assert api.runtime.mixing.current == now.weights
+        api.run(api.runtime.mixture_weights.refresh())
+        assert api.runtime.mixture_weights.current == now.weights
         body = api("GET", "/v1/rankers").json()
     fbgd = body["rankers"][0]
     assert (fbgd["weight"], fbgd["model_version"], fbgd["judged"]) == (0.8, versions[1], 2)

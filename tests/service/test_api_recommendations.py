@@ -375,8 +375,8 @@ def test_without_a_trained_model_the_learned_weights_mix_the_online_one_with_eve
     def judged() -> bool:
         for item in ("i2", "i4"):
             tokens.append(online_shop.rate(f"new{len(tokens) // 2}", item, 5))
-        online_shop.run(runtime.mixing.refresh())
-        return bool(runtime.mixing.current.by_length)
+        online_shop.run(runtime.mixture_weights.refresh())
+        return bool(runtime.mixture_weights.current.by_length)
 
     wait_until(judged)
     online_shop.run(runtime.popularity.refresh())

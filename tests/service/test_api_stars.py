@@ -11,6 +11,8 @@ from core.ordinal.config import StarsConfig
 from core.ordinal.fit_stars import fit_stars
 from core.ordinal.snapshot import of_stars, stars_of
 from core.snapshot import Snapshot
+from service.learning.following.later_items import LaterItems
+from service.ranking.asker import NOBODY, Asker
 from service.store.models.registry import Registry
 from tests.api import Api
 from tests.core.rated import N_ITEMS, world
@@ -176,6 +178,32 @@ def test_items_that_came_after_the_training_are_ranked_too(
     assert {entry["strategy"] for entry in slate["items"]} == {"ordinal"}
     newest = {n % 3: place[f"i{n}"] for n in range(N_ITEMS, N_ITEMS + 3)}
     assert newest[2] < min(newest[0], newest[1])
+
+
+def test_the_follower_ranks_the_very_items_that_are_served(
+    shop: Api, redis_url: str, snapshot: Snapshot
+) -> None:
+    version = activate(shop, redis_url, snapshot)
+    trained = shop.runtime.active.current.models["ordinal"].ranker
+    vector = trained.feature_vector({"kind": "k2"})
+    assert vector is not None
+    asker = Asker(NOBODY.preferences, features={version: vector})
+    with Redis.from_url(redis_url) as client:
+        later = LaterItems(client, shop.settings.namespace)
+        for n in range(N_ITEMS, N_ITEMS + 4):
+            put_item(shop, n)
+            shop.run(shop.runtime.latest.refresh())
+            served = trained.with_later(shop.runtime.latest.current[version])
+            later._due = 0.0
+            [judged] = later.added([trained])
+            assert judged.n_items == served.n_items == n + 1
+            assert judged.scores(asker).tobytes() == served.scores(asker).tobytes()
+        assert shop("DELETE", f"/v1/items/i{N_ITEMS}").is_success
+        later._due = 0.0
+        assert later.added([trained])[0].scores(asker)[N_ITEMS] == -np.inf
+        # nothing has changed since: nothing is made anew
+        later._due = 0.0
+        assert later.added([trained])[0] is later.added([trained])[0]
 
 
 def test_stars_alone_do_not_rank_unless_they_are_asked_to(

@@ -31,7 +31,7 @@ def feed(feed):
 
 @pytest.fixture
 def learner(eager_learner):
-    eager_learner.handover.is_followed = True
+    eager_learner.follower_inbox.is_followed = True
     return eager_learner
 
 
@@ -50,11 +50,11 @@ def judged(learner, feed, client, settings, events) -> dict[int, dict[str, int]]
     """Learn events one at a time; return sequence -> rank by ranker of each that is judged."""
     judge = judge_of(client, settings)
     found = {}
-    learner.handover.refresh(learner.watermark)
+    learner.follower_inbox.refresh(learner.watermark)
     for event in events:
         feed.append([event])
         learner.drain()
-        while (sighting := learner.handover.take_sighting()) is not None:
+        while (sighting := learner.follower_inbox.take_sighting()) is not None:
             verdict = judge.judge(sighting, stored(client, feed, sighting.user), [])
             if verdict is not None:
                 found[sighting.sequence] = verdict.ranks
@@ -134,9 +134,9 @@ def test_a_positive_is_ranked_with_what_was_known_before_it(learner, feed, clien
 
 def test_a_planted_leak_is_caught(learner, feed, client, eager, monkeypatch):
     events = some_ratings(300, items=N_ITEMS)
-    handover, before = learner.handover, learner.handover.before
+    inbox, before = learner.follower_inbox, learner.follower_inbox.before
     waiting = []
-    monkeypatch.setattr(handover, "before", lambda *batch: waiting.append(batch))
+    monkeypatch.setattr(inbox, "before", lambda *batch: waiting.append(batch))
     learn = learner._batches.learn
 
     def leaking(backlog, batch):
@@ -165,23 +165,23 @@ def test_the_online_model_sleeps_for_users_who_have_rated_nothing(learner, feed,
 
 def test_a_view_from_after_the_event_is_refused(learner, feed, client, eager):
     judge = judge_of(client, eager)
-    learner.handover.refresh(0)
+    learner.follower_inbox.refresh(0)
     feed.append([Event("ann", "i1", 5), Event("ann", "i2", 5)])
     learner.drain()
-    sighting = learner.handover.take_sighting()
-    late = type(sighting)(**{**vars(sighting), "view": learner.handover.take_view()})
+    sighting = learner.follower_inbox.take_sighting()
+    late = type(sighting)(**{**vars(sighting), "view": learner.follower_inbox.take_view()})
     with pytest.raises(ValueError, match="after its event"):
         judge.judge(late, stored(client, feed, "ann"), [])
 
 
 def test_a_model_that_was_trained_on_the_event_judges_nothing(learner, feed, client, eager):
     judge = judge_of(client, eager)
-    learner.handover.refresh(0)
+    learner.follower_inbox.refresh(0)
     feed.append([Event("ann", "i1", 5)])
     learner.drain()
     feed.append([Event("ann", "i2", 5)])
     learner.drain()
-    sightings = iter(learner.handover.take_sighting, None)
+    sightings = iter(learner.follower_inbox.take_sighting, None)
     sighting = next(sighting for sighting in sightings if sighting.sequence == 2)
     users = StructuredUsers(objective())
     for through, judged in ((1, True), (2, False)):
@@ -207,16 +207,16 @@ def test_an_event_long_before_the_newest_is_no_test(learner, feed, client, eager
 def test_what_arrives_too_fast_is_passed_over_and_counted(client, namespace, feed, tmp_path):
     settings = Settings(namespace=namespace, data_dir=tmp_path, judged_per_s=20)
     learner = Learner(settings, client, open_namespace(client, settings), 0)
-    learner.handover.is_followed = True
-    learner.handover.refresh(0)
+    learner.follower_inbox.is_followed = True
+    learner.follower_inbox.refresh(0)
     feed.append([Event(f"u{n}", "i1", 5) for n in range(500)])
     learner.drain()
     learner.close()
     taken = 0
-    while learner.handover.take_sighting() is not None:
+    while learner.follower_inbox.take_sighting() is not None:
         taken += 1
     assert 20 <= taken < 100
-    assert learner.handover.passed_over == 500 - taken
+    assert learner.follower_inbox.passed_over == 500 - taken
 
 
 def test_what_is_passed_over_is_counted_through_restarts(
@@ -226,9 +226,9 @@ def test_what_is_passed_over_is_counted_through_restarts(
     for counted in (199, 398):
         learner = Learner(settings, client, open_namespace(client, settings), 0)
         follower = Follower(
-            settings, redis_url, open_namespace(client, settings), 0, learner.handover
+            settings, redis_url, open_namespace(client, settings), 0, learner.follower_inbox
         )
-        learner.handover.refresh(learner.watermark)
+        learner.follower_inbox.refresh(learner.watermark)
         follower.start()
         # nobody is known yet, or knows the item anew: not one of them can be judged
         feed.append([Event(f"u{n}", "i1", 5) for n in range(200)])
@@ -243,15 +243,15 @@ def test_the_follower_publishes_weights_and_the_online_snapshot(
     redis_url, client, feed, eager, learner
 ):
     namespace = open_namespace(client, eager)
-    follower = Follower(eager, redis_url, namespace, 0, learner.handover)
-    learner.handover.refresh(0)
+    follower = Follower(eager, redis_url, namespace, 0, learner.follower_inbox)
+    learner.follower_inbox.refresh(0)
     follower.start()
     try:
         for event in some_ratings(200, items=N_ITEMS):
             feed.append([event])
             learner.drain()
             # what waits with an old view is passed over, and here each event makes a new one
-            wait_until(lambda: not learner.handover._waiting)
+            wait_until(lambda: not learner.follower_inbox._waiting)
         wait_until(lambda: client.exists(feed.keys.online_snapshot))
         wait_until(lambda: (record := read_mixture(client, feed.keys)) and record.judged > 10)
     finally:

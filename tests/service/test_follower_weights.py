@@ -1,4 +1,4 @@
-"""Trained models in the mixture: each is judged for the users that it knows, with what an api process would know."""
+"""TrainedModel models in the mixture: each is judged for the users that it knows, with what an api process would know."""
 
 import json
 
@@ -12,9 +12,9 @@ from core.ordinal.config import StarsConfig
 from core.ordinal.fit_stars import fit_stars
 from core.ordinal.snapshot import of_stars
 from service.learning.following.follower import Follower
-from service.learning.following.handover import Sighting
+from service.learning.following.inbox import Sighting
 from service.learning.following.judge import Verdict
-from service.learning.following.standings import Standings, Trained
+from service.learning.following.learned_weights import LearnedWeights, TrainedModel
 from service.ranking.families import FAMILIES
 from service.ranking.slates import LEAST_WEIGHT
 from service.store.keys import NamespaceKeys
@@ -53,7 +53,7 @@ def learner(eager_learner):
 
 @pytest.fixture
 def follower(redis_url, client, eager, learner):
-    follower = Follower(eager, redis_url, open_namespace(client, eager), 0, learner.handover)
+    follower = Follower(eager, redis_url, open_namespace(client, eager), 0, learner.follower_inbox)
     yield follower
     follower.close()
 
@@ -87,12 +87,12 @@ def test_an_ordinal_model_is_judged_for_users_whose_features_it_knows(
         return record.rankers[name].judged if record and name in record.rankers else -1
 
     wait_until(lambda: judged("ordinal") == 0)
-    learner.handover.refresh(0)
+    learner.follower_inbox.refresh(0)
     for item in ("i1", "i4", "i7"):
         feed.append([Event("ann", item, 5), Event("bob", item, 5)])
         learner.drain()
         # a later view would take the place of theirs
-        wait_until(lambda: not learner.handover._waiting)
+        wait_until(lambda: not learner.follower_inbox._waiting)
     wait_until(lambda: judged("popular") == 4)
     record = read_mixture(client, feed.keys)
     assert record.rankers["ordinal"].version == version
@@ -102,68 +102,72 @@ def test_an_ordinal_model_is_judged_for_users_whose_features_it_knows(
 
 
 def test_a_ranker_without_a_list_keeps_weight_and_means():
-    standings = Standings(None)
-    standings.follow({"fbgd": Trained("1", None), "ordinal": Trained("2", None)}, {"popular": "p"})
-    before = standings.weights.shared
+    learned = LearnedWeights(None)
+    learned.follow(
+        {"fbgd": TrainedModel("1", None), "ordinal": TrainedModel("2", None)}, {"popular": "p"}
+    )
+    before = learned.weights.shared
     sighting = Sighting(**dict.fromkeys(Sighting.__dataclass_fields__, 0))
-    standings.judge(Verdict({"fbgd": 1, "popular": 50}, 0, 3), sighting)
-    after = standings.weights.shared
+    learned.judge(Verdict({"fbgd": 1, "popular": 50}, 0, 3), sighting)
+    after = learned.weights.shared
     assert after["fbgd"] > before["fbgd"]
     assert after["popular"] < before["popular"]
     assert after["ordinal"] == pytest.approx(before["ordinal"], abs=1e-3)
-    assert standings.record.rankers["ordinal"].judged == 0
-    assert standings.record.rankers["fbgd"].judged == 1
+    assert learned.record.rankers["ordinal"].judged == 0
+    assert learned.record.rankers["fbgd"].judged == 1
 
 
-def judged(standings, n_known, **ranks):
+def judged(learned, n_known, **ranks):
     """Judge one positive of a user with so many preferences."""
     sighting = Sighting(**dict.fromkeys(Sighting.__dataclass_fields__, 0))
-    standings.judge(Verdict(ranks, 0, n_known), sighting)
+    learned.judge(Verdict(ranks, 0, n_known), sighting)
 
 
 def test_histories_of_each_length_learn_their_own_weights_from_those_of_all():
-    standings = standing(5_000, fbgd=0.4, popular=0.6)
+    learned = standing(5_000, fbgd=0.4, popular=0.6)
     for _ in range(200):
-        judged(standings, 30, fbgd=1, popular=0)
-    of_all = standings.weights.shared
+        judged(learned, 30, fbgd=1, popular=0)
+    of_all = learned.weights.shared
     assert of_all["fbgd"] > 0.9
-    assert standings.weights.of(4) == of_all
+    assert learned.weights.of(4) == of_all
     for _ in range(200):
-        judged(standings, 4, fbgd=50, popular=1)
-    short, long = standings.weights.of(0), standings.weights.of(99)
+        judged(learned, 4, fbgd=50, popular=1)
+    short, long = learned.weights.of(0), learned.weights.of(99)
     assert short["popular"] > 0.9
     assert long["popular"] < 0.1
-    assert standings.weights.of(5) == standings.weights.shared
-    assert {least: one.judged for least, one in standings.record.by_length.items()} == {
+    assert learned.weights.of(5) == learned.weights.shared
+    assert {least: one.judged for least, one in learned.record.by_length.items()} == {
         0: 200,
         20: 200,
     }
 
 
 def test_weights_of_a_length_outlast_new_versions_and_begin_again_with_a_new_ranker():
-    standings = standing(5_000, fbgd=0.4, ocmf=0.3, popular=0.3)
-    judged(standings, 2, fbgd=1, ocmf=2, popular=0)
-    before = standings.weights.of(2)
-    standings.follow({"fbgd": Trained("newer", 0.01)}, {"popular": "popular"})
-    after = standings.weights.of(2)
+    learned = standing(5_000, fbgd=0.4, ocmf=0.3, popular=0.3)
+    judged(learned, 2, fbgd=1, ocmf=2, popular=0)
+    before = learned.weights.of(2)
+    learned.follow({"fbgd": TrainedModel("newer", 0.01)}, {"popular": "popular"})
+    after = learned.weights.of(2)
     assert after.keys() == {"fbgd", "popular"}
     assert sum(after.values()) == pytest.approx(1.0)
     assert after["fbgd"] / after["popular"] == pytest.approx(before["fbgd"] / before["popular"])
-    standings.follow({"ocmf": Trained("new", 0.01)}, {"popular": "popular"})
-    assert standings.record.by_length == {}
-    assert standings.weights.of(2) == standings.weights.shared
+    learned.follow({"ocmf": TrainedModel("new", 0.01)}, {"popular": "popular"})
+    assert learned.record.by_length == {}
+    assert learned.weights.of(2) == learned.weights.shared
 
 
 def standing(judged=0, **weights):
     rankers = {n: RankerRecord(w, n, judged, 0.1, 0.1) for n, w in weights.items()}
-    return Standings(MixtureRecord(9, judged, 0, rankers))
+    return LearnedWeights(MixtureRecord(9, judged, 0, rankers))
 
 
-def followed(standings, **leads):
+def followed(learned, **leads):
     """Have these trained models, each with its lead, and return all weights."""
-    trained = {name: Trained(name, lead, FAMILIES[name].trusted) for name, lead in leads.items()}
-    standings.follow(trained, {name: name for name in OTHERS})
-    found = standings.weights.shared
+    trained = {
+        name: TrainedModel(name, lead, FAMILIES[name].trusted) for name, lead in leads.items()
+    }
+    learned.follow(trained, {name: name for name in OTHERS})
+    found = learned.weights.shared
     assert found.keys() == leads.keys() | set(OTHERS)
     assert sum(found.values()) == pytest.approx(1.0)
     return found
@@ -175,7 +179,7 @@ def test_a_first_model_begins_as_heavy_as_the_gate_expects_it_to_become():
     found = followed(standing(30, **imported), fbgd=0.012)
     assert found["fbgd"] > 5 * found["popular"]
     assert found["popular"] == pytest.approx(found["online"]) == pytest.approx(found["trending"])
-    assert found == followed(Standings(None), fbgd=0.012)
+    assert found == followed(LearnedWeights(None), fbgd=0.012)
     worse = followed(standing(30, **imported), fbgd=-0.012)
     assert worse["fbgd"] < worse["popular"] / 4
 
@@ -184,12 +188,12 @@ def test_a_first_model_that_nobody_could_judge_ranks_alone():
     found = followed(standing(30, online=0.2, popular=0.6, trending=0.2), fbgd=None)
     assert max(found[name] for name in OTHERS) < LEAST_WEIGHT * found["fbgd"]
     # and shares with the next that nobody could judge
-    both = followed(Standings(None), fbgd=None, ocmf=None)
+    both = followed(LearnedWeights(None), fbgd=None, ocmf=None)
     assert both["fbgd"] == pytest.approx(both["ocmf"])
 
 
 def test_one_that_nobody_could_judge_is_held_to_be_like_the_best_but_stars_earn_their_weight():
-    found = followed(Standings(None), fbgd=0.01, ocmf=0.002, exmlds=None, ordinal=None)
+    found = followed(LearnedWeights(None), fbgd=0.01, ocmf=0.002, exmlds=None, ordinal=None)
     assert found["exmlds"] == pytest.approx(found["fbgd"])
     assert found["ocmf"] < found["fbgd"]
     assert found["ordinal"] < LEAST_WEIGHT * found["fbgd"]
@@ -217,13 +221,13 @@ def test_a_later_model_that_nobody_could_judge_is_no_heavier_than_the_heaviest()
 
 
 def test_a_new_version_keeps_the_weight_of_the_old_whatever_the_gate_says():
-    standings = standing(2_000, fbgd=0.7, online=0.1, popular=0.1, trending=0.1)
-    before = standings.weights.shared
+    learned = standing(2_000, fbgd=0.7, online=0.1, popular=0.1, trending=0.1)
+    before = learned.weights.shared
     others = {name: name for name in OTHERS}
-    standings.follow({"fbgd": Trained("new", -1.0)}, others)
-    assert standings.weights.shared == pytest.approx(before)
-    assert standings.record.rankers["fbgd"].judged == 0
-    assert standings.record.rankers["popular"].judged == 2_000
+    learned.follow({"fbgd": TrainedModel("new", -1.0)}, others)
+    assert learned.weights.shared == pytest.approx(before)
+    assert learned.record.rankers["fbgd"].judged == 0
+    assert learned.record.rankers["popular"].judged == 2_000
 
 
 def test_deletions_reach_the_follower_without_reading_them_all_again(
@@ -232,15 +236,15 @@ def test_deletions_reach_the_follower_without_reading_them_all_again(
     feed.append([Event("ann", "i1", 5), Event("ann", "i2", 5), Event("", "i1", 0, DELETE_ITEM)])
     learner.drain()
     follower.start()
-    learner.handover.refresh(learner.watermark)
+    learner.follower_inbox.refresh(learner.watermark)
     feed.append([Event("ann", "i3", 5), Event("", "i2", 0, DELETE_ITEM)])
     learner.drain()
-    wait_until(lambda: not learner.handover._waiting)
+    wait_until(lambda: not learner.follower_inbox._waiting)
     # nothing that ann liked is left, but for what she has just taken
     feed.append([Event("ann", "i4", 5)])
     learner.drain()
     wait_until(lambda: follower._deleted.keys() == {1, 2})
-    assert learner.handover.take_deleted() == {}
+    assert learner.follower_inbox.take_deleted() == {}
 
 
 def test_weights_count_by_what_each_partition_has_judged():
@@ -257,11 +261,11 @@ def test_weights_count_by_what_each_partition_has_judged():
 
 
 def test_what_a_follower_left_that_is_gone_does_not_count_for_models_promoted_since():
-    here, gone = Standings(None), Standings(None)
-    for standings in (here, gone):
-        followed(standings, fbgd=0.01)
+    here, gone = LearnedWeights(None), LearnedWeights(None)
+    for learned in (here, gone):
+        followed(learned, fbgd=0.01)
         for n in range(1_200):
-            judged(standings, n % 30, fbgd=5, popular=20, trending=30, online=60)
+            judged(learned, n % 30, fbgd=5, popular=20, trending=30, online=60)
     followed(here, fbgd=0.01, ocmf=0.02)
     records, versions = [here.record, None, gone.record], {"fbgd": "fbgd", "ocmf": "ocmf"}
     for _ in range(2):

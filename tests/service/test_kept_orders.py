@@ -67,7 +67,11 @@ class Two:
         """Let both know what the store knows."""
         for api in (self.keeping, self.plain):
             api.follow_models()
-            for polled in (api.runtime.popularity, api.runtime.online_items, api.runtime.mixing):
+            for polled in (
+                api.runtime.popularity,
+                api.runtime.online_items,
+                api.runtime.mixture_weights,
+            ):
                 api.run(polled.refresh())
         feed = self.keeping.runtime.view._feed
         version = self.keeping.run(feed.version())

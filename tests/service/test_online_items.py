@@ -22,7 +22,7 @@ def world(client, namespace, redis_url, tmp_path):
     settings = Settings(namespace=namespace, data_dir=tmp_path, online_snapshot_s=1e-9)
     opened = open_namespace(client, settings)
     learner = Learner(settings, client, opened, 0)
-    follower = Follower(settings, redis_url, opened, 0, learner.handover)
+    follower = Follower(settings, redis_url, opened, 0, learner.follower_inbox)
     follower.start()
     feed = Feed(client, namespace)
     feed.append(some_ratings(500))
@@ -36,7 +36,7 @@ def world(client, namespace, redis_url, tmp_path):
 
 def published(learner, source):
     """Return how far what is published reaches; a view that took long is not followed by another one at once."""
-    learner.handover.refresh(learner.watermark)
+    learner.follower_inbox.refresh(learner.watermark)
     return seen_through(source)
 
 
@@ -71,13 +71,15 @@ def test_an_unchanged_snapshot_is_kept_and_an_old_file_goes(world, client):
     before = follower.current
     follower._refresh()
     assert follower.current is before
-    source.publish(learner.handover._views.current.snapshot(0, learner.model.fingerprint.hex()))
+    source.publish(
+        learner.follower_inbox._views.current.snapshot(0, learner.model.fingerprint.hex())
+    )
     feed = Feed(client, settings.namespace)
     feed.numbers = {f"i{n}": n for n in range(30)}
     feed.counter = 10
     feed.append(some_ratings(5))
     learner.drain()
-    learner.handover.refresh(learner.watermark)
+    learner.follower_inbox.refresh(learner.watermark)
     wait_until(lambda: seen_through(source) == 505)
     follower._refresh()
     assert follower.current[0].seen_through == 505

@@ -91,11 +91,11 @@ class Topics(Answer):
 async def get_experts(runtime: Runtime, partition: Partition = 0) -> Experts:
     """Weights, losses, and each expert's regret to the best one in hindsight."""
     _check(runtime, partition)
-    report = await runtime.serving.experts(partition)
+    report = await runtime.online_predictions.experts(partition)
     return Experts(
         partition=partition,
-        model_version=runtime.serving.version,
-        aggregator=runtime.serving.aggregator,
+        model_version=runtime.online_predictions.version,
+        aggregator=runtime.online_predictions.aggregator,
         experts=[Expert(**asdict(expert)) for expert in report.experts],
         seen_through=sequence_token({partition: report.watermark}),
     )

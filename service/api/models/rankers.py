@@ -76,8 +76,8 @@ async def get_rankers(runtime: Runtime) -> Rankers:
     A sample of the arriving positives is ranked by every ranker with what was known just before. A partition
     whose learner is away does not count for models that were promoted since.
     """
-    records = await runtime.mixing.reader.records()
-    counting = runtime.mixing.counting(records)
+    records = await runtime.mixture_weights.reader.records()
+    counting = runtime.mixture_weights.counting(records)
     rankers, mixture = joined(counting)
     known = [one for one in records if one is not None]
     judged = sum(one.judged for one in known)

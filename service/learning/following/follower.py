@@ -1,7 +1,8 @@
-"""Weighs the rankers of the mixture by what users do next, and publishes the online snapshot: the learner's helper.
+"""The follower of a learner: weighs the rankers of the mixture by what users do next, publishes the online snapshot.
 
-A thread of its own in the learner's process. Its results are derived: losing them costs a while of equal weights.
-It never makes the learner wait, and rests nine times as long as it works, far longer while the learner is behind.
+It is a thread of its own in the learner's process. Its results are derived: if they are lost, weights start again as
+the gate expects them. It never makes the learner wait, and rests nine times as long as it works, far longer while the
+learner is behind.
 """
 
 import contextlib
@@ -15,10 +16,10 @@ import msgspec
 from core.online.model import OnlineModel
 from service import configs
 from service.errors import StoreUnavailable
-from service.learning.following.handover import Handover
+from service.learning.following.inbox import Inbox
 from service.learning.following.judge import Judge, Stored
 from service.learning.following.later_items import LaterItems
-from service.learning.following.standings import Standings, Trained
+from service.learning.following.learned_weights import LearnedWeights, TrainedModel
 from service.ranking.families import FAMILIES
 from service.ranking.family import Families
 from service.ranking.ranker import Ranker
@@ -37,9 +38,9 @@ from service.store.namespace import Namespace
 from service.telemetry import logger
 
 SHARE, BUSY_SHARE = 0.1, 0.01
-"""Part of the time that judging may take, and while events wait for the learner: both need the interpreter."""
+"""Shares of the time that judging may take: usually, and while events wait for the learner (both need the interpreter)."""
 PERIOD_S = 2.0
-"""Between two writes of the weights, and two looks at the registry."""
+"""Seconds between two writes of the weights, and between two looks at the registry."""
 WAIT_S = 0.5
 
 
@@ -52,13 +53,13 @@ class Follower:
         redis_url: str,
         namespace: Namespace,
         partition: int,
-        handover: Handover,
+        inbox: Inbox,
         *,
         families: Families = FAMILIES,
     ) -> None:
         self._families = families
         self._redis_url, self._namespace, self._partition = redis_url, namespace, partition
-        self._handover = handover
+        self._inbox = inbox
         self._keys = PartitionKeys(namespace.name, partition)
         self._user_document = NamespaceKeys(namespace.name).user_document
         model = OnlineModel(configs.online_config(settings, namespace))
@@ -71,11 +72,11 @@ class Follower:
         self._rankers: list[Ranker] = []
         self._deleted: dict[int, int] = {}
         self._passed_over = 0
-        """As far as it is counted in the standings."""
+        """Count of the inbox that ``learned`` already holds."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"follower-{partition}")
-        self.standings: Standings
-        handover.is_followed = True
+        self.learned: LearnedWeights
+        inbox.is_followed = True
 
     def start(self) -> None:
         """Begin."""
@@ -84,7 +85,7 @@ class Follower:
     def close(self) -> None:
         """Stop, and wait for it."""
         self._stop.set()
-        self._handover.arrived.set()
+        self._inbox.arrived.set()
         self._thread.join()
 
     def _run(self) -> None:
@@ -99,57 +100,57 @@ class Follower:
                     self._stop.wait(PERIOD_S)
 
     def _follow(self, client: Client) -> None:
-        self.standings = Standings(read_mixture(client, self._keys))
+        self.learned = LearnedWeights(read_mixture(client, self._keys))
         registry = Registry(client, self._namespace.name)
         self._active = ActiveModels(registry, self._files, families=self._families)
         self._later = LaterItems(client, self._namespace.name)
-        # what is deleted from now on, the learner tells
+        # the learner tells what is deleted from now on
         self._deleted = read_deleted_items(client, self._keys)
-        due, written = 0.0, self.standings.record
+        due, written = 0.0, self.learned.record
         while not self._stop.is_set():
             if time.monotonic() >= due:
                 self._follow_models()
                 self._count_passed_over()
-                if self.standings.record is not written:
-                    written = self.standings.record
+                if self.learned.record is not written:
+                    written = self.learned.record
                     write_mixture(client, self._keys, written)
                 due = time.monotonic() + PERIOD_S
             self._publish(client)
             if not self._judge_next(client):
-                self._handover.arrived.wait(WAIT_S)
-                self._handover.arrived.clear()
+                self._inbox.arrived.wait(WAIT_S)
+                self._inbox.arrived.clear()
         self._count_passed_over()
-        if self.standings.record is not written:
-            write_mixture(client, self._keys, self.standings.record)
+        if self.learned.record is not written:
+            write_mixture(client, self._keys, self.learned.record)
 
     def _publish(self, client: Client) -> None:
-        view = self._handover.take_view()
+        view = self._inbox.take_view()
         if view is not None:
             snapshot = view.snapshot(self._partition, self._fingerprint)
             OnlineSnapshots(client, self._keys).publish(snapshot)
 
     def _judge_next(self, client: Client) -> bool:
         """Judge one positive if one waits, then rest."""
-        sighting = self._handover.take_sighting()
+        sighting = self._inbox.take_sighting()
         if sighting is None:
             return False
         began = time.monotonic()
         stored = self._stored(client, sighting.user)
-        verdict = self._judge.judge(sighting, stored, self._rankers, self.standings.weights)
+        verdict = self._judge.judge(sighting, stored, self._rankers, self.learned.weights)
         if verdict is not None:
-            self.standings.judge(verdict, sighting)
-        share = BUSY_SHARE if self._handover.is_busy else SHARE
+            self.learned.judge(verdict, sighting)
+        share = BUSY_SHARE if self._inbox.is_busy else SHARE
         self._stop.wait((time.monotonic() - began) * (1.0 / share - 1.0))
         return True
 
     def _count_passed_over(self) -> None:
-        now = self._handover.passed_over
-        self.standings.pass_over(now - self._passed_over)
+        now = self._inbox.passed_over
+        self.learned.pass_over(now - self._passed_over)
         self._passed_over = now
 
     def _stored(self, client: Client, user: str) -> Stored:
         keys = self._keys
-        self._deleted |= self._handover.take_deleted()
+        self._deleted |= self._inbox.take_deleted()
         with store_errors():
             stored = client.mget(keys.history(user), keys.trimmed(user))
         history, trimmed = cast("list[bytes | None]", stored)
@@ -164,19 +165,19 @@ class Follower:
         return cast("Mapping[str, Any]", body.get("features", {}))
 
     def _follow_models(self) -> None:
-        """Take the models that serve now, and what ranks besides them."""
+        """Take over the models that serve now, and the rankers beside them."""
         self._active.refresh()
         models = self._active.current.models
         self._rankers = self._later.added(model.ranker for model in models.values())
         trained = {
-            name: Trained(
+            name: TrainedModel(
                 model.record.version, model.record.metrics.get(LEAD), model.ranker.family.trusted
             )
             for name, model in models.items()
         }
         everybodys = [name for name, family in self._families.items() if family.for_everybody]
         online = f"online-{self._fingerprint}"
-        self.standings.follow(trained, {ONLINE: online} | {name: name for name in everybodys})
+        self.learned.follow(trained, {ONLINE: online} | {name: name for name in everybodys})
 
 
 @contextlib.contextmanager
@@ -185,10 +186,10 @@ def following(
     redis_url: str,
     namespace: Namespace,
     partition: int,
-    handover: Handover,
+    inbox: Inbox,
 ) -> Iterator[None]:
     """Follow a learner meanwhile."""
-    follower = Follower(settings, redis_url, namespace, partition, handover)
+    follower = Follower(settings, redis_url, namespace, partition, inbox)
     follower.start()
     try:
         yield

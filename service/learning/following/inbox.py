@@ -1,6 +1,7 @@
-"""What the learner hands to its follower: views of its state, and a sample of the arriving positives.
+"""The follower's inbox: views of the learner's state, and a sample of the arriving positives.
 
-It costs the learner a copy of a row for each; what does not fit is passed over and counted, never waited for.
+Each positive costs the learner a copy of one row. Positives that do not fit are passed over and counted; the learner
+never waits.
 """
 
 import threading
@@ -20,12 +21,12 @@ from service.learning.following.views import View, Views
 from service.learning.rows import UserRows
 
 WAITING = 1_000
-"""Positives that wait for their judgement at most."""
+"""Most positives that wait for their judgement."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sighting:
-    """A positive, with everything as it was before: none of it knows the event."""
+    """A positive, with the state from before it: nothing here has seen the event."""
 
     user: str
     item: int
@@ -33,14 +34,14 @@ class Sighting:
     """When it happened."""
     sequence: int
     follows: int
-    """Watermark of the commit before: the history up to here was there to rank with."""
+    """Watermark of the commit before: an api process could rank with the history up to here."""
     user_row: F32
     """As of ``follows``."""
     view: View
     """As of ``follows`` or before."""
 
 
-class Handover:
+class Inbox:
     """Filled by the learner's thread, emptied by the follower's."""
 
     def __init__(self, views: Views, users: UserRows, counters: ItemCounters, per_s: float) -> None:
@@ -50,12 +51,12 @@ class Handover:
         self._guard = threading.Lock()
         self._view: View | None = None
         self.is_followed = False
-        """Nothing is handed over before somebody takes it."""
+        """Whether a follower takes what is put in; without one nothing is."""
         self.committed = 0
         """Sequence of the last event whose history is stored."""
         self.passed_over = 0
         self.is_busy = False
-        """Whether events wait for the learner: whoever helps it should rest."""
+        """Whether events wait for the learner: the follower should rest."""
         self.arrived = threading.Event()
         """Set when there may be something to take."""
         self._deleted: deque[tuple[int, int]] = deque()
@@ -73,7 +74,7 @@ class Handover:
             self.arrived.set()
 
     def before(self, backlog: Backlog, batch: Batch, follows: int) -> None:
-        """Hand over some of a batch's positives, before any of it is learned."""
+        """Put in some of a batch's positives, before any of it is learned."""
         view = self._views.current
         if view is None or self._per_s <= 0.0 or not batch.history.size or not self.is_followed:
             return
@@ -99,7 +100,7 @@ class Handover:
                 self._waiting.append(sighting)
 
     def commit(self, watermark: int, deleted: Mapping[int, int]) -> None:
-        """Tell how far the stored histories reach, and which items the commit deleted (item -> sequence)."""
+        """Say how far the stored histories reach, and which items the commit deleted (item -> sequence)."""
         if self.is_followed:
             self._deleted.extend(deleted.items())
         self.committed = watermark
@@ -107,7 +108,7 @@ class Handover:
             self.arrived.set()
 
     def _drop_all_but(self, view: View | None) -> None:
-        """Pass over what waits with older views than this one: of a large catalogue two must do."""
+        """Pass over positives with older views than this one: two views of a large catalogue are enough memory."""
         with self._guard:
             while self._waiting and self._waiting[0].view is not view:
                 self._waiting.popleft()

@@ -24,7 +24,7 @@ from core.mixture_weights import DEPTH, Weights
 from core.online.model import OnlineModel
 from core.online.tables import COUNT
 from core.types import I32
-from service.learning.following.handover import Sighting
+from service.learning.following.inbox import Sighting
 from service.learning.following.views import View
 from service.ranking.asker import Asker
 from service.ranking.everybody import Order

@@ -1,10 +1,10 @@
-"""How the rankers of a mixture stand: their weights, and how well each has foreseen what users took."""
+"""The weights of a mixture's rankers as one follower learns them, and how well each ranker predicts the next event."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from core.mixture_weights import REMEMBERED, Weights, foreseen, length, ndcg10, reciprocal_rank
-from service.learning.following.handover import Sighting
+from service.learning.following.inbox import Sighting
 from service.learning.following.judge import Verdict
 from service.store.models.mixture import LengthRecord, MixtureRecord, RankerRecord
 
@@ -13,11 +13,11 @@ SURE = 0.1
 
 A family that is not trusted begins as far behind instead, and is heard once it has earned it."""
 KEEP = 1.0 - 1e-4
-"""Of the means of the metrics: about the last 10 000 judgements."""
+"""Factor by which the metrics forget at each judgement: they cover about the last 10 000."""
 
 
-class Trained(NamedTuple):
-    """A trained model that serves."""
+class TrainedModel(NamedTuple):
+    """A trained model that serves, as the gate saw it."""
 
     version: str
     lead: float | None
@@ -26,7 +26,7 @@ class Trained(NamedTuple):
     """See ``Family.trusted``."""
 
 
-class Standings:
+class LearnedWeights:
     """Weights and metrics of the rankers: what is stored, one judgement after the other."""
 
     def __init__(self, record: MixtureRecord | None) -> None:
@@ -37,12 +37,12 @@ class Standings:
         """Return what each ranker weighs."""
         return self.record.weights
 
-    def follow(self, trained: Mapping[str, Trained], others: Mapping[str, str]) -> None:
-        """Have exactly these rankers, trained models and others by version; a new version keeps the weight of the old.
+    def follow(self, trained: Mapping[str, TrainedModel], others: Mapping[str, str]) -> None:
+        """Weigh exactly these rankers, trained models and others by version; a new version keeps the old one's weight.
 
-        With a new name all begin as the gate expects it of them, until a trained model has been judged as often as
-        that stands for; later the others keep what they have learned, and the new one stands to the heaviest as expected.
-        Histories of each length begin again at the weights of all.
+        A new name resets all weights to those that the gate expects, as long as no trained model has been judged
+        ``REMEMBERED`` times. Afterwards the others keep their learned weights, and the new ranker gets the ratio to the
+        heaviest one that the gate expects. The weights for each length of history start again from the shared ones.
         """
         weight, by_length = self.weights.shared, self.record.by_length
         versions = {name: model.version for name, model in trained.items()} | dict(others)
@@ -59,8 +59,8 @@ class Standings:
             },
         )
 
-    def _tried(self, trained: Mapping[str, Trained]) -> Mapping[str, float]:
-        """Return the weights if they rest on enough judgements of a trained model."""
+    def _tried(self, trained: Mapping[str, TrainedModel]) -> Mapping[str, float]:
+        """Return the weights, if they rest on enough judgements of a trained model; else none."""
         judged = (one.judged for name, one in self.record.rankers.items() if name in trained)
         return self.weights.shared if max(judged, default=0) >= REMEMBERED else {}
 
@@ -71,7 +71,7 @@ class Standings:
         return _weighted(known, weight)
 
     def pass_over(self, n: int) -> None:
-        """Count positives that nobody judges."""
+        """Count positives that are not judged."""
         if n:
             self._replace(passed_over=self.record.passed_over + n)
 
@@ -101,19 +101,19 @@ class Standings:
 
 
 def _begun(
-    learned: Mapping[str, float], trained: Mapping[str, Trained], others: Mapping[str, str]
+    learned: Mapping[str, float], trained: Mapping[str, TrainedModel], others: Mapping[str, str]
 ) -> dict[str, float]:
-    """Return the weights that were learned, and for each new name what is expected beside the heaviest of them."""
+    """Return the learned weights, and for each new name the expected ratio to the heaviest of them."""
     expected = foreseen(_leads(trained) | dict.fromkeys(others, 0.0))
     if not learned:
         return expected
     first = max(learned, key=lambda name: learned[name])
     new = expected.keys() - learned.keys()
-    part = {name: expected[name] / expected.get(first, expected[name]) for name in new}
-    # nobody knows that an unjudged model is better than the heaviest
+    ratio = {name: expected[name] / expected.get(first, expected[name]) for name in new}
+    # without judgements there is no evidence that a model is better than the heaviest ranker
     known = {name for name in new if name not in trained or trained[name].lead is not None}
     return dict(learned) | {
-        n: learned[first] * (part[n] if n in known else min(part[n], 1.0)) for n in new
+        n: learned[first] * (ratio[n] if n in known else min(ratio[n], 1.0)) for n in new
     }
 
 
@@ -124,8 +124,8 @@ def _of(names: Iterable[str], weight: Mapping[str, float]) -> dict[str, float]:
     return {name: one / total for name, one in own.items()}
 
 
-def _leads(trained: Mapping[str, Trained]) -> dict[str, float]:
-    """Return how far ahead of popularity each is; one that nobody could judge is held to be like the best."""
+def _leads(trained: Mapping[str, TrainedModel]) -> dict[str, float]:
+    """Return each model's lead over popularity; an unjudged model counts as good as the best, if it is trusted."""
     best = max((one.lead for one in trained.values() if one.lead is not None), default=SURE)
     return {
         name: one.lead if one.lead is not None else best if one.trusted else -SURE
@@ -138,7 +138,7 @@ def _weighted(record: RankerRecord, weight: float) -> RankerRecord:
 
 
 def _judged(record: RankerRecord, rank: int | None) -> RankerRecord:
-    """Count one judgement: plain means at first, decaying ones later; None: it had no list."""
+    """Count one judgement: plain means at first, decaying ones later. None: the ranker had no list."""
     if rank is None:
         return record
     judged = record.judged + 1

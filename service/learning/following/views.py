@@ -14,7 +14,7 @@ from service.learning.counters import ItemCounters
 from service.learning.rows import ItemRows
 
 SHARE = 0.02
-"""Part of the learner's time that the copies may take: a large catalogue is copied less often."""
+"""Largest share of the learner's time for copies: a large catalogue is copied less often."""
 
 
 @dataclass(frozen=True, eq=False)
