@@ -56,11 +56,11 @@ ROUTERS = (
     click_through.router,
     keys.router,
 )
-"""In the order of the OpenAPI document."""
+"""All routers, in the order of the OpenAPI document."""
 
 
 class Application(FastAPI):
-    """FastAPI behind our edge, which is outside of all of the framework's layers."""
+    """FastAPI inside our edge, which is the outermost layer."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -85,7 +85,8 @@ def create_app(
 ) -> FastAPI:
     """Return the application; it opens its runtime when the server starts it.
 
-    API keys are read again after ``keys_fresh_s``; a stream waits ``patience_s`` for room in a full log.
+    API keys are read again after ``keys_fresh_s``. A stream waits ``patience_s`` for room in a
+    full log.
     """
 
     @asynccontextmanager
@@ -94,7 +95,7 @@ def create_app(
             app.state.runtime = runtime
             app.state.gate = Gate(runtime.keys, settings.host, fresh_s=keys_fresh_s)
             app.state.intake = Intake(runtime, patience_s=patience_s)
-            # beside the requests, of which only predictions and slates wait for it
+            # requests are answered meanwhile; only predictions and slates wait for it
             warming = asyncio.create_task(_warm_up(runtime))
             warming.add_done_callback(_note_failure)
             yield
@@ -110,7 +111,7 @@ def create_app(
         swagger_ui_oauth2_redirect_url=None,
     )
     app.state.settings = settings
-    # set when the server is told to stop: what would go on and on ends by itself
+    # set when the server is told to stop: it ends streams of events
     app.state.stopping = threading.Event()
     app.router.redirect_slashes = False
     for error in (ServiceError, HTTPException, RequestValidationError, Exception):

@@ -1,4 +1,4 @@
-"""A small client of the running service, for programs and the verbs that talk to it over HTTP."""
+"""A small client of a running service, for programs and for the verbs that use HTTP."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,21 +15,21 @@ from service.errors import NotReady, ServiceError, StoreUnavailable
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0
 PATIENCE_S = 60.0
-"""How long a request that may be repeated is repeated while the service is away or busy."""
+"""Seconds for which a request is repeated while the service is away or busy."""
 FIRST_PATIENCE_S = 5.0
-"""The same before it has answered once: more likely it does not run, or not there."""
+"""The same before its first answer: then it probably does not run at this address."""
 NDJSON = {"content-type": "application/x-ndjson"}
 UNFINISHED = ("queued", "running")
-"""Statuses of a job that goes on."""
+"""Statuses of a job that has not ended."""
 
 
 class Refused(ServiceError):
-    """The service answered with a problem that repeating the request would not solve."""
+    """A problem that repeating the request would not solve."""
 
 
 @dataclass
 class Receipt:
-    """What became of the lines of one upload, or of several added up."""
+    """The result of one upload or of several."""
 
     accepted: int = 0
     rejected_total: int = 0
@@ -40,7 +40,7 @@ class Receipt:
 class ServiceClient:
     """Speaks to one running service; safe to use from several threads.
 
-    Requests are repeated while the service is away or busy; ``Refused`` says what it would not take.
+    Requests are repeated while the service is away or busy; ``Refused`` carries its objections.
 
     >>> def recommended(url: str, user: str) -> list[str]:
     ...     with ServiceClient(url) as client:
@@ -61,7 +61,7 @@ class ServiceClient:
         self.url = url.rstrip("/")
         self._patience_s = patience_s
         self._tell = tell
-        """Hears that a request is being repeated, and that it was answered in the end."""
+        """Called when a request is repeated, and when it is answered in the end."""
         self._http = httpx.Client(
             base_url=self.url,
             headers={"authorization": f"Bearer {key}"} if key else {},
@@ -69,7 +69,7 @@ class ServiceClient:
         )
         self._closed = threading.Event()
         self.reached = False
-        """Whether it has answered once."""
+        """Whether the service has answered once."""
 
     def __enter__(self) -> Self:
         return self
@@ -111,7 +111,7 @@ class ServiceClient:
     def wait_until_ready(
         self, deadline_s: float = 120.0, *, alive: Callable[[], bool] = lambda: True
     ) -> None:
-        """Return when /readyz says so; NotReady after the deadline or when it is not ``alive`` any more."""
+        """Return when /readyz says so; NotReady after the deadline or once it is not ``alive``."""
         pause = threading.Event()
         said, started = "nothing", monotonic()
         while monotonic() - started < deadline_s and alive():
@@ -128,7 +128,7 @@ class ServiceClient:
         """Return when everything up to ``sequence`` is learned; NotReady after the deadline."""
         path, started = "/v1/users/nobody/predictions/nothing", monotonic()
         while monotonic() - started < deadline_s and not self._closed.is_set():
-            # the service itself waits, about a second, before it says that it is not there yet
+            # the service itself waits about a second before it answers that it is not learned yet
             answer = self._http.get(path, params={"min_sequence": sequence})
             if answer.is_success:
                 return
@@ -139,7 +139,7 @@ class ServiceClient:
     def _send(
         self, method: str, path: str, *, refusals: bool = True, **request: Any
     ) -> httpx.Response:
-        """Send until there is an answer that is not "try again"; Refused for a 4xx."""
+        """Send until the answer is not "try again"; raise Refused for a 4xx."""
         problem, patience_s = "", self._patience_s if self.reached else FIRST_PATIENCE_S
         for pause_s in pauses(patience_s):
             try:
@@ -169,7 +169,7 @@ class ServiceClient:
 
 
 def pauses(patience_s: float) -> Iterator[float]:
-    """Yield growing pauses until ``patience_s`` are over, what is done between them included."""
+    """Yield growing pauses until ``patience_s`` have passed, work between them included."""
     pause_s, end = FIRST_PAUSE_S, monotonic() + patience_s
     while True:
         yield min(pause_s, LONGEST_PAUSE_S)
@@ -206,7 +206,7 @@ def _detail(answer: httpx.Response) -> str:
 
 
 def outcome(job: Mapping[str, Any]) -> str:
-    """Say how a job ended: its status, or what the gate decided."""
+    """Return how a job ended: its status, or the decision of the gate."""
     decided = job["decision"].get("outcome", "") if job["status"] == "succeeded" else ""
     if decided == "promoted" and job["decision"].get("rival") == job["version"]:
         return "unchanged"

@@ -1,4 +1,4 @@
-"""Ending processes surely, and never outliving the one that started us."""
+"""Ending processes reliably: those that we started, and ourselves when our owner is gone."""
 
 import contextlib
 import ctypes
@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import ClassVar
 
 LEAVINGS = 19
-"""The niceness of processes that take what others leave."""
+"""Niceness of processes that use only idle processors."""
 
 
 def end_process(process: subprocess.Popen[bytes], patience_s: float = 20.0) -> int:
-    """SIGTERM, then SIGKILL for one that does not listen; returns the exit code."""
+    """Send SIGTERM, then SIGKILL to a process that ignores it; return the exit code."""
     process.terminate()
     try:
         return process.wait(patience_s)
@@ -27,7 +27,7 @@ def end_process(process: subprocess.Popen[bytes], patience_s: float = 20.0) -> i
 
 
 def end_stranger(pid: int, title: str, patience_s: float = 20.0) -> None:
-    """End a process that is not our child, but only while its command line holds ``title``."""
+    """End a process that is not our child, but only while its command line contains ``title``."""
     pause = threading.Event()
     for number in (signal.SIGTERM, signal.SIGKILL):
         if title not in command_line(pid):
@@ -41,7 +41,7 @@ def end_stranger(pid: int, title: str, patience_s: float = 20.0) -> None:
 
 
 def command_line(pid: int) -> str:
-    """Return the command line or title of a process, "" when it is gone."""
+    """Return the command line or title of a process, "" if it is gone."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             return Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
@@ -54,7 +54,7 @@ def command_line(pid: int) -> str:
 
 
 def follow_lifeline(fd: int | None) -> None:
-    """End this process in order when the other end of the pipe closes, that is when its owner is gone."""
+    """End this process in order when the other end of the pipe closes: its owner is gone."""
     if fd is not None:
         threading.Thread(target=_wait_for_end, args=(fd,), name="lifeline", daemon=True).start()
 
@@ -63,17 +63,20 @@ def _wait_for_end(fd: int) -> None:
     while os.read(fd, 1):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
-    # nobody is left to lose patience with us
+    # nobody is left who would kill us if that takes too long
     threading.Event().wait(20.0)
     os._exit(1)
 
 
 def yield_to_others(niceness: int) -> None:
-    """Let others go first, from a process that was forked by the leader of a session: 0 is not at all, LEAVINGS always.
+    """Lower the priority of this process, which the leader of a session has forked.
 
-    Linux may share processors out between sessions before it looks at their processes: then our class is not seen,
-    the session itself must be nice, and what wakes up in another waits for the end of our turn unless turns as long
-    as ours may be interrupted. A terminal's session is left as it is.
+    With niceness 0 nothing changes; with LEAVINGS the process runs only on idle processors.
+
+    Linux may divide processors between sessions before it looks at their processes. Then the
+    class of a process has no effect and the session itself must be nice; and a process of another
+    session that wakes up waits until our time slice ends, unless slices as long as ours may be
+    interrupted. The session of a terminal is left as it is.
     """
     if niceness == 0:
         return
@@ -84,14 +87,14 @@ def yield_to_others(niceness: int) -> None:
             if os.getsid(0) == os.getppid():
                 Path("/proc/self/autogroup").write_text(str(niceness))
         _take_long_turns(niceness)
-        # containers and sandboxes may know one class only
+        # containers and sandboxes may support only one class
         with contextlib.suppress(OSError):
             if niceness >= LEAVINGS:
                 os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 class _Scheduling(ctypes.Structure):
-    """What Linux' sched_setattr(2) reads."""
+    """The argument of Linux' sched_setattr(2)."""
 
     _fields_: ClassVar = [
         ("size", ctypes.c_uint32),
@@ -106,7 +109,10 @@ class _Scheduling(ctypes.Structure):
 
 
 def _take_long_turns(niceness: int) -> None:
-    """Ask for the longest turns there are, which whoever has shorter ones interrupts; older systems do not care."""
+    """Ask for the longest time slices, which processes with shorter slices may interrupt.
+
+    Older kernels ignore it.
+    """
     number = {"x86_64": 314, "aarch64": 274}.get(platform.machine())
     if number is not None:
         asked = _Scheduling(ctypes.sizeof(_Scheduling), os.SCHED_BATCH, 0, niceness, 0, 100_000_000)
@@ -114,9 +120,9 @@ def _take_long_turns(niceness: int) -> None:
 
 
 def end_with_parent() -> Callable[[], object] | None:
-    """Return what makes a new process end when we are killed (Linux), None where nothing does.
+    """Return a function that a new process calls to end when we are killed; None if unsupported.
 
-    The system ties it to the thread that starts the process, so only the main thread may ask for it.
+    Linux ties it to the thread that starts the process, so only the main thread may use it.
     """
     if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
         return None

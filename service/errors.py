@@ -1,26 +1,29 @@
-"""What the service raises on purpose; the edges (HTTP, command line) turn it into answers.
+"""Errors that are raised on purpose; the edges (HTTP, command line) turn them into answers.
 
 ServiceError (status, code, retry_after_s)
-├── InvalidEvent 422          a row that cannot be accepted
-├── InvalidId 422             an id outside the rules (DESIGN 2, Ids)
-├── InvalidSchedule 422       a condition that can never be read
-├── InvalidTraining 422       a model that is not there, or a setting that it does not have
+├── InvalidEvent 422          a row of feedback that cannot be accepted
+├── InvalidId 422             an id outside the rules
+├── InvalidSchedule 422       a condition that cannot be read
+├── InvalidTraining 422       an unknown model, or a setting that the model does not have
 ├── InvalidFilter 422         a filter that cannot be read
-├── NotFound 404              an item, user, rating or key that is not there
-├── VersionConflict 409       somebody else changed the document meanwhile
-├── Conflict 409              what is asked does not go with the state of the thing
+├── NotFound 404              an unknown item, user, rating, job, model or key
+├── VersionConflict 409       somebody else has changed the document meanwhile
+├── Conflict 409              the state of the thing does not allow the request
 ├── Unauthorised 401, Forbidden 403
-├── TooLarge 413              body, line, array or page beyond its bound
+├── TooLarge 413              a body, line, array or page beyond its bound
 ├── Backlogged 503            the log is full: try again
 ├── NotReady 503              not learned yet, or the service is starting
 ├── StoreUnavailable 503      Redis does not answer
 ├── Superseded                another learner took over (this process stops)
 └── Misconfigured             settings, store or namespace do not fit (the process does not start)
+
+An error of one module stands in that module (InvalidCursor, InvalidSequence, BadFile, ...). The
+codes that clients may see are in ``http/problems.py``.
 """
 
 
 class ServiceError(Exception):
-    """Base: ``detail`` says what is wrong and what to do."""
+    """Base of all: ``detail`` says what is wrong and what to do."""
 
     status = 500
     code = "internal"
@@ -90,12 +93,15 @@ class StoreUnavailable(ServiceError):
 
 
 class Superseded(ServiceError):
-    """Raised in a learner whose partition another one learns now: it ends and may start again as a standby."""
+    """Raised in a learner whose partition another one has taken over.
+
+    The learner ends and may start again as a standby.
+    """
 
     status, code = 500, "superseded"
 
 
 class Misconfigured(ServiceError):
-    """Raised while starting: the message names the setting or the command that mends it."""
+    """Raised while starting; the message names the setting or command that repairs it."""
 
     status, code = 500, "misconfigured"

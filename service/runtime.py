@@ -1,4 +1,4 @@
-"""The composition root: settings become connected objects, and are closed again in the end."""
+"""The composition root of an api process: it connects all objects, and closes them at the end."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -47,7 +47,7 @@ FollowerT = TypeVar("FollowerT", bound=Polled | CatalogueView)
 
 @dataclass(frozen=True)
 class Stored:
-    """What reads and writes the store when a request asks for it."""
+    """Objects that read and write the store on request."""
 
     append_queue: AppendQueue
     numbers: ItemNumbers
@@ -61,7 +61,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Followed:
-    """What is kept at hand of the store, up to date for as long as the process lives."""
+    """Objects that follow the store and keep a copy of it in memory."""
 
     changes: ChangeFollower
     view: CatalogueView
@@ -74,7 +74,7 @@ class Followed:
 
 @dataclass(frozen=True)
 class ApiRuntime(Stored, Followed):
-    """What the routes work with: the store, what is at hand of it, and what answers from both."""
+    """Everything that the routes use: the store, the copies in memory, and what answers."""
 
     settings: Settings
     namespace: Namespace
@@ -89,7 +89,7 @@ class ApiRuntime(Stored, Followed):
 
 @asynccontextmanager
 async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRuntime]:
-    """Open everything that an api process needs; Misconfigured or StoreUnavailable say what is missing."""
+    """Open everything that an api process needs; raise Misconfigured or StoreUnavailable."""
     with connect(redis_url, role="api-start") as client:
         server = inspect_server(client)
         namespace = open_namespace(client, settings)
@@ -134,11 +134,11 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
 
 @dataclass(frozen=True)
 class _Clients:
-    """The connections of a process, one for each way of waiting."""
+    """The connections of a process, one for each kind of waiting."""
 
     requests: AsyncClient
     feeds: AsyncClient
-    """Each feed waits in XREAD all the time."""
+    """For feeds: each of them always waits in XREAD."""
     blocking: Client
     """For threads."""
     jobs: Client
@@ -215,7 +215,7 @@ def _followed(
 
 
 def _started(stack: AsyncExitStack, follower: FollowerT) -> FollowerT:
-    """Return it following the store, until the stack is unwound."""
+    """Start a follower, and close it when the stack is unwound."""
     follower.start()
     stack.push_async_callback(follower.close)
     return follower
@@ -223,6 +223,6 @@ def _started(stack: AsyncExitStack, follower: FollowerT) -> FollowerT:
 
 @asynccontextmanager
 async def no_runtime() -> AsyncIterator[ApiRuntime]:
-    """For applications that only describe themselves (``hedgerow openapi``)."""
+    """Stand in for the runtime where an application only describes itself."""
     raise NotReady("this application only describes itself; it has no store")
     yield

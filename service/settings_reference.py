@@ -1,4 +1,4 @@
-"""docs/reference/settings.md, made from the settings themselves."""
+"""The page docs/reference/settings.md, generated from the settings."""
 
 from service.settings import API_KEY_NAME, CONFIG_NAME, KINDS, PREFIX, Kind, Settings
 
@@ -6,21 +6,22 @@ INTRODUCTION = f"""# Settings
 
 Made by `make docs` from `service/settings.py`; a test keeps it fresh.
 
-A setting comes from, in this order: a flag of the command line, the environment (`{PREFIX}PORT=8001`), the file
-`hedgerow.toml` in the working directory (`port = 8001`), its default. `{CONFIG_NAME}` names another file.
-A name that starts with `{PREFIX}` and is none of these stops the start. `hedgerow doctor` prints the settings in effect.
-`{API_KEY_NAME}` is not a setting of the service: it is the key that `hedgerow import` sends.
+A setting comes from the first of these that has it: a flag of the command line, the environment
+(`{PREFIX}PORT=8001`), the file `hedgerow.toml` in the working directory (`port = 8001`), its
+default. `{CONFIG_NAME}` names another file. The service does not start if a variable that begins
+with `{PREFIX}` is unknown. `hedgerow doctor` prints the settings in effect. `{API_KEY_NAME}` is
+not a setting of the service: it is the key that `hedgerow import` sends.
 """
 
 KINDS_TEXT = f"""
 ## Kinds of feedback
 
-A `rating` teaches the online experts. A `kind` never does: it has a weight and a sign for ranking, and says whether
-it hides the item. Kinds given in the settings are added to these, or change them:
+A `rating` teaches the online experts. A `kind` never does: it has a weight and a sign for ranking,
+and says whether it hides the item. Kinds in your settings are added to these, or change them:
 
 ```toml
 [kinds.wish]
-code = 20       # stored in histories, 1..199; never give a used one to another kind
+code = 20       # stored in histories, 1..199; never reuse the code of another kind
 weight = 1.5
 sign = 1
 hides = false

@@ -1,7 +1,7 @@
-"""Logs: lines of JSON on stderr, or a readable form on a terminal. Every event name stands in ``EVENTS``.
+"""Logs: lines of JSON on stderr, or a readable form on a terminal; ``EVENTS`` lists every name.
 
-An event is a short past-tense name with fields, never a sentence: ``log.info("batch_applied", n=3)``.
-``request_id`` is bound by the api through contextvars; no user id at info level, no key or secret at all.
+An event is a short name in the past tense with fields, never a sentence:
+``log.info("batch_applied", n=3)``. No user id is logged at info level, no key or secret at all.
 """
 
 import logging
@@ -15,63 +15,69 @@ import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
 EVENTS = {
-    "active_models_failed": "following the registry failed unforeseen; it begins again after a pause",
-    "catalogue_view_failed": "following the catalogue failed unforeseen; it begins again after a pause",
-    "change_feed_failed": "following a partition's commits failed unforeseen; it begins again after a pause",
+    "active_models_failed": "an unexpected error while following the registry; it is tried again",
+    "cache_warming_failed": "a model takes over with a cold cache; the next request of each user "
+    "computes its own order",
+    "catalogue_view_failed": "an unexpected error while following the catalogue; it is tried again",
+    "change_feed_failed": "an unexpected error while following a partition's commits; it is tried "
+    "again",
     "child_ended": "a child process ended by itself; it is started again after a pause",
     "child_started": "the supervisor started a child process",
-    "client_disconnected": "a client went away in the middle of a body; its complete rows are kept",
-    "follower_failed": "weighing the rankers failed unforeseen; it goes on after a pause",
+    "client_disconnected": "a client left before the end of a body; its complete rows are kept",
+    "follower_failed": "an unexpected error while weighing the rankers; it goes on after a pause",
     "given_server_not_durable": "the given Redis may lose acknowledged events in a crash",
-    "cache_warming_failed": "a model takes over with a cold cache: the next request of each user computes its own order",
-    "kernels_loaded": "an api process has loaded the compiled kernels: from now on it predicts and ranks",
+    "kernels_loaded": "an api process has loaded its compiled kernels and can predict and rank",
     "learner_stands_by": "another learner leads the partition; this one waits until it is gone",
     "learner_started": "a learner leads its partition and reads the log",
-    "learner_stopped": "a learner ended as it was told to",
+    "learner_stopped": "a learner ended because it was told to",
     "learner_superseded": "another learner took over the partition",
-    "library_message": "a library logged something",
-    "others_not_ordered": "after a training of the schedule the other strategies were not all ordered, Redis was away; its next one does",
-    "polling_failed": "looking for changes of something derived failed unforeseen; it begins again after a pause",
-    "model_activated": "a model serves in this process from now on, instead of the one before it",
-    "model_damaged": "the model that serves cannot be read from the store; a training judges its settings anew",
-    "model_not_loaded": "a model that should serve cannot be loaded; the one before it goes on serving",
-    "request_failed": "a request ended in an error that nobody foresaw; the answer has its id",
-    "service_loading": "the processes of `serve` load their libraries and kernels; `kernels_loaded` ends it",
+    "library_message": "a message of a library",
+    "model_activated": "a model serves in this process, instead of the one before it",
+    "model_damaged": "the serving model cannot be read from the store; a training tries its "
+    "settings again",
+    "model_not_loaded": "the active model cannot be loaded; the one before it goes on serving",
+    "others_not_ordered": "Redis was away after a scheduled training, so the trainings of the "
+    "other strategies were not ordered; the next scheduled training orders them",
+    "polling_failed": "an unexpected error while polling for derived data; it is tried again",
+    "request_failed": "a request ended in an unexpected error; the answer has the request id",
+    "service_loading": "the processes of `serve` load libraries and kernels until `kernels_loaded`",
     "service_stopped": "everything that `serve` started has ended",
     "store_answers": "Redis answers again",
-    "store_loading": "the private server reads its files, before anything else can begin",
+    "store_loading": "the private server reads its files; everything else waits for it",
     "store_restarted": "the private server ended by itself and was started again",
-    "store_unavailable": "Redis does not answer; said once, then every minute until it does",
+    "store_unavailable": "Redis does not answer; repeated every minute until it does",
     "trainer_stands_by": "another trainer works for the namespace; this one waits until it is gone",
     "trainer_started": "a trainer waits for trainings that are ordered or due",
-    "trainer_superseded": "another trainer works for the namespace; this one stands by",
-    "training_died": "the process of a training ended before its work; what served goes on serving",
-    "training_ended": "a training has done its work; the gate's decision goes with it",
-    "training_failed": "a training could not be done, the reason says why; what served goes on serving",
+    "trainer_superseded": "another trainer took over the namespace; this one stands by",
+    "training_died": "the process of a training ended too early; the model before goes on serving",
+    "training_ended": "a training has ended; the event has the decision of the gate",
+    "training_failed": "a training failed, see the reason; the model before goes on serving",
     "training_given_up": "a training was cancelled",
-    "training_not_noted": "a model serves, but Redis was away when the schedule was to count from its training: it orders another one",
+    "training_not_noted": "a model serves, but Redis was away when the schedule was to note its "
+    "training: the schedule will order another one",
     "training_scheduled": "the schedule ordered a training",
-    "training_starved": "a training gets hardly any processor, others keep all busy; lower `trainer_nice` gives it more",
-    "training_started": "a process begins with a training",
+    "training_starved": "a training gets hardly any processor time because others use it all; a "
+    "lower `trainer_nice` gives it more",
+    "training_started": "a process begins a training",
     "warm_up_failed": "the kernels could not be compiled; predictions wait, `/readyz` stays false",
 }
-"""Every name that is logged, and what it means."""
+"""Every name that is logged, and its meaning."""
 
 
-# verbs that are no role log, too: what they print is for programs to read
+# verbs log too, to stderr: programs read their stdout
 structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
 
 SAID_AGAIN_S = 60.0
-"""Between two lines about a store that stays away."""
+"""Seconds between two lines about a store that stays away."""
 
 
 def logger() -> FilteringBoundLogger:
-    """Return the logger; it takes the set-up of the moment when it is used."""
+    """Return the logger; it uses the configuration at the time of each call."""
     return cast("FilteringBoundLogger", structlog.get_logger())
 
 
 class Outage:
-    """Tells of a store that is away: when it begins, every minute while it lasts, and when it is over."""
+    """Logs that the store is away: at the beginning, every minute, and at the end."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
@@ -87,14 +93,14 @@ class Outage:
             logger().warning("store_unavailable", detail=detail, for_s=round(now - self._began))
 
     def over(self) -> None:
-        """Note that it did."""
+        """Note that the store answered."""
         if self._began > -math.inf:
             logger().info("store_answers", after_s=round(self._clock() - self._began))
             self._began = self._said = -math.inf
 
 
 def set_up_logs(role: str, level: str, stream: TextIO | None = None) -> None:
-    """Send our events and the messages of libraries to ``stream`` (stderr), each line with the role."""
+    """Send our events and messages of libraries to ``stream`` (stderr), each with the role."""
     stream = stream or sys.stderr
     number = logging.getLevelNamesMapping()[level.upper()]
     shared = _shared(role)

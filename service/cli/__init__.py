@@ -1,11 +1,11 @@
-"""The command line: one module for each verb, imported only when its verb is used. Start at ``main.py``.
+"""The command line: one module a verb, imported when its verb is used. Start at ``main.py``.
 
 Only this package reads the environment, prints and exits.
 """
 
 import os
 
-# Before numpy is imported: our kernels are the parallel part, and BLAS threads beside them stall both.
+# Before numpy is imported: our kernels are the parallel part, and BLAS threads would slow them.
 for _name, _value in (
     ("OMP_NUM_THREADS", "1"),
     ("OPENBLAS_NUM_THREADS", "1"),

@@ -21,13 +21,13 @@ from service.store.namespace import open_namespace
 from service.telemetry import set_up_logs
 
 STOP_S = 10
-"""How long requests under way may take once we are told to stop."""
+"""Seconds that requests under way may take once we are told to stop."""
 
 app = options.verb()
 
 
 class Server(uvicorn.Server):
-    """Tells the application at once that it should stop, not when the last answer has ended."""
+    """A server that tells the application at once to stop, not after the last answer."""
 
     def __init__(self, config: uvicorn.Config, stopping: threading.Event) -> None:
         super().__init__(config)
@@ -76,7 +76,7 @@ def serve_app(settings: Settings, url: str, listener: socket.socket) -> None:
         server_header=False,
         timeout_graceful_shutdown=STOP_S,
     )
-    # what is loaded by now stays until the end: looking through it for garbage would halt the loop for a tenth of a second
+    # everything loaded by now stays until the end: collecting it would halt the loop for 0.1 s
     gc.collect()
     gc.freeze()
     Server(config, application.state.stopping).run(sockets=[listener])

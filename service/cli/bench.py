@@ -1,4 +1,4 @@
-"""`hedgerow bench`: what the service reaches on this machine, in half a minute, against itself."""
+"""`hedgerow bench`: the speed of the service on this machine, measured in half a minute."""
 
 import json
 import tempfile

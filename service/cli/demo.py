@@ -1,4 +1,4 @@
-"""`hedgerow demo`: the whole service, a world streaming into it, and a view of what it learns and recommends."""
+"""`hedgerow demo`: a whole service, ratings that stream into it, and a view of what it learns."""
 
 import shutil
 import signal
@@ -62,7 +62,7 @@ def demo(
 
 
 def _settings(world: World, port: int | None, directory: Path) -> Settings:
-    """The demo orders its trainings itself, and somebody waits for them: they get a share of a busy machine."""
+    """Return settings for a service whose trainings the demo orders, and somebody waits for."""
     return load_settings(
         port=port,
         data_dir=directory,

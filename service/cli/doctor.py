@@ -1,4 +1,4 @@
-"""`hedgerow doctor`: what this machine, the settings and the store are like, and what is wrong with them."""
+"""`hedgerow doctor`: a report on this machine, the settings and the store, with what is wrong."""
 
 import json
 import os
@@ -39,7 +39,7 @@ from service.store.server.inspection import (
 from service.store.server.opening import open_store
 
 COMPILING = "1 to 3 minutes"
-"""How long it takes on two processors: 125 s were measured beside other work."""
+"""Time to compile on two processors: 125 s were measured beside other work."""
 
 app = options.verb()
 
@@ -85,7 +85,7 @@ def doctor(
 
 
 def compile_kernels() -> None:
-    """Compile all kernels, with a line for each group of them; nothing to do is said in one line."""
+    """Compile all kernels with a line for each group, or say that they are compiled."""
     # the report on a machine shall not load numba with it
     from service.processes.compiling import USES, compile_all  # noqa: PLC0415
 
@@ -100,7 +100,7 @@ def compile_kernels() -> None:
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
-    """Yield what is found, the machine first, the store last."""
+    """Yield all findings: settings, machine, store."""
     yield Finding("settings", redacted(settings))
     yield from _machine()
     if settings.redis_url is None and not settings.data_dir.exists():
@@ -176,7 +176,7 @@ def _partition(report: PartitionReport, refused: str | None) -> Finding:
 
 
 def _models(registry: Registry) -> Iterator[Finding]:
-    """Yield what serves each strategy, each read whole and compared with its checksums."""
+    """Yield the active model of each strategy, read whole and compared with its checksums."""
     active, pins = registry.active(), registry.pins()
     if not active:
         yield Finding("models", "none yet: `hedgerow retrain` makes the first one")

@@ -37,13 +37,13 @@ def export(
     ] = "ndjson",
     data_dir: options.DataDir = None,
 ) -> None:
-    """Write the histories of all users; `hedgerow import` of them makes the same histories.
+    """Write the histories of all users; `hedgerow import` restores them.
 
-    The store is read, not the service: HEDGEROW_REDIS_URL, or the data directory of a `hedgerow serve`,
-    whether it runs or not.
+    It reads the store, not the service: HEDGEROW_REDIS_URL, or the data directory of a
+    `hedgerow serve`, which need not run.
     """
     settings = load_settings(data_dir=data_dir)
-    # the store first: a file that is there is not emptied for nothing
+    # open the store first: an existing file must not be emptied for nothing
     with open_store(settings) as url, _opened(output) as out:
         users, events = asyncio.run(_write(settings, url, out, form))
     say(f"{events:,} events of {users:,} users")

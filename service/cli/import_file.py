@@ -1,4 +1,4 @@
-"""`hedgerow import`: files to a running service: documents, and feedback in parts that count once however often sent."""
+"""`hedgerow import`: send files of feedback and documents to a running service."""
 
 import json
 import shutil
@@ -24,9 +24,9 @@ from service.files.sending import KEPT, STREAM, OnPart, Summary, send, send_docu
 
 FEEDBACK = "feedback"
 SHOWN = 20
-"""Bad rows that are spelt out on the terminal; the JSON form has the first 1 000."""
+"""Most rejected rows that the terminal shows; the JSON form has the first 1 000."""
 LEARNED_S = 10.0
-"""How long the learner may take until nothing is said of rows that were known: repeats are found when they are learned."""
+"""Seconds to wait for the learner, which finds repeated rows; after that they are not reported."""
 
 app = options.verb()
 
@@ -48,16 +48,18 @@ def import_file(
 ) -> None:
     """Send files to a running service: feedback, documents of items and of users.
 
-    A CSV of feedback needs a header with user,item and rating or kind (click, purchase, ...) or both: then each
-    row fills one of them and leaves the other empty. It may have timestamp: Unix seconds or milliseconds, or
-    RFC 3339. NDJSON may hold what POST /v1/ratings takes. A line of NDJSON that is no event is rejected and
-    the others go on; a line of a CSV that cannot be read ends the import: mend it and import the file again.
-    A connection that breaks is taken up again, and a file that is imported twice within the service's dedupe
-    window (the last 1 000 000 events, 24 hours) counts once; how many rows it had before is told.
+    A CSV of feedback needs a header with user,item and rating or kind (click, purchase, ...). With
+    both, each row fills one of them and leaves the other empty. It may have timestamp: Unix seconds
+    or milliseconds, or RFC 3339. NDJSON may contain what POST /v1/ratings accepts. A bad line of
+    NDJSON is rejected and the others go on; a bad line of a CSV ends the import: mend it and import
+    the file again. After a broken connection the import goes on, and a file that is imported twice
+    within the service's dedupe window (the last 1 000 000 events, 24 hours) counts once; the output
+    says how many rows the service had before.
 
-    Documents replace what was there. A line of NDJSON is what POST /v1/items or POST /v1/users takes. A CSV
-    names the column item or user; of items categories, hidden, available_from and available_until are what
-    they are in a document, and every other column is a feature: a number, a text, or texts joined by |.
+    Documents replace those that were there. A line of NDJSON is what POST /v1/items or POST
+    /v1/users accepts. A CSV has the column item or user. The columns categories, hidden,
+    available_from and available_until of items mean what they mean in a document; every other
+    column is a feature: a number, a text, or texts joined by |.
 
     The exit code is 1 if a row was rejected.
     """
@@ -84,7 +86,7 @@ def import_file(
 
 
 def _feedback(client: ServiceClient, path: Path) -> Summary:
-    """Send feedback and see how much of it the service had before: what it counted as repeats meanwhile."""
+    """Send feedback, and count how many rows the service found to be repeats meanwhile."""
     before = _repeats(client)
     with _bar() as on_part:
         summary = send(client, path, on_part)
@@ -105,7 +107,7 @@ def _documents(client: ServiceClient, path: Path, name: str) -> Summary:
 
 
 def _told(found: dict[str, Summary]) -> dict[str, Any]:
-    """Return one object: what became of the feedback, and beside it of the documents, if there were some."""
+    """Return the result for programs: that of feedback at the top, those of documents by name."""
     told = {
         name: {key: value for key, value in asdict(summary).items() if value is not None}
         | {"ratings_per_second" if name == FEEDBACK else "rows_per_second": summary.rate}
@@ -116,7 +118,7 @@ def _told(found: dict[str, Summary]) -> dict[str, Any]:
 
 @contextmanager
 def readable(file: Path) -> Iterator[Path]:
-    """Yield the path of a file that can be read from its beginning; standard input is copied to one."""
+    """Yield the path of a file that can be read twice; standard input is copied to one."""
     if str(file) != "-":
         yield file
         return
@@ -131,7 +133,7 @@ def readable(file: Path) -> Iterator[Path]:
 
 @contextmanager
 def _bar() -> Iterator[OnPart]:
-    """Show a bar on the terminal; what is yielded moves it."""
+    """Show a progress bar on the terminal and yield the function that moves it."""
     console = Console(stderr=True)
     columns = (
         BarColumn(),

@@ -30,7 +30,7 @@ def create(
     data_dir: options.DataDir = None,
     as_json: options.Json = False,
 ) -> None:
-    """Make a key and print it, this once."""
+    """Create a key and print it, only this once."""
     settings = load_settings(data_dir=data_dir)
     with open_store(settings, create=True) as url, connect(url, role="keys") as client:
         key, secret = create_key(client, settings.namespace, role, name)

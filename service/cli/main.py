@@ -1,7 +1,7 @@
-"""`hedgerow`: the verbs, and how an error ends. A verb's module is imported when the verb is used.
+"""`hedgerow`: the list of verbs. The module of a verb is imported when the verb is used.
 
-Exit codes: 0 done · 1 the command says that something is not well · 2 wrong usage, settings or store, with
-one line that says what to do · 75 a learner was replaced by another one.
+Exit codes: 0 done · 1 done, but something is wrong · 2 wrong usage, settings or store, with one
+line that says what to do · 75 a learner or trainer was replaced by another one.
 """
 
 import importlib
@@ -34,11 +34,11 @@ COMMANDS = {
     "openapi": ("service.cli.openapi", "Print the OpenAPI document."),
     "doctor": ("service.cli.doctor", "Check this machine, the settings and the store."),
 }
-"""Verb: (module with its typer app, what the list of verbs says)."""
+"""Verb: (module with its typer app, its line in the list of verbs)."""
 
 
 class Verbs(typer.core.TyperGroup):
-    """The group of all verbs, which imports only the one that is used."""
+    """The group of all verbs; it imports only the verb that is used."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -46,7 +46,7 @@ class Verbs(typer.core.TyperGroup):
             self.add_command(typer.core.TyperCommand(name, help=says))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """Find the verb as usual, then put the real command in the place of its entry in the list."""
+        """Find the verb as usual, then replace its entry in the list by the real command."""
         name, _, rest = super().resolve_command(ctx, args)
         return name, load(str(name)), rest
 
@@ -82,11 +82,11 @@ def hedgerow(
         ),
     ] = False,
 ) -> None:
-    """A recommendation service that tunes itself: it learns from every rating within milliseconds."""
+    """A recommendation service that tunes itself and learns from every rating at once."""
 
 
 def run() -> None:
-    """Run the command line; what is raised on purpose becomes one clear line."""
+    """Run the command line; an error raised on purpose becomes one line."""
     try:
         app()
     except (ServiceError, CoreError) as error:

@@ -1,4 +1,7 @@
-"""`hedgerow models list|changes|promote|pin|unpin|rollback`: straight in the store, so it works while no api runs."""
+"""`hedgerow models list|changes|promote|pin|unpin|rollback`.
+
+These use the store directly, so they work while no api process runs.
+"""
 
 import json
 from collections.abc import Iterator
@@ -139,7 +142,7 @@ def _registry(data_dir: Path | None) -> Iterator[Registry]:
 
 
 def _tell(registry: Registry, version: str, *, as_json: bool) -> None:
-    """Say what became of a model."""
+    """Print the state of a model."""
     record, active, pinned = registry.record(version), registry.active(), registry.pins()
     model = _shown(record, active, pinned)
     if as_json:

@@ -48,13 +48,16 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", help="Do it; there is no way back.")] = False,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Delete a namespace: histories, documents, models, keys. Not while a learner or trainer works for it."""
+    """Delete a namespace: histories, documents, models, keys.
+
+    It is refused while a learner or trainer works for the namespace.
+    """
     with _store(data_dir) as client:
         found = contents(client, name)
         if not yes:
             raise Misconfigured(
-                f"this deletes {found.users:,} users with their histories and {found.items:,} items for ever: "
-                "add --yes if you mean it (`hedgerow export` keeps the histories)"
+                f"this deletes {found.users:,} users with their histories and {found.items:,} "
+                "items for ever: add --yes if you mean it (`hedgerow export` keeps the histories)"
             )
         deleted = delete_namespace(client, name)
     say(f"the namespace {name} is deleted, {deleted:,} keys")

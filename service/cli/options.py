@@ -1,4 +1,4 @@
-"""What several verbs share: their options, what these mean, and how a verb speaks to the operator."""
+"""Options that several verbs share, their meaning, and messages to the operator."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +19,7 @@ DataDir = Annotated[
     Path | None, typer.Option(help="Where the private server keeps its files.", file_okay=False)
 ]
 Lifeline = Annotated[int | None, typer.Option(hidden=True)]
-"""Read end of a pipe: when it closes, whoever started us is gone."""
+"""Read end of a pipe that closes when the process that started us is gone."""
 Url = Annotated[
     str | None,
     typer.Option(
@@ -55,7 +55,7 @@ def moment(time_ms: int) -> str:
 
 
 def service_url(given: str | None) -> str:
-    """Return where a running service is reached: as the settings of this place would make it listen."""
+    """Return the URL of a running service, by default from the settings found here."""
     if given is not None:
         if not given.startswith(("http://", "https://")):
             raise Misconfigured(f"--url must begin with http:// or https://, not {given!r}")
@@ -70,7 +70,7 @@ def service_url(given: str | None) -> str:
 
 
 def given_redis(settings: Settings, role: str) -> str:
-    """Return the url of the Redis that a role on its own needs."""
+    """Return the URL of the given Redis; a role that runs alone needs one."""
     if settings.redis_url is None:
         raise Misconfigured(
             f"`hedgerow {role}` runs beside a Redis of yours: set HEDGEROW_REDIS_URL "
@@ -80,5 +80,5 @@ def given_redis(settings: Settings, role: str) -> str:
 
 
 def say(text: str) -> None:
-    """Tell the operator something that is not part of the output: it goes to stderr."""
+    """Print a message to the operator on stderr; it is not part of the output."""
     typer.echo(text, err=True)

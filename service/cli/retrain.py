@@ -16,16 +16,17 @@ from service.client import UNFINISHED, ServiceClient, outcome
 from service.errors import Misconfigured
 
 LOOK_S = 0.3
-"""Between two looks at the job."""
+"""Seconds between two looks at the job."""
 LINE_S = 2.0
-"""Between two lines of one stage where there is no terminal."""
+"""Seconds between two lines of one stage where there is no terminal."""
 LONGEST_BUDGET_S = 3_600.0
-"""What the service takes."""
+"""Longest budget that the service accepts, in seconds."""
 PATIENCE_S = 5.0
-"""How long a job may be queued while none is running until somebody should look for the trainer."""
+"""Seconds that a job is queued while none is running before the user is told why."""
 NO_LINKS = (
-    "no links: `graph` did nothing, since no user with a history is linked to another one. Put links into the "
-    'users\' documents (PATCH /v1/users/{user} with {"links": [{"user": "..."}]}), then retrain'
+    "no links: `graph` did nothing, since no user with a history is linked to another one. Put "
+    'links into the users\' documents (PATCH /v1/users/{user} with {"links": [{"user": "..."}]}), '
+    "then retrain"
 )
 
 app = options.verb()
@@ -45,8 +46,8 @@ def retrain(
         typer.Option(
             min=0.0,
             max=LONGEST_BUDGET_S,
-            help="Wall seconds for the search of settings, at most an hour; reading, fitting and judging "
-            "come on top. 0: no search.",
+            help="Wall seconds for the search of settings, at most an hour; reading, fitting and "
+            "judging come on top. 0: no search.",
         ),
     ] = None,
     promote_unjudged: Annotated[
@@ -60,8 +61,8 @@ def retrain(
 ) -> None:
     """Train a ranking model on all histories; it serves if it is not worse than what serves now.
 
-    With --wait the exit code is 1 if the job failed or was cancelled. A model that the gate refuses is no failure:
-    what served before goes on.
+    With --wait the exit code is 1 if the job failed or was cancelled. It is no failure if the gate
+    refuses the model: the one before goes on serving.
     """
     order: dict[str, Any] = {"model": model, "parameters": settings(given or [])}
     if promote_unjudged:
@@ -94,7 +95,7 @@ def settings(given: list[str]) -> dict[str, float]:
 
 
 def watch(client: ServiceClient, job: dict[str, Any]) -> dict[str, Any]:
-    """Return the job when it has ended; a bar on the terminal, or else lines, show how far it is."""
+    """Return the job when it has ended; show its progress as a bar, or as lines in a log."""
     console, pause, queued = Console(stderr=True), threading.Event(), Queued(client)
     columns = (
         TextColumn("{task.description:<10}"),
@@ -120,13 +121,13 @@ def watch(client: ServiceClient, job: dict[str, Any]) -> dict[str, Any]:
 
 
 class Told:
-    """What a watcher without a terminal was told: each stage at once, and how far it is every other second."""
+    """Decides which lines a log gets: each stage at once, its progress every other second."""
 
     def __init__(self) -> None:
         self._stage, self._far, self._at = "", "", 0.0
 
     def is_due(self, stage: str, far: str) -> bool:
-        """Return whether this is worth a line now, and take it for said."""
+        """Return whether to print a line now, and remember it as printed."""
         moved = far != self._far and monotonic() - self._at >= LINE_S
         if stage == self._stage and not moved:
             return False
@@ -135,13 +136,13 @@ class Told:
 
 
 class Queued:
-    """Says once why a job may be waiting."""
+    """Explains once why a job may be waiting."""
 
     def __init__(self, client: ServiceClient) -> None:
         self._client, self._since, self._said = client, monotonic(), False
 
     def reason(self) -> str:
-        """Return why the job still waits, "" if that is not worth a word (again)."""
+        """Return why the job still waits, "" if it is too early or was said before."""
         if self._said or monotonic() - self._since < PATIENCE_S:
             return ""
         self._said = True
@@ -159,7 +160,8 @@ class Queued:
 def _show(job: dict[str, Any]) -> None:
     if job["status"] in UNFINISHED:
         say(
-            f"job {job['id']} is {job['status']}: GET /v1/jobs/{job['id']} says how far it is, --wait watches"
+            f"job {job['id']} is {job['status']}: GET /v1/jobs/{job['id']} says how far it is, "
+            "--wait watches"
         )
         return
     if job["status"] != "succeeded":
@@ -194,10 +196,11 @@ def _show(job: dict[str, Any]) -> None:
 
 
 def left_out(features: Mapping[str, Any]) -> list[str]:
-    """Say of whom not all features have columns."""
+    """Return a sentence for items or users some of whose features have no column."""
     return [
-        f"features of {who}: the most frequent have columns; left out are {one['left_out']['names']:,} "
-        f"more features and {one['left_out']['values']:,} more values that several {who} have"
+        f"features of {who}: the most frequent have columns; left out are "
+        f"{one['left_out']['names']:,} more features and {one['left_out']['values']:,} more values "
+        f"that several {who} have"
         for who, one in features.items()
         if any(one["left_out"].values())
     ]

@@ -16,7 +16,7 @@ def serve(
     data_dir: options.DataDir = None,
     lifeline: options.Lifeline = None,
 ) -> None:
-    """Run the whole service on this machine: api, learners and, unless a Redis is given, a private server.
+    """Run the whole service on this machine: api, learners, trainer and, if none is given, Redis.
 
     It stops in order on Ctrl-C or SIGTERM. Everything that it stores is in the data directory.
     """

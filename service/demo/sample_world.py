@@ -1,7 +1,7 @@
-"""A made-up world to learn from: users with tastes, items with genres and titles, a long tail, drift.
+"""A made-up world: users with tastes, items with genres and titles, a long tail, drift.
 
-Everything follows from the seed; the titles come from our own lists of words. Half of each rating can be
-learned (who likes which genre, which items are good, who is strict), the rest is noise, as in life.
+Everything follows from the seed; the titles come from our own lists of words. Half of the variance
+of ratings can be learned (tastes, good items, strict users), the rest is noise.
 """
 
 from collections.abc import Iterator
@@ -64,7 +64,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Ratings:
-    """n ratings as arrays (n,): user_ix and item_ix i64 into the world's lists, rating f64, timestamp_ms i64."""
+    """Ratings as arrays (n,): user_ix, item_ix i64 into the lists, rating f64, timestamp_ms i64."""
 
     user_ix: I64
     item_ix: I64
@@ -104,7 +104,7 @@ class SampleWorld:
         self._popularity = _long_tail(rng, n_items, 0.8)
 
     def true_rating(self, user_ix: I64, item_ix: I64, age: I64) -> F64:
-        """Return, for n pairs, what a user gives an item on average after ``age`` ratings of their own."""
+        """Return the expected ratings of n pairs; the user has given ``age`` ratings before."""
         turned = 1.0 / (1.0 + np.exp(-10.0 * (age / self._turn[user_ix] - 1.0)))[:, None]
         taste = (1.0 - turned) * self._taste[0, user_ix] + turned * self._taste[1, user_ix]
         fits = np.einsum("ng,ng->n", taste, self._genre[item_ix])

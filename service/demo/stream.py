@@ -23,20 +23,23 @@ from service.errors import NotReady
 from service.processes.child import ServiceProcess
 
 TICK_S = 0.1
-"""Between two requests that send ratings."""
+"""Seconds between two requests that send ratings."""
 LOOK_S = 0.5
-"""Between two looks at experts and predictions."""
+"""Seconds between two looks at experts and predictions."""
 LINE_S = 10.0
-"""Between two lines where there is no terminal."""
-LEGEND = f"Every {LINE_S:.0f} s: ratings · mean error of the first {RECENT} → of the last {RECENT} · training"
+"""Seconds between two lines where there is no terminal."""
+LEGEND = (
+    f"Every {LINE_S:.0f} s: ratings · mean error of the first {RECENT} → of the last {RECENT} · "
+    "training"
+)
 SAMPLES = 3
 FIRST_TRAINING = 400
-"""The ranking model is trained after so many ratings, and whenever they have doubled."""
+"""Ratings before the first training; each time they double, another one follows."""
 ORDER = {"budget_s": 3.0, "promote_unjudged": True}
-"""A short search; the sample world is too small for judges."""
+"""A training with a short search; the sample world is too small for the gate."""
 RECOMMENDED = 5
 MOST_AWAITED = 100
-"""Rows that `?wait=learned` takes."""
+"""Most rows that `?wait=learned` accepts."""
 
 
 class Demo:

@@ -1,4 +1,4 @@
-"""What `hedgerow demo` shows: the error falling, the experts' parts moving, predictions changing."""
+"""The view of `hedgerow demo`: the error, the contributions of the experts, some predictions."""
 
 import math
 import textwrap
@@ -122,7 +122,7 @@ def sparkline(values: Sequence[float]) -> str:
 
 
 def plain_line(progress: Progress, width: int = 1_000) -> str:
-    """Return the state for a log: one line, its continuations indented where it is wider than ``width``.
+    """Return the state as a line for a log, wrapped and indented beyond ``width``.
 
     >>> plain_line(Progress("", learned=1455, total=100_000, training="training: reading 3%"))
     '1,455 of 100,000 ratings · training: reading 3%'

@@ -9,8 +9,10 @@ from service.files.opening import filled_lines, is_ndjson
 from service.files.ratings import read_chunks
 
 USERS, ITEMS, REACH = 60, 150, 60
-"""Sizes of the sample world: small enough that learning shows within a minute. A user rates at most ``REACH``
-different items, so that there is always something to recommend."""
+"""Sizes of the sample world: small enough that learning shows within a minute.
+
+A user rates at most ``REACH`` different items, so there is always something to recommend.
+"""
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class World:
 
 
 def sample_world(seed: int) -> World:
-    """Return the world of our own."""
+    """Return the made-up world."""
     world = SampleWorld(seed, n_users=USERS, n_items=ITEMS, reach=REACH)
     ratings = (
         {"user": event.user, "item": event.item, "rating": event.rating} for event in world.events()
@@ -39,7 +41,7 @@ def sample_world(seed: int) -> World:
 
 
 def file_world(path: Path) -> World:
-    """Return a file as a world; its scale is that of its first rows."""
+    """Return a file as a world; its first rows decide the scale."""
     chunks = read_chunks(path)
     first = next(chunks)
     low, high = float(first.rating.min()), float(first.rating.max())

@@ -1,4 +1,7 @@
-"""A whole service as a child process, for `hedgerow demo` and `hedgerow bench`: it ends when we do."""
+"""A whole service as a child process, for `hedgerow demo` and `hedgerow bench`.
+
+It ends with the process that started it.
+"""
 
 import os
 import subprocess
@@ -36,7 +39,7 @@ class ServiceProcess:
 
     @property
     def log(self) -> Path:
-        """Where its messages go."""
+        """The file of its messages."""
         return self._settings.data_dir / "serve.log"
 
     @property
@@ -52,7 +55,7 @@ class ServiceProcess:
         return self._process is not None and self._process.poll() is None
 
     def stop(self) -> None:
-        """Stop it in order."""
+        """Stop it in order: everything acknowledged is stored."""
         if self._process is not None:
             end_process(self._process, patience_s=60.0)
             stdout: IO[bytes] | Any = self._process.stdout
@@ -63,7 +66,7 @@ class ServiceProcess:
             self._lifeline = -1
 
     def wait_until_ready(self, client: ServiceClient) -> None:
-        """Return when it can serve; NotReady repeats its last words when it ends instead."""
+        """Return when it can serve; if it ends instead, NotReady repeats its last messages."""
         try:
             client.wait_until_ready(alive=lambda: self.alive)
         except NotReady as error:
@@ -72,7 +75,7 @@ class ServiceProcess:
             raise NotReady(f"the service has ended; it says: {self.last_words()}") from error
 
     def last_words(self) -> str:
-        """Return the end of its log that is meant for people: the lines that are not JSON."""
+        """Return the last messages for people in its log: the lines that are not JSON."""
         lines = self.log.read_text(errors="replace").splitlines()
         plain = [line for line in lines if line and not line.startswith("{")]
         return " ".join(plain[-3:]) or f"nothing, see {self.log}"
@@ -93,7 +96,7 @@ class ServiceProcess:
                 stderr=log,
                 env=without_hedgerow(os.environ) | environment(self._settings),
                 pass_fds=(theirs,),
-                # Ctrl-C is ours: we stop it
+                # Ctrl-C must reach only us: we stop the child in order
                 start_new_session=True,
             )
         os.close(theirs)

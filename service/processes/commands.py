@@ -1,4 +1,4 @@
-"""Our own command line as a child process: how it is called, and what its exit codes mean."""
+"""Our own command line as a child process: how to call it, and what its exit codes mean."""
 
 import os
 import signal
@@ -9,17 +9,17 @@ from service.processes.compiled import is_compiled
 from service.settings import without_hedgerow
 
 COMMAND = (sys.executable, "-P", "-m", "service.cli")
-"""The command line of this interpreter; -P because a folder ``service`` may lie in the working directory."""
+"""How to call it; -P because the working directory may contain a folder ``service``."""
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
-"""Environment of processes that leave the processors to our own kernels."""
+"""Environment that limits BLAS and OpenMP to one thread: our kernels are the parallel part."""
 SUPERSEDED = 75
-"""Exit code of a learner that another one replaced: it comes back as a standby, nothing is wrong."""
+"""Exit code of a learner or trainer that another one replaced; it comes back as a standby."""
 REFUSED = 2
-"""Exit code of a process whose settings do not fit: starting it again would not help."""
+"""Exit code of a process with wrong settings: starting it again would not help."""
 
 
 def compile_kernels() -> None:
-    """Compile the kernels for this machine if that was not done yet, before several processes need them."""
+    """Compile the kernels for this machine, once, before several processes need them."""
     if not is_compiled():
         command = [*COMMAND, "doctor", "--compile"]
         # our own program with fixed arguments; what it says goes to stderr
@@ -32,7 +32,7 @@ def compile_kernels() -> None:
 
 
 def how_it_ended(code: int) -> str:
-    """Say what an exit code means.
+    """Return what an exit code means.
 
     >>> how_it_ended(-9), how_it_ended(3)
     ('ended by SIGKILL', 'ended by itself')

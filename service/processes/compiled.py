@@ -1,6 +1,6 @@
-"""Whether the kernels have been compiled for this machine: a mark beside numba's cache, cheap to look for.
+"""Whether the kernels have been compiled for this machine: a mark file beside numba's cache.
 
-Only a hint that saves time: numba itself decides what it compiles.
+The mark is only a hint that saves time: numba itself decides what it compiles.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ def is_compiled(what: str | None = None) -> bool:
 
 
 def mark_compiled(what: str | None = None) -> None:
-    """Remember that the kernels were compiled; a place that cannot be written is no error."""
+    """Remember that the kernels were compiled; a folder that cannot be written is no error."""
     with contextlib.suppress(OSError):
         cache_dir().mkdir(parents=True, exist_ok=True)
         for old in cache_dir().glob("compiled-*"):
@@ -34,13 +34,13 @@ def mark_compiled(what: str | None = None) -> None:
 
 
 def cache_dir() -> Path:
-    """Return where numba keeps compiled code: NUMBA_CACHE_DIR, else beside the kernels."""
+    """Return the folder of compiled code: NUMBA_CACHE_DIR, else one beside the kernels."""
     given = os.environ.get("NUMBA_CACHE_DIR")
     return Path(given) if given else core_dir() / "kernels" / "__pycache__"
 
 
 def core_dir() -> Path:
-    """Return where core's sources are, without importing them."""
+    """Return the folder of core's sources without importing them."""
     spec = importlib.util.find_spec("core")
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError("core is not installed: run `make install`")
@@ -48,12 +48,12 @@ def core_dir() -> Path:
 
 
 def _compiled_files() -> int:
-    """Return how many indexes of compiled functions lie in the cache."""
+    """Return the number of compiled functions in the cache."""
     return sum(1 for _ in cache_dir().rglob("*.nbi"))
 
 
 def fingerprint(sources: Path, processor: str) -> str:
-    """Return a digest of all that compiled code depends on: python, numba, the processor and the sources."""
+    """Return a digest of what compiled code depends on: python, numba, processor and sources."""
     digest = hashlib.sha256()
     for one in (sys.version, importlib.metadata.version("numba"), processor):
         digest.update(one.encode() + b"\0")
@@ -67,7 +67,7 @@ def _mark(what: str | None) -> Path:
 
 
 def processor() -> str:
-    """Return the model and features of this processor: compiled code of another one is of no use."""
+    """Return the model and features of this processor, which compiled code depends on."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -42,11 +42,11 @@ RECIPES = {
     "exponentiated gradient": OnlineConfig(experts=PAPER_SMALL[:2], aggregator="eg"),
     "equal weights": OnlineConfig(experts=PAPER_SMALL[:2], aggregator="uniform"),
 }
-"""Together they reach every kernel of the experts."""
+"""Configurations that together use every kernel of the experts."""
 
 
 def compile_all() -> Iterator[tuple[str, float]]:
-    """Yield what was compiled and the seconds it took; seconds are small when numba's cache had it."""
+    """Yield each group of kernels and the seconds it took, few if numba had them in its cache."""
     for name, use in USES.items():
         started = perf_counter()
         use()
@@ -56,7 +56,7 @@ def compile_all() -> Iterator[tuple[str, float]]:
 
 def _learn_a_little(config: OnlineConfig) -> None:
     model = OnlineModel(config)
-    # enough for the user's row to be solved anew
+    # enough events to solve the user's row again
     n = 40
     ids = np.arange(n, dtype=np.int64) % 3
     users, items = model.user_table(4), model.item_table(4)
@@ -67,7 +67,7 @@ def _learn_a_little(config: OnlineConfig) -> None:
     model.learn(users, items, ids, ids[::-1].copy(), rating, sequence)
     model.predict(users.rows[:1], items.rows[:1])
     parameters = model.parameters(items.rows)
-    # first as a learner has them, then as a snapshot does: other types to numba, another kernel
+    # writeable in a learner, read-only in a snapshot: numba compiles a kernel for each
     for writeable in (True, False):
         parameters.flags.writeable = writeable
         model.scores(users.rows[0], parameters)
@@ -98,7 +98,7 @@ def _rank_a_little() -> None:
 
 
 def _judge_a_little(pairs: Interactions, served: Snapshot) -> None:
-    """Use what serves as the gate does, in arrays that cannot be written."""
+    """Rank by a served model as the gate does, with read-only arrays."""
     row = users_of(mapped(served.manifest, b"".join(blob(served)))).row
     rank(row.vectors(pairs), row.item_factors, pairs, 1)
 
@@ -117,4 +117,4 @@ USES: dict[str, Callable[[], object]] = {
     "the label models": _label_a_little,
     "slates": rank_once,
 }
-"""What compiles each group of kernels."""
+"""A function for each group of kernels; calling it compiles them."""

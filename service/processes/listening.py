@@ -1,4 +1,4 @@
-"""Where the api listens: the socket, and the rule that keeps an open service to this machine."""
+"""The socket of the api, and the rule that a service without keys listens on loopback only."""
 
 import shlex
 import socket
@@ -11,11 +11,11 @@ from service.store.connection import Client
 
 BACKLOG = 2048
 STARTED = "Hedgerow listens on "
-"""How the one line on stdout begins that says where."""
+"""Beginning of the line on stdout that ends with the URL."""
 
 
 def refuse_open_bind(settings: Settings, client: Client) -> None:
-    """Raise Misconfigured when others could reach a service that has no API key yet."""
+    """Raise Misconfigured if other machines could reach a service without API keys."""
     if is_loopback(settings.host) or read_ring(client, settings.namespace):
         return
     raise Misconfigured(
@@ -25,7 +25,7 @@ def refuse_open_bind(settings: Settings, client: Client) -> None:
 
 
 def keys_create(settings: Settings, *options: str) -> str:
-    """Return the command that makes a key in the data directory of these settings.
+    """Return the command that creates a key in the data directory of these settings.
 
     >>> keys_create(Settings(data_dir="my data"), "--role", "admin")
     "hedgerow keys create --role admin --data-dir 'my data'"
@@ -37,7 +37,7 @@ def keys_create(settings: Settings, *options: str) -> str:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket; the api processes share it, so none of them loses a connection."""
+    """Return a listening socket; all api processes share it, so none loses a connection."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -58,13 +58,13 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def url_of(listener: socket.socket) -> str:
-    """Return where a listening socket is reached from this machine."""
+    """Return the URL of a listening socket from this machine."""
     host, port = listener.getsockname()[:2]
     return address(host, port)
 
 
 def address(host: str, port: int) -> str:
-    """Return the url of a place to listen, as this machine reaches it.
+    """Return the URL at which this machine reaches a host and port.
 
     >>> address("0.0.0.0", 8000)
     'http://127.0.0.1:8000'

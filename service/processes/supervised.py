@@ -1,24 +1,24 @@
-"""One process that the supervisor keeps running: what it is, when it ended lately, when it may start again."""
+"""One process that the supervisor keeps running: its command, its last ends, its next start."""
 
 from collections import deque
 from dataclasses import dataclass, field
 
 ENDS_ALLOWED, WITHIN_S = 5, 30.0
-"""A process that ends so often in this time stops the service."""
+"""Ends of a process, and the seconds within which so many stop the service."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 4.0
-"""Seconds before the next start: they double with each end."""
+"""Seconds before the next start; they double with each end."""
 
 
 @dataclass
 class Supervised:
-    """A process that must run, and its ends so far."""
+    """A process that must run, and its last ends."""
 
     name: str
     arguments: list[str]
     files: tuple[int, ...] = ()
-    """Files that it inherits."""
+    """File descriptors that it inherits."""
     essential: bool = True
-    """Whether the service stops when the process keeps ending; what serves goes on without a trainer."""
+    """Whether the service stops if the process keeps ending; it serves without a trainer."""
     ended: deque[float] = field(default_factory=lambda: deque(maxlen=ENDS_ALLOWED))
 
     def ended_too_often(self, now: float) -> bool:
@@ -27,5 +27,5 @@ class Supervised:
         return len(self.ended) == ENDS_ALLOWED and now - self.ended[0] <= WITHIN_S
 
     def pause_s(self, first_s: float = FIRST_PAUSE_S) -> float:
-        """Return how long to wait before the next start."""
+        """Return the seconds to wait before the next start."""
         return min(first_s * 2.0 ** len(self.ended), LONGEST_PAUSE_S)

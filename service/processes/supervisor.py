@@ -1,8 +1,8 @@
 """`hedgerow serve`: starts, watches and stops the roles and the private server.
 
-Children are processes of the same command line with the same settings. One that ends is started again after
-a pause; one that keeps ending stops everything. Each holds the read end of a pipe, its lifeline: when we are
-killed the pipe closes and they end too.
+Children run the same command line with the same settings. A child that ends is started again after
+a pause; one that keeps ending stops everything. Each child holds the read end of a pipe, its
+lifeline: if the supervisor is killed, the pipe closes and the children end too.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from service.store.server.inspection import inspect_server
 from service.telemetry import logger
 
 STOP_S = 15.0
-"""How long a child may take to end before it is killed."""
+"""Seconds that a child may take to end before it is killed."""
 LOADING = "usually 4 s, some times as long on a busy machine; GET /readyz says when all is there"
 
 
@@ -41,7 +41,7 @@ def serve(settings: Settings) -> None:
     """Run the whole service until SIGTERM or SIGINT."""
     signal.signal(signal.SIGTERM, _interrupt)
     if settings.redis_url is not None:
-        # at once, not after minutes of compiling
+        # report it at once, not after minutes of compiling
         check_given(settings.redis_url)
     compile_kernels()
     with ExitStack() as stack:
@@ -52,21 +52,22 @@ def serve(settings: Settings) -> None:
             settings = settings.model_copy(update={"redis_url": server.url})
         check_store(settings)
         listener = stack.enter_context(closing(listen(settings.host, settings.port)))
-        # the one line on stdout: programs that start us read the address from it
+        # the only line on stdout: programs that start us read the address from it
         print(f"{STARTED}{url_of(listener)}", flush=True)  # noqa: T201
         asyncio.run(Supervisor(settings, server, listener).run())
     logger().info("service_stopped")
 
 
 def _interrupt(*_: object) -> None:
-    """Until the loop takes over, SIGTERM unwinds as Ctrl-C does: what was started is stopped."""
+    """Handle SIGTERM like Ctrl-C until the loop runs, so that the server is stopped in order."""
     raise KeyboardInterrupt
 
 
 def check_store(settings: Settings) -> None:
-    """Refuse a server that loses data by design, another namespace than the stored one, a public address without keys.
+    """Check the store before anything starts; raise Misconfigured.
 
-    A server that may lose data is warned of.
+    Refused are a server that evicts data, settings that differ from the stored namespace, and a
+    public address without keys. A server that may lose data in a crash is only logged.
     """
     with connect(str(settings.redis_url), role="supervisor") as client:
         report = inspect_server(client)
@@ -77,7 +78,7 @@ def check_store(settings: Settings) -> None:
 
 
 class Supervisor:
-    """Keeps the children running; api processes stop first, then learners and trainer, the server last."""
+    """Keeps the children running; they stop in the order api, learners and trainer, server."""
 
     def __init__(
         self,
@@ -93,7 +94,7 @@ class Supervisor:
         self._lifeline, self._our_end = os.pipe()
 
     async def run(self) -> None:
-        """Start everything, wait for the order to stop, end everything in stages."""
+        """Start everything, wait until told to stop, stop everything in stages."""
         stop, stop_apis, stop_learners = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._stop_when_told(stop)
         learners = [self._task(child, stop_learners) for child in self._learners()]
@@ -111,7 +112,7 @@ class Supervisor:
         await asyncio.wait([store, *learners])
         for fd in (self._lifeline, self._our_end):
             os.close(fd)
-        # each is looked at, or asyncio would complain of those behind the first
+        # asyncio complains about exceptions that nobody retrieves
         problems = [problem for keeper in keepers if (problem := keeper.exception()) is not None]
         if problems:
             raise problems[0]
@@ -157,14 +158,14 @@ class Supervisor:
             stdout=sys.stderr,
             env=without_hedgerow(os.environ) | ONE_THREAD | environment(self._settings),
             pass_fds=(self._lifeline, *child.files),
-            # Ctrl-C in a terminal goes to the whole group, and the order of ending is ours
+            # Ctrl-C in a terminal reaches the whole group, but we stop the children in order
             start_new_session=True,
         )
         logger().info("child_started", child=child.name, pid=process.pid)
         return process
 
     def _judge(self, child: Supervised, code: int) -> None:
-        """Raise Misconfigured when starting the child again makes no sense."""
+        """Log the end of a child; raise Misconfigured if starting it again makes no sense."""
         too_often = child.ended_too_often(asyncio.get_running_loop().time())
         problem = None
         if child.essential and code == REFUSED:
@@ -193,13 +194,13 @@ class Supervisor:
                     f"the private server ended {ENDS_ALLOWED} times within {WITHIN_S:.0f} s; "
                     f"{self._server.last_words()}"
                 )
-            # quick, and it must be the main thread: the system ties the server to the thread
+            # in the main thread: the system ties the server to the thread that starts it
             self._server.start()
             logger().error("store_restarted", pid=self._server.pid)
 
 
 async def happens(event: asyncio.Event, other: Awaitable[object]) -> bool:
-    """Wait for the first of the two; true when ``event`` is set. The other one is cancelled then."""
+    """Wait for the event or the other; return whether the event is set. Cancels the other."""
     waiting = asyncio.ensure_future(event.wait())
     working = asyncio.ensure_future(other)
     await asyncio.wait([waiting, working], return_when=asyncio.FIRST_COMPLETED)
@@ -209,7 +210,7 @@ async def happens(event: asyncio.Event, other: Awaitable[object]) -> bool:
 
 
 async def end(process: asyncio.subprocess.Process) -> None:
-    """SIGTERM, then SIGKILL for a process that does not listen."""
+    """Send SIGTERM, then SIGKILL to a process that ignores it."""
     if process.returncode is not None:
         return
     process.terminate()
