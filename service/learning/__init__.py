@@ -1,4 +1,5 @@
-"""Log entries in, commits out: the learner, and the rebuild that repeats its work from the histories.
+"""Log entries in, commits out: the learner, and the rebuild from histories.
 
-Start at ``learner.py``. A ``backlog`` of entries is cut into batches, ``teaching`` runs the model over ``rows``.
+Start at ``learner.py``: it cuts a ``backlog`` of entries into batches. ``batch_learning``,
+``deletions`` and ``merges`` turn each into an ``outcome``, of which the learner makes one commit.
 """

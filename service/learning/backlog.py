@@ -1,4 +1,4 @@
-"""What was read from the log and is not learned yet: the events of some entries as columns."""
+"""Events that were read from the log and are not learned yet, as columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ LOOK_AHEAD = 65_536
 
 
 @dataclass(frozen=True)
-class Part:
-    """One entry's events in the backlog: ``first .. end``."""
+class EntrySpan:
+    """The events ``first .. end`` of the backlog, which came in one log entry."""
 
     first: int
     end: int
@@ -43,7 +43,7 @@ class Backlog:
     ) -> None:
         index: dict[str, int] = {}
         columns: list[tuple[Any, ...]] = []
-        self.parts: list[Part] = []
+        self.spans: list[EntrySpan] = []
         self.at = first = 0
         for last, packed in entries:
             entry = _decode(last, packed)
@@ -51,7 +51,7 @@ class Backlog:
             watermark = _follow(watermark, last, len(entry))
             columns.append(_columns(entry, last, skip, index, window))
             end = first + len(entry) - skip
-            self.parts.append(Part(first, end, len(packed), entry.appended_ms))
+            self.spans.append(EntrySpan(first, end, len(packed), entry.appended_ms))
             first = end
         self.users = list(index)
         self.user_ix: I64
@@ -63,7 +63,7 @@ class Backlog:
         self.sequence: I64
         self.repeated: U8
         self.source: U64
-        """What made the slate that the event answers to, as a number; 0 for none."""
+        """Source of the slate that the event answers to, as a number; 0 for none."""
         self.digests: U8
         (
             self.user_ix,
@@ -91,7 +91,7 @@ class Backlog:
         return self.at == len(self)
 
     def batch_end(self, *, row_bytes: int, max_bytes: int, max_users: int, max_events: int) -> int:
-        """Return where the next batch ends: before the next deletion, or when a commit would be too big.
+        """Return where the next batch ends: before a deletion, or where a commit gets too big.
 
         A deletion is a batch of its own.
         """
@@ -122,28 +122,28 @@ class Backlog:
             return []
         return [
             chunk
-            for part in self._parts(end)
-            if (chunk := self._chunk(part, max(part.first, self.at), min(part.end, end)))
+            for span in self._spans(end)
+            if (chunk := self._chunk(span, max(span.first, self.at), min(span.end, end)))
             is not None
         ]
 
     def done_bytes(self, end: int) -> int:
-        """Return the bytes of the entries that end inside the batch: the log no longer needs them."""
-        return sum(part.packed_bytes for part in self._parts(end) if part.end <= end)
+        """Return the size of the entries that end inside the batch: the log can drop them."""
+        return sum(span.packed_bytes for span in self._spans(end) if span.end <= end)
 
     def newest_ms(self, end: int) -> int:
         """Return when the last event of the batch was appended."""
-        return max((part.appended_ms for part in self._parts(end)), default=0)
+        return max((span.appended_ms for span in self._spans(end)), default=0)
 
-    def _parts(self, end: int) -> list[Part]:
-        return [part for part in self.parts if part.first < end and part.end > self.at]
+    def _spans(self, end: int) -> list[EntrySpan]:
+        return [span for span in self.spans if span.first < end and span.end > self.at]
 
-    def _chunk(self, part: Part, first: int, end: int) -> DedupeChunk | None:
+    def _chunk(self, span: EntrySpan, first: int, end: int) -> DedupeChunk | None:
         has = np.flatnonzero(self.flags[first:end] & HAS_DIGEST) + first
         if not has.size:
             return None
         new = has[self.repeated[has] == 0]
-        return DedupeChunk(part.appended_ms, self.digests[self._digest_ends[new] - 1].tobytes())
+        return DedupeChunk(span.appended_ms, self.digests[self._digest_ends[new] - 1].tobytes())
 
 
 def _decode(last: int, packed: bytes) -> Entry:
@@ -151,7 +151,8 @@ def _decode(last: int, packed: bytes) -> Entry:
         return decode(packed)
     except ValueError as error:
         raise Misconfigured(
-            f"log entry {last} cannot be read ({error}): was it written by another version of Hedgerow?"
+            f"log entry {last} cannot be read ({error}): "
+            "was it written by another version of Hedgerow?"
         ) from error
 
 
@@ -159,7 +160,8 @@ def _follow(watermark: int, last: int, n: int) -> int:
     """Return the new watermark; events may be known already but none may be missing."""
     if last - n > watermark:
         raise Misconfigured(
-            f"the log lacks events {watermark + 1} to {last - n}: restore the store from its last backup"
+            f"the log lacks events {watermark + 1} to {last - n}: "
+            "restore the store from its last backup"
         )
     return last
 
@@ -167,10 +169,10 @@ def _follow(watermark: int, last: int, n: int) -> int:
 def _columns(
     entry: Entry, last: int, skip: int, index: dict[str, int], window: DedupeWindow
 ) -> tuple[Any, ...]:
-    """Return an entry's columns without its first ``skip`` events; users by their place in ``index``."""
+    """Return an entry's columns after its first ``skip`` events; ``index`` numbers the users."""
     n = len(entry)
-    place = [index.setdefault(user, len(index)) for user in entry.users]
-    user_ix = np.array(place, dtype=np.int64)[entry.user_ix[skip:]]
+    numbers = [index.setdefault(user, len(index)) for user in entry.users]
+    user_ix = np.array(numbers, dtype=np.int64)[entry.user_ix[skip:]]
     flags = entry.flags[skip:]
     digests = np.frombuffer(entry.digests, dtype=np.uint8).reshape(-1, DIGEST_BYTES)
     skipped = int(np.count_nonzero(entry.flags[:skip] & HAS_DIGEST))
@@ -180,7 +182,7 @@ def _columns(
         repeated[has] = window.repeats(digests[skipped:].tobytes(), entry.appended_ms)
     return (
         user_ix,
-        _items(entry, place)[skip:],
+        _items(entry, numbers)[skip:],
         entry.value[skip:],
         entry.time_ms[skip:],
         entry.kind[skip:],
@@ -199,16 +201,16 @@ def _source(entry: Entry) -> U64:
     return source
 
 
-def _items(entry: Entry, place: list[int]) -> I64:
-    """Return what the events name: an item, or of a merge the other user's place."""
+def _items(entry: Entry, numbers: list[int]) -> I64:
+    """Return the item of each event; for a merge the number of the other user."""
     item = entry.item.astype(np.int64)
     merges = np.flatnonzero(entry.kind == MERGE_USER)
-    item[merges] = np.array(place, dtype=np.int64)[item[merges]]
+    item[merges] = np.array(numbers, dtype=np.int64)[item[merges]]
     return item
 
 
 def _first_of_each(values: I64, scratch: I64) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Mark the first of equal values; ``scratch`` has a place for every value and keeps nothing."""
+    """Mark the first of equal values; ``scratch`` is indexed by value and need not be cleared."""
     order = np.arange(len(values))
     # of equal indices the last assignment stands: backwards, that is the first
     scratch[values[::-1]] = order[::-1]

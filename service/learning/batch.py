@@ -1,4 +1,4 @@
-"""A batch: events of the backlog, sorted by what becomes of them, and what a commit holds of them."""
+"""A batch: events of the backlog, and the records and answers that are made of them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,12 +22,13 @@ from service.store.log.codec import (
 )
 from service.store.profiles.histories import Numbers, Records
 
-IMPRESSIONS_A_RECORD = 64
+IMPRESSIONS_AN_ENTRY = 64
+"""Most impressions in one entry of the side stream."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Events ``backlog.at .. end``; positions count from ``backlog.at``, users by index in ``users``."""
+    """Events ``backlog.at .. end``; positions count from ``backlog.at``, users index ``users``."""
 
     end: int
     users: list[str]
@@ -47,7 +48,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class HistoryRuns:
-    """New records, those of a user together: run i is ``starts[i] .. ends[i]`` of user ``user[i]``."""
+    """New records by user: records ``starts[i] .. ends[i]`` belong to user ``user[i]``."""
 
     records: NDArray[Any]
     user: I64
@@ -80,11 +81,11 @@ def history_runs(backlog: Backlog, batch: Batch, positions: I64) -> HistoryRuns:
 
 
 def impressions(backlog: Backlog, batch: Batch) -> Iterator[tuple[str, bytes]]:
-    """Yield (user, records) for the side stream, a few records at a time: its bound counts entries."""
+    """Yield (user, records) for the side stream, a few at a time: its bound counts entries."""
     if not batch.impression.size:
         return
     runs = history_runs(backlog, batch, batch.impression)
-    step = IMPRESSIONS_A_RECORD * HISTORY.itemsize
+    step = IMPRESSIONS_AN_ENTRY * HISTORY.itemsize
     for user, piece in zip(runs.user.tolist(), runs.pieces(), strict=True):
         for first in range(0, len(piece), step):
             yield batch.users[user], bytes(piece[first : first + step])

@@ -1,4 +1,4 @@
-"""Learning the events of a batch: ratings by the model, histories, counters, impressions, click-through."""
+"""Learning a batch: the model, histories, counters, impressions and click-through."""
 
 from collections.abc import Callable, Mapping
 

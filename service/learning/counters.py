@@ -1,4 +1,4 @@
-"""What the learner counts of every item: positives in all, and lately. Rebuild counts with the same code."""
+"""Positives of each item, in all and lately. The learner and a rebuild count with the same code."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from service.store.profiles.histories import Records
 
 
 class ItemCounters:
-    """The counters in memory; every change says what the commit writes of it."""
+    """The counters in memory; each change returns the bytes that the commit writes."""
 
     def __init__(self, settings: Settings, reading: Reading, rows: F64) -> None:
         self._reading = reading

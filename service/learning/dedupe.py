@@ -1,4 +1,4 @@
-"""Which events came before: the digests of the last events that carried an id, in a bounded window.
+"""Duplicates: the digests of the last events that carried an id, in a bounded window.
 
 Time is the api's clock as the log keeps it, never ours, so that a replay drops the same events.
 """
@@ -54,7 +54,7 @@ class DedupeWindow:
             self._count(chunk)
 
     def store(self, chunks: Iterable[DedupeChunk]) -> int:
-        """Note that the chunks are stored behind the others; return how many of the oldest may go."""
+        """Note that the chunks are stored too; return how many of the oldest may go."""
         for chunk in chunks:
             self._count(chunk)
         gone = 0

@@ -1,4 +1,4 @@
-"""Deletions, in their place in the order: what was acknowledged before one cannot come back after it."""
+"""Deletions, in the order of the log: no event from before one can come back after it."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Sorting more records than memory holds: sorted runs in temporary files, merged a window at a time."""
+"""Sorting more records than fit into memory: runs in temporary files, merged by windows."""
 
 from array import array
 from collections.abc import Iterator, Sequence
@@ -30,11 +30,11 @@ WINDOW = 65_536
 
 
 class ExternalSort:
-    """Collects records in any order and returns them by sequence; memory does not grow with their number."""
+    """Collects records in any order and returns them by sequence, in bounded memory."""
 
     def __init__(self, directory: Path, *, run: int = RUN, window: int = WINDOW) -> None:
         self._directory, self._run_size, self._window = directory, run, window
-        self._parts: list[NDArray[Any]] = []
+        self._blocks: list[NDArray[Any]] = []
         self._held = self.n_records = self._n_runs = 0
         self._names = bytearray()
         self._name_ends = array("q", [0])
@@ -43,27 +43,27 @@ class ExternalSort:
         """Take in some of a user's history; each user comes once."""
         if not len(history):
             return
-        part = np.empty(len(history), dtype=RECORDS)
-        part["sequence"] = sequences(history)
+        block = np.empty(len(history), dtype=RECORDS)
+        block["sequence"] = sequences(history)
         for column in ("time_ms", "item", "value", "kind"):
-            part[column] = history[column]
-        part["user"] = len(self._name_ends) - 1
+            block[column] = history[column]
+        block["user"] = len(self._name_ends) - 1
         name = user.encode()
         self._names += name
         self._name_ends.append(self._name_ends[-1] + len(name))
-        self._parts.append(part)
-        self._held += len(part)
-        self.n_records += len(part)
+        self._blocks.append(block)
+        self._held += len(block)
+        self.n_records += len(block)
         if self._held >= self._run_size:
             self._write_run()
 
     def windows(self) -> Iterator[tuple[NDArray[Any], list[str]]]:
-        """Yield (records by sequence, the users they name); ``user`` is then a place in that list."""
+        """Yield (records by sequence, the users they name); ``user`` is an index into that list."""
         self._write_run()
         runs = [np.memmap(self._path(number), RECORDS, "r") for number in range(self._n_runs)]
         for records in _merged(runs, self._window):
-            numbers, place = np.unique(records["user"], return_inverse=True)
-            records["user"] = place
+            numbers, index = np.unique(records["user"], return_inverse=True)
+            records["user"] = index
             yield records, self._users(numbers)
 
     def users(self) -> Iterator[list[str]]:
@@ -78,22 +78,22 @@ class ExternalSort:
         return [names[ends[n] : ends[n + 1]].tobytes().decode() for n in numbers.tolist()]
 
     def _write_run(self) -> None:
-        if not self._parts:
+        if not self._blocks:
             return
         with (self._directory / "users").open("ab") as file:
             file.write(self._names)
         self._names.clear()
-        records = np.concatenate(self._parts)
+        records = np.concatenate(self._blocks)
         records[np.argsort(records["sequence"], kind="stable")].tofile(self._path(self._n_runs))
         self._n_runs += 1
-        self._parts, self._held = [], 0
+        self._blocks, self._held = [], 0
 
     def _path(self, number: int) -> Path:
         return self._directory / f"run-{number}"
 
 
 def _merged(runs: Sequence[NDArray[Any]], window: int) -> Iterator[NDArray[Any]]:
-    """Yield windows of the merged runs: all records up to a sequence that no run exceeds by much."""
+    """Yield windows of the merged runs: all records up to a sequence common to the runs."""
     at = [0] * len(runs)
     step = max(1, window // max(1, len(runs)))
     while any(first < len(run) for first, run in zip(at, runs, strict=True)):
@@ -103,7 +103,7 @@ def _merged(runs: Sequence[NDArray[Any]], window: int) -> Iterator[NDArray[Any]]
             if first < len(run)
         )
         ends = [int(np.searchsorted(run["sequence"], limit, side="right")) for run in runs]
-        parts = [run[first:end] for run, first, end in zip(runs, at, ends, strict=True)]
-        records = np.concatenate(parts)
+        blocks = [run[first:end] for run, first, end in zip(runs, at, ends, strict=True)]
+        records = np.concatenate(blocks)
         yield records[np.argsort(records["sequence"], kind="stable")]
         at = ends

@@ -1,4 +1,4 @@
-"""The learner of one partition: log entries in, one commit a batch out, strictly in order, exactly once.
+"""The learner of one partition: log entries in, one commit a batch out, in order, exactly once.
 
 It owns what the commit writes. Nothing here depends on where a batch begins or ends.
 """
@@ -43,7 +43,7 @@ READ_BYTES = 2 << 20
 EXPERT_HISTORY_EVERY = 1_000
 """Events between two points of the experts' history."""
 _FIRST_GUESS_S = 5e-6
-"""What an event may take to learn, before it is measured."""
+"""Assumed time to learn an event before it is measured, in seconds."""
 _COUNTERS = ("learned", "duplicates", "others", "deletions", "trimmed_records")
 
 
@@ -60,7 +60,7 @@ class Learner:
         max_sources: int = MAX_SOURCES,
         view_share: float = views.SHARE,
     ) -> None:
-        """``view_share`` bounds the part of the time that goes into copies for the follower."""
+        """``view_share`` is the share of the time that copies for the follower may take."""
         self._settings, self._client = settings, client
         self.model: OnlineModel = OnlineModel(configs.online_config(settings, namespace))
         self._keys = PartitionKeys(namespace.name, partition)
@@ -133,7 +133,7 @@ class Learner:
         self._finish(but=0)
 
     def check_epoch(self) -> None:
-        """Raise Superseded if another one took over; a commit would find out, too, but nobody waits for that."""
+        """Raise Superseded if another learner took over; a commit would notice too, but later."""
         check_epoch(self._client, self._keys, self.state.epoch)
 
     def drain(self) -> int:
@@ -158,7 +158,7 @@ class Learner:
         try:
             self._backlog = Backlog(entries, self._learned_to, self._window)
         except Misconfigured:
-            # who slept while another learned finds holes, because the other has trimmed the log
+            # a learner that slept finds holes, because the one that took over has trimmed the log
             self.check_epoch()
             raise
         return self._backlog
@@ -242,6 +242,6 @@ class Learner:
         return int(self._settings.commit_max_ms / 1000 / self._event_s)
 
     def _measure(self, n: int, seconds: float) -> None:
-        """Follow what an event takes, so that a commit is not late. It decides only where batches end."""
+        """Follow how long an event takes: batches end such that a commit is not late."""
         if n >= 100:
             self._event_s += 0.2 * (seconds / n - self._event_s)

@@ -1,4 +1,4 @@
-"""Teaching the model some ratings: rows in memory, then what a commit needs of them. Learner and rebuild share it."""
+"""One step of the model over some ratings, on rows in memory; used by learner and rebuild."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ def changed_arrays(model: OnlineModel, saved: dict[str, bytes]) -> dict[str, byt
 
 
 def warm_up(model: OnlineModel) -> None:
-    """Learn and count one rating, so that the kernels are compiled before a lease runs or events wait."""
+    """Learn and count one rating: kernels are compiled before a lease runs or events wait."""
     zero = np.zeros(1, dtype=np.int64)
     Counters(1.0).add(zero, np.ones(1), zero)
     users, items = model.user_table(1), model.item_table(1)
@@ -78,6 +78,6 @@ def warm_up(model: OnlineModel) -> None:
 
 
 def machine() -> str:
-    """Return what decides the bits besides the settings: the processor and the numeric libraries."""
+    """Return the processor and the numeric libraries: with the settings they decide the bits."""
     processor: Callable[[], str] = binding.get_host_cpu_name
     return f"{processor()} numpy-{np.__version__} numba-{numba.__version__}"

@@ -1,8 +1,8 @@
-"""Merges: what was recorded of one user becomes another's, in its place in the order.
+"""Merges: the events of one user become another's, in the order of the log.
 
-Nothing is learned twice: the merged history has every event once, in the order it was learned, but no rating that would
-overrule a later one of the other user by that order alone. Of two online rows the one with more ratings stays, the
-other ends; a solution over the history comes with the next ratings.
+Nothing is learned twice. The merged history has each event once, in the order of learning, except
+ratings that would overrule a later one of the other user by that order alone. The online row with
+more ratings stays, the other is removed; the next ratings adapt it to the merged history.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""A learner's time at a partition: it waits for the lease, takes over, and keeps on until it is told to stop."""
+"""The life of a learner: it waits for the lease, takes over, and learns until told to stop."""
 
 import contextlib
 import threading
@@ -66,7 +66,7 @@ def _learn_on(learner: Learner, lease: Lease, stop: threading.Event) -> None:
                 if not lease.keep():
                     raise Superseded("another learner holds the lease of this partition")
                 if not learner.step():
-                    # a rebuild may have swapped the rows: be started anew before the next event comes
+                    # a rebuild may have swapped the rows: restart before the next event comes
                     learner.check_epoch()
                 outage.over()
             except StoreUnavailable as error:

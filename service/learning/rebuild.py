@@ -1,8 +1,9 @@
-"""Learning everything anew from the histories, with bounded memory, while ratings arrive and reads go on.
+"""Learning everything again from the histories, in bounded memory, beside reads and new ratings.
 
-Rows go into a new generation that nobody reads. Rounds over the histories catch up with the learner; then the
-epoch is raised, so that no learner commits, a last round takes in what is left, and one transaction swaps.
-After a change of the experts' settings, learners and api processes must be started anew with them.
+Rows go into a new generation that nobody reads. Rounds over the histories catch up with the
+learner; then the epoch is raised, so that no learner commits, a last round takes in the remaining
+events, and one transaction swaps the generations. After a change of the experts' settings,
+learners and api processes must be restarted with them.
 """
 
 import tempfile
@@ -53,7 +54,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """What became of a partition."""
+    """The result of a rebuild of one partition."""
 
     partition: int
     watermark: int
@@ -61,7 +62,7 @@ class Rebuilt:
     learned: int
     """Ratings that taught the experts."""
     differences: list[str] | None
-    """With ``into``: rows that are not those of the source, at most 20; None when that cannot be told."""
+    """With ``into``: at most 20 rows that differ from the source; None when that is unknown."""
 
 
 def rebuild(
@@ -196,7 +197,7 @@ class PartitionRebuild:
         self._write_items()
 
     def _read(self, after: int) -> Iterator[tuple[str, Records]]:
-        """Yield (user, records) of all users; all that came after ``after`` are among the records."""
+        """Yield (user, records) of all users; every record after ``after`` is among them."""
         for page in users_of(self._client, self._keys):
             if not self._in_place:
                 self._generation.add_users(page)
@@ -215,18 +216,18 @@ class PartitionRebuild:
     def _learn_window(self, ratings: Records, users: list[str]) -> None:
         at = 0
         while at < len(ratings):
-            part = ratings[at : at + _fitting(ratings["user"][at:], self._users.capacity)]
-            numbers, place = np.unique(part["user"], return_inverse=True)
-            self._users.until = int(part["sequence"][0]) - 1
+            window = ratings[at : at + _fitting(ratings["user"][at:], self._users.capacity)]
+            numbers, index = np.unique(window["user"], return_inverse=True)
+            self._users.until = int(window["sequence"][0]) - 1
             slots = self._users.take([users[number] for number in numbers.tolist()])
-            item = part["item"].astype(np.int64)
-            own = Ratings(slots[place], item, part["value"].copy(), part["sequence"].copy())
+            item = window["item"].astype(np.int64)
+            own = Ratings(slots[index], item, window["value"].copy(), window["sequence"].copy())
             touched = learn_ratings(self._model, self._users, self._items, own)
             changed = [self._users.names[slot] for slot in touched.slots.tolist()]
             self._generation.write_user_rows(changed, self._users.table.rows[touched.slots])
             self._dirty = np.union1d(self._dirty, touched.items)
-            self._learned += len(part)
-            at += len(part)
+            self._learned += len(window)
+            at += len(window)
 
     def _write_items(self) -> None:
         rows = self._items.table.rows[self._dirty]

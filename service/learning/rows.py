@@ -78,7 +78,7 @@ class UserRows:
 
     def _read(self, users: list[str]) -> I64:
         # everything is read before anything here changes: the store may stop answering at any time
-        stored = [row for part in self._store.user_rows(users) for row in part]
+        stored = [row for page in self._store.user_rows(users) for row in page]
         sizes = self._histories.sizes(users)
         # without a row there was no rating
         rated = [i for i, row in enumerate(stored) if row is not None]
@@ -98,7 +98,7 @@ class UserRows:
         return slots
 
     def _make_room(self, wanted: int) -> None:
-        """Forget at least an eighth at once: the search for the oldest costs as much as many reads."""
+        """Forget at least an eighth at once: finding the oldest costs as much as many reads."""
         slots = np.fromiter(self._slots.values(), dtype=np.int64, count=len(self._slots))
         old = slots[self._met[slots] < self._clock]
         leaving = max(wanted - len(self._free), self.capacity // 8)
@@ -156,10 +156,10 @@ class ItemRows:
             return
         self._grow(int(numbers[-1]) + 1)
         at = 0
-        for part in self._store.item_rows(numbers.tolist()):
-            own = numbers[at : at + len(part)]
-            self._place(own, self._rows(own, part))
-            at += len(part)
+        for page in self._store.item_rows(numbers.tolist()):
+            own = numbers[at : at + len(page)]
+            self._place(own, self._rows(own, page))
+            at += len(page)
         self.stored[numbers] = True
 
     def take(self, numbers: I64) -> None:
@@ -219,7 +219,7 @@ class ItemRows:
 def rows_of(
     model: OnlineModel, side: Side, ids: Sequence[str], stored: Sequence[bytes | None]
 ) -> F32:
-    """Return stored rows (n, width), start rows where there is none; StateMismatch for a foreign row."""
+    """Return rows (n, width), start rows where none is stored; StateMismatch for a foreign row."""
     rows = np.empty((len(stored), model.width), dtype=np.float32)
     new = [i for i, row in enumerate(stored) if row is None]
     rows[new] = model.start(side, id_hashes(ids[i] for i in new))

@@ -1,4 +1,4 @@
-"""The topics: the items that weigh most in each component of the non-negative expert. Derived, for people."""
+"""Topics: the items that weigh most in each component of the non-negative expert."""
 
 import time
 from typing import Any
