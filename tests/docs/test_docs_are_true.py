@@ -38,14 +38,23 @@ def test_every_verb_that_a_page_names_exists_and_the_reference_names_every_verb(
     assert set(COMMANDS) <= set(re.findall(r"hedgerow ([a-z]+)", page))
 
 
+def contract(beginning: str) -> set[str]:
+    """Return the modules of the import contract whose name begins like this."""
+    linter = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    [one] = [one for one in linter["contracts"] if one["name"].startswith(beginning)]
+    return set(one["modules"])
+
+
 def test_the_contract_of_route_modules_names_every_one_of_them() -> None:
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    [contract] = [c for c in contracts["contracts"] if c["name"].startswith("route modules")]
     sources = (ROOT / "service" / "api").rglob("*.py")
     routes = [path for path in sources if "@router." in path.read_text()]
-    assert {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in routes} == set(
-        contract["modules"]
-    )
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in routes}
+    assert modules == contract("route modules")
+
+
+def test_the_contract_of_verbs_names_every_one_of_them() -> None:
+    modules = {module.partition(":")[0] for module, _ in COMMANDS.values()}
+    assert modules == contract("verbs")
 
 
 def test_every_make_target_that_a_page_names_exists() -> None:
