@@ -42,6 +42,7 @@ class RecipeSettings(Generic[ConfigT]):
     """Settings that only ``hedgerow eval`` may state besides; a training keeps those of ``base``."""
     kept: tuple[str, ...] = ()
     """Settings that a training keeps as in ``base`` unless its order states them; ``hedgerow eval`` searches them."""
+    most_factors: int = MOST_FACTORS
     fixed: frozenset[str] = frozenset()
     """Settings that make it this recipe: nobody states them, and no search changes them."""
     changed: Callable[[ConfigT, Mapping[str, Any]], ConfigT] = _changed
@@ -61,8 +62,9 @@ class RecipeSettings(Generic[ConfigT]):
                 known = ", ".join(self.names)
                 raise ConfigError(f"{self.name} has no parameter {name!r}; it has: {known}")
             self._check_number(name, value)
-        if parameters.get("factors", 1) > MOST_FACTORS:
-            raise ConfigError(f"factors must be at most {MOST_FACTORS}: more need too much memory")
+        if parameters.get("factors", 1) > self.most_factors:
+            most = self.most_factors
+            raise ConfigError(f"factors must be at most {most}: more need too much memory")
         try:
             return self.config(parameters)
         except ConfigError as error:
@@ -107,8 +109,8 @@ class RecipeSettings(Generic[ConfigT]):
         except ValueError as error:
             kind = "a whole number" if isinstance(usual, int) else "a number"
             raise ConfigError(f"--set {name}={text}: give {kind}") from error
-        if name == "factors" and number > MOST_FACTORS:
-            raise ConfigError(f"--set factors={text}: give at most {MOST_FACTORS}")
+        if name == "factors" and number > self.most_factors:
+            raise ConfigError(f"--set factors={text}: give at most {self.most_factors}")
         return number
 
     def _check_number(self, name: str, value: Any) -> None:

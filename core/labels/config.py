@@ -1,5 +1,6 @@
 """Settings of the label models; each is checked on construction."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
@@ -171,29 +172,29 @@ def standard(variant: Variant, seed: int = 0) -> ExmldsConfig:
     return ExmldsConfig(variant=variant, seed=seed, **_OWN[variant])
 
 
-GROUPS = {"votes": Votes, "descent": Descent, "mix": Mix}
+_GROUPS = {
+    name: {one.name for one in fields(kind)}
+    for name, kind in (("votes", Votes), ("descent", Descent), ("mix", Mix))
+}
 
 
-def names() -> dict[str, type]:
-    """Return all settings with their types, as one flat list."""
-    own = {one.name: one for one in fields(ExmldsConfig) if one.name not in GROUPS}
-    for group in GROUPS.values():
-        own |= {one.name: one for one in fields(group)}
-    kinds: dict[str, type] = {"int": int, "float": float}
-    typed = {name: kinds.get(_type_name(one.type), str) for name, one in own.items()}
-    return {name: kind for name, kind in typed.items() if name not in ("variant", "seed")}
+def with_settings(config: ExmldsConfig, settings: Mapping[str, Any]) -> ExmldsConfig:
+    """Return the configuration with these settings, whichever group they belong to."""
+    grouped: dict[str, Any] = {}
+    for group, names in _GROUPS.items():
+        if own := {name: value for name, value in settings.items() if name in names}:
+            grouped[group] = replace(getattr(config, group), **own)
+    known = set().union(*_GROUPS.values())
+    rest = {name: value for name, value in settings.items() if name not in known}
+    return replace(config, **grouped, **rest)
 
 
-def set_value(config: ExmldsConfig, name: str, value: Any) -> ExmldsConfig:
-    """Return the settings with one value changed, whichever group it belongs to."""
-    for group, kind in GROUPS.items():
-        if name in {one.name for one in fields(kind)}:
-            return replace(config, **{group: replace(getattr(config, group), **{name: value})})
-    return replace(config, **{name: value})
-
-
-def _type_name(kind: Any) -> str:
-    return kind if isinstance(kind, str) else getattr(kind, "__name__", "")
+def settings_of(config: ExmldsConfig) -> dict[str, Any]:
+    """Return all settings as one flat mapping."""
+    flat = {name: value for name, value in vars(config).items() if name not in _GROUPS}
+    for group in _GROUPS:
+        flat |= vars(getattr(config, group))
+    return flat
 
 
 @dataclass(frozen=True)
@@ -226,3 +227,17 @@ class ItemsConfig:
 
 
 RECIPES = (RecipeSettings("exmlds", ItemsConfig(), tuple(one.name for one in fields(ItemsConfig))),)
+
+_POINTS = tuple(name for name in settings_of(ExmldsConfig()) if name != "variant")
+POINT_RECIPES = tuple(
+    RecipeSettings(
+        variant,
+        standard(variant),
+        _POINTS,
+        most_factors=10_000,
+        changed=with_settings,
+        flat=settings_of,
+    )
+    for variant in _OWN
+)
+"""Recipes for labelled points, which ``hedgerow eval labels`` offers; a server trains none of them."""

@@ -15,7 +15,7 @@ from core.batch.landmarks import first_places, landmark_axes, with_more
 from core.batch.ocmf.labels import FEWEST_POINTS, HELD_OUT, IMPORTANCE, JUDGES, KS, precisions
 from core.errors import DataError
 from core.interactions import Interactions
-from core.labels.config import ExmldsConfig, Votes, set_value
+from core.labels.config import ExmldsConfig, Votes, with_settings
 from core.labels.exmlds import Part, embedded, fitted, labelled, mapping
 from core.labels.space import LabelSpace, Neighbours, blended
 from core.search.search import LARGEST_TRIAL, Axis, Budget, Outcome, Search
@@ -120,9 +120,9 @@ def _climbing(
     found = replace(beginning, variant="exmlds4", learners=base.learners)
     if budget.seconds <= 0.0 or "learning_rate" in fixed:
         return found
-    trials = [set_value(found, "learning_rate", rate) for rate in RATES]
+    trials = [with_settings(found, {"learning_rate": rate}) for rate in RATES]
     if not random and "epochs" not in fixed:
-        stays = set_value(found, "epochs", 0)
+        stays = with_settings(found, {"epochs": 0})
         if found.landmarks > base.landmarks:
             # Every point has all of these features: a climb is lazy over sparse features only, and
             # would take minutes.
@@ -242,10 +242,11 @@ def _top(scores: F32) -> I32:
 
 
 def _with(config: ExmldsConfig, settings: dict[str, Any]) -> ExmldsConfig:
-    for name, value in settings.items():
-        chosen = LANDMARKS[int(value) - 1] if name == "landmarks" else value
-        config = set_value(config, name, chosen)
-    return config
+    chosen = {
+        name: LANDMARKS[int(value) - 1] if name == "landmarks" else value
+        for name, value in settings.items()
+    }
+    return with_settings(config, chosen)
 
 
 def _axes(features: Features) -> list[Axis]:

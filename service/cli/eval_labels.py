@@ -1,7 +1,7 @@
-"""``hedgerow eval labels``: the options and what is printed; ``labels_evaluation.py`` does the work."""
+"""``hedgerow eval labels``: the options and what is printed; ``service/evaluation/labels.py`` does the work."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -9,9 +9,13 @@ from rich.table import Table
 
 from service.cli.eval_run import OnProgress, Report, evaluated, settings_of
 from service.cli.options import BUDGET_HELP
-from service.evaluation.label_models import Model
 from service.evaluation.labels import Request, evaluate_labels
 from service.files.labelled_points import read_xmlc
+
+Model = Literal[
+    "ocmf-lr-wsq", "ocmf-sq-wsq", "ocmf-sq-sq", "exmlds1", "exmlds2", "exmlds3", "exmlds4"
+]
+"""The names of the recipes for labelled points."""
 
 
 def labels(

@@ -1,19 +1,15 @@
 """``hedgerow eval ordinal``: ordinal scores of a table from few labelled rows."""
 
 from pathlib import Path
-from time import perf_counter
 from typing import Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
 
-from core.errors import ConfigError
 from core.ordinal.config import OrdinalConfig, Solver
-from core.ordinal.metrics import equal_levels, mean_auc
-from core.ordinal.qs3orao import fit
 from service.cli.eval_run import OnProgress, Report, evaluated
-from service.files.tables import Table, read_table
+from service.evaluation.ordinal import evaluate_ordinal
+from service.files.tables import read_table
 
 
 def ordinal(
@@ -36,43 +32,6 @@ def ordinal(
         return evaluate_ordinal(table, levels, labelled, OrdinalConfig(solver=solver, seed=seed))
 
     evaluated(work, _show, as_json=as_json)
-
-
-def evaluate_ordinal(table: Table, levels: int, labelled: int, config: OrdinalConfig) -> Report:
-    """Cut the target into levels, hide all but ``labelled`` of them, fit, and judge by the hidden ones."""
-    n = len(table.target)
-    if labelled >= n:
-        raise ConfigError(
-            f"--labelled {labelled} leaves nothing to judge by: the file has {n} rows, give fewer"
-        )
-    level = equal_levels(table.target, levels)
-    known = np.zeros(n, dtype=np.int64)
-    chosen = np.random.default_rng([config.seed, 0]).permutation(n)[:labelled]
-    known[chosen] = level[chosen]
-    started = perf_counter()
-    model = fit(table.features, known, int(level.max()), config)
-    seconds = perf_counter() - started
-    hidden = known == 0
-    scores, truth = model.scores(table.features[hidden]), level[hidden]
-    said = model.levels.level(scores)
-    return {
-        "model": "qs3orao",
-        "auc": mean_auc(scores, truth),
-        "mae": float(np.abs(said - truth).mean()),
-        "accuracy": float((said == truth).mean()),
-        "fit_seconds": seconds,
-        "thresholds": model.levels.thresholds.tolist(),
-        "n_labelled": labelled,
-        "n_unlabelled": int(hidden.sum()),
-        "levels": int(level.max()),
-        "validation_auc": model.auc,
-        "parameters": {
-            "solver": config.solver,
-            "reg": model.reg,
-            "gamma": model.gamma,
-            "widths": dict(zip(table.columns, model.widths.tolist(), strict=True)),
-        },
-    }
 
 
 def _show(report: Report) -> None:

@@ -1,6 +1,6 @@
 """One evaluation of a label model: from two files of labelled points to a report.
 
-Owns the report; the models are ``label_models.py``'s, the command line is ``evaluate_labels.py``'s.
+The models are in ``label_models.py``, the command line in ``service/cli/eval_labels.py``.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from core.batch.ocmf.labels import KS, precisions
 from core.errors import ConfigError, DataError
 from core.search.search import Budget
 from service.errors import ServiceError
-from service.evaluation.label_models import Model, contender
+from service.evaluation.label_models import label_ranker
 from service.files.labelled_points import LabelledPoints
 
 OnProgress = Callable[[str, float], None]
@@ -30,7 +30,7 @@ class MismatchedFiles(ServiceError):
 class Request:
     """What to evaluate; as the options of the command."""
 
-    model: Model = "ocmf-lr-wsq"
+    model: str = "ocmf-lr-wsq"
     revealed: float = 1.0
     """The share of the training labels that the model sees."""
     given: dict[str, str] = field(default_factory=dict)
@@ -48,7 +48,7 @@ def evaluate_labels(
     """Fit on one part with settings the program finds, rank all labels for the points of the other."""
     _check_same_kind(train, test)
     seen = _revealed(train, request)
-    model = contender(request.model, seen, train, request.given, request.seed)
+    model = label_ranker(request.model, seen, train, request.given, request.seed)
     model.compile()
     started = perf_counter()
     model.search(

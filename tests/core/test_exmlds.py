@@ -10,7 +10,7 @@ from scipy import sparse
 from core.batch.ocmf.labels import precisions
 from core.errors import ConfigError, DataError, NotFitted, ShapeError, SnapshotFormat
 from core.interactions import Interactions, from_pairs
-from core.labels.config import Descent, ExmldsConfig, Votes, names, set_value, standard
+from core.labels.config import Descent, ExmldsConfig, Votes, settings_of, standard, with_settings
 from core.labels.exmlds import Exmlds
 from core.labels.search import search
 from core.labels.snapshot import of_space, space_of
@@ -192,35 +192,30 @@ def test_more_features_than_memory_should_hold_are_refused():
 )
 def test_settings_outside_their_bounds_are_refused(name, value):
     with pytest.raises(ConfigError):
-        set_value(ExmldsConfig(), name, value)
+        with_settings(ExmldsConfig(), {name: value})
 
 
 def test_what_begins_at_random_cannot_stay_there():
-    for config in (standard("exmlds2"), set_value(standard("exmlds4"), "start", "random")):
+    for config in (standard("exmlds2"), with_settings(standard("exmlds4"), {"start": "random"})):
         with pytest.raises(ConfigError, match="epochs must be in 1"):
-            set_value(config, "epochs", 0)
+            with_settings(config, {"epochs": 0})
 
 
 def test_without_a_climb_the_map_is_the_regression():
     train, test = topics(100), topics(seed=1)
-    flat, stays = small("exmlds1"), set_value(small("exmlds4"), "epochs", 0)
+    flat, stays = small("exmlds1"), with_settings(small("exmlds4"), {"epochs": 0})
     one, other = (Exmlds(config).fit(*train).space.scores(test[0]) for config in (flat, stays))
     assert np.array_equal(one, other)
 
 
 def test_every_setting_has_a_name_of_its_own():
-    listed = names()
-    assert listed["factors"] is int
-    assert listed["sharpness"] is float
-    assert listed["optimiser"] is str
-    for name in listed:
-        assert set_value(ExmldsConfig(), name, getattr_flat(name)) == ExmldsConfig()
-
-
-def getattr_flat(name):
     config = ExmldsConfig()
-    places = (config, config.votes, config.descent, config.mix)
-    return next(getattr(place, name) for place in places if hasattr(place, name))
+    groups = (config.votes, config.descent, config.mix)
+    flat = settings_of(config)
+    assert len(flat) == len(vars(config)) - len(groups) + sum(len(vars(one)) for one in groups)
+    assert (flat["factors"], flat["sharpness"], flat["optimiser"]) == (100, 20.0, "adagrad")
+    for name, value in flat.items():
+        assert with_settings(config, {name: value}) == config
 
 
 def test_admm_shrinks_the_places_that_features_are_mapped_to():

@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 
 from core.batch.ocmf import labels as label_search
-from core.batch.ocmf.config import LabelConfig, OcmfConfig
-from core.batch.ocmf.labels import LabelModel, precisions, search, set_value
+from core.batch.ocmf.config import LabelConfig, OcmfConfig, with_label_settings
+from core.batch.ocmf.labels import LabelModel, precisions, search
 from core.errors import DataError, Diverged, ShapeError
 from core.interactions import Interactions, from_pairs
 from core.search.search import Budget, Outcome, Trial
@@ -40,16 +40,19 @@ def test_the_search_finds_better_settings_than_a_bad_start():
 
 def test_settings_that_are_given_stay():
     train = points()
-    base = set_value(START, "reg", 0.25)
+    base = with_label_settings(START, {"reg": 0.25})
     found = search(*train, base, Budget(Trials(), 20.0), fixed=frozenset({"reg", "rounds"}))
     assert found.model.reg == 0.25
     assert found.model.rounds == 1
 
 
 def test_rounds_are_found_where_all_else_is_stated():
-    many, stated = set_value(START, "rounds", 4), frozenset({"weight", "reg", "landmarks"})
+    many, stated = (
+        with_label_settings(START, {"rounds": 4}),
+        frozenset({"weight", "reg", "landmarks"}),
+    )
     found = search(*points(), many, Budget(Trials(), 20.0), fixed=stated)
-    assert found == set_value(many, "rounds", 1)
+    assert found == with_label_settings(many, {"rounds": 1})
     assert judged(found, points(), points(seed=1))["p@1"] > 70.0
     assert judged(many, points(), points(seed=1))["p@1"] < 60.0
     assert search(*points(), many, Budget(Trials(), 20.0), fixed=stated | {"rounds"}) == many
@@ -59,7 +62,7 @@ def test_a_finalist_that_diverges_on_a_further_split_is_not_the_best():
     X, labels = points()
     beyond, good = ({"target": target} for target in (1e30, 0.0))
     with pytest.raises(Diverged):
-        LabelModel(set_value(START, "target", 1e30)).fit(X, labels)
+        LabelModel(with_label_settings(START, {"target": 1e30})).fit(X, labels)
     trials = [Trial(np.zeros(1), settings, Outcome(90.0, {}), 1.0) for settings in (beyond, good)]
     until, rng = (Trials(), 100.0), np.random.default_rng(0)
     assert label_search._final(trials, X, labels, START, until, rng).settings == good

@@ -8,7 +8,8 @@ from core.labels import config as labels
 from core.ordinal import config as ordinal
 from core.recipe_settings import MOST_FACTORS, RecipeSettings
 
-ALL = [one for module in (fbgd, ocmf, contexts, labels, ordinal) for one in module.RECIPES]
+TRAINED = [one for module in (fbgd, ocmf, contexts, labels, ordinal) for one in module.RECIPES]
+ALL = [*TRAINED, *ocmf.POINT_RECIPES, *labels.POINT_RECIPES]
 [FBGD] = fbgd.RECIPES
 
 

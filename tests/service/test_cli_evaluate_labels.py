@@ -2,12 +2,15 @@
 
 import gzip
 import json
+from typing import get_args
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from service.cli.eval import eval_app
+from service.cli.eval_labels import Model
+from service.evaluation.label_models import MODELS
 from tests.core import ranking
 from tests.core.labelled import points
 
@@ -42,6 +45,10 @@ def report(*arguments):
     result = run(*arguments, "--json")
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
+
+
+def test_the_models_are_the_recipes_for_labelled_points():
+    assert get_args(Model) == MODELS
 
 
 EMBEDDINGS = ["exmlds1", "exmlds2", "exmlds3", "exmlds4"]

@@ -162,3 +162,51 @@ RECIPES = (
     # a weight of 1 is what makes it this recipe
     _recipe("ocmf-sq-sq", OcmfConfig(loss="square", weight=1.0), "weight"),
 )
+
+
+def with_label_settings(config: LabelConfig, settings: Mapping[str, Any]) -> LabelConfig:
+    """Return the configuration with these settings, of the features' map or of the model."""
+    own = {name: value for name, value in settings.items() if name in ("landmarks", "gamma")}
+    rest = {name: value for name, value in settings.items() if name not in own}
+    return replace(config, **own, model=replace(config.model, **rest))
+
+
+def label_settings_of(config: LabelConfig) -> Mapping[str, Any]:
+    """Return all settings as one flat mapping."""
+    return {**vars(config.model), "landmarks": config.landmarks, "gamma": config.gamma}
+
+
+_LABELS = (
+    "factors",
+    "weight",
+    "target",
+    "reg",
+    "reg_item",
+    "rounds",
+    "landmarks",
+    "gamma",
+    "negatives",
+    "negative_loss",
+    "solver",
+    "seed",
+)
+
+
+def _of_labels(name: str, base: OcmfConfig, *fixed: str) -> RecipeSettings[LabelConfig]:
+    return RecipeSettings(
+        name,
+        LabelConfig(base),
+        tuple(one for one in _LABELS if one not in fixed),
+        most_factors=10_000,
+        fixed=frozenset(fixed),
+        changed=with_label_settings,
+        flat=label_settings_of,
+    )
+
+
+POINT_RECIPES = (
+    _of_labels("ocmf-lr-wsq", OcmfConfig(loss="logistic", weight=0.1, reg=0.1, rounds=1)),
+    _of_labels("ocmf-sq-wsq", OcmfConfig(loss="square", weight=0.3, reg=0.3, rounds=1)),
+    _of_labels("ocmf-sq-sq", OcmfConfig(loss="square", weight=1.0, reg=0.3, rounds=1), "weight"),
+)
+"""Recipes for labelled points, which ``hedgerow eval labels`` offers; a server trains none of them."""

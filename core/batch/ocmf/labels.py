@@ -5,7 +5,6 @@ regularisation, the number of non-linear features, and how often labels move too
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from core import ranking_metrics
 from core.batch.feature_map import FeatureMap, Features, fit_features
 from core.batch.landmarks import first_places, landmark_axes, with_more
-from core.batch.ocmf.config import LabelConfig
+from core.batch.ocmf.config import LabelConfig, with_label_settings
 from core.batch.ocmf.fit import feature_matrix
 from core.batch.ocmf.model import Ocmf
 from core.batch.ocmf.side import FeatureMatrix
@@ -150,7 +149,7 @@ def search(
     started = budget.now()
     rng = np.random.default_rng([base.model.seed, 2])
     splits = _splits(features, labels, rng)
-    one = set_value(base, "rounds", 1) if "rounds" not in fixed else base
+    one = with_label_settings(base, {"rounds": 1}) if "rounds" not in fixed else base
     if not axes:
         return _with_rounds(splits, one)
 
@@ -179,8 +178,8 @@ def search(
 
 def _with_rounds(splits: list[_Split], config: LabelConfig) -> LabelConfig:
     """Return the settings with the best number of rounds."""
-    curve = _score(splits, set_value(config, "rounds", MOST_ROUNDS))
-    return set_value(config, "rounds", 1 + int(np.argmax(curve)))
+    curve = _score(splits, with_label_settings(config, {"rounds": MOST_ROUNDS}))
+    return with_label_settings(config, {"rounds": 1 + int(np.argmax(curve))})
 
 
 def _final(
@@ -215,19 +214,12 @@ def _last(split: _Split, config: LabelConfig) -> float:
         return 0.0
 
 
-def set_value(config: LabelConfig, name: str, value: Any) -> LabelConfig:
-    """Return the settings with one changed, whichever part it belongs to."""
-    if name in ("landmarks", "gamma"):
-        return replace(config, **{name: value})
-    return replace(config, model=replace(config.model, **{name: value}))
-
-
 def _with(config: LabelConfig, settings: dict[str, Any]) -> LabelConfig:
-    for name, value in settings.items():
-        config = set_value(
-            config, name, LANDMARKS[int(value) - 1] if name == "landmarks" else value
-        )
-    return config
+    chosen = {
+        name: LANDMARKS[int(value) - 1] if name == "landmarks" else value
+        for name, value in settings.items()
+    }
+    return with_label_settings(config, chosen)
 
 
 def _axes(features: Features) -> list[Axis]:
