@@ -16,6 +16,7 @@ from service.store.connection import connect
 from service.store.jobs.queue import Work
 from service.telemetry import logger, set_up_logs
 from service.training import trainer as trainers
+from service.training.reporter import Reporter
 
 app = options.verb()
 
@@ -44,14 +45,14 @@ def run_trainer(lifeline: int | None, work: Work) -> None:
     trainers.run(settings, options.given_redis(settings, "trainer"), stop, work)
 
 
-def train(job: str) -> None:
+def train(job: str, reporter: type[Reporter] = Reporter) -> None:
     """Do one job in this process, which was forked for it."""
     settings = load_settings()
     _set_up(settings)
     # only now: threads and arithmetic are set up when they are imported
     training = importlib.import_module("service.training.work")
     with connect(options.given_redis(settings, "trainer"), role="training") as client:
-        training.run(settings, client, job)
+        training.run(settings, client, job, reporter)
 
 
 def _set_up(settings: Settings) -> None:

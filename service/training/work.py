@@ -47,13 +47,13 @@ class NothingToLearn(ServiceError):
     status, code = 409, "nothing_to_learn"
 
 
-def run(settings: Settings, client: Client, job: str) -> None:
+def run(settings: Settings, client: Client, job: str, reporter: type[Reporter] = Reporter) -> None:
     """Do the work of a running job; its record tells how it ended. Bugs pass through."""
     records = JobRecords(client, settings.namespace)
     record = records.record(job)
     try:
         namespace = open_namespace(client, settings)
-        Training(settings, client, namespace, record, Reporter(records, record)).run()
+        Training(settings, client, namespace, record, reporter(records, record)).run()
     except JobGone:
         logger().info("training_given_up", job=job)
     except (ServiceError, CoreError) as error:

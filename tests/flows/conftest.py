@@ -1,4 +1,4 @@
-"""Fixtures of the stories: short directories, because the path of a socket may have 107 bytes only."""
+"""Fixtures of the flows: short directories, because the path of a socket has at most 107 bytes."""
 
 import tempfile
 from collections.abc import Iterator

@@ -1,61 +1,55 @@
-"""A trainer for the tests of its jobs' deaths: the real one, but who orders a job may say how its process ends.
+"""A trainer whose jobs can be told to die: the real one but for the reporter of a job.
 
-``who="killed in fitting"`` kills the process as that stage begins, ``who="hangs in fitting"`` lets it hang there.
-Any other job is trained as usual. Run as ``python -m tests.flows.dying_trainer --lifeline 3``.
+A job that was ordered with ``who="killed in fitting"`` kills its process as that stage begins; with
+``who="hangs in fitting"`` it hangs there. Every other job is trained as usual. Run as
+``python -m tests.flows.dying_trainer --lifeline 3``.
 """
 
-import importlib
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from service.cli import options
 from service.cli.trainer import run_trainer, train
-from service.settings import load_settings
-from service.store.connection import connect
-from service.store.jobs.records import JobRecords
+from service.store.jobs.records import JobRecord, JobRecords
+from service.training.reporter import Reporter
 
 COMMAND = (sys.executable, "-P", "-m", "tests.flows.dying_trainer")
 
 
-def _killed() -> None:
+def _kill() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _hangs() -> None:
+def _hang() -> None:
     threading.Event().wait()
 
 
-ENDS = {"killed": _killed, "hangs": _hangs}
+ENDS = {"killed": _kill, "hangs": _hang}
+
+
+class DyingReporter(Reporter):
+    """Ends the process at the beginning of the stage that the job's ``who`` names."""
+
+    def __init__(self, records: JobRecords, record: JobRecord) -> None:
+        super().__init__(records, record)
+        how, _, self._last_stage = record.who.partition(" in ")
+        self._end = ENDS.get(how)
+
+    @contextmanager
+    def stage(self, name: str, **more: Any) -> Iterator[None]:
+        with super().stage(name, **more):
+            if self._end is not None and name == self._last_stage:
+                self._end()
+            yield
 
 
 def work(job: str) -> None:
-    """Train, but end in the stage that the job's record names."""
-    settings = load_settings()
-    with connect(options.given_redis(settings, "trainer"), role="test") as client:
-        who = JobRecords(client, settings.namespace).record(job).who
-    how, is_named, stage = who.partition(" in ")
-    if is_named:
-        _stop_in(stage, ENDS[how])
-    train(job)
-
-
-def _stop_in(name: str, stop: Callable[[], None]) -> None:
-    reporter = importlib.import_module("service.training.reporter").Reporter
-    real = reporter.stage
-
-    @contextmanager
-    def stage(self: Any, begun: str, **more: Any) -> Iterator[None]:
-        with real(self, begun, **more):
-            if begun == name:
-                stop()
-            yield
-
-    reporter.stage = stage
+    """Train as the trainer does, with a reporter that may end the process."""
+    train(job, DyingReporter)
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ def send_documents(api: Api) -> None:
 
 
 def ask(api: Api) -> None:
-    """Call every route that computes something; routes that need a model answer 409 before there is one."""
+    """Call every route that computes something; without a model some answer 409."""
     for path in PATHS:
         answer = api("GET", path)
         assert answer.status_code in {200, 409}, (path, answer.text)

@@ -1,4 +1,4 @@
-"""Roles as processes of their own, for stories in which they die."""
+"""Roles as processes of their own, for flows in which they die."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Role:
-    """A learner or an api of the command line, its log in ``<directory>/<name>.log``.
+    """A learner, trainer or api started by the command line; it logs to ``<directory>/<name>.log``.
 
     It ends when the test's process does, however that ends.
     """
@@ -28,7 +28,7 @@ class Role:
         fds: tuple[int, ...] = (),
         command: tuple[str, ...] = COMMAND,
     ) -> None:
-        """``command`` runs another program of the tests instead, which may import them."""
+        """``command`` runs a program of the tests instead, which may import them."""
         self._log, self._fds = directory / f"{name}.log", fds
         self._command = [*command, *arguments]
         self._environment = without_hedgerow(os.environ) | environment(settings)
@@ -60,7 +60,7 @@ class Role:
         os.close(theirs)
 
     def revive(self) -> None:
-        """Start it again if it has ended by itself."""
+        """Start the process again if it has ended by itself."""
         if not self.alive:
             self.wait()
             self.start()
@@ -70,7 +70,7 @@ class Role:
         self.wait()
 
     def stop(self) -> None:
-        """SIGTERM; returns when it has ended."""
+        """Send SIGTERM and wait until the process has ended."""
         self.send(signal.SIGTERM)
         self.wait()
 

@@ -1,4 +1,4 @@
-"""A log that is full refuses; what it took before is learned."""
+"""A full log refuses events, and every event that it accepted is learned."""
 
 import asyncio
 import threading
@@ -26,7 +26,7 @@ def test_a_full_log_refuses_and_loses_nothing(redis_url, namespace):
         entries = [feed.entry(some_ratings(100, seed=seed)) for seed in range(60)]
 
         async def fill(first: int) -> int:
-            """Append until the log is full; returns the number of entries it took."""
+            """Append until the log is full; return the number of entries that it accepted."""
             async with connect_async(redis_url, role="test") as connection:
                 log = LogWriter(connection, space, max_bytes=settings.log_max_bytes)
                 for number, entry in enumerate(entries[first:]):
@@ -36,15 +36,15 @@ def test_a_full_log_refuses_and_loses_nothing(redis_url, namespace):
                         return number
             return len(entries) - first
 
-        taken = asyncio.run(fill(0))
-        assert 0 < taken < len(entries)
+        accepted = asyncio.run(fill(0))
+        assert 0 < accepted < len(entries)
         stop = threading.Event()
         learner = threading.Thread(target=learn_partition, args=(settings, redis_url, 0, stop))
         learner.start()
         try:
-            while taken < len(entries):
+            while accepted < len(entries):
                 wait_until(feed.is_learned)
-                taken += asyncio.run(fill(taken))
+                accepted += asyncio.run(fill(accepted))
             wait_until(feed.is_learned)
         finally:
             stop.set()

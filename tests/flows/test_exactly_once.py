@@ -1,4 +1,4 @@
-"""Whatever dies and whatever reply is lost: every acknowledged rating counts, and counts once."""
+"""Every acknowledged rating counts exactly once, through crashes and lost replies."""
 
 import http.client
 import json
@@ -28,7 +28,7 @@ JSON = {"content-type": "application/json"}
 
 
 class Client(threading.Thread):
-    """Posts ratings, ROWS at a time, each again and again until it is acknowledged."""
+    """Posts ratings, ROWS at a time, and repeats each request until it is acknowledged."""
 
     def __init__(self, port: int) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ def _rating(n: int) -> dict[str, object]:
 def test_acknowledged_ratings_count_once_through_kills_and_lost_replies(
     room, private_server, namespace, kills
 ):
-    rng = random.Random(kills)  # noqa: S311 - which process dies is no secret
+    rng = random.Random(kills)  # noqa: S311 - no secret depends on it
     with ExitStack() as stack:
         proxy = LossyProxy(private_server.url, room / "p", _loses(rng))
         stack.callback(proxy.close)
@@ -93,7 +93,7 @@ def test_acknowledged_ratings_count_once_through_kills_and_lost_replies(
         keys = PartitionKeys(namespace, 0)
 
         def learned() -> int:
-            # as the supervisor does: a role that finds no server when it starts ends, and starts again
+            # like the supervisor: a role that finds no server ends, and is started again
             for role in (api, learner):
                 role.revive()
             return int(direct.hget(keys.state, "watermark") or 0)
@@ -101,7 +101,7 @@ def test_acknowledged_ratings_count_once_through_kills_and_lost_replies(
         victims = [api, learner, private_server] * (kills // 3) + [learner] * (kills % 3)
         rng.shuffle(victims)
         for victim in victims:
-            # each dies in the middle of its work, at a random moment of it
+            # a process dies in the middle of its work, at a random moment
             since = learned(), len(client.acknowledged)
             wait_until(lambda s=since: learned() > s[0] and len(client.acknowledged) > s[1])
             client.stop.wait(rng.uniform(0, 0.2))
@@ -138,7 +138,7 @@ def _loses(rng):
 
 
 def _recorded(client, namespace) -> Counter[tuple[str, str]]:
-    """Count each (user, item) in the histories; every sequence must stand there once."""
+    """Count each (user, item) in the histories; every sequence must occur once."""
     keys = PartitionKeys(namespace, 0)
     names = [name.decode() for name in client.lrange(NamespaceKeys(namespace).item_ids, 0, -1)]
     found: Counter[tuple[str, str]] = Counter()

@@ -1,4 +1,4 @@
-"""A newcomer imports a file and trains: what the gate found best leads the mixture from the first slate on."""
+"""After an import and a training, the model that the gate found best leads the mixture at once."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.flow
 
 QUICK = {"factors": 8, "epochs": 4}
 WORSE = {"factors": 1, "reg": 1_000.0}
-ASKED = [f"u{n:04d}" for n in range(0, 300, 10)]
+USERS = [f"u{n:04d}" for n in range(0, 300, 10)]
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def client(room: Path) -> Iterator[ServiceClient]:
 
 
 def imported(client: ServiceClient) -> None:
-    """Send a file that is in the order of its users."""
+    """Upload ratings ordered by user."""
     rows = [
         {
             "user": record.user,
@@ -55,13 +55,13 @@ def weights(client: ServiceClient) -> dict[str, float]:
 
 def slates(client: ServiceClient, **parameters: str) -> list[set[str]]:
     path = "/v1/users/{}/recommendations"
-    found = (client.get(path.format(user), k=10, **parameters)["items"] for user in ASKED)
+    found = (client.get(path.format(user), k=10, **parameters)["items"] for user in USERS)
     return [{entry["item"] for entry in entries} for entries in found]
 
 
 def strategy(client: ServiceClient, model: str) -> str:
-    """Return what answers where this model is asked for."""
-    path = f"/v1/users/{ASKED[0]}/recommendations"
+    """Return the strategy that answers a request for this model."""
+    path = f"/v1/users/{USERS[0]}/recommendations"
     return str(client.get(path, model=model)["strategy"])
 
 
@@ -69,7 +69,7 @@ def test_after_an_import_and_a_training_the_best_model_leads(client):
     imported(client)
     judged = trained(client, "fbgd", **QUICK)
     assert judged["ndcg@10"] > 1.5 * judged["popular"]["ndcg@10"]
-    # a promotion is seen within a quarter of a second; the follower takes longer
+    # the api sees a promotion within a quarter of a second; the follower takes longer
     wait_until(lambda: strategy(client, "fbgd") == "fbgd")
     at_once, own = slates(client), slates(client, model="fbgd")
     wait_until(lambda: "fbgd" in weights(client))

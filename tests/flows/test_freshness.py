@@ -1,4 +1,4 @@
-"""What was just told counts in the very next answer, whichever api process gives it, for a user nobody knew, too."""
+"""A rating counts in the very next answer of either api process, for new users too."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,13 +40,14 @@ def running(room: Path) -> Iterator[ServiceProcess]:
             made = of_objective("fbgd", objective(N, 8), settings={}, metrics={}, cuts=cuts)
             activated(Registry(store, "main"), made=made)
         wait_until(lambda: activations(whole) == PROCESSES)
-        # the online model is published some seconds after the first ratings; another process may read it later
+        # the online model is published seconds after the first ratings; each api process then
+        # reads it in its own time
         wait_until(lambda: slate(whole, "fan5", model="online")["strategy"] == "online")
         yield whole
 
 
 def slate(running: ServiceProcess, user: str, **parameters: str) -> Any:
-    """Ask on a connection of its own: either process may answer."""
+    """Ask over a new connection, so that either process may answer."""
     path = f"{running.url}/v1/users/{user}/recommendations"
     answer = httpx.get(path, params={"k": 20, **parameters}, timeout=60)
     assert answer.status_code == 200, answer.text
@@ -63,7 +64,7 @@ def items(made: Any, without: str = "") -> list[str]:
     return [entry["item"] for entry in made["items"] if entry["item"] != without]
 
 
-def test_what_was_just_told_counts_in_the_next_answer(running: ServiceProcess) -> None:
+def test_a_rating_counts_in_the_next_answer(running: ServiceProcess) -> None:
     for name, asked in (("first", DEFAULT), ("other", FBGD)):
         lists = {after_one_event(running, f"{name}{n}", n, asked) for n in range(NEW)}
         assert len(lists) == NEW, "each is made of what was told of the own item"
@@ -80,7 +81,7 @@ def test_what_was_just_told_counts_in_the_next_answer(running: ServiceProcess) -
 def after_one_event(
     running: ServiceProcess, user: str, place: int, asked: dict[str, str]
 ) -> tuple[str, ...]:
-    """Return what somebody gets whom nobody knew before this one rating."""
+    """Return the slate of a new user after this one rating."""
     before = slate(running, user, **asked)
     assert before["strategy"] == "popular"
     item = items(before)[place]

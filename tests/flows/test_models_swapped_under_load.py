@@ -1,4 +1,4 @@
-"""Models are promoted, rolled back and pruned while two api processes answer: no slate mixes two of them."""
+"""No slate mixes two versions while models are promoted, rolled back and pruned under load."""
 
 import itertools
 import threading
@@ -49,7 +49,7 @@ def registry(running: ServiceProcess) -> Iterator[Registry]:
 
 
 class Shelf:
-    """The models of the test and what each must answer: all items of ada, the best first."""
+    """The published models and the answer expected of each: all items for ada, best first."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry, self._seeds = registry, itertools.count()
@@ -69,7 +69,7 @@ class Shelf:
 
 
 class Reader(threading.Thread):
-    """Asks again and again, two pages each time, and compares them with the model that they name."""
+    """Reads two pages again and again and compares them with the model that they name."""
 
     def __init__(self, url: str, shelf: Shelf) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class Reader(threading.Thread):
         self.wrong: list[str] = []
 
     def run(self) -> None:
-        # a connection for each pair of pages: it may be either process that answers
+        # a new connection for each pair of pages, so that either process may answer
         while not self.stop.is_set():
             with httpx.Client(base_url=self._url, timeout=30) as client:
                 first = self._page(client)
@@ -136,9 +136,9 @@ def test_no_slate_mixes_two_models_while_they_are_swapped(
                     client.post(f"/v1/models/{version}/promote", {"why": f"swap {swap}"})
                 else:
                     version = client.post("/v1/models/rollback", {"why": f"swap {swap}"})["version"]
-                asked = sum(reader.seen[version] for reader in readers)
-                # under load, everybody gets to see it
-                wait_until(lambda: sum(r.seen[version] for r in readers) > asked + CLIENTS)  # noqa: B023
+                asked = seen_by(readers, version)
+                # the version answers under load before the next swap
+                wait_until(lambda: seen_by(readers, version) > asked + CLIENTS)  # noqa: B023
         finally:
             for reader in readers:
                 reader.stop.set()
@@ -154,7 +154,7 @@ def test_no_slate_mixes_two_models_while_they_are_swapped(
 
 
 class Mixed:
-    """Models of two strategies, and what a default slate of any two of them must be: both weigh the same."""
+    """Models of two strategies, and the default slate expected of any two with equal weights."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -173,7 +173,7 @@ class Mixed:
         return made.version
 
     def fault(self, slate: Any) -> str | None:
-        """Return what is wrong with a slate that names its two models."""
+        """Return the fault of a slate that names its two models, None if there is none."""
         if slate["models"].keys() != self.versions.keys():
             return f"made of {slate['models']}"
         sums: Counter[str] = Counter()
@@ -212,7 +212,7 @@ def test_no_mixture_holds_two_versions_of_a_strategy_while_both_are_swapped(
             return {one["name"] for one in client.get("/v1/rankers")["rankers"]}
 
         wait_until(lambda: mixed.versions.keys() <= weighed())
-        # each process has both models, and has heard that they weigh the same
+        # each process has both models and their equal weights
         wait_until(lambda: all(mixed.fault(slate()) is None for _ in range(8 * PROCESSES)))
         readers = [threading.Thread(target=read) for _ in range(CLIENTS)]
         for reader in readers:
@@ -231,7 +231,12 @@ def test_no_mixture_holds_two_versions_of_a_strategy_while_both_are_swapped(
     assert wrong == []
 
 
+def seen_by(readers: list[Reader], version: str) -> int:
+    """Return how many pages of this version the readers have seen."""
+    return sum(reader.seen[version] for reader in readers)
+
+
 def other(shelf: Shelf, active: str) -> str:
-    """Return the version after this one, in a circle."""
+    """Return the version after this one; after the last comes the first."""
     at = shelf.versions.index(active)
     return shelf.versions[(at + 1) % len(shelf.versions)]

@@ -1,4 +1,4 @@
-"""Kernels are compiled before a role is ready: compiling later would hold up requests and learning."""
+"""Kernels are compiled before a role is ready, for compiling later would hold up its work."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The experts change while ratings arrive: the old learner is stopped by the swap, a new one goes on."""
+"""The set of experts changes while ratings arrive: the old learner stops, a new one goes on."""
 
 from contextlib import ExitStack
 
@@ -28,7 +28,7 @@ def test_the_set_of_experts_changes_while_ratings_arrive(room, redis_url, namesp
         wait_until(lambda: feed.watermark > 200)
         rebuild(new, redis_url)
         assert learner.wait() == SUPERSEDED
-        # with the old settings it says what to do, and the supervisor does not insist
+        # with the old settings it refuses to run and says what to do
         learner.start()
         assert learner.wait() == REFUSED
         assert "hedgerow rebuild" in learner.log

@@ -1,4 +1,4 @@
-"""Trainings by a real trainer and the processes it forks: what ends well, what ends badly, and what serves then."""
+"""Trainings by a real trainer and its forked processes: how they end, and which model serves."""
 
 import contextlib
 import json
@@ -83,7 +83,7 @@ def test_a_pinned_version_is_not_replaced(room, redis_url, namespace):
         assert here.serving == {"fbgd": first.version}
 
 
-def test_what_serves_is_judged_as_it_is_when_enough_is_new(room, redis_url, namespace):
+def test_the_served_model_itself_is_compared_when_enough_is_new(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world()) as here:
         first = here.trained(**QUICK)
         later = world(seed=1, items=200, each=8, start_ms=1_763_000_000_000 + 40 * 86_400_000)
@@ -96,7 +96,7 @@ def test_what_serves_is_judged_as_it_is_when_enough_is_new(room, redis_url, name
         assert third.decision["outcome"] == "promoted"
 
 
-def test_a_damaged_model_does_not_stand_in_the_way_of_the_next(room, redis_url, namespace):
+def test_a_damaged_model_does_not_block_the_next(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world()) as here:
         first = here.trained(**QUICK)
         later = world(seed=1, items=200, each=8, start_ms=1_763_000_000_000 + 40 * 86_400_000)
@@ -119,7 +119,7 @@ def test_each_strategy_has_a_model_of_its_own(room, redis_url, namespace, model)
         assert other.metrics["ndcg@10"] > other.metrics["popular"]["ndcg@10"]
 
 
-def test_users_nobody_has_seen_are_known_by_their_features(room, redis_url, namespace):
+def test_users_without_a_history_are_ranked_by_their_features(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world()) as here:
         keys = NamespaceKeys(namespace)
         for n in range(300):
@@ -137,10 +137,10 @@ def test_users_nobody_has_seen_are_known_by_their_features(room, redis_url, name
         assert (best % 4 == np.arange(4)[:, None]).mean() > 0.8
 
 
-def test_feedback_that_came_user_by_user_is_judged(room, redis_url, namespace):
-    told = sorted(world(), key=lambda record: record.user)
-    told = [replace(record, time_ms=START_MS + n) for n, record in enumerate(told)]
-    with shop(room, redis_url, namespace, told) as here:
+def test_feedback_that_arrived_user_by_user_has_a_hold_out(room, redis_url, namespace):
+    events = sorted(world(), key=lambda record: record.user)
+    events = [replace(record, time_ms=START_MS + n) for n, record in enumerate(events)]
+    with shop(room, redis_url, namespace, events) as here:
         good, worse = here.trained(**QUICK), here.trained(**WORSE)
         assert good.metrics["judges"] == 300
         assert good.metrics["ndcg@10"] > good.metrics["popular"]["ndcg@10"]
@@ -150,7 +150,7 @@ def test_feedback_that_came_user_by_user_is_judged(room, redis_url, namespace):
         assert here.serving == {"fbgd": good.version}
 
 
-def test_with_few_users_a_model_serves_only_where_nothing_does(room, redis_url, namespace):
+def test_with_few_users_a_model_serves_only_if_none_does_yet(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world(users=40)) as here:
         first, second = here.trained(**QUICK), here.trained(factors=9, epochs=4)
         assert first.decision["outcome"] == "promoted"
@@ -166,7 +166,7 @@ def test_with_few_users_a_model_serves_only_where_nothing_does(room, redis_url, 
         assert second.decision["outcome"] == "not_judged"
         assert "only 40 users could judge, 200 are needed" in second.decision["reason"]
         assert "promote it if you know better" in second.decision["reason"]
-        # whoever decides instead of the gate has figures to go by
+        # the metrics are there for a manual decision
         assert {"ndcg@10"} <= second.metrics.keys() & second.metrics["rival"].keys()
         assert here.serving == {"fbgd": first.version}
         assert second.version in {record.version for record in here.registry.records()}
@@ -180,23 +180,23 @@ def test_with_few_users_a_model_serves_only_where_nothing_does(room, redis_url, 
 
 
 def test_without_feedback_a_training_fails_and_says_what_to_do(room, redis_url, namespace):
-    told = [Record("ada", 0, value=1.0), Record("bob", 1, value=3.0)]
-    with shop(room, redis_url, namespace, told) as here:
+    events = [Record("ada", 0, value=1.0), Record("bob", 1, value=3.0)]
+    with shop(room, redis_url, namespace, events) as here:
         job = here.trained()
         assert (job.status, job.version) == ("failed", None)
         assert "no positive feedback" in str(job.error)
         assert "POST /v1/ratings" in str(job.error)
 
 
-@pytest.mark.parametrize("told", [[Record("ada", 0)], [Record("ada", 0), Record("bob", 0)]])
-def test_the_smallest_worlds_can_be_learned(room, redis_url, namespace, told):
-    with shop(room, redis_url, namespace, told) as here:
+@pytest.mark.parametrize("events", [[Record("ada", 0)], [Record("ada", 0), Record("bob", 0)]])
+def test_the_smallest_worlds_can_be_learned(room, redis_url, namespace, events):
+    with shop(room, redis_url, namespace, events) as here:
         job = here.trained(budget_s=1.0)
         assert job.status == "succeeded", job.error
         assert here.serving == {"fbgd": job.version}
 
 
-def test_a_death_in_any_stage_leaves_what_serves(room, redis_url, namespace):
+def test_a_crash_in_any_stage_leaves_the_served_model(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world()) as here:
         first = here.trained(**QUICK)
         for stage in STAGES:
@@ -223,7 +223,7 @@ def test_a_forged_record_runs_nothing_but_a_training(room, redis_url, namespace)
 
 @contextmanager
 def nobody_waited_for() -> Iterator[None]:
-    """What is started now inherits that the system itself waits for the processes that end."""
+    """Let processes that are started now leave the waiting for their children to the system."""
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
         yield
@@ -231,7 +231,9 @@ def nobody_waited_for() -> Iterator[None]:
         signal.signal(signal.SIGCHLD, before)
 
 
-def test_a_training_whose_process_is_gone_says_so_whoever_waited_for_it(room, redis_url, namespace):
+def test_a_training_whose_process_is_gone_fails_even_if_nobody_could_wait_for_it(
+    room, redis_url, namespace
+):
     with shop(room, redis_url, namespace, world()) as here:
         here.trainer.stop()
         with nobody_waited_for():
@@ -269,7 +271,7 @@ def test_a_server_that_restarts_costs_a_job_at_most(room, private_server, namesp
         private_server.start()
 
         def over() -> bool:
-            # as the supervisor does
+            # like the supervisor
             here.trainer.revive()
             return here.jobs.records.record(job.id).has_ended
 
@@ -279,9 +281,9 @@ def test_a_server_that_restarts_costs_a_job_at_most(room, private_server, namesp
         assert here.trained(**QUICK).status == "succeeded"
 
 
-def test_an_outage_of_an_idle_trainer_is_told_as_one(room, private_server, namespace):
+def test_an_outage_of_an_idle_trainer_is_logged_once(room, private_server, namespace):
     with shop(room, private_server.url, namespace, world()) as here:
-        # it waits for a job
+        # the trainer waits for a job
         wait_until(lambda: any("b" in one["flags"] for one in here.client.client_list()))
         private_server.kill()
         wait_until(lambda: "store_unavailable" in here.trainer.log)
@@ -306,7 +308,7 @@ def test_a_running_job_can_be_cancelled(room, redis_url, namespace):
         job = here.ordered(budget_s=60.0)
         wait_until(lambda: here.jobs.records.record(job.id).stage == "searching")
         assert here.jobs.cancel(job.id, "ada").status == "cancelled"
-        # the process is gone when the next job begins
+        # its process has ended before the next job begins
         assert here.trained(**QUICK).status == "succeeded"
         cancelled = here.jobs.records.record(job.id)
         assert (cancelled.status, cancelled.error) == ("cancelled", "cancelled by ada")
@@ -314,7 +316,7 @@ def test_a_running_job_can_be_cancelled(room, redis_url, namespace):
         assert "library_message" not in here.trainer.log
 
 
-def test_what_is_cancelled_while_it_publishes_is_never_seen(room, redis_url, namespace):
+def test_a_model_that_is_cancelled_while_it_is_published_is_never_seen(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world()) as here:
         job = here.ordered(**QUICK, who="hangs in publishing")
         wait_until(lambda: here.jobs.records.record(job.id).stage == "publishing")
@@ -346,18 +348,18 @@ def test_new_events_start_a_training(room, redis_url, namespace):
         assert Schedules(here.client, here.settings).last().events == 30 * 25
 
 
-def test_the_first_training_comes_by_itself(room, redis_url, namespace):
+def test_the_first_training_starts_by_itself(room, redis_url, namespace):
     settings = {"retrain_pause_s": 0, "retrain_budget_s": 0.5}
     with shop(room, redis_url, namespace, world(), **settings) as here:
         wait_until(lambda: "fbgd" in here.serving, 60)
         wait_until(lambda: here.jobs.records.records()[0].has_ended)
-        # and no second one until there is more to learn
+        # no second training starts until there is more to learn
         [job] = here.jobs.records.records()
         assert (job.who, job.why, job.decision["outcome"]) == ("schedule", "events", "promoted")
         assert job.metrics["judges"] >= 200
 
 
-def test_what_comes_to_nothing_or_was_another_model_leaves_the_schedule(room, redis_url, namespace):
+def test_cancelled_trainings_and_other_models_do_not_reset_the_schedule(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world(), retrain_after_events=0) as here:
         plan = Schedules(here.client, here.settings)
         job = here.ordered(budget_s=60.0)
@@ -372,7 +374,7 @@ def test_what_comes_to_nothing_or_was_another_model_leaves_the_schedule(room, re
         assert plan.last().events == 300 * 25
 
 
-def test_what_a_restart_ended_the_schedule_orders_again(room, redis_url, namespace):
+def test_the_schedule_repeats_a_training_that_a_restart_ended(room, redis_url, namespace):
     settings = {"retrain_pause_s": 0, "retrain_after_events": 0}
     with shop(room, redis_url, namespace, world(), **settings) as here:
         records = here.jobs.records
@@ -405,7 +407,7 @@ def test_the_schedule_trains_every_strategy_that_serves(room, redis_url, namespa
         assert (other.who, other.why) == ("schedule", "events")
 
 
-def test_what_follows_the_schedule_is_ordered_as_it_once_was(room, redis_url, namespace):
+def test_scheduled_trainings_of_other_strategies_keep_their_order(room, redis_url, namespace):
     settings = {"retrain_pause_s": 0, "retrain_after_events": 0}
     stated = {"factors": 8, "rounds": 2, "graph": 0.1}
     with shop(room, redis_url, namespace, world(users=40), **settings) as here:
@@ -424,7 +426,7 @@ def test_what_follows_the_schedule_is_ordered_as_it_once_was(room, redis_url, na
         assert (other.promote_unjudged, other.decision["outcome"]) == (True, "promoted")
 
 
-def test_the_schedule_trains_nothing_that_is_pinned(room, redis_url, namespace):
+def test_the_schedule_leaves_out_pinned_strategies(room, redis_url, namespace):
     settings = {"retrain_pause_s": 0, "retrain_after_events": 0}
     with shop(room, redis_url, namespace, world(users=30), **settings) as here:
         pinned = here.trained(model="ocmf-sq-wsq", factors=8, rounds=2)
@@ -462,7 +464,7 @@ def test_an_outage_after_the_promotion_fails_no_job(room, redis_url, namespace):
         assert "training_failed" not in here.trainer.log
 
 
-def test_old_versions_go(room, redis_url, namespace):
+def test_old_versions_are_removed(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world(users=30), keep_models=1) as here:
         first = here.trained(**QUICK)
         for factors in (9, 10, 11):
@@ -472,7 +474,7 @@ def test_old_versions_go(room, redis_url, namespace):
         assert first.version in left
 
 
-def test_the_process_that_waits_has_neither_numba_nor_numpy():
+def test_the_waiting_process_loads_neither_numba_nor_numpy():
     code = (
         "import sys, service.cli.trainer\n"
         "heavy = {'numba', 'numpy', 'scipy'} & set(sys.modules)\n"

@@ -1,4 +1,4 @@
-"""Models that know users and items by what their documents say, from the order to what serves."""
+"""Models that learn from the features in documents, from the order to the served snapshot."""
 
 import json
 from typing import Any
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.flow
 
 
 def describe(client: Any, namespace: str, *, users: int = 300, items: int = 80) -> None:
-    """Tell each user's taste, and the shelf of each item."""
+    """Give each user a taste and each item a shelf."""
     keys = NamespaceKeys(namespace)
     for n in range(users):
         body = {"version": 1, "features": {"taste": f"t{n % 4}"}, "links": []}
@@ -51,10 +51,10 @@ def test_items_become_labels_of_users(room, redis_url, namespace):
         assert worse.decision["outcome"] == "refused"
 
 
-def test_stars_are_learned_from_what_is_known_of_users_and_items(room, redis_url, namespace):
+def test_stars_are_learned_from_features_of_users_and_items(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world()) as here:
         describe(here.client, namespace, items=90)
-        # items that nobody has rated have numbers, too
+        # items without ratings have numbers too
         store_histories(here.client, here.settings, [Record("u0000", 89, value=5.0)])
         job = here.trained(model="ordinal", labelled=200, unlabelled=50, frequencies=64)
         assert job.status == "succeeded", job.error
@@ -63,7 +63,7 @@ def test_stars_are_learned_from_what_is_known_of_users_and_items(room, redis_url
         snapshot = mapped(manifest, b"".join(chunks))
         stars, (users, _) = stars_of(snapshot), encoders_of(snapshot)
         assert stars.values.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
-        # what came after the cut, foreseen by what was known at it
+        # metrics of ratings after the cut, predicted from those before it
         assert job.metrics["stars_mae"] < 1.0
         assert job.metrics["stars_accuracy"] > 0.4
         record = here.registry.record(job.version)
