@@ -11,9 +11,9 @@ from core.batch.ocmf.users import StructuredUsers
 from core.batch.popularity import Popular
 from core.batch.ranker import rank
 from core.interactions import Interactions
-from core.kernels import scan
 from core.ranking_metrics import Hits
 from core.types import F32, F64, I32
+from service.ranking.pool import Pool, chosen
 from service.training.dataset import Dataset, HeldOut
 
 DEPTH = 20
@@ -21,6 +21,8 @@ GATE_DEPTH = 10
 """The gate compares ndcg at this depth."""
 MOST_WITH_FEATURES = 4_000
 """Held-out users of a model that scores all items anew for each kind of user."""
+_EVERY = np.empty(0, np.bool_)
+"""Lets every item into a list."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def validated_by_features(dataset: Dataset, model: ByFeatures) -> Validation:
         for group in alike.values():
             [scores] = model.scores(features[group[:1]])
             for at in group:
-                _select(scores, held_out.seen, at, ids[at])
+                ids[at] = _best(scores, _items(held_out.seen, at))
     return of_lists(dataset, ids)
 
 
@@ -106,10 +108,10 @@ def of_lists(dataset: Dataset, ids: I32) -> Validation:
     return Validation(ranking_metrics.hits(ids, dataset.held_out.held))
 
 
-def _select(scores: F32, seen: Interactions, at: int, ids: I32) -> None:
-    own = seen.item_ix[seen.ptr[at] : seen.ptr[at + 1]]
-    n = min(ids.size, scores.size)
-    scan.select(scores, own, np.empty(0, np.bool_), ids[:n], np.empty(n, np.float32))
+def _best(scores: F32, seen: I32) -> I32:
+    """Return the list that a slate shows to a user who has seen these items, -1 where items run out."""
+    items, _ = chosen(scores, Pool(_EVERY, seen), DEPTH)
+    return np.pad(items, (0, DEPTH - items.size), constant_values=-1)
 
 
 def _of_vectors(dataset: Dataset, vectors: F32, item_factors: F32) -> Validation:
@@ -117,6 +119,10 @@ def _of_vectors(dataset: Dataset, vectors: F32, item_factors: F32) -> Validation
         return of_lists(dataset, np.empty((0, DEPTH), np.int32))
     seen = first_items(dataset.held_out.seen, item_factors.shape[0])
     return of_lists(dataset, rank(vectors, np.ascontiguousarray(item_factors), seen, DEPTH)[0])
+
+
+def _items(pairs: Interactions, row: int) -> I32:
+    return pairs.item_ix[pairs.ptr[row] : pairs.ptr[row + 1]]
 
 
 def first_items(pairs: Interactions, n_items: int) -> Interactions:
