@@ -1,6 +1,6 @@
-"""Arithmetic and nothing else: no files, sockets, clock or logging.
+"""Pure arithmetic: no files, sockets, clock or logging.
 
-Internal: import from ``hedgerow``. The folder ``online`` learns from every rating; ``batch``,
-``labels`` and ``ordinal`` are fitted on all histories; ``search`` finds settings; ``kernels`` holds
-the compiled loops. The service around all this is the package ``service``.
+Internal: import public names from ``hedgerow``. ``online`` learns from every rating; ``batch``,
+``labels`` and ``ordinal`` are fitted on whole data sets; ``search`` tunes settings; ``kernels``
+holds the compiled loops. The package ``service`` builds the service on top.
 """

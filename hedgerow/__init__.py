@@ -1,7 +1,7 @@
-"""Hedgerow as a library: models that rank, metrics, the online model, a client of the service.
+"""Hedgerow as a library: ranking models, metrics, the online model and a client of the service.
 
-Rely on the names of this package alone; ``core`` and ``service`` are internal. Each name is
-imported when it is first used, so that ``import hedgerow`` is instant and compiles nothing.
+Only the names in this package are public; ``core`` and ``service`` are internal. Each name is
+imported on first use, so that ``import hedgerow`` is instant and compiles nothing.
 
 >>> import numpy as np
 >>> from hedgerow import Fbgd, FbgdConfig, from_pairs
@@ -94,23 +94,23 @@ _HOMES = {
     "split_within_users": "core.interactions",
     "time_split": "core.interactions",
 }
-"""The module that defines each name: what the imports above say to type checkers."""
+"""The module that defines each name, the same as in the imports above for type checkers."""
 
 
-def _found(name: str) -> Any:
-    """Import a public name when it is first used."""
+def _imported(name: str) -> Any:
+    """Import a public name on its first use."""
     if name in _MODULES:
         return import_module(f"hedgerow.{name}")
     if name not in _HOMES:
         raise AttributeError(_unknown(name))
-    found = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = found
-    return found
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
 
 
 if not TYPE_CHECKING:
-    # type checkers read the imports above: to them a function would make every name right (PEP 562)
-    __getattr__ = _found
+    # hidden from type checkers, which would accept every name if they saw it (PEP 562)
+    __getattr__ = _imported
 
 
 def __dir__() -> list[str]:

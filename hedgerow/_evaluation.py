@@ -1,4 +1,4 @@
-"""Measuring a fitted ranking model on held-out pairs."""
+"""Evaluation of a fitted ranking model on held-out pairs."""
 
 from typing import Any
 
@@ -10,17 +10,18 @@ from core.interactions import Interactions, as_interactions
 from core.ranking_metrics import hits, means
 
 FEWEST = 10
-"""Depth of the shortest list: ``mrr@10`` reads that far."""
+"""Minimum depth of the lists, because ``mrr@10`` reads 10 items."""
 
 
 def evaluate(
     model: Ranker, train: Any, test: Any, *, ks: tuple[int, ...] = (10,)
 ) -> dict[str, float]:
-    """Return how well the model's lists hold what users like in the held-out pairs.
+    """Return ranking metrics of the model on the held-out pairs that users like.
 
     ``train`` and ``test`` are Interactions or matrices of the same users and items, such as a split
-    makes. Lists leave out what the user has in ``train``, and such pairs of ``test`` do not count.
-    Means over the users with a held-out item: recall and ndcg at each k, mrr@10, precision@5.
+    returns. Lists leave out the user's items in ``train``, and pairs of ``test`` that are also in
+    ``train`` do not count. The metrics are means over users with a held-out item: recall and ndcg
+    at each k, mrr@10, precision@5.
 
     >>> from hedgerow import Fbgd, FbgdConfig, from_pairs, random_split
     >>> rng = np.random.default_rng(0)
@@ -29,17 +30,17 @@ def evaluate(
     >>> sorted(evaluate(Fbgd(FbgdConfig(factors=4)).fit(train), train, test))
     ['mrr@10', 'ndcg@10', 'precision@5', 'recall@10']
     """
-    known, held = as_interactions(train), as_interactions(test).liked
-    if (known.n_users, known.n_items) != (held.n_users, held.n_items):
+    trained, held = as_interactions(train), as_interactions(test).liked
+    if (trained.n_users, trained.n_items) != (held.n_users, held.n_items):
         raise ShapeError(
-            f"train has {known.n_users} users and {known.n_items} items, "
+            f"train has {trained.n_users} users and {trained.n_items} items, "
             f"test {held.n_users} and {held.n_items}: number both alike"
         )
-    held = held.keep(~np.isin(_keys(held), _keys(known)))
+    held = held.keep(~np.isin(_keys(held), _keys(trained)))
     users = np.flatnonzero(held.user_counts)
     if users.size == 0:
         raise DataError("no user likes a held-out item: give more pairs to test")
-    ids, _ = model.recommend(users, known.rows(users), N=max(*ks, FEWEST))
+    ids, _ = model.recommend(users, trained.rows(users), N=max(*ks, FEWEST))
     return means(hits(ids, held.rows(users)), ks)
 
 

@@ -1,4 +1,4 @@
-"""The online model by the ids of users and items: the caller keeps no rows and no numbers."""
+"""The online model by user and item ids: it keeps the rows that callers of core must keep."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,18 +19,18 @@ Table = TypeVar("Table", UserTable, ItemTable)
 Arrays = dict[str, NDArray[Any]]
 
 FEWEST_ROWS = 1024
-"""Rows of the first table; it doubles when it is full."""
+"""Initial number of rows of a table, which doubles when it is full."""
 
 
 class RatingPredictor:
-    """Predicts ratings, and learns each of them when it is known: one pass, nothing to tune.
+    """Predictor of ratings that learns from each rating as it arrives: one pass, nothing to tune.
 
-    Ids are compared as text. Users and items that were never rated are predicted, too.
+    Ids are compared as text. Ratings by new users and of new items are predicted, too.
 
     >>> from hedgerow.online import OnlineConfig, RatingPredictor
     >>> model = RatingPredictor(OnlineConfig(seed=1))
     >>> users, items = ["ada", "ada", "bob"] * 20, ["film", "book", "film"] * 20
-    >>> before = model.learn(users, items, [5, 1, 5] * 20)  # what it said before each rating
+    >>> before = model.learn(users, items, [5, 1, 5] * 20)  # the prediction before each rating
     >>> before.rating.shape
     (60,)
     >>> model.predict(["bob", "cleo"], ["film", "book"]).rating.round().tolist()
@@ -46,7 +46,7 @@ class RatingPredictor:
     def learn(
         self, users: Sequence[object], items: Sequence[object], ratings: ArrayLike
     ) -> Learned:
-        """Predict n ratings, then learn them, one by one in their order; return the predictions."""
+        """Predict and then learn each of n ratings, in order; return the predictions."""
         given = np.asarray(ratings, np.float64)
         _check_sizes(users, items, given.shape)
         sequence = self._sequence + 1 + np.arange(given.size)
@@ -57,22 +57,22 @@ class RatingPredictor:
         return learned
 
     def predict(self, users: Sequence[object], items: Sequence[object]) -> Predicted:
-        """Predict n pairs; nothing changes."""
+        """Predict the ratings of n pairs without changing the model."""
         _check_sizes(users, items, (len(users),))
         return self._model.predict(self._users.read(users), self._items.read(items))
 
     def experts(self) -> list[ExpertReport]:
-        """Return how each expert does."""
+        """Return a report on each expert."""
         return self._model.experts()
 
     def state(self) -> Arrays:
-        """Return copies of all that was learned as named arrays, such as ``numpy.savez`` stores."""
+        """Return copies of everything learned, as named arrays for ``numpy.savez``."""
         shared = {f"model.{name}": array.copy() for name, array in self._model.arrays().items()}
         counted = {"sequence": np.array([self._sequence])}
         return shared | self._users.state("users") | self._items.state("items") | counted
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take over what ``state`` returned; StateMismatch where the configuration differs."""
+        """Restore what ``state`` returned; StateMismatch if the configuration differs."""
         shared = {k: v for k, v in state.items() if k.startswith("model.")}
         self._model.load({name.removeprefix("model."): array for name, array in shared.items()})
         self._users.restore("users", state)
@@ -81,7 +81,7 @@ class RatingPredictor:
 
 
 class _Rows(Generic[Table]):
-    """The rows of one side, by id."""
+    """The rows of one side (users or items), by id."""
 
     def __init__(self, model: OnlineModel, side: Side, table: Table) -> None:
         self._model, self._side = model, side
@@ -90,7 +90,7 @@ class _Rows(Generic[Table]):
 
     def numbered(self, ids: Sequence[object]) -> I64:
         """Return the row number of each id, (n,); new ids get rows."""
-        names = [str(one) for one in ids]
+        names = [str(id_) for id_ in ids]
         first = len(self._numbers)
         new = [name for name in dict.fromkeys(names) if name not in self._numbers]
         self._numbers |= {name: number for number, name in enumerate(new, first)}
@@ -99,15 +99,15 @@ class _Rows(Generic[Table]):
         return np.array([self._numbers[name] for name in names], np.int64)
 
     def read(self, ids: Sequence[object]) -> F32:
-        """Return the row of each id, (n, width); unknown ids have start rows, and stay unknown."""
-        names = [str(one) for one in ids]
+        """Return the row of each id, (n, width); new ids get initial rows, which are not stored."""
+        names = [str(id_) for id_ in ids]
         rows = self._model.start(self._side, id_hashes(names))
         at = [number for number, name in enumerate(names) if name in self._numbers]
         rows[at] = self.table.rows[[self._numbers[names[number]] for number in at]]
         return rows
 
     def state(self, name: str) -> Arrays:
-        """Return copies of the rows that are in use, and the ids as JSON in bytes."""
+        """Return copies of the rows in use, and the ids as JSON bytes."""
         ids = np.frombuffer(json.dumps(list(self._numbers)).encode(), np.uint8)
         n = len(self._numbers)
         return {f"{name}.ids": ids.copy()} | {
@@ -116,20 +116,20 @@ class _Rows(Generic[Table]):
         }
 
     def restore(self, name: str, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take over what ``state`` returned."""
+        """Restore what ``state`` returned."""
         stored = {field.name: state[f"{name}.{field.name}"] for field in fields(self.table)}
         if stored["rows"].shape[1] != self.table.rows.shape[1]:
             raise StateMismatch(
                 "these rows belong to another set of experts: use its configuration"
             )
         ids = json.loads(state[f"{name}.ids"].tobytes())
-        self._numbers = {one: number for number, one in enumerate(ids)}
+        self._numbers = {name: number for number, name in enumerate(ids)}
         self._grow(len(ids))
         for part, array in stored.items():
             getattr(self.table, part)[: len(ids)] = array
 
     def _grow(self, size: int) -> None:
-        """Make room for ``size`` rows: memory is touched only where rows are written."""
+        """Make room for ``size`` rows; memory is touched only where rows are written."""
         before = len(self.table.rows)
         if size <= before:
             return

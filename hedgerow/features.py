@@ -1,4 +1,4 @@
-"""Features and links of users, as ``Ocmf`` reads them."""
+"""Features of users and links between them, in the form that ``Ocmf`` reads."""
 
 from core.batch.feature_map import FeatureMap, fit_features
 from core.batch.ocmf.graph import similarity

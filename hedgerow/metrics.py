@@ -1,4 +1,4 @@
-"""How good ranked lists are: recall, precision, ndcg and reciprocal rank, user by user.
+"""Metrics of ranked lists for each user: recall, precision, ndcg and reciprocal rank.
 
 >>> import numpy as np
 >>> from hedgerow import from_pairs

@@ -1,9 +1,9 @@
-"""Ratings predicted and learned one at a time: a set of experts, and one prediction made of theirs.
+"""Online prediction of ratings: a set of experts that learn from each rating, and their mixture.
 
 >>> model = RatingPredictor(OnlineConfig(scale=Scale(0, 100)))
->>> told = model.learn(["ada", "bob"], ["film", "film"], [90, 20])
->>> said = model.predict(["ada"], ["film"])
->>> bool(said.low[0] <= said.rating[0] <= said.high[0])  # the central 80 % interval
+>>> before = model.learn(["ada", "bob"], ["film", "film"], [90, 20])
+>>> predicted = model.predict(["ada"], ["film"])
+>>> bool(predicted.low[0] <= predicted.rating[0] <= predicted.high[0])  # central 80 % interval
 True
 """
 

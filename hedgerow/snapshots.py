@@ -1,4 +1,4 @@
-"""Fitted models as named arrays and a manifest, and as one file.
+"""Conversion of fitted models to snapshots (named arrays and a manifest) and to files.
 
 A file is an ordinary ``.npz``. Nothing in it is pickled, and ``load`` checks each array's sha256.
 
@@ -53,7 +53,7 @@ def snapshot_of(
 ) -> Snapshot:
     """Return a fitted model as a snapshot.
 
-    An ``Ocmf`` that was fitted with features needs the ``feature_map`` that made them.
+    An ``Ocmf`` that was fitted with features needs the ``feature_map`` that encoded them.
 
     >>> from hedgerow import ordinal
     >>> x = np.linspace(0.0, 1.0, 40)[:, None]
@@ -78,18 +78,18 @@ def snapshot_of(
 
 
 def _with_popular(snapshot: Snapshot, model: Fbgd | Ocmf) -> Snapshot:
-    """Add what users without pairs get; the service counts that elsewhere."""
+    """Add the order for users without pairs; the service counts popularity elsewhere."""
     if model.popular is None:
         return snapshot
     return replace(snapshot, arrays={**snapshot.arrays, "popular": model.popular})
 
 
 def model_of(snapshot: Snapshot) -> Restored:
-    """Return what recommends or predicts; its arrays are the snapshot's, not copies.
+    """Return the object that recommends or predicts by a snapshot, sharing its arrays.
 
-    ``Fbgd`` and ``Ocmf`` come back as a ``RowRanker``, which recommends for any rows of pairs; an
-    ``Ocmf`` with features or a graph as the ``StructuredUsers`` that make its users' vectors;
-    ``Exmlds`` as its ``LabelSpace``; the others as they were.
+    The result for ``Fbgd`` and ``Ocmf`` is a ``RowRanker``, which recommends for any rows of pairs;
+    for an ``Ocmf`` with features or a graph, the ``StructuredUsers`` that compute vectors of users;
+    for ``Exmlds`` its ``LabelSpace``; for other models an equal model.
 
     >>> from hedgerow import ordinal
     >>> x = np.linspace(0.0, 1.0, 40)[:, None]
@@ -111,7 +111,7 @@ _READERS: dict[str, Callable[[Snapshot], Restored]] = {
     "users": stored_users,
     "row": lambda snapshot: RowRanker(objective_of(snapshot), snapshot.arrays.get("popular")),
 }
-"""The reader of each kind of model, by the entry of the parameters that only this kind has."""
+"""The reader of each family, by the entry of the parameters that only this family has."""
 
 
 def save(
@@ -133,7 +133,7 @@ def save(
 
 
 def load(path: str | PathLike[str]) -> Restored:
-    """Return the model of a file that ``save`` wrote, as ``model_of`` does.
+    """Return the model in a file that ``save`` wrote; see ``model_of`` for its type.
 
     Raises SnapshotFormat if the file is damaged.
 

@@ -1,1 +1,1 @@
-"""Finding the settings of a model by validation, within a budget; start at search.py."""
+"""Search for a model's settings by validation, within a time budget; start at search.py."""

@@ -1,4 +1,4 @@
-"""Bounds of settings: one way of checking them, and of saying what is wrong."""
+"""One check of the bounds of settings, with one wording of its errors."""
 
 from collections.abc import Callable, Iterable
 from numbers import Integral
@@ -9,7 +9,7 @@ import numpy as np
 from core.errors import ConfigError
 
 LARGEST = 1e30
-"""Of a setting: fits are in single precision."""
+"""Largest absolute value of a setting, because fits compute in single precision."""
 
 
 def check_bounds(
@@ -21,9 +21,10 @@ def check_bounds(
     shares: Iterable[str] = (),
     finite: Iterable[str] = (),
 ) -> None:
-    """Raise ConfigError for a setting of ``config`` that is none: of ``counts`` whole numbers from 1, of ``shares`` 0 to 1.
+    """Raise ConfigError if a named setting of ``config`` is out of bounds.
 
-    A ``seed`` is a whole number from 0.
+    ``counts`` are whole numbers from 1, ``shares`` numbers from 0 to 1; a ``seed``, if there is
+    one, is a whole number from 0.
     """
     seed = ("seed",) if hasattr(config, "seed") else ()
     wanted: tuple[tuple[Iterable[str], Callable[[Any], bool], str], ...] = (

@@ -1,7 +1,8 @@
-"""Finding the settings of a model on a validation part of its training data, within a budget of seconds.
+"""Search for a model's settings on a validation split of its training data, within a time budget.
 
-A Gaussian process learns the validation score over all settings together. The next trial is the one whose expected
-gain per second is best, so the cheap small models are tried first and the large ones once they promise more.
+A Gaussian process learns the validation score as a function of all settings. The next trial is the
+one with the best expected gain per second, so cheap small models are tried first, and large models
+once they promise more.
 """
 
 import math
@@ -16,49 +17,53 @@ from core.search.surrogate import Surrogate, expected_gain
 from core.types import F64
 
 NEAR_BEST = 0.05
-"""Scores further below the best than this share differ less and less: only the neighbourhood of the best matters."""
+"""Relative distance to the best score beyond which differences in score are compressed."""
 DOUBT = 0.06
-"""A score counts as less by this share where a setting lies a whole axis from the usual one, half as far by a fourth of it.
+"""Penalty, as a share of the score, for a setting a whole axis away from its usual value.
 
-What is held out is but a sample, and of the past: of many settings that are as good there, the usual ones hold more
-often than those at an end of their axis.
+It grows with the square of the distance. The validation split is only a sample, and of the past:
+among settings with equal scores, usual values hold up more often than those at an end of an axis.
 """
 CANDIDATES, NEIGHBOURS, NEAR = 400, 40, (0.04, 0.15)
+"""Random candidates, candidates near each of the best trials, and the step sizes to the latter."""
 BEST, SHARED = 5, 0.5
-"""So many of the best trials have neighbours, and others that have this part of their values."""
+"""Number of best trials that seed candidates, and share of values a candidate takes from one."""
 AROUND = 0.06
-"""Size of the neighbourhood that a choice is judged by."""
+"""Radius of the neighbourhood over which the final choice averages."""
 LEAST = 1e-300
-"""A score below it is none."""
+"""Lower bound of a score, so that its logarithm is finite."""
 PRICE = 0.5
-"""Exponent of a trial's seconds in the choice of the next."""
+"""Exponent of a trial's expected seconds in the choice of the next trial."""
 LARGEST_TRIAL = 0.12
-"""Share of the budget that one trial may cost."""
+"""Maximum cost of one trial, as a share of the budget."""
 GRACE = 0.1
-"""A trial may end later than the budget by this share of it; then it is cut short, and counts for nothing."""
+"""Time, as a share of the budget, by which a trial may overrun it before it is stopped."""
 SLOW = 0.8
-"""Share of the trials that are faster, for their size, than what must end in time."""
+"""Quantile of the seconds per unit of work with which a trial must still end in time."""
 LEAP = 4
-"""Every so many trials the best settings are tried at the next size."""
+"""Trials between two attempts at the best settings in the next size."""
 DEAR, LIKE = 0.02, 0.08
-"""A trial that costs this share of the budget goes where a smaller one, as far away on no axis, has been before."""
+"""A trial that costs more than DEAR (a share of the budget) needs a smaller trial nearby first.
+
+Nearby means within LIKE on every axis along which the smaller settings do not differ.
+"""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One setting: searched from ``low`` to ``high``, evenly in its logarithm if ``log``."""
+    """One setting, searched from ``low`` to ``high``, on a logarithmic scale if ``log``."""
 
     name: str
     low: float
     high: float
     log: bool = False
     multiple: int = 0
-    """Whole numbers that are multiples of this; 0: any number."""
+    """Positive: values are whole multiples of this number; 0: any number."""
     usual: float | None = None
-    """What does for most data."""
+    """A value that works for most data."""
 
     def value(self, unit: float) -> float:
-        """Return the setting at 0..1 of the axis."""
+        """Return the value at position ``unit`` (0..1) of the axis."""
         if not self.log:
             value = self.low + unit * (self.high - self.low)
         else:
@@ -68,7 +73,7 @@ class Axis:
         return float(f"{value:.4g}")
 
     def unit(self, value: float) -> float:
-        """Return where 0..1 the setting lies; 0 where there is only one value."""
+        """Return the position (0..1) of a value on the axis; 0 if the axis has only one value."""
         if self.high == self.low:
             return 0.0
         if not self.log:
@@ -80,25 +85,25 @@ class Axis:
 
 @dataclass(frozen=True)
 class Budget:
-    """``now`` tells the seconds since any moment; the search may take ``seconds``."""
+    """A time limit of ``seconds``, by the clock ``now`` (seconds since any moment)."""
 
     now: Callable[[], float]
     seconds: float
 
     def begin(self) -> Callable[[], float]:
-        """Return what tells the seconds that are left, from this moment on."""
+        """Start the clock; return a function that returns the seconds left."""
         ends = self.now() + self.seconds
         return lambda: ends - self.now()
 
     def begin_overrun(self) -> Callable[[], bool]:
-        """Return what tells whether the budget is overrun by more than a trial may, from this moment on."""
+        """Start the clock; return a function that says if more than GRACE is overrun."""
         left = self.begin()
         return lambda: left() < -GRACE * self.seconds
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a trial found: a score above 0, the higher the better, and what goes with it (such as epochs)."""
+    """The result of a trial: a score above 0, higher is better, and extra values such as epochs."""
 
     score: float
     found: dict[str, Any]
@@ -106,7 +111,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Trial:
-    """A point (axes,) of the unit cube, its settings, its outcome and what it cost."""
+    """A point (axes,) of the unit cube with its settings, its outcome and its cost in seconds."""
 
     point: F64
     settings: dict[str, Any]
@@ -115,12 +120,13 @@ class Trial:
 
 
 Objective = Callable[[dict[str, Any]], Outcome]
-"""Settings -> outcome; what raises Diverged scores 0."""
+"""Function that trains and validates settings; if it raises Diverged, the score is 0."""
 Sized = Callable[[dict[str, Any]], dict[str, Any] | None]
+"""Function that returns the settings in another size, None if there is none."""
 
 
 class Search:
-    """The loop: first the given settings, then whatever promises most."""
+    """The search loop: tries the given settings first, then those that promise most."""
 
     def __init__(
         self,
@@ -131,10 +137,11 @@ class Search:
         larger: Sized = lambda settings: None,
         smaller: Sized = lambda settings: None,
     ) -> None:
-        """``work`` tells what a trial costs in any unit: measured trials turn it into seconds.
+        """Prepare a search over ``axes``.
 
-        ``larger`` returns settings of the next size, which usually score more, None where there are none; ``smaller``
-        such as cost much less and tell nearly as much.
+        ``work`` estimates the cost of a trial in any unit; measured trials turn it into seconds.
+        ``larger`` returns the settings in the next size, which usually score more; ``smaller``
+        returns settings that cost much less and are nearly as informative.
         """
         if not axes:
             raise ConfigError("nothing is left to search: leave at least one setting open")
@@ -153,9 +160,9 @@ class Search:
         most: int,
         on_trial: Callable[[float], None] = lambda share: None,
     ) -> Trial:
-        """Try ``first`` and then up to ``most`` settings in all; return the best by what was learned.
+        """Try ``first``, then more, up to ``most`` trials in all; return the best trial (``best``).
 
-        Where every trial diverged, so does the search.
+        Raise Diverged if every trial diverged.
         """
         started = budget.now()
         while len(self.trials) < most:
@@ -189,8 +196,8 @@ class Search:
             return given if self._fits(self._seconds([given]), left, np.inf)[0] else None
         if (leap := self._leap(left, seconds)) is not None:
             return leap
-        known = [trial.settings for trial in self.trials]
-        settings = [one for one in self._candidates() if one not in known]
+        tried = [trial.settings for trial in self.trials]
+        settings = [candidate for candidate in self._candidates() if candidate not in tried]
         costs = self._seconds(settings)
         affordable = np.flatnonzero(self._fits(costs, left, seconds))
         if affordable.size == 0:
@@ -204,17 +211,17 @@ class Search:
         return best
 
     def _scout(self, settings: dict[str, Any]) -> dict[str, Any] | None:
-        """Return smaller settings to try first, None where trials of at least their size have been near."""
+        """Return smaller settings to try first, None if trials of that size were nearby."""
         smaller = self._smaller(settings)
         if smaller is None:
             return None
-        there, least = self._points([settings, smaller])
-        been = np.array([trial.point for trial in self.trials])
-        alike = np.abs(been - there) <= np.where(there == least, LIKE, there - least + 1e-9)
+        point, least = self._points([settings, smaller])
+        tried = np.array([trial.point for trial in self.trials])
+        alike = np.abs(tried - point) <= np.where(point == least, LIKE, point - least + 1e-9)
         return None if alike.all(axis=1).any() else smaller
 
     def _leap(self, left: float, seconds: float) -> dict[str, Any] | None:
-        """Return the best settings so far at the next size, if that is due, affordable and new."""
+        """Return the best settings so far in the next size, if that is due, affordable and new."""
         if len(self.trials) % LEAP:
             return None
         settings = self._larger(self._by_score()[0].settings)
@@ -223,23 +230,25 @@ class Search:
         return settings if self._fits(self._seconds([settings]), left, seconds)[0] else None
 
     def _fits(self, costs: F64, left: float, seconds: float) -> "np.typing.NDArray[np.bool_]":
-        """Tell which trials of these seconds are not too large, and end in time even if they are among the slow ones."""
+        """Mark trials that are small enough and end in time even at the SLOW quantile of speed."""
         rates = self._rates()
         slow = costs * (np.quantile(rates, SLOW) / np.median(rates))
         fits: np.typing.NDArray[np.bool_] = (slow < left) & (costs < LARGEST_TRIAL * seconds)
         return fits
 
     def _believed(self) -> Surrogate:
-        """Learn from all trials."""
+        """Return the surrogate, fitted on all trials."""
         points = np.array([trial.point for trial in self.trials])
         return self._surrogate.fit(points, self._scores())
 
     def _scores(self) -> F64:
-        """Return how far each score is below the best, 0 for that: -n log(1 + b / n), b = log(best / score) with its doubts.
+        """Return how far each score lies below the best: -n log(1 + b / n), n = NEAR_BEST.
 
-        One of 0, which diverged, lies where the worst of the others does: further below, it would blur all these.
+        b is log(best / score) after the penalties of ``_doubts``; the best has 0. A diverged trial
+        counts as the worst of the others, because a lower value would blur the differences among
+        them.
         """
-        scores = self._found()
+        scores = self._raw_scores()
         sound = scores > 0.0
         counted = np.log(np.maximum(scores, LEAST)) - self._doubts()
         if sound.any():
@@ -249,7 +258,7 @@ class Search:
         return below
 
     def _doubts(self) -> F64:
-        """Return what each score's logarithm counts less for being found far from what is usual."""
+        """Return the penalty on each score's logarithm for distance from the usual values."""
         usual = np.array(
             [np.nan if axis.usual is None else axis.unit(axis.usual) for axis in self.axes]
         )
@@ -257,19 +266,20 @@ class Search:
         doubts: F64 = DOUBT * np.nansum(np.square(points - usual), axis=1)
         return doubts
 
-    def _found(self) -> F64:
+    def _raw_scores(self) -> F64:
         return np.array([trial.outcome.score for trial in self.trials])
 
     def _candidates(self) -> list[dict[str, Any]]:
-        """Return settings from everywhere, from around the best so far, and with some values of one of these.
+        """Return random settings, settings near the best so far, and mixtures of the two.
 
-        With neighbours alone a search stays where the best are: hardly anything else has as many factors as they.
+        Neighbours alone would keep the search where the best trials are: random settings rarely
+        have as many factors as those.
         """
         best = np.array([trial.point for trial in self._by_score()[:BEST]])
         anywhere, elsewhere = self._rng.random((2, CANDIDATES, len(self.axes)))
         near = [
-            one + step * self._rng.standard_normal((NEIGHBOURS, len(self.axes)))
-            for one in best
+            point + step * self._rng.standard_normal((NEIGHBOURS, len(self.axes)))
+            for point in best
             for step in NEAR
         ]
         sharing = best[self._rng.integers(0, len(best), CANDIDATES)]
@@ -281,31 +291,33 @@ class Search:
         ]
 
     def _by_score(self) -> list[Trial]:
-        """Return the trials, the best first, those that diverged last."""
-        order = np.lexsort((-self._scores(), self._found() == 0.0))
+        """Return the trials, best first and diverged ones last."""
+        order = np.lexsort((-self._scores(), self._raw_scores() == 0.0))
         return [self.trials[at] for at in order]
 
     def _points(self, settings: Sequence[dict[str, Any]]) -> F64:
-        """Return where settings lie in the unit cube, (n, axes); whole numbers are rounded already."""
-        return np.array([[axis.unit(one[axis.name]) for axis in self.axes] for one in settings])
+        """Return the points of settings in the unit cube, (n, axes)."""
+        return np.array(
+            [[axis.unit(values[axis.name]) for axis in self.axes] for values in settings]
+        )
 
     def _seconds(self, settings: Sequence[dict[str, Any]]) -> F64:
-        """Return what trials will take, by those that were made."""
-        work = np.array([self._work(one) for one in settings])
+        """Return the expected seconds of trials, (n,), by the speed of those so far."""
+        work = np.array([self._work(values) for values in settings])
         seconds: F64 = np.median(self._rates()) * work + 1e-6
         return seconds
 
     def _rates(self) -> F64:
-        """Return the seconds that each trial took for a unit of work."""
+        """Return the seconds per unit of work of each trial."""
         return np.array([trial.seconds / self._work(trial.settings) for trial in self.trials])
 
     def best(self) -> Trial:
-        """Return the trial in the middle of the best region, among those that only luck tells from the best score.
+        """Return the most robust trial among those within noise of the best score.
 
-        Each is believed to score what its neighbourhood does: a lucky score among many is pulled down, and so
-        is one at an edge, which another sample of the data would move.
+        A trial is valued by the predicted mean score of its neighbourhood. This lowers a score that
+        was lucky, and one at the edge of the good region, which other data would move.
         """
-        sound = self._found() > 0.0
+        sound = self._raw_scores() > 0.0
         if len(self.trials) < 2 * len(self.axes) or not sound.any():
             return self._by_score()[0]
         believed = self._believed()

@@ -1,6 +1,7 @@
-"""What a search believes about settings it has not tried: a Gaussian process over the unit cube.
+"""The surrogate of a search: a Gaussian process that predicts scores over the unit cube.
 
-Small and plain: Matern 5/2 with a length for each axis; lengths and noise are random draws, weighed by their likelihood.
+The kernel is Matern 5/2 with one length scale for each axis. Length scales and noise are drawn at
+random and weighted by their likelihood.
 """
 
 from dataclasses import dataclass
@@ -13,16 +14,18 @@ from scipy.special import ndtr
 from core.types import F64
 
 SHORTEST, LONGEST = 0.25, 4.0
+"""Range of the length scales, in units of an axis."""
 LEAST_NOISE, MOST_NOISE = 1e-4, 0.1
-"""Of a variance of 1."""
+"""Range of the noise variance, where scores are scaled to a variance of 1."""
 DRAWS = 32
+"""Shapes drawn for each fit."""
 LEAST_SHARE = 0.02
-"""A shape that is less likely than the likeliest by this factor says nothing."""
+"""Likelihood, relative to the most likely shape, below which a shape is dropped."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Lengths (axes,) and the noise's variance."""
+    """Hyperparameters: length scales (axes,) and the variance of the noise."""
 
     lengths: F64
     noise: float
@@ -30,27 +33,28 @@ class Shape:
 
 @dataclass(frozen=True)
 class _Fit:
-    """What a shape makes of the scores, and how likely it makes them."""
+    """The posterior under one shape, and the likelihood of the scores under it."""
 
     shape: Shape
     likelihood: float
-    """Its logarithm."""
+    """Logarithm of the likelihood."""
     root: F64
     """Cholesky factor of the covariance."""
     weights: F64
 
-    def predict(self, points: F64, known: F64) -> tuple[F64, F64]:
-        """Return mean and variance at points, of values of mean 0 and variance 1."""
-        cross = _matern(points, known, self.shape.lengths)
+    def predict(self, points: F64, observed: F64) -> tuple[F64, F64]:
+        """Return mean and variance at ``points``, for scores of mean 0 and variance 1."""
+        cross = _matern(points, observed, self.shape.lengths)
         half = linalg.solve_triangular(self.root, cross.T, lower=True, check_finite=False)
-        told = np.einsum("ij,ij->j", half, half)
-        return cross @ self.weights, np.maximum(1.0 - told, 1e-12)
+        explained = np.einsum("ij,ij->j", half, half)
+        return cross @ self.weights, np.maximum(1.0 - explained, 1e-12)
 
 
 class Surrogate:
-    """Fit on points (n, axes) in the unit cube and their scores (n,), then ask for others.
+    """Regression from points (n, axes) in the unit cube to scores (n,).
 
-    After few trials many shapes are likely, and one alone would be too sure of itself: all speak, each as far as it is likely.
+    After few trials many shapes are likely, and a single one would be overconfident: predictions
+    average over all of them, weighted by their likelihood.
     """
 
     def __init__(self, rng: np.random.Generator) -> None:
@@ -59,7 +63,7 @@ class Surrogate:
         self._shares: F64 = np.empty(0)
 
     def fit(self, points: F64, scores: F64) -> Self:
-        """Weigh shapes by the scores; the likeliest stays a candidate of the next fit."""
+        """Weight shapes by their likelihood; the most likely one is a candidate in the next fit."""
         self._points = points
         self._middle, self._unit = float(scores.mean()), float(scores.std()) or 1.0
         values = (scores - self._middle) / self._unit
@@ -74,29 +78,30 @@ class Surrogate:
         ratio = np.log(LONGEST / SHORTEST)
         lengths = SHORTEST * np.exp(ratio * self._rng.random((DRAWS, axes)))
         noise = LEAST_NOISE * (MOST_NOISE / LEAST_NOISE) ** self._rng.random(DRAWS)
-        drawn = [Shape(one, float(two)) for one, two in zip(lengths, noise, strict=True)]
+        drawn = [Shape(row, float(variance)) for row, variance in zip(lengths, noise, strict=True)]
         if not self._fits:
             return drawn
         likeliest = self._fits[0].shape
         near = np.exp(0.3 * self._rng.standard_normal((DRAWS // 2, axes)))
         return [likeliest, *drawn] + [
-            Shape(np.clip(likeliest.lengths * turn, SHORTEST, LONGEST), likeliest.noise)
-            for turn in near
+            Shape(np.clip(likeliest.lengths * factor, SHORTEST, LONGEST), likeliest.noise)
+            for factor in near
         ]
 
     def predict(self, points: F64) -> tuple[F64, F64]:
-        """Return mean and standard deviation of the score without noise, each (n,), over all likely shapes."""
+        """Return mean and standard deviation of the noise-free score, each (n,)."""
         if not self._fits:
             raise RuntimeError("fit first")
-        found = [fit.predict(points, self._points) for fit in self._fits]
-        means, variances = np.array([one[0] for one in found]), np.array([one[1] for one in found])
+        predicted = [fit.predict(points, self._points) for fit in self._fits]
+        means = np.array([mean for mean, _ in predicted])
+        variances = np.array([variance for _, variance in predicted])
         mean = self._shares @ means
         spread = np.sqrt(self._shares @ (variances + np.square(means - mean)))
         return self._middle + self._unit * mean, self._unit * spread
 
     @property
     def noise(self) -> float:
-        """Return the standard deviation of a score that is only luck."""
+        """Return the standard deviation of the noise in a score."""
         if not self._fits:
             raise RuntimeError("fit first")
         variance = self._shares @ np.array([fit.shape.noise for fit in self._fits])
@@ -104,7 +109,7 @@ class Surrogate:
 
 
 def expected_gain(mean: F64, spread: F64, best: float) -> F64:
-    """Return how much a score is expected to exceed ``best``, counting lower ones as nothing.
+    """Return the expected improvement over ``best``, (n,); lower scores count as no improvement.
 
     >>> expected_gain(np.array([1.0]), np.array([1e-9]), 0.0).round(6)
     array([1.])
@@ -116,9 +121,10 @@ def expected_gain(mean: F64, spread: F64, best: float) -> F64:
 
 
 def _matern(a: F64, b: F64, lengths: F64) -> F64:
-    """Return the likeness of points (n, axes) to others, (n, others); the stack of these, for a stack of lengths.
+    """Return the Matern 5/2 kernel (n, m) of points (n, axes) and (m, axes).
 
-    Squared distances by one product, and in place: this is most of what a search costs besides its trials.
+    A stack of ``lengths`` gives a stack of kernels. Squared distances come from one matrix product,
+    updated in place, because this is most of the cost of a search besides its trials.
     """
     scale = np.sqrt(5.0) / lengths[..., None, :]
     one, two = a * scale, b * scale

@@ -162,7 +162,7 @@ def test_what_diverges_is_no_better_for_being_usual(most):
     for seed in range(10):
         search = Search(axes, hollow, lambda settings: 1.0, np.random.default_rng(seed))
         assert search.run(first, Budget(ticking(), 1e4), most=most).outcome.score == 0.5
-        found = search._found()
+        found = search._raw_scores()
         assert search._scores()[found == 0.0].max() <= search._scores()[found > 0.0].min()
         assert np.count_nonzero(found == 0.0) <= 0.5 * most
 
