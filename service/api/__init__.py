@@ -1,1 +1,1 @@
-"""HTTP: routes, their schemas, authorisation and problems. Handlers parse, call one method, shape the answer."""
+"""The routes and their schemas: a handler parses, calls one method and shapes the answer."""

@@ -36,7 +36,7 @@ class Ready(Answer):
     durable: bool
     """Whether an acknowledged event survives a power cut."""
     learning: bool
-    """Whether every partition has a learner; without one feedback is kept, and answers go on as they were."""
+    """Whether every partition has a learner; without one, feedback is stored but not learned."""
     warning: str | None
     """Why not, and what to do."""
 
@@ -111,11 +111,11 @@ async def get_health() -> Health:
 
 @router.get("/readyz", summary="Can it serve?", response_model=Ready)
 async def get_ready(request: Request, runtime: Runtime) -> Ready | Response:
-    """Ready once the store answers, the namespace is open, its rows fit, catalogue and registry are read and the
-    kernels are compiled.
+    """Ready once the store answers, the namespace is open and its rows fit, catalogue and registry
+    are read, and the kernels are compiled.
 
-    503 names what is `missing`. `durable` false: the store may lose acknowledged events in a crash. `learning`
-    false: a learner is away; the process serves all the same, so it stays ready.
+    503 names what is `missing`. `durable` false: the store may lose acknowledged events in a crash.
+    `learning` false: a learner is away; the process still serves, so it stays ready.
     """
     namespace = runtime.namespace
     idle: list[int] = []
@@ -128,7 +128,8 @@ async def get_ready(request: Request, runtime: Runtime) -> Ready | Response:
         idle = await unlearned(runtime.redis, namespace.name, namespace.partitions)
         if not await runtime.profiles.fits():
             missing.append(
-                "rows of these experts (start with the learner's settings, or run `hedgerow rebuild`)"
+                "rows of these experts (start with the learner's settings, "
+                "or run `hedgerow rebuild`)"
             )
     except StoreUnavailable:
         missing.append("store")
@@ -197,15 +198,18 @@ async def _partition(runtime: ApiRuntime, partition: int) -> PartitionStats:
 
 
 def _unlearned(partitions: list[int]) -> str | None:
-    """Say what it means that nobody learns these partitions.
+    """Return a warning about partitions without a learner, None if there are none.
 
-    >>> _unlearned([0, 2])
-    'nobody learns partition 0, 2: new feedback waits until `hedgerow serve` or `hedgerow learner` runs'
+    >>> _unlearned([0, 2]).partition(":")[0]
+    'nobody learns partition 0, 2'
     """
     if not partitions:
         return None
     named = ", ".join(map(str, partitions))
-    return f"nobody learns partition {named}: new feedback waits until `hedgerow serve` or `hedgerow learner` runs"
+    return (
+        f"nobody learns partition {named}: "
+        "new feedback waits until `hedgerow serve` or `hedgerow learner` runs"
+    )
 
 
 def _rating(scale: Scale) -> RatingMeaning:

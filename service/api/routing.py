@@ -1,4 +1,4 @@
-"""What every route module starts from: routes with our roles, the runtime, the caller, ids in paths."""
+"""The basis of every route module: routes with our roles, runtime, caller, ids in paths."""
 
 from typing import Annotated
 
@@ -33,7 +33,7 @@ class QueryRoute(routing.QueryRoute):
 
 
 class _Segment(Convertor[str]):
-    """One raw path segment; an empty one matches too, so that the answer can say that an id is missing."""
+    """One raw path segment; an empty one matches too, and is answered as a missing id."""
 
     regex = "[^/]*"
 
@@ -75,4 +75,4 @@ async def _caller(request: Request) -> str:
 
 Runtime = Annotated[ApiRuntime, Depends(_runtime)]
 Caller = Annotated[str, Depends(_caller)]
-"""Who calls, for the records of what was changed."""
+"""The name of the caller, for audit records."""

@@ -1,4 +1,4 @@
-"""What all answers and requests are made of: strict types, nothing optional by accident."""
+"""The parts of all requests and answers: strict types, nothing optional by accident."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, Self, TypeVar
@@ -31,13 +31,13 @@ T = TypeVar("T")
 
 
 class Answer(BaseModel):
-    """What the service says."""
+    """Base of all answers."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 
 class Request(BaseModel):
-    """What a client says: strict, and nothing unknown."""
+    """Base of all requests: strict types, no unknown fields."""
 
     model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
 
@@ -75,7 +75,8 @@ def _moment(text: str) -> str:
         utc = moment.astimezone(UTC)
     except (msgspec.ValidationError, OverflowError):
         raise ValueError(
-            "give a time as RFC 3339 with an offset, 2026-11-18T12:00:00Z, or a date, 2026-11-18 (midnight in UTC)"
+            "give a time as RFC 3339 with an offset, 2026-11-18T12:00:00Z, "
+            "or a date, 2026-11-18 (midnight in UTC)"
         ) from None
     return utc.isoformat().replace("+00:00", "Z")
 
@@ -87,8 +88,8 @@ def _feature(given: Any, read: ValidatorFunctionWrapHandler) -> Any:
         # one sentence instead of one fault for each type that it is not
         raise PydanticCustomError(
             "feature",
-            "must be a number (whole ones up to 2^53), true, false, a string of at most 1000 characters "
-            "or a list of at most 100 such strings",
+            "must be a number (whole ones up to 2^53), true, false, a string of at most "
+            "1000 characters or a list of at most 100 such strings",
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Waiting until feedback is learned: the one rule behind `learned`, `?wait=learned` and `min_sequence`."""
+"""Waiting until feedback is learned: for `learned`, `?wait=learned` and `min_sequence`."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ async def learned(changes: ChangeFollower, sequences: Mapping[int, int], timeout
 
 
 async def reached(runtime: ApiRuntime, token: str | None, users: Iterable[str]) -> None:
-    """Wait until the users' partitions are learned as far as ``token`` says; NotReady if that takes too long.
+    """Wait until the users' partitions are learned as far as ``token``; NotReady if too slow.
 
     Partitions of other users do not matter: an answer about these users reads none of them.
     """

@@ -53,7 +53,8 @@ def _many(line: str, example: Mapping[str, Any]) -> dict[str, Any]:
 async def post_items(request: Request) -> Response:
     """NDJSON of any length: an item's id and its document a line; it replaces what was there.
 
-    A bad line is one entry of `rejected` and stops nothing. Of several lines of one item the last counts.
+    A bad line is one entry of `rejected` and stops nothing. If an item has several lines, the last
+    one counts.
     """
     return await _uploaded(request, _ITEMS)
 
@@ -67,7 +68,8 @@ async def post_items(request: Request) -> Response:
 async def post_users(request: Request) -> Response:
     """NDJSON of any length: a user's id and their document a line; it replaces what was there.
 
-    A bad line is one entry of `rejected` and stops nothing. Of several lines of one user the last counts.
+    A bad line is one entry of `rejected` and stops nothing. If a user has several lines, the last
+    one counts.
     """
     return await _uploaded(request, _USERS)
 

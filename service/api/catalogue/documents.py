@@ -48,12 +48,12 @@ Patch = Annotated[
 ]
 
 
-# --- items --------------------------------------------------------------------------------------------
+# --- items ----------------------------------------------------------------------------------
 
 
 @router.get("/v1/items", tags=["items"], summary="List items")
 async def list_items(runtime: Runtime, limit: Limit = 100, cursor: Cursor = None) -> Page[Item]:
-    """Every item that has a document or feedback, oldest first; deleted ones are left out.
+    """All items with a document or feedback, the oldest first; deleted items are left out.
 
     So a page may be shorter than `limit`: the list ends where `next_cursor` is null.
     """
@@ -86,7 +86,7 @@ async def get_item(runtime: Runtime, item: ItemId, response: Response) -> Item:
 async def put_item(
     runtime: Runtime, item: ItemId, body: ItemInput, response: Response, if_match: IfMatch = None
 ) -> Item:
-    """Make or replace the item's document."""
+    """Create or replace the item's document."""
     [number] = await runtime.numbers.numbers([item])
     new = stored(body)
     document = await runtime.catalogue.change_item(number, lambda _: new, _version(if_match))
@@ -102,7 +102,7 @@ async def put_item(
 async def patch_item(
     runtime: Runtime, item: ItemId, patch: Patch, response: Response, if_match: IfMatch = None
 ) -> Item:
-    """Change what is given of the item's document, keep the rest."""
+    """Change the given members of the item's document and keep the others."""
     number = await _number(runtime, item)
     [current] = await runtime.catalogue.items([number])
     if current.deleted:
@@ -117,7 +117,7 @@ async def patch_item(
     "/v1/items/{item:id}", tags=["items"], summary="Delete an item", responses=SAFE | problems(404)
 )
 async def delete_item(runtime: Runtime, item: ItemId, response: Response) -> Receipt:
-    """Forget the item: its document, what was learned of it, its part in every history.
+    """Forget the item: its document, what was learned about it, its events in all histories.
 
     Feedback sent afterwards starts anew; the item is listed again once it is written again.
     """
@@ -135,16 +135,17 @@ async def _number(runtime: ApiRuntime, item: str) -> int:
 
 def _deleted_item() -> NotFound:
     return NotFound(
-        "there is no such item any more: it was deleted; PUT it to have it again, feedback alone does not bring it back"
+        "there is no such item any more: it was deleted; PUT it to have it again, "
+        "feedback alone does not bring it back"
     )
 
 
-# --- users --------------------------------------------------------------------------------------------
+# --- users ----------------------------------------------------------------------------------
 
 
 @router.get("/v1/users", tags=["users"], summary="List users")
 async def list_users(runtime: Runtime, limit: Limit = 100, cursor: Cursor = None) -> Page[User]:
-    """Every user that has a document or learned feedback, in the order of the ids' bytes."""
+    """All users with a document or learned feedback, ordered by the bytes of their ids."""
     after = None if cursor is None else read_cursor("users", cursor)
     profiles, partitions = runtime.profiles, range(runtime.namespace.partitions)
     lists = [await profiles.users(partition, after, limit + 1) for partition in partitions]
@@ -170,7 +171,7 @@ async def get_user(runtime: Runtime, user: UserId, response: Response) -> User:
 async def put_user(
     runtime: Runtime, user: UserId, body: UserInput, response: Response, if_match: IfMatch = None
 ) -> User:
-    """Make or replace the user's document: features and links to other users."""
+    """Create or replace the user's document: features and links to other users."""
     new = stored(body)
     document = await runtime.catalogue.change_user(user, lambda _: new, _version(if_match))
     return _user(user, document, response)
@@ -185,7 +186,7 @@ async def put_user(
 async def patch_user(
     runtime: Runtime, user: UserId, patch: Patch, response: Response, if_match: IfMatch = None
 ) -> User:
-    """Change what is given of the user's document, keep the rest."""
+    """Change the given members of the user's document and keep the others."""
     await _known_user(runtime, user)
     document = await runtime.catalogue.change_user(
         user, lambda old: _patched(UserBody, old, patch), _version(if_match)
@@ -197,8 +198,9 @@ async def patch_user(
 async def delete_user(runtime: Runtime, user: UserId, response: Response) -> Receipt:
     """Delete everything of a user: document, history, what was learned. The answer is the receipt.
 
-    Feedback acknowledged before cannot come back. What other users' rows and the experts' weights learned
-    from these ratings stays, as in any trained model; `hedgerow rebuild` learns everything without them.
+    Feedback acknowledged before cannot come back. What other users' rows and the experts' weights
+    have learned from these ratings stays, as in any trained model; `hedgerow rebuild` learns
+    everything without them.
     """
     receipt = await deleted_user(runtime, user)
     response.status_code = 200 if receipt.learned else 202
@@ -212,7 +214,7 @@ async def _known_user(runtime: ApiRuntime, user: str) -> Document:
     return document
 
 
-# --- documents ----------------------------------------------------------------------------------------
+# --- documents ------------------------------------------------------------------------------
 
 
 def _item(item: str, document: Document, response: Response | None = None) -> Item:

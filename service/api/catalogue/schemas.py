@@ -1,4 +1,4 @@
-"""Documents of items and users, and what becomes of many at once."""
+"""Documents of items and users, and the result of a bulk upload."""
 
 from datetime import datetime
 from typing import Annotated, Any, Self
@@ -13,7 +13,7 @@ MAX_DOCUMENT_BYTES = 64 << 10
 
 
 class ItemBody(Request):
-    """What an application says of an item."""
+    """The document of an item."""
 
     categories: Annotated[list[Annotated[Text, Field(min_length=1)]], Field(max_length=64)] = Field(
         default=[]
@@ -65,13 +65,13 @@ class Link(Request):
 
 
 class UserBody(Request):
-    """What an application says of a user."""
+    """The document of a user."""
 
     features: Features = Field(default={})
     """Typed facts: numbers, strings, booleans, lists of strings."""
     links: Annotated[list[Link], Field(max_length=1_000)] = Field(default=[])
-    """The user's neighbours: friends, household, colleagues. They shape a training with the parameter `graph` alone:
-    recommendations are made of history and features."""
+    """The user's neighbours: friends, household, colleagues. Only trainings with the parameter
+    `graph` use them; recommendations use history and features."""
 
 
 class UserLine(UserBody):
@@ -99,7 +99,7 @@ class BulkRejected(Answer):
 
 
 class BulkWritten(Answer):
-    """What became of the lines; the first 1 000 bad ones are spelt out."""
+    """The result of a bulk upload, with the first 1 000 rejected lines."""
 
     accepted: int
     rejected: list[BulkRejected]

@@ -1,4 +1,4 @@
-"""What users made of the slates, by strategy and model."""
+"""Click-through of the slates by strategy and model."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ router = APIRouter(route_class=Route, tags=["operations"])
 
 
 class SlateResponses(Answer):
-    """What came of the slates of one model."""
+    """Click-through of the slates of one model."""
 
     strategy: str
     model_version: str | None
@@ -39,7 +39,7 @@ class ClickThrough(Answer):
 
 @router.get("/v1/stats/click-through", summary="What came of the recommendations?")
 async def get_click_through(runtime: Runtime) -> ClickThrough:
-    """Impressions and clicks by strategy and model, from feedback that carried a slate's `rec_id`."""
+    """Impressions and clicks by strategy and model, from feedback with the `rec_id` of a slate."""
     namespace = runtime.namespace
     watermarks = {p: runtime.changes.watermark(p) for p in range(namespace.partitions)}
     responses = await read_click_through(runtime.redis, namespace.name, namespace.partitions)

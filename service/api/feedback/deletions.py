@@ -1,4 +1,4 @@
-"""Deletions are events: they take their place in the order, so nothing acknowledged before can come back."""
+"""Deletions as events of the log: so nothing that was acknowledged before can come back."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -18,7 +18,7 @@ What = Literal["rating", "item", "user"]
 
 
 class Receipt(Answer):
-    """The proof of a deletion: it has its place in the order of events."""
+    """The proof of a deletion: its position in the order of events."""
 
     deleted: What
     user: str | None
@@ -32,7 +32,7 @@ class Receipt(Answer):
 SAFE: dict[int | str, dict[str, Any]] = {
     202: {"model": Receipt, "description": "Safe, not learned yet."}
 }
-"""What a deletion answers besides 200."""
+"""Responses of a deletion besides 200."""
 
 
 async def delete_rating(runtime: ApiRuntime, user: str, item: str, number: int) -> Receipt:
@@ -51,7 +51,7 @@ async def delete_user(runtime: ApiRuntime, user: str) -> Receipt:
 
 
 async def delete_item(runtime: ApiRuntime, item: str, number: int) -> Receipt:
-    """Delete an item's rows, its part in all histories, and its document."""
+    """Delete an item's rows, its events in all histories, and its document."""
     partitions = range(runtime.namespace.partitions)
     row = _row(DELETE_ITEM, "", number)
     receipt = await _delete(runtime, "item", row, partitions, item=item)

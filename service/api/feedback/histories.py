@@ -40,7 +40,7 @@ class Event(Answer):
 async def get_history(
     runtime: Runtime, user: UserId, limit: Limit = 100, cursor: Cursor = None
 ) -> Page[Event]:
-    """Every event that is learned and kept, newest first; what comes in while you page moves nothing."""
+    """All learned events that are kept, the newest first; new events do not shift the pages."""
     of = f"ratings of {user}"
     before = None if cursor is None else read_number(of, cursor)
     history = await runtime.profiles.history(user)
@@ -61,9 +61,10 @@ async def get_history(
 async def delete_rating(
     runtime: Runtime, user: UserId, item: ItemId, response: Response
 ) -> Receipt:
-    """Delete every event of this user and this item that was acknowledged before.
+    """Delete all events of this user and this item that were acknowledged before.
 
-    404 only if the item was never named at all: whether the user rated it is known once this is learned.
+    404 only if nobody ever named the item: whether this user rated it is known once the deletion is
+    learned.
     """
     [number] = await runtime.numbers.lookup([item])
     if number is None:

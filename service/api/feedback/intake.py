@@ -1,4 +1,4 @@
-"""From checked feedback to the log: item numbers, partitions, rows, and the predictions somebody waits for."""
+"""From checked feedback to the log: item numbers, partitions, rows, awaited predictions."""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ PATIENCE_S = 30.0
 
 @dataclass
 class Accepted:
-    """Rows by their partition: ``sequences[p]`` is the place of the last, ``indexes[p]`` say which they are."""
+    """Accepted rows by partition: ``indexes`` in the request, and the ``sequences`` of the last."""
 
     rejected: list[Rejected] = field(default_factory=list)
     indexes: dict[int, list[int]] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Intake:
     async def accept(
         self, events: Sequence[Feedback | Fault], key: str | None, *, awaited: bool = False
     ) -> Accepted:
-        """Append the good ones of some events, in their order; the others are ``rejected``."""
+        """Append the valid events in their order; the others are ``rejected``."""
         result = Accepted()
         good: list[tuple[int, Feedback]] = []
         for index, event in enumerate(events):
@@ -94,7 +94,7 @@ class Intake:
         result.sequences = dict(zip(rows, await settled(pending), strict=True))
 
     async def predicted(self, accepted: Accepted, timeout_ms: int) -> list[Learned] | None:
-        """Wait until the rows are learned and return what was predicted just before; None if that takes longer."""
+        """Wait until the rows are learned; return the predictions just before, None if too slow."""
         if not await learned(self._changes, accepted.sequences, timeout_ms):
             return None
         found: list[Learned] = []
@@ -108,7 +108,7 @@ class Intake:
 
 
 async def settled(pending: Sequence[asyncio.Future[int]]) -> list[int]:
-    """Return all results; the first error only after everything has ended, so that none goes unseen."""
+    """Return all results; raise the first error once all have ended, so that no error is lost."""
     results = await asyncio.gather(*pending, return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):

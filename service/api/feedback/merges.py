@@ -1,8 +1,8 @@
-"""Merging an anonymous user into a known one: events in the log, in an order that loses nothing.
+"""Merging an anonymous user into another one by events in the log, so that nothing is lost.
 
-In one partition it is a single event. Across two, the source's events are first sent to the target's partition,
-under ids that make sending them again harmless, but for ratings of items that the target rated later; then the source's
-partition is told how far they were sent.
+In one partition a merge is a single event. Across two partitions, the source's events are first
+sent to the target's partition, except ratings of items that the target rated later. Their event
+ids make it harmless to send them again. Then the source's partition learns how far they were sent.
 """
 
 from collections.abc import Collection
@@ -38,14 +38,14 @@ UNKNOWN = "nothing was known of the source: it was merged before, or its id is a
 
 
 class Merge(Request):
-    """Whose events the user takes over."""
+    """The user whose events are taken over."""
 
     source: Id
     """Ends with the merge: history, online row and document."""
 
 
 class Merged(Answer):
-    """The proof of a merge: it has its place in the order of events."""
+    """The proof of a merge: its position in the order of events."""
 
     user: str
     source: str
@@ -69,10 +69,10 @@ Input = Annotated[Merge, Body(openapi_examples={"login": {"value": {"source": "v
     },
 )
 async def merge_users(runtime: Runtime, user: UserId, body: Input, response: Response) -> Merged:
-    """Give the source's events to the user, each once, and end the source: when somebody anonymous logs in.
+    """Move the source's events to the user, each once, and delete the source: for logins.
 
-    Of the two online rows the one with more ratings stays. The user's document stays as it is. To send the same
-    merge again is harmless.
+    The online row with more ratings is kept. The user's document stays as it is. It is harmless to
+    send the same merge again.
     """
     if user == body.source:
         raise Conflict("a user cannot be merged into itself: name another source")
@@ -135,7 +135,7 @@ async def _join(runtime: ApiRuntime, pair: _Pair, time_ms: int) -> dict[int, int
 
 
 async def _move(runtime: ApiRuntime, pair: _Pair) -> dict[int, int]:
-    """Send the source's events to the user's partition, then tell the source's how far they were sent."""
+    """Send the source's events to the user's partition, then tell the source's how many."""
     history, own = [await runtime.profiles.history(one) for one in (pair.source, pair.user)]
     if not history.size:
         return {pair.ours: runtime.changes.watermark(pair.ours)}
@@ -157,7 +157,7 @@ async def _is_known(runtime: ApiRuntime, user: str) -> bool:
 
 
 async def _all_learned(runtime: ApiRuntime, partitions: Collection[int], until: float) -> bool:
-    """Wait until everything acknowledged before now is in the histories; false if that takes too long."""
+    """Wait until all acknowledged events are in the histories; False if that takes too long."""
     name = runtime.namespace.name
     found = [await partition_progress(runtime.redis, name, one) for one in partitions]
     appended = {one.partition: one.appended for one in found}
@@ -170,7 +170,7 @@ def _left_ms(until: float) -> int:
 
 
 def _rows(history: Records, source: str, user: str) -> list[Row]:
-    """Return the records as events of the user; their ids tell a repeat, and no client can make one of them."""
+    """Return the records as events of the user, with ids that no client can choose."""
     columns = (history["item"], history["value"], history["time_ms"], history["kind"])
     rows = zip(*(column.tolist() for column in columns), sequences(history).tolist(), strict=True)
     return [

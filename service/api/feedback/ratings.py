@@ -83,9 +83,11 @@ _WAIT = parameter(
     },
 )
 async def post_ratings(request: Request) -> Response:
-    """One event or an array of them. Accepted means stored durably; learning follows within milliseconds.
+    """One event or an array of them. Accepted events are stored durably, and learned within
+    milliseconds.
 
-    In an array each row stands for itself: 202 if one was accepted, else 422, with `rejected` either way.
+    Rows of an array are accepted one by one: 202 if at least one was accepted, else 422; `rejected`
+    lists the others.
     """
     scope = request.scope
     intake: Intake = scope["app"].state.intake
@@ -112,7 +114,7 @@ async def post_ratings(request: Request) -> Response:
     },
 )
 async def post_stream(request: Request) -> Response:
-    """NDJSON of any length: one event a line. A bad line is one entry of `rejected` and stops nothing.
+    """NDJSON of any length, one event a line; a bad line is one entry of `rejected`.
 
     While the log is full the service stops reading. A body that is cut keeps its complete lines.
     """
@@ -129,7 +131,7 @@ async def post_stream(request: Request) -> Response:
     try:
         await upload.run(request.receive)
     except ServiceError as error:
-        # what is safe is safe: say how much, so that the client can go on from there
+        # tell how much is stored, so that the client can go on from there
         safe = msgspec.to_builtins(upload.summary())
         return of_service_error(request.scope["request_id"], error, **safe)
     summary = upload.summary()
@@ -144,7 +146,8 @@ def idempotency_key(request: Request) -> str | None:
         if name == b"idempotency-key":
             key: str = value.decode("latin-1")
             if not is_id(key) or len(key) > MAX_KEY_LENGTH:
-                detail = f"Idempotency-Key: 1 to {MAX_KEY_LENGTH} characters, none of them a control character"
+                limits = f"1 to {MAX_KEY_LENGTH} characters, none of them a control character"
+                detail = f"Idempotency-Key: {limits}"
                 raise InvalidEvent(detail, code="invalid_id")
             return key
     return None

@@ -1,6 +1,7 @@
-"""Feedback as it is sent: one strict schema, the checks of a row, and what becomes of a good one.
+"""Feedback as clients send it: one strict schema, the checks of a row, the row of the log.
 
-msgspec parses; NaN, overflow, booleans and strings for numbers, lone surrogates and unknown fields never pass.
+msgspec parses: it refuses NaN, overflow, booleans or strings as numbers, lone surrogates and
+unknown fields.
 """
 
 import json
@@ -49,7 +50,7 @@ class Rejected(msgspec.Struct):
 
 
 class Learned(msgspec.Struct):
-    """What was predicted for a row just before it was learned."""
+    """The prediction for a row just before it was learned."""
 
     index: int
     rating: float
@@ -58,7 +59,7 @@ class Learned(msgspec.Struct):
 
 
 class Written(msgspec.Struct, omit_defaults=True):
-    """What became of the rows; ``sequence`` is the place of the last accepted one, to be handed back."""
+    """The result of a write; hand back `sequence` as `min_sequence` to read what you wrote."""
 
     accepted: int
     rejected: list[Rejected]
@@ -68,7 +69,7 @@ class Written(msgspec.Struct, omit_defaults=True):
 
 @dataclass(frozen=True)
 class Rules:
-    """What a row is checked against."""
+    """The scale and the kinds that rows are checked against."""
 
     scale: Scale
     kinds: dict[str, int]
@@ -168,7 +169,7 @@ def decode_array(body: bytes, most: int) -> list[Feedback | Fault]:
 
 
 def _lenient(body: bytes) -> list[Any]:
-    """Parse with Python's own parser, which reads NaN and 1e999: then only their rows are refused."""
+    """Parse with Python's parser, which accepts NaN and 1e999, so that only these rows are bad."""
     try:
         rows = json.loads(body)
     except (ValueError, RecursionError) as error:

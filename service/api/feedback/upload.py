@@ -1,7 +1,7 @@
 """A stream of feedback: blocks of lines are decoded at once and become one log entry each.
 
-A block with a fault is gone through line by line. One block is being appended while the next is decoded, and
-while the log is full nothing more is read: memory stays bounded, and a slow learner slows the sender.
+A block with a fault is read again line by line. A block is appended while the next one is decoded.
+Nothing more is read while the log is full: memory is bounded, and a slow learner slows the sender.
 """
 
 import asyncio
@@ -39,9 +39,9 @@ from service.store.log.codec import DIGEST_BYTES, HAS_DIGEST, HAS_SOURCE, Entry,
 from service.store.partitions import partition_of
 
 BLOCK_BYTES = 512 << 10
-"""Bytes that are decoded at once: bounds how long other requests wait for a stream."""
+"""Bytes that are decoded at once; other requests wait for that long."""
 MAX_REJECTED = 1_000
-"""Rejections that are spelt out in the summary; the others are counted."""
+"""Most rejections that the summary lists; the others are only counted."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.5
 """Seconds between two tries to append to a full log."""
 
@@ -53,7 +53,7 @@ class RejectedLine(Rejected):
 
 
 class Uploaded(msgspec.Struct):
-    """What became of a stream: ``rejected`` spells out the first 1 000 bad lines."""
+    """The result of a stream, with the first 1 000 rejected lines."""
 
     accepted: int
     rejected: list[RejectedLine]
@@ -125,7 +125,7 @@ class Upload:
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
 
-    # --- lines to events ----------------------------------------------------------------------------
+    # --- lines to events ---------------------------------------------------------------------
 
     def _decode(self, block: Block) -> tuple[Sequence[int], list[Feedback]]:
         if block.too_long:
@@ -182,7 +182,7 @@ class Upload:
         if len(self._summary.rejected) < MAX_REJECTED:
             self._summary.rejected.append(RejectedLine(index, *fault, index + 1))
 
-    # --- events to entries ---------------------------------------------------------------------------
+    # --- events to entries -------------------------------------------------------------------
 
     def _entries(
         self, indexes: Sequence[int], events: list[Feedback], numbers: dict[str, int]
@@ -212,7 +212,7 @@ class Upload:
 def one_a_line(block: Block) -> bool:
     """Return whether each line of a block that holds n events is one of them.
 
-    The decoder minds no line ends. But an event holds no other object, so it ends where } and { meet.
+    The decoder ignores line ends. But events contain no objects, so each ends where } and { meet.
     """
     ends = block.text.count(b"}\n{")
     if ends < block.n - 1:
@@ -228,7 +228,7 @@ def longest_line(text: bytes) -> int:
 
 
 def good(rules: Rules, events: list[Feedback]) -> bool:
-    """Return whether no event has a fault; quick for plain ratings, *same as* asking each."""
+    """Return whether no event has a fault; quick for plain ratings, *same as* checking each."""
     n = len(events)
     if (
         [event.kind for event in events].count(UNSET) < n

@@ -20,7 +20,7 @@ class Retrain(Request):
     model: Model = "fbgd"
     """`fbgd`, `ocmf-lr-wsq`, `ocmf-sq-wsq`, `ocmf-sq-sq`, `exmlds` or `ordinal`."""
     parameters: Parameters = Field(default_factory=dict)
-    """Settings of the model that are not searched."""
+    """Settings of the model that you choose; the others are searched."""
     budget_s: Seconds | None = None
     """Seconds that the search of the other settings may take; by default those of the settings."""
     promote_unjudged: bool = False
@@ -36,7 +36,8 @@ class Job(Answer):
     progress: float
     """0 to 1."""
     stage: str
-    """What a running job does: reading, searching, fitting, judging, refining, publishing, promoting."""
+    """The step of a running job: reading, searching, fitting, judging, refining, publishing or
+    promoting."""
     model: str
     parameters: dict[str, Any]
     budget_s: float
@@ -51,22 +52,24 @@ class Job(Answer):
     error: str | None
     """Why it failed or was cancelled, and what to do."""
     metrics: dict[str, Any]
-    """What the users who judge say of the new model, of what serves, and of popularity; costs."""
+    """Quality of the new model, of the serving model and of popularity on held-out users; costs."""
     decision: dict[str, Any]
-    """Of the gate: `outcome` (`promoted`, `refused`, `not_judged`), `reason`, and the difference it rests on."""
+    """The decision of the gate: `outcome` (`promoted`, `refused`, `not_judged`), `reason`, and the
+    difference that it is based on."""
     version: str | None
     """The model that it published."""
 
 
 class ScheduleBody(Request):
-    """When to retrain by itself: any condition starts a job, none of them is needed."""
+    """When to retrain automatically: any condition starts a job, and each may be left out."""
 
     cron: Annotated[str, Field(max_length=200)] | None = None
     """Five fields, in UTC: `0 4 * * *` is every day at four."""
     after_events: Annotated[int, Field(ge=1, le=2**48)] | None = None
-    """So many new events of the log, impressions included, since the last training that ended well began."""
+    """New events of the log, impressions included, since the last successful training began."""
     drift: Annotated[float, Field(gt=1, le=1_000, allow_inf_nan=False)] | None = None
-    """The recent online error is so many times the usual one: 1.1 is ten percent more. One drift starts one job."""
+    """Ratio of the recent online error to the usual one: 1.1 is ten percent more. One drift starts
+    one job."""
     model: Model = "fbgd"
     parameters: Parameters = Field(default_factory=dict)
     budget_s: Seconds | None = None
@@ -78,31 +81,33 @@ class CurrentSchedule(Answer):
 
     cron: str | None
     after_events: int | None
-    """As things are: while the settings decide, it usually grows with the log."""
+    """The current number: while the settings decide, it usually grows with the log."""
     drift: float | None
     model: str
     parameters: dict[str, Any]
     budget_s: float | None
     promote_unjudged: bool
     of_settings: bool
-    """Whether the settings decide: nobody has set one, or what was set is forgotten."""
+    """Whether the settings decide: nobody has set a schedule, or it was deleted."""
     version: int
     """Raised by each change, DELETE too; 0: there was none."""
     who: str | None
     changed: str | None
     last_began: str | None
-    """When the last training began that the conditions count from: of the schedule's model, and it ended well, whoever
-    ordered it. Has `model` been changed since, it is still that of the one before, until one of the new model ends well."""
+    """When the training began that the conditions count from: the last successful one of the
+    schedule's model, whoever ordered it. After a change of `model` it is that of the model before,
+    until a training of the new model succeeds."""
     not_before: str | None
-    """The trainer starts nothing by itself before: the pause after the last training and after its own start
-    (HEDGEROW_RETRAIN_PAUSE_S), doubled for each order of the schedule that came to nothing again. null: no trainer
-    has ever run."""
+    """The trainer starts nothing by itself before this time: the pause after the last training and
+    after its own start (HEDGEROW_RETRAIN_PAUSE_S), which doubles with each scheduled training that
+    comes to nothing. Null: no trainer has ever run."""
     events_at_last: int
     """Events of the log that were learned by then, impressions included."""
     new_events: int
     """Events of the log that were learned since, impressions included."""
     drift_now: float
-    """The recent online error over the usual one, or over that since the last training began if it is higher."""
+    """The recent online error divided by the usual one, or by the error since the last training
+    began if that is higher."""
 
 
 def shown_job(record: JobRecord) -> Job:

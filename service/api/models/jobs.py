@@ -22,7 +22,7 @@ from service.training.orders import check_order
 router = APIRouter(route_class=Route, tags=["training"])
 
 LOOK_S = 0.25
-"""Between two looks at a job that somebody watches."""
+"""Seconds between two looks at a job that somebody watches."""
 LIST = "jobs"
 
 RetrainInput = Annotated[
@@ -117,7 +117,7 @@ async def get_job_events(
 
 @router.delete("/v1/jobs/{job}", summary="Cancel a training", responses=problems(404, 409))
 async def delete_job(runtime: Runtime, caller: Caller, job: JobId) -> Job:
-    """A running one stops within about a second. 409 when it has ended, or makes its model active just now."""
+    """A running job stops within about a second. 409 if it has ended, or is promoting its model."""
     return shown_job(await asyncio.to_thread(runtime.jobs.cancel, job, caller))
 
 

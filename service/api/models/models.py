@@ -52,9 +52,9 @@ async def get_models(
 ) -> Models:
     """The newest first, with their metrics, what the gate said, and which serve.
 
-    `served` is what the process that answers has loaded: a promotion reaches every process within a
-    second, or up to ten later where it never served and many users' lists are prepared first. A roll-back
-    never waits.
+    `served` is what the answering process has loaded. A promotion reaches every process within a
+    second, or up to ten seconds later if the model never served and the lists of many users are
+    prepared first. A roll-back never waits.
     """
     registry = runtime.registry
     of = f"models {strategy}"
@@ -74,7 +74,7 @@ async def get_models(
 async def get_model_changes(
     runtime: Runtime, limit: Limit = 100, cursor: Cursor = None
 ) -> Page[Change]:
-    """Who changed what serves, when and why, the newest first; the gate is `trainer`. The last 1 000 are kept."""
+    """The last 1 000 changes with who, when and why, the newest first; the gate is `trainer`."""
     before = None if cursor is None else _change_id(read_cursor(CHANGES, cursor))
     found = await asyncio.to_thread(runtime.registry.changes, limit + 1, before)
     shown = found[:limit]
@@ -104,9 +104,10 @@ async def post_rollback(runtime: Runtime, caller: Caller, body: RollBackInput = 
 async def post_promote(
     runtime: Runtime, caller: Caller, version: Version, body: ReasonInput = None
 ) -> Model:
-    """It serves its strategy instead of the active version, whatever the gate said.
+    """The model becomes the active one of its strategy, whatever the gate said.
 
-    409 `model_pinned` if another version is pinned. The next training may replace it: pin it to keep it.
+    409 `model_pinned` if another version is pinned. The next training may replace the model: pin it
+    to keep it.
     """
     why = (body or Reason()).why
     return await asyncio.to_thread(_promoted, runtime.registry, version, caller, why)
@@ -118,9 +119,9 @@ async def post_promote(
 async def put_pin(
     runtime: Runtime, caller: Caller, version: Version, body: ReasonInput = None
 ) -> Model:
-    """It serves its strategy and stays, whatever is trained, until it is unpinned; it is never removed.
+    """The model becomes active and stays so until it is unpinned; it is never removed.
 
-    409 `model_pinned` if another version is.
+    409 `model_pinned` if another version is pinned.
     """
     why = (body or Reason()).why
     return await asyncio.to_thread(_pinned, runtime.registry, version, caller, why)
@@ -130,7 +131,7 @@ async def put_pin(
 async def delete_pin(
     runtime: Runtime, caller: Caller, version: Version, why: WhyQuery = ""
 ) -> Model:
-    """It goes on serving; the next training may replace it. Unpinning what is not pinned changes nothing."""
+    """The model goes on serving; the next training may replace it. Unpinning twice is harmless."""
     return await asyncio.to_thread(_unpinned, runtime.registry, version, caller, why)
 
 

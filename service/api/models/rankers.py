@@ -1,4 +1,4 @@
-"""The mixture of rankers: what each weighs, and how well it foresees what users do next."""
+"""The mixture of rankers: their weights, and how well each predicts what users do next."""
 
 from fastapi import APIRouter
 
@@ -10,8 +10,9 @@ from service.store.models.mixture import LengthRecord, RankerRecord, joined, joi
 
 router = APIRouter(route_class=Route, tags=["models"])
 UNJUDGED = (
-    "no positive was judged yet: only those that arrive at a moderate pace, about in the order of their times and from "
-    "users with known preferences are; those of an import mostly are not. Until then the weights are what the gate expects"
+    "no positive was judged yet: to be judged, positives must arrive at a moderate pace, about in "
+    "the order of their times, from users with known preferences; those of an import mostly do "
+    "not. Until then the weights are those that the gate expects"
 )
 
 
@@ -24,10 +25,10 @@ class Ranker(Answer):
     """In the mixture, by all judgements; the weights sum to 1."""
     model_version: str
     judged: int
-    """Positives that this version was judged on; figures of rankers with different counts cannot be compared."""
+    """Positives that this version was judged on; do not compare rankers with different counts."""
     mrr: float | None
-    """Mean reciprocal rank of the item that the user took among all unseen ones, 0 beyond 100; about the last
-    10 000 judgements; null before the first."""
+    """Mean reciprocal rank of the item that the user took among all unseen ones, 0 beyond 100, over
+    about the last 10 000 judgements; null before the first."""
     ndcg_at_10: float | None
     """Likewise; null before the first judgement."""
 
@@ -59,7 +60,7 @@ class Rankers(Answer):
     mixture: Ranker | None
     """The combined lists; null until something was judged."""
     by_length: list[HistoryLength]
-    """The weights that slates are made with; for a length that is not here, those of all judgements."""
+    """The weights for slates by length of history; other lengths use those of all judgements."""
     judged: int
     """Positives that any ranker was judged on."""
     passed_over: int
@@ -73,8 +74,8 @@ class Rankers(Answer):
 async def get_rankers(runtime: Runtime) -> Rankers:
     """Weights and prequential metrics of each ranker in the mixture.
 
-    A sample of the arriving positives is ranked by every ranker with what was known just before. A partition
-    whose learner is away does not count for models that were promoted since.
+    Every ranker ranks a sample of the arriving positives with what was known just before. A
+    partition whose learner is away does not count for models that were promoted since.
     """
     records = await runtime.mixture_weights.reader.records()
     counting = runtime.mixture_weights.counting(records)

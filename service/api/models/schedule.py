@@ -1,4 +1,4 @@
-"""When the service retrains by itself."""
+"""The schedule of automatic trainings."""
 
 import asyncio
 from typing import Annotated
@@ -24,7 +24,7 @@ IfVersion = Annotated[
 
 @router.get("/v1/retrain/schedule", summary="Read the schedule")
 async def get_schedule(runtime: Runtime) -> CurrentSchedule:
-    """What starts a training by itself, and how near that is."""
+    """The conditions that start a training, and how near they are."""
     return await asyncio.to_thread(shown_schedule, runtime.schedules)
 
 
@@ -34,10 +34,10 @@ async def get_schedule(runtime: Runtime) -> CurrentSchedule:
 async def put_schedule(
     runtime: Runtime, caller: Caller, body: ScheduleInput, if_version: IfVersion = None
 ) -> CurrentSchedule:
-    """Replaces all of it, what is left out is off: an empty object ends all retraining by itself.
+    """Replace the whole schedule: a condition that is left out is off.
 
-    The answer is what holds now. DELETE lets the settings decide again.
-    A pause after the last training is kept in any case (HEDGEROW_RETRAIN_PAUSE_S).
+    An empty object ends automatic retraining; DELETE lets the settings decide again. The answer is
+    the schedule as it is now. The pause after a training (HEDGEROW_RETRAIN_PAUSE_S) always holds.
     """
     check_order(body.model, body.parameters)
     new = Schedule(**body.model_dump())
@@ -47,6 +47,6 @@ async def put_schedule(
 
 @router.delete("/v1/retrain/schedule", summary="Let the settings decide when to train")
 async def delete_schedule(runtime: Runtime, caller: Caller) -> CurrentSchedule:
-    """What somebody has set is forgotten; the answer is what holds now, that of the settings. The version goes on."""
+    """Forget the schedule that was set. The answer is that of the settings, with a new version."""
     await asyncio.to_thread(runtime.schedules.reset, caller)
     return await get_schedule(runtime)

@@ -1,4 +1,4 @@
-"""Models, what serves, and the changes of it, as the api speaks of them."""
+"""Models, the active ones, and the changes of these, as the api shows them."""
 
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
@@ -40,7 +40,8 @@ class Model(Answer):
     parameters: dict[str, Any]
     metrics: dict[str, Any]
     decision: dict[str, Any]
-    """Of the gate: `outcome` (`promoted`, `refused`, `not_judged`), `reason`, and the difference it rests on."""
+    """The decision of the gate: `outcome` (`promoted`, `refused`, `not_judged`), `reason`, and the
+    difference that it is based on."""
     cuts: dict[str, Any]
     """Up to which events it was trained and judged."""
     trained_through: str

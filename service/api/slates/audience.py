@@ -1,4 +1,4 @@
-"""Who would like an item."""
+"""The audience of an item: users who would like it."""
 
 from typing import Annotated, Any, Literal
 
@@ -24,7 +24,7 @@ router = APIRouter(route_class=Route, tags=["recommendations"])
 
 
 class AudienceBody(Request):
-    """An item by its id, or one that is not there yet by what would be said of it."""
+    """An item by its id, or a new item by its features and categories."""
 
     item: Id | None = None
     features: Features = Field(default_factory=dict)
@@ -34,13 +34,13 @@ class AudienceBody(Request):
     k: Annotated[int, Field(ge=1, le=MAX_K)] = 10
     """Most users of the answer."""
     exclude_seen: bool = True
-    """Leave out who has rated, bought, ... the item."""
+    """Leave out users who have rated, bought, ... the item."""
     cursor: Annotated[str, Field(max_length=8_192)] | None = None
     """`next_cursor` of the answer before: the next users."""
 
 
 class FeaturePart(Answer):
-    """A feature of a user that speaks for the item, more than for the users considered on average."""
+    """A feature of a user that raises the score above the average of the considered users."""
 
     feature: str
     part: float
@@ -60,11 +60,12 @@ class AudienceAnswer(Answer):
     item: str | None
     users: list[AudienceMember]
     known_by: Literal["feedback", "features"] | None
-    """What the model knows the item by."""
+    """The source of the item's vector: its feedback or its features."""
     considered: int
-    """Users with features that were compared: 10 000 are at a time, those that follow on later pages."""
+    """Users with features that were compared: at most 10 000, later pages continue with others."""
     next_cursor: str | None
-    """Hand it back as `cursor` for the next users; null at the end. A page may be shorter than `k`."""
+    """Hand it back as `cursor` for the next users; null at the end. A page may be shorter than
+    `k`."""
     model_version: str | None
     strategy: AudienceStrategy | None
     trained_through: str | None
@@ -89,9 +90,9 @@ _Input = Annotated[
     responses=problems(400, 404, 410, 413),
 )
 async def post_audience(runtime: Runtime, body: _Input) -> AudienceAnswer:
-    """Users with documents, ranked for one item by their features. It needs an active `exmlds` model.
+    """Users with documents, ranked for one item by their features; needs an active `exmlds` model.
 
-    An item that the model has no feedback for is known by its features. Nothing is stored.
+    If the model has no feedback for the item, it uses the item's features. Nothing is stored.
     """
     document = _document(body)
     of = f"audience {body.model_dump_json(exclude={'k', 'cursor'})}".encode()

@@ -1,7 +1,8 @@
-"""Cursors of slates: which list, which models, up to which event it counts, and what was shown already.
+"""Cursors of slates: the list, its models, the event up to which it counts, the items shown so far.
 
-The shown items are left out of the next page, so no item comes twice and none is skipped, whatever is hidden,
-rated or learned meanwhile. A list ends where its cursor would become too long: after thousands of items.
+Shown items are left out of the next page, so none comes twice and none is skipped, whatever is
+hidden, rated or learned meanwhile. A list ends when its cursor becomes too long: after thousands of
+items.
 """
 
 import operator
@@ -38,7 +39,7 @@ _decode = msgspec.msgpack.Decoder(_Packed).decode
 
 
 def make_cursor(of: bytes, position: PagePosition) -> str | None:
-    """Return a cursor; ``of`` names the list and every parameter that shapes it. None: the list is too long."""
+    """Return a cursor of the list ``of`` with all its parameters; None if it would be too long."""
     shown = _pack(position.shown)
     if shown is None:
         return None
@@ -48,7 +49,7 @@ def make_cursor(of: bytes, position: PagePosition) -> str | None:
 
 
 def read_cursor(of: bytes, given: str) -> PagePosition:
-    """Return the position in a cursor that ``make_cursor`` made for the same list; InvalidCursor."""
+    """Return the position in a cursor of the same list; raise InvalidCursor."""
     content = unseal(of, given)
     try:
         packed = _decode(content)
@@ -59,7 +60,10 @@ def read_cursor(of: bytes, given: str) -> PagePosition:
 
 
 def position(of: bytes, request: Shape, where: str = "query") -> PagePosition | None:
-    """Return where the page before this one ended, if there was one; ``where`` the request says it: query or body."""
+    """Return the end of the page before, None if this is the first.
+
+    ``where`` is the part of the request to blame for a fault: query or body.
+    """
     if request.cursor is None:
         return None
     if request.offset:
@@ -68,7 +72,7 @@ def position(of: bytes, request: Shape, where: str = "query") -> PagePosition | 
 
 
 def _pack(numbers: Sequence[int]) -> bytes | None:
-    """Pack rising numbers as the gaps between them, in as few bytes as the widest needs; None: they are too many."""
+    """Pack rising numbers as gaps of 1, 2 or 4 bytes; None if there are too many."""
     gaps = list(map(operator.sub, numbers, (0, *numbers[:-1])))
     width = next(w for w in _TYPES if max(gaps, default=0) < 1 << (8 * w))
     raw = struct.pack(f"<{len(gaps)}{_TYPES[width]}", *gaps)

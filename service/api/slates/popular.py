@@ -33,13 +33,13 @@ _EXTRA = {
 
 @router.get("/v1/popular", summary="List what is popular", openapi_extra=_EXTRA)
 async def get_popular(request: Request) -> Response:
-    """The items with the most evidence for them, of all times: the score is the weight of all positives."""
+    """The most popular items of all times: the score is the weight of all positives."""
     return await _list(request, "popular")
 
 
 @router.get("/v1/trending", summary="List what is trending", openapi_extra=_EXTRA)
 async def get_trending(request: Request) -> Response:
-    """The items with the most evidence lately: each positive counts half as much after a half-life."""
+    """The most popular items lately: each positive counts half as much after a half-life."""
     return await _list(request, "trending")
 
 

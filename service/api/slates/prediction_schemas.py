@@ -20,7 +20,7 @@ class Pairs(Request):
 
     pairs: Annotated[list[Pair], Field(min_length=1, max_length=1_000)]
     model: PredictingStrategy | None = None
-    """Who predicts: the `online` model, or an `ordinal` one from what the documents say of user and item."""
+    """The model that predicts: `online`, or `ordinal`, which reads only documents."""
     strategy: PredictingStrategy | None = None
     """The same as `model`."""
 
@@ -54,7 +54,7 @@ class Prediction(PredictedRating):
 
 
 class OrdinalPrediction(PredictedRating):
-    """What an ordinal model foresees from features; no experts have a part in it, so `experts` is empty."""
+    """The prediction of an ordinal model from features; `experts` is always empty."""
 
     strategy: StarStrategy
     level: int

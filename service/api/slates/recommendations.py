@@ -58,9 +58,10 @@ _ANSWER = answers({200: "Slate"}, (404, 410), {200: "The items, the best first."
     },
 )
 async def get_recommendations(request: Request) -> Response:
-    """The best items for this user as of now. Somebody unknown gets what is popular, with the `reason`.
+    """The best items for this user as of now; an unknown user gets popular items, with a `reason`.
 
-    Nothing is stored by asking. `next_cursor` goes on: no item comes twice, whatever happens meanwhile.
+    Asking stores nothing. `next_cursor` leads to the next page; no item comes twice, whatever
+    happens meanwhile.
     """
     scope = request.scope
     user = path_id("user", scope["path_params"]["user"])
@@ -91,7 +92,7 @@ async def get_recommendations(request: Request) -> Response:
     },
 )
 async def post_recommendations(request: Request) -> Response:
-    """As for a user, but for whoever has this `history` or these `features`, and from these `candidates`.
+    """The best items, or the best of these `candidates`, for a user, a `history` or `features`.
 
     Nothing of it is stored.
     """
@@ -110,9 +111,9 @@ async def post_recommendations(request: Request) -> Response:
     },
 )
 async def post_rank(request: Request) -> Response:
-    """The candidates in the order in which this user should see them; hidden, expired and unknown ones are left out.
+    """The candidates in the best order for this user, without hidden, expired and unknown ones.
 
-    Those that the model does not know come last, the popular ones first.
+    Candidates that the model does not know come last, the popular ones first.
     """
     return await _post(request, "rank", RankBody)
 

@@ -1,4 +1,4 @@
-"""What a request for a slate says: parameters of a query or members of a body, strict, nothing unknown.
+"""Requests for slates: parameters of a query or members of a body, strict, nothing unknown.
 
 msgspec parses both: these are the routes that every page view calls.
 """
@@ -130,9 +130,7 @@ class Ranking(Shape, frozen=True, kw_only=True):
     ] = None
     explain: Annotated[
         bool,
-        Meta(
-            description="Add which past items carry the score, and how much: `fbgd` and `ocmf` know."
-        ),
+        Meta(description="Add which past items carry the score, and how much (`fbgd`, `ocmf`)."),
     ] = False
     exclude_seen: Annotated[
         bool, Meta(description="Leave out what the user has rated, bought, ...")
@@ -159,7 +157,7 @@ class PastEvent(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
 
 class RecommendationBody(Ranking, frozen=True, kw_only=True):
-    """Items for a known `user`, or for somebody with this `history`, these `features` or both. Nothing is stored."""
+    """Items for a `user`, or for somebody with this `history`, these `features` or both."""
 
     user: str | None = None
     history: Annotated[
@@ -170,9 +168,7 @@ class RecommendationBody(Ranking, frozen=True, kw_only=True):
     ] = None
     features: Annotated[
         dict[str, Any] | None,
-        Meta(
-            description="What is known of them, as in a user's document; for a `user` instead of what is stored."
-        ),
+        Meta(description="As in a user's document; for a `user`, instead of the stored ones."),
     ] = None
     exclude: Annotated[Named, Meta(description="Ids of items to leave out.")] = []
     candidates: Annotated[Named | None, Meta(description="The only items to choose from.")] = None
@@ -188,15 +184,15 @@ class RankBody(RecommendationBody, frozen=True, kw_only=True):
         Meta(
             ge=1,
             le=MAX_NAMED,
-            description=f"Most items of the answer; left out: all. {_TOGETHER.capitalize()}, or else there "
-            f"are at most {MAX_VARIED} `candidates`.",
+            description=f"Most items of the answer; left out: all. {_TOGETHER.capitalize()}, "
+            f"or else there are at most {MAX_VARIED} `candidates`.",
         ),
     ] = MAX_NAMED
     exclude_seen: bool = False
 
 
 def read_query(query: bytes, wanted: type[Q]) -> Q:
-    """Return the parameters of a query, each given once; RequestValidationError names what does not fit."""
+    """Return the parameters of a query; RequestValidationError names the first invalid one."""
     if not query:
         return wanted()
     given: dict[str, str] = {}
@@ -251,7 +247,7 @@ def names(text: str) -> list[str]:
 
 
 def field_names(text: str) -> list[str]:
-    """Return the names of what to add of each item; RequestValidationError if there are too many."""
+    """Return the names of the fields to add; RequestValidationError if there are too many."""
     found = names(text)
     if len(found) > MAX_FIELDS:
         refuse("query", "fields", f"name at most {MAX_FIELDS}")
@@ -301,8 +297,8 @@ def check_variety(where: str, ranking: Ranking, candidates: Sequence[str] | None
         return
     if ranking.k >= most:
         # all of them were asked for, and nobody need have named `k`
-        way = f"with `diversity` or `max_per_category` give at most {MAX_VARIED} `candidates`, or a lower `k`"
-        refuse(where, "candidates", way)
+        says = f"with `diversity` or `max_per_category` give at most {MAX_VARIED} `candidates`"
+        refuse(where, "candidates", f"{says}, or a lower `k`")
     refuse(
         where,
         "offset" if ranking.offset else "k",
@@ -339,7 +335,7 @@ def parameters(query: type[Struct]) -> list[Json]:
 
 
 def _described(schema: Json) -> Json:
-    """Return a schema without its description, and without null: a parameter that is left out is no null."""
+    """Return a schema without its description and without null, which a query cannot express."""
     out = {name: value for name, value in schema.items() if name not in {"description", "default"}}
     if schema.get("default") is not None and schema["default"] != "":
         out["default"] = schema["default"]

@@ -38,7 +38,7 @@ router = APIRouter(route_class=QueryRoute, tags=["recommendations"])
     },
 )
 async def get_similar_items(request: Request) -> Response:
-    """Items that are liked by those who like this one: the score is the cosine of the model's vectors."""
+    """Items liked by the users who like this one; the score is the cosine of the item vectors."""
     scope, runtime = request.scope, runtime_of(request)
     item = path_id("item", scope["path_params"]["item"])
     query = read_query(scope["query_string"], SimilarQuery)
@@ -66,10 +66,10 @@ async def get_similar_items(request: Request) -> Response:
     },
 )
 async def get_similar_users(request: Request) -> Response:
-    """Users whose history leads to a vector like this one's, among a sample of up to 20 000.
+    """Users with a similar vector, among a sample of up to 20 000.
 
-    A user of whom no active model knows anything has none, with the `reason`. The first request after a new model may
-    take some seconds.
+    A user unknown to all active models has none; `reason` says so. The first request after a new
+    model may take some seconds.
     """
     scope = request.scope
     user = path_id("user", scope["path_params"]["user"])
