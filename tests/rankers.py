@@ -18,7 +18,8 @@ from service.ranking.lineup import Lineup
 from service.ranking.online import Online, OnlineItems
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
-from service.ranking.slates import Wanted, slate
+from service.ranking.slates import slate
+from service.ranking.wanted import Wanted
 from tests.models import objective
 
 

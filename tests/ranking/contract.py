@@ -17,7 +17,8 @@ from service.ranking.asker import NOBODY, Asker
 from service.ranking.lineup import Lineup
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
-from service.ranking.slates import Wanted, slate
+from service.ranking.slates import slate
+from service.ranking.wanted import Wanted
 from service.settings import Settings
 from tests.rankers import everything, no_categories
 from tests.ranking.worlds import N_ITEMS, Case, history, model, view

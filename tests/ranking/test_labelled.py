@@ -18,9 +18,10 @@ from service.ranking.labelled import Labelled
 from service.ranking.lineup import Lineup
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
-from service.ranking.slates import Wanted, similar, slate
+from service.ranking.slates import similar, slate
 from service.ranking.starred import Starred
 from service.ranking.strategies import Strategy
+from service.ranking.wanted import Wanted
 from tests.core.liked import item_kinds, world
 from tests.core.rated import world as stars_world
 from tests.rankers import asker, everything, fold_in, no_categories, online_of, order

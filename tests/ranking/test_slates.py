@@ -25,8 +25,9 @@ from service.ranking.reasons import (
     left_to_popular,
     unexplained_list,
 )
-from service.ranking.slates import Slate, Wanted, similar, slate
+from service.ranking.slates import Slate, similar, slate
 from service.ranking.strategies import Strategy
+from service.ranking.wanted import Wanted
 from service.rec_ids import model_prefix
 from service.serving.recommender import INLINE
 from service.serving.warm_up import rank_once

@@ -21,7 +21,8 @@ from service.ranking.family import Family, Published, table
 from service.ranking.pool import Pool, chosen
 from service.ranking.ranker import Listed, Ranker
 from service.ranking.reasons import inactive, unknown
-from service.ranking.slates import Wanted, slate
+from service.ranking.slates import slate
+from service.ranking.wanted import Wanted
 from service.served_models import active_model
 from service.store.models.records import ModelRecord
 from tests.rankers import asker, everything, fold_in, lineup, no_categories

@@ -21,13 +21,13 @@ from core.recipe_settings import RecipeSettings
 from core.snapshot import Snapshot, blob, mapped
 from service.learning.following.views import View
 from service.ranking.asker import Asker
+from service.ranking.choice import feature_vectors
 from service.ranking.everybody import Order
 from service.ranking.families import FAMILIES
 from service.ranking.family import Families, Family, Published
 from service.ranking.lineup import Lineup, by_strategy
 from service.ranking.online import Online, OnlineItems
 from service.ranking.ranker import Ranker
-from service.ranking.slates import feature_vectors
 from service.ranking.strategies import ONLINE, POPULAR, TRENDING
 from service.store.log.codec import records
 from service.training.dataset import Described, DescribedItems

@@ -20,7 +20,7 @@ from service.api.slates.requests import (
     shape_of,
 )
 from service.http.documentation import answers
-from service.ranking.slates import Wanted
+from service.ranking.wanted import Wanted
 from service.serving.recommender import Asked
 
 router = APIRouter(route_class=QueryRoute, tags=["recommendations"])

@@ -27,15 +27,17 @@ from core.types import I32
 from service.learning.following.inbox import Sighting
 from service.learning.following.views import View
 from service.ranking.asker import Asker
+from service.ranking.choice import choose, feature_vectors, heard
 from service.ranking.everybody import Order
 from service.ranking.families import FAMILIES
 from service.ranking.family import Families
 from service.ranking.lineup import Lineup, by_strategy
+from service.ranking.mixing import mixing_list
 from service.ranking.online import Online, OnlineItems
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
-from service.ranking.slates import feature_vectors, heard, mixing_list, mixture_of
-from service.ranking.strategies import ONLINE, POPULAR, TRENDING, Strategy
+from service.ranking.strategies import MIXTURE, ONLINE, POPULAR, TRENDING, Strategy
+from service.ranking.wanted import Wanted
 from service.settings import Settings
 from service.store.log.codec import read_history, sequences
 from service.store.profiles.histories import live
@@ -117,11 +119,11 @@ class Judge:
         able = [ranker for ranker in lineup.models.values() if ranker.knows(asker)]
         judged = [one for one in (*able, *lineup.everybodys.values()) if one.family.judged]
         lists = {one.strategy: mixing_list(one, asker, pool, DEPTH).ranked for one in judged}
-        mixture, weights = mixture_of(lineup, asker)
-        for one in mixture:
+        choice = choose(lineup, asker, Wanted(k=DEPTH, model=MIXTURE))
+        for one in choice.rankers:
             if one.strategy not in lists:
                 lists[one.strategy] = mixing_list(one, asker, pool, DEPTH).ranked
-        combined, *_ = mixed([lists[one.strategy] for one in mixture], weights, DEPTH)
+        combined, *_ = mixed([lists[one.strategy] for one in choice.rankers], choice.weights, DEPTH)
         ranks = {one.strategy: rank(lists[one.strategy][0], item) for one in judged}
         return Verdict(ranks, rank(combined, item), asker.preferences.item_ix.size)
 

@@ -1,0 +1,93 @@
+"""Rank items with the chosen rankers: one list, a blend of two scores, or many lists combined."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from core.mixture import mixed
+from core.mixture_weights import DEPTH
+from core.types import F32, I32
+from service.ranking.asker import Asker, Made
+from service.ranking.blend import blended
+from service.ranking.choice import Choice
+from service.ranking.lineup import Lineup
+from service.ranking.pool import Pool, Ranked, chosen
+from service.ranking.ranker import Listed, Ranker
+from service.ranking.strategies import Strategy
+
+
+class Pick(Struct, frozen=True, gc=False):
+    """One item of a slate."""
+
+    item: int
+    score: float
+    strategy: Strategy
+
+
+class Found(Struct, frozen=True):
+    """Ranked items, before any is chosen for variety."""
+
+    picks: list[Pick]
+    owned: bool
+    """Whether the rankers brought any of them."""
+    made: Sequence[Made]
+
+
+def mixing_list(ranker: Ranker, asker: Asker, pool: Pool, n: int) -> Listed:
+    """Return a ranker's list as a mixture reads it: a list for everybody ends with the last item anybody liked."""
+    found = ranker.best(asker, pool, n)
+    if not ranker.family.for_everybody:
+        return found
+    told = found.scores > 0.0
+    return Listed(found.items[told], found.scores[told])
+
+
+def ranked_items(choice: Choice, lineup: Lineup, asker: Asker, pool: Pool, n: int) -> Found:
+    """Return n items: those that the rankers bring, followed by what is popular."""
+    found = _by_rankers(choice, lineup, asker, pool, n)
+    if len(found.picks) >= n:
+        return found
+    known = np.unique(np.array([pick.item for pick in found.picks], np.int32))
+    popular, left = lineup.popular, n - len(found.picks)
+    rest = popular.best(asker, pool.without(known), left).ranked
+    return replace(found, picks=[*found.picks, *picks_of(*rest, popular.strategy)])
+
+
+def _by_rankers(choice: Choice, lineup: Lineup, asker: Asker, pool: Pool, n: int) -> Found:
+    if len(choice.rankers) > 1:
+        return _mixed(choice, asker, pool, n)
+    [ranker] = choice.rankers
+    if choice.blend and lineup.online is not None:
+        made = ranker.prepare(asker)
+        base, online = ranker.scores(asker.having(made)), lineup.online.scores(asker)
+        return _found(chosen(blended(base, online, choice.blend), pool, n), ranker, [made])
+    listed = ranker.best(asker, pool, n)
+    return _found(listed.ranked, ranker, [listed.made])
+
+
+def _found(ranked: Ranked, ranker: Ranker, made: Iterable[Made | None]) -> Found:
+    picks = picks_of(*ranked, ranker.strategy)
+    return Found(picks, bool(picks), [one for one in made if one is not None])
+
+
+def _mixed(choice: Choice, asker: Asker, pool: Pool, n: int) -> Found:
+    """Combine the lists of several rankers; each item names the one that contributes most to it."""
+    names = [ranker.strategy for ranker in choice.rankers]
+    lists = [mixing_list(ranker, asker, pool, max(n, DEPTH)) for ranker in choice.rankers]
+    item, score, loudest = mixed([one.ranked for one in lists], choice.weights, n)
+    listed = zip(item.tolist(), score.tolist(), loudest.tolist(), strict=True)
+    picks = [Pick(number, value, names[at]) for number, value, at in listed]
+    if len(picks) < n:
+        # below the combined lists the heaviest ranker goes on alone
+        rest = lists[0].items
+        rest = rest[~np.isin(rest, item)][: n - len(picks)]
+        picks += [Pick(number, 0.0, names[0]) for number in rest.tolist()]
+    return Found(picks, bool(picks), [one.made for one in lists if one.made is not None])
+
+
+def picks_of(item: I32, score: F32, strategy: Strategy) -> list[Pick]:
+    """Return a ranker's list as picks."""
+    pairs = zip(item.tolist(), score.tolist(), strict=True)
+    return [Pick(number, value, strategy) for number, value in pairs]
