@@ -12,7 +12,14 @@ import numpy as np
 
 from core.batch.feature_map import FeatureMap, Features
 from core.batch.landmarks import first_places, landmark_axes, with_more
-from core.batch.ocmf.labels import FEWEST_POINTS, HELD_OUT, IMPORTANCE, JUDGES, KS, precisions
+from core.batch.ocmf.labels import (
+    FEWEST_POINTS,
+    HELD_OUT,
+    IMPORTANCE,
+    KS,
+    MOST_HELD_OUT,
+    precisions,
+)
 from core.errors import DataError
 from core.interactions import Interactions
 from core.labels.config import ExmldsConfig, Votes, with_settings
@@ -147,10 +154,10 @@ class _Split:
     """One validation split, with the results that its trials share."""
 
     def __init__(
-        self, features: Features, labels: Interactions, judging: I64, fitting: I64, known: Any
+        self, features: Features, labels: Interactions, held_out: I64, fitting: I64, known: Any
     ) -> None:
-        self.fitting, self.held = features[fitting], features[judging]
-        self.labels, self.truth = labels.rows(fitting), labels.rows(judging)
+        self.fitting, self.held = features[fitting], features[held_out]
+        self.labels, self.truth = labels.rows(fitting), labels.rows(held_out)
         self._correlations = known
         self._places: dict[tuple[int, int], list[Part]] = {}
         self._maps: dict[int, FeatureMap] = {}
@@ -221,7 +228,7 @@ def _tuned(
     found = [_found(split, config, most) for split in splits]
     tried: dict[Votes, float] = {}
 
-    def judged(votes: Votes) -> float:
+    def scored(votes: Votes) -> float:
         if votes not in tried:
             tried[votes] = float(np.mean([one.score(votes) for one in found]))
         return tried[votes]
@@ -229,8 +236,8 @@ def _tuned(
     best = config.votes
     for _ in range(ROUNDS):
         for name, values in grid.items():
-            best = max([best, *(replace(best, **{name: value}) for value in values)], key=judged)
-    return judged(best), best
+            best = max([best, *(replace(best, **{name: value}) for value in values)], key=scored)
+    return scored(best), best
 
 
 def _top(scores: F32) -> I32:
@@ -271,12 +278,12 @@ def _splits(
             "give more, or search nothing (a budget of 0 seconds)"
         )
     held = round(labels.n_users * HELD_OUT)
-    judges = int(min(held, JUDGES, max(MOST_SCORES // labels.n_items, FEWEST_POINTS)))
+    n_held_out = int(min(held, MOST_HELD_OUT, max(MOST_SCORES // labels.n_items, FEWEST_POINTS)))
     splits = []
-    for _ in range(int(np.clip(np.ceil(JUDGES / held), 1, SEVERAL))):
+    for _ in range(int(np.clip(np.ceil(MOST_HELD_OUT / held), 1, SEVERAL))):
         order = rng.permutation(labels.n_users)
-        judging, fitting = np.sort(order[:judges]), np.sort(order[held:])
-        splits.append(_Split(features, labels, judging, fitting, correlations))
+        held_out, fitting = np.sort(order[:n_held_out]), np.sort(order[held:])
+        splits.append(_Split(features, labels, held_out, fitting, correlations))
     return splits
 
 
@@ -289,5 +296,5 @@ def _work(features: Features, labels: Interactions, settings: dict[str, Any]) ->
     n, d = features.shape
     equations = float(d + landmarks) ** 2 * (d + landmarks + n * (landmarks > 0))
     # Sorting scores and gathering labels take many operations per element.
-    judged = min(n * HELD_OUT, JUDGES) * (100 * labels.n_items + 20_000 * len(labels) / n)
-    return float(equations + 15 * judged)
+    scored = min(n * HELD_OUT, MOST_HELD_OUT) * (100 * labels.n_items + 20_000 * len(labels) / n)
+    return float(equations + 15 * scored)

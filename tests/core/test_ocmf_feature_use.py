@@ -173,7 +173,7 @@ class Easy:
 @pytest.mark.parametrize("eases", [(0.5, 1.5), (1.5, 0.5)])
 def test_settings_are_compared_on_the_same_splits_whichever_is_the_easier(eases, exact):
     splits = [Easy(ease) for ease in eases]
-    judge = ocmf_search._Judge(splits, CONFIG, Budget(lambda: 0.0, 60.0), exact=exact)
+    judge = ocmf_search._Validation(splits, CONFIG, Budget(lambda: 0.0, 60.0), exact=exact)
     best = judge({"reg": 0.1}).score
     assert best == pytest.approx(0.1)
     better = judge({"reg": 0.12}).score

@@ -9,10 +9,10 @@ import pytest
 from core.batch.contexts import search as context_search
 from core.batch.contexts.config import ContextConfig, DescentConfig
 from core.batch.fbgd import search as fbgd_search
-from core.batch.fbgd import validation as fbgd_race
+from core.batch.fbgd import validation
 from core.batch.fbgd.config import FbgdConfig
 from core.batch.fbgd.model import Fbgd
-from core.batch.fbgd.validation import Jury, Race, Split, judged_as_given
+from core.batch.fbgd.validation import Comparison, HeldOutUsers, Split, scored_as_given
 from core.batch.ocmf import search as ocmf_search
 from core.batch.ocmf.config import OcmfConfig
 from core.batch.row_objective import FAMILIAR, RowObjective
@@ -244,7 +244,7 @@ def test_held_out_users_are_shrunk_to_the_mean_user_as_they_will_be(exact):
     for shrinkage in (0.0, 4.0):
         heard.models.clear()
         config = replace(GOOD, shrinkage=shrinkage)
-        judged_as_given([split], config) if exact else Race([split]).judge(config)
+        scored_as_given([split], config) if exact else Comparison([split]).score(config)
         assert {model.shrinkage > 0.0 for model in heard.models} == {shrinkage > 0.0}
 
 
@@ -257,7 +257,7 @@ def test_a_part_of_the_pairs_is_fitted_with_as_much_less_weight_of_the_others():
 
 
 def test_several_splits_hold_out_half_as_much_each():
-    for users, n, held_out in ((120, fbgd_race.MOST_SPLITS, 0.1), (6_500, 1, 0.2)):
+    for users, n, held_out in ((120, validation.MOST_SPLITS, 0.1), (6_500, 1, 0.2)):
         pairs = ranking.tribes(users=users, items=60)
         splits = fbgd_search._splits(pairs, np.random.default_rng(0))
         assert len(splits) == n
@@ -269,10 +269,10 @@ GOOD = FbgdConfig(factors=8, alpha0=60.0, reg=1.0)
 
 
 @dataclass(frozen=True)
-class Listening(Jury):
+class Listening(HeldOutUsers):
     """A jury that notes each model it scores, and itself in a list that several juries share."""
 
-    asked: list[Jury]
+    asked: list[HeldOutUsers]
     models: list[RowObjective] = field(default_factory=list)
 
     def score(self, fitted):
@@ -299,12 +299,12 @@ def ids(juries):
 def test_settings_that_fall_behind_see_no_other_split():
     pairs, rng = ranking.tribes(), np.random.default_rng(0)
     splits, asked = zip(*(listening_split(pairs, rng, alone=False) for _ in range(3)), strict=True)
-    race = Race([*splits])
-    best = race.judge(GOOD)
+    comparison = Comparison([*splits])
+    best = comparison.score(GOOD)
     assert [ids(juries) for juries in asked] == [{id(split.few)} for split in splits]
     for juries in asked:
         juries.clear()
-    behind = race.judge(replace(GOOD, reg=30.0))
+    behind = comparison.score(replace(GOOD, reg=30.0))
     assert behind.score < 0.95 * best.score
     assert [ids(juries) for juries in asked] == [{id(splits[0].few)}, set(), set()]
 
@@ -313,8 +313,8 @@ def test_few_judge_each_epoch_and_all_once_what_keeps_up():
     split, asked = listening_split(ranking.tribes(), np.random.default_rng(0), n_few=40)
     few, others = split.few, split.others
     assert few.size == 40 < others.size
-    race = Race([split])
-    best = race.judge(GOOD)
+    comparison = Comparison([split])
+    best = comparison.score(GOOD)
     assert asked[-1] is others
     assert ids(asked[:-1]) == {id(few)}
     # the score is that of everybody, after the epochs that were taken
@@ -322,7 +322,7 @@ def test_few_judge_each_epoch_and_all_once_what_keeps_up():
     fitted = Fbgd(config).fit(split.fit).fitted
     assert best.score == pytest.approx(by_all(split, fitted), rel=1e-5)
     asked.clear()
-    assert race.judge(replace(GOOD, reg=30.0)).score < 0.95 * best.score
+    assert comparison.score(replace(GOOD, reg=30.0)).score < 0.95 * best.score
     assert ids(asked) == {id(few)}
 
 
@@ -334,11 +334,11 @@ def by_all(split, fitted):
 
 def test_a_fit_ends_when_it_cannot_keep_up_any_more():
     split, asked = listening_split(ranking.tribes(), np.random.default_rng(0))
-    race = Race([split])
-    race.judge(GOOD)
+    comparison = Comparison([split])
+    comparison.score(GOOD)
     asked.clear()
     # all users are among the few here, and the first epoch is not judged
-    race.judge(replace(GOOD, reg=30.0))
+    comparison.score(replace(GOOD, reg=30.0))
     assert len(asked) == 2
 
 
@@ -346,7 +346,7 @@ def test_a_fit_ends_when_it_cannot_keep_up_any_more():
 def test_epochs_that_are_stated_are_judged_once_after_the_last(epochs):
     split, asked = listening_split(ranking.tribes(), np.random.default_rng(0), n_few=40)
     config = replace(GOOD, epochs=epochs)
-    outcome = judged_as_given([split], config)
+    outcome = scored_as_given([split], config)
     assert [id(jury) for jury in asked] == [id(split.few), id(split.others)]
     fitted = Fbgd(split.adapted(config)).fit(split.fit).fitted
     assert outcome == Outcome(by_all(split, fitted), {})
@@ -365,7 +365,7 @@ def test_epochs_that_are_stated_are_judged_once_after_the_last(epochs):
 def test_a_trial_is_given_up_far_below_the_best_or_if_two_more_epochs_would_not_do(
     scores, given_up
 ):
-    assert fbgd_race._hopeless(scores, 1.0) == given_up
+    assert validation._hopeless(scores, 1.0) == given_up
 
 
 def test_what_is_fixed_stays():
@@ -442,7 +442,7 @@ def with_dislikes():
 
 def test_what_is_disliked_is_no_hit_for_a_judge():
     pairs, rng = with_dislikes(), np.random.default_rng(0)
-    context = context_search._Judge(pairs, None, rng, Budget(ticking(), 1.0), exact=False)
+    context = context_search._Validation(pairs, None, rng, Budget(ticking(), 1.0), exact=False)
     for held in (
         Split(pairs, rng).few.held,
         ocmf_search.splits_of(pairs, rng)[0]._held,
@@ -527,7 +527,7 @@ def test_many_items_have_few_judges():
     many = replace(pairs, n_items=1_000_000)
     budget = Budget(ticking(), 1.0)
     few, all_of_them = (
-        context_search._Judge(one, None, np.random.default_rng(0), budget, exact=False)._users
+        context_search._Validation(one, None, np.random.default_rng(0), budget, exact=False)._users
         for one in (many, pairs)
     )
-    assert few.size == context_search.FEWEST_JUDGES < all_of_them.size
+    assert few.size == context_search.FEWEST_HELD_OUT < all_of_them.size

@@ -1,6 +1,6 @@
-"""The settings of the models that descend, for a data set: what is searched, and how a trial is judged.
+"""The search for settings of the models of contexts: its axes, and the validation of a trial.
 
-With times the judges are each user's newest pair, without them a random part. Large data are searched on some users.
+With times each user's newest pair is held out, without them a random share. Large data are searched on some users.
 """
 
 from collections.abc import Callable
@@ -22,10 +22,10 @@ HELD_OUT, DEPTH = 0.2, 20
 MOST_PAIRS = 100_000
 """Pairs that a trial learns from: those of as many users."""
 MOST_EPOCHS, EVERY, PATIENCE = 80, 5, 2
-"""A trial is judged every so many epochs, and ends when ``PATIENCE`` of these brought nothing."""
+"""Most epochs; epochs between two validations; validations without a gain after which a trial ends."""
 FEWEST_USERS = 10
-FEWEST_JUDGES, JUDGES, JUDGED_SCORES = 500, 6_000, 1.5e8
-"""Users that judge a trial, fewer where they score many items."""
+FEWEST_HELD_OUT, MOST_HELD_OUT, MOST_SCORES = 500, 6_000, 1.5e8
+"""Bounds of the users that validate a trial, and most scores (users times items)."""
 MOST_TRIALS = 60
 ROUGH_ALPHA0, ROUGH_RATE = 12.0, 0.5
 """In their units."""
@@ -51,12 +51,12 @@ def search(
     if budget.seconds <= 0.0 or (not axes and exact):
         return start
     rng = np.random.default_rng([base.descent.seed, 5])
-    judge = _Judge(pairs, item_features, rng, budget, exact=exact)
+    validation = _Validation(pairs, item_features, rng, budget, exact=exact)
     if not axes:
-        return _found(start, {}, judge(start))
+        return _found(start, {}, validation(start))
     looking = Search(
         axes,
-        lambda settings: judge(with_settings(start, settings)),
+        lambda settings: validation(with_settings(start, settings)),
         lambda settings: float(settings.get("factors", start.factors)) + FEWEST,
         rng,
     )
@@ -136,7 +136,7 @@ def _first(
     return [middle, *others]
 
 
-class _Judge:
+class _Validation:
     """Scores settings on a validation part, at their best number of epochs unless ``exact``."""
 
     def __init__(
@@ -154,14 +154,14 @@ class _Judge:
         else:
             self._fit, held = leave_last_out(some)
         held = held.liked
-        judges = np.flatnonzero((held.user_counts > 0) & (self._fit.user_counts > 0))
-        if judges.size < FEWEST_USERS:
+        held_out = np.flatnonzero((held.user_counts > 0) & (self._fit.user_counts > 0))
+        if held_out.size < FEWEST_USERS:
             raise DataError(
                 f"fewer than {FEWEST_USERS} users have two pairs, one of them liked: too little to choose settings on; "
                 "give more data, or settings of your own (--set) and no search (--budget-s 0)"
             )
-        most = int(np.clip(JUDGED_SCORES / pairs.n_items, FEWEST_JUDGES, JUDGES))
-        self._users: I64 = np.sort(rng.permutation(judges)[:most])
+        most = int(np.clip(MOST_SCORES / pairs.n_items, FEWEST_HELD_OUT, MOST_HELD_OUT))
+        self._users: I64 = np.sort(rng.permutation(held_out)[:most])
         self._seen, self._held = self._fit.rows(self._users), held.rows(self._users)
         self._is_late, self._is_first = budget.begin_overrun(), True
         self._pairs, self._item_features, self._exact = pairs, item_features, exact

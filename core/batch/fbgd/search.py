@@ -1,4 +1,4 @@
-"""The settings of fBGD for a data set: what is searched, and where a search begins; ``fbgd_race`` judges."""
+"""The search for settings of fBGD: its axes and where it begins. ``validation.py`` scores the trials."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 
 from core.batch.fbgd.config import FbgdConfig
-from core.batch.fbgd.validation import Race, Split, glancing, judged_as_given, splits_of
+from core.batch.fbgd.validation import (
+    Comparison,
+    Split,
+    scored_as_given,
+    splits_of,
+    users_per_epoch,
+)
 from core.batch.row_objective import FAMILIAR
 from core.batch.weighting import mean_count, mean_weight, unit_reg
 from core.errors import DataError
@@ -51,11 +57,11 @@ def search(
         return start
     rng = np.random.default_rng([base.seed, 1])
     splits = _splits(pairs, rng)
-    race = Race(splits, budget.begin_overrun())
+    comparison = Comparison(splits, budget.begin_overrun())
 
     def objective(settings: dict[str, Any]) -> Outcome:
         config = _with(start, settings)
-        return judged_as_given(splits, config) if exact else race.judge(config)
+        return scored_as_given(splits, config) if exact else comparison.score(config)
 
     if not axes:
         return _found(start, {}, objective({}))
@@ -174,9 +180,9 @@ def _smaller(settings: dict[str, Any]) -> dict[str, Any] | None:
 def _work(pairs: Interactions, factors: int) -> float:
     """Return the operations of an epoch and its judgement."""
     rows = pairs.n_users + pairs.n_items
-    judged = min(glancing(pairs), pairs.n_users) * pairs.n_items
+    scored = min(users_per_epoch(pairs), pairs.n_users) * pairs.n_items
     return (
-        float(factors) * (30.0 * len(pairs) + 4.0 * judged)
+        float(factors) * (30.0 * len(pairs) + 4.0 * scored)
         + 8.0 * rows * factors**2
         + 30.0 * factors**3
     )

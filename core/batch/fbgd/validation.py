@@ -1,7 +1,7 @@
-"""How settings of fBGD are judged: fitted on a part of the pairs, they rank what was held out, beside the best so far.
+"""Validate settings of fBGD: fit them to some of the pairs and rank the held-out rest, compared with the best so far.
 
-Most settings are no good, and that shows soon. So they are given up at an epoch, a split or a few judges, and only what
-keeps up with the best is judged by all.
+Most settings are bad, and a little evidence shows it. They are given up after an epoch, a split or a few users; only
+settings that keep up with the best are validated on all held-out users.
 """
 
 import math
@@ -21,40 +21,41 @@ from core.search.search import Outcome
 from core.types import F64, I64
 
 HELD_OUT = 0.2
-"""By the split that judges alone; half as much by each of several: more pairs carry more factors, as in the end."""
+"""Share of the pairs that a single split holds out. Each of several holds out half as much: more pairs carry more
+factors, as in the final fit."""
 TILT = 0.3
-"""For every other user, items that many have taken are likelier to be held out, by their count to this power.
+"""Exponent of an item's count in its chance to be held out, for every other user.
 
-What users will do is no random part of what they have done. Settings that are good for both kinds of hold-out also hold
-where the future leans to what is frequent, and are no worse where it does not.
+Future events are no random sample of past ones. Settings that are good for both kinds of held-out pairs also hold where
+the future leans to frequent items, and are no worse where it does not.
 """
 DEPTH = 20
-"""A trial's score is ndcg at this depth."""
-GLANCED_SCORES, FEWEST_JUDGES, JUDGES, MOST_SPLITS = 5e7, 500, 6000, 4
-"""Scores of items for users that an epoch is judged by, and so the users; with fewer users, several splits judge."""
-ALL_SCORES, ALL_JUDGES = 4e8, 12_000
-"""The same for settings that keep up with the best: they are judged so once."""
+"""Depth of the ndcg that a trial is scored by."""
+EPOCH_SCORES, FEWEST_USERS, MOST_USERS, MOST_SPLITS = 5e7, 500, 6000, 4
+"""Scores (users times items) that validate an epoch, bounds of the users, and most splits where users are few."""
+ALL_SCORES, ALL_USERS = 4e8, 12_000
+"""The same for settings that keep up with the best, which are validated once so."""
 MOST_EPOCHS, PATIENCE = 40, 2
 BLIND = 6
-"""A trial without a hit ends after so many epochs."""
+"""Epochs after which a trial without a hit ends."""
 SLACK = 0.001
-"""The fewest epochs within this share of the best are taken."""
+"""Share by which fewer epochs may be worse than the best number of them."""
 BEHIND = 0.02
-"""Settings that are behind the best by this share for the first judges see no others; after n of them by this / sqrt(n)."""
+"""Share by which settings may be behind the best after the first split; after n splits this / sqrt(n)."""
 HOPELESS = 0.75
-"""From the third epoch on a trial below this share of the best is given up, however steeply it rises."""
+"""Share of the best score below which a trial is given up from the third epoch on, however steeply it rises."""
 
 
 @dataclass(frozen=True)
-class Jury:
-    """Users: the pairs that they are folded in from, and those that were held out."""
+class HeldOutUsers:
+    """Users that validate: the pairs that they are folded in from, and those that were held out."""
 
     seen: Interactions
     held: Interactions
 
     @property
     def size(self) -> int:
-        """Return how many users they are."""
+        """Return the number of users."""
         return self.seen.n_users
 
     def score(self, fitted: RowObjective) -> float:
@@ -67,7 +68,7 @@ class Jury:
 
 
 class Split:
-    """One validation split: a few users judge each epoch, the others, if it is the only one, what seems good to these."""
+    """One validation split: a few users validate each epoch; a single split has others for the settings that look good."""
 
     def __init__(
         self,
@@ -77,61 +78,61 @@ class Split:
         alone: bool = True,
         n_few: int | None = None,
     ) -> None:
-        """``n_few`` users judge each epoch; None: as many as suits the number of items."""
+        """``n_few`` users validate each epoch; None: as many as suits the number of items."""
         tilt = np.where(rng.random(pairs.n_users) < 0.5, TILT, 0.0)
         self.fit, held = split_within_users(pairs, HELD_OUT if alone else HELD_OUT / 2, rng, tilt)
         held = held.liked
         users = rng.permutation(np.flatnonzero(held.user_counts))
-        few = glancing(pairs) if n_few is None else n_few
-        most = int(np.clip(ALL_SCORES / pairs.n_items, few, ALL_JUDGES)) if alone else few
-        self.few, self.others = self._jury(held, users[:few]), self._jury(held, users[few:most])
+        few = users_per_epoch(pairs) if n_few is None else n_few
+        most = int(np.clip(ALL_SCORES / pairs.n_items, few, ALL_USERS)) if alone else few
+        self.few, self.others = self._users(held, users[:few]), self._users(held, users[few:most])
         self._share = len(self.fit) / len(pairs)
 
     def adapted(self, config: FbgdConfig) -> FbgdConfig:
-        """Return the settings for this part that mean what ``config`` means for all pairs.
+        """Return the settings that mean for this split's pairs what ``config`` means for all pairs.
 
-        Where fewer pairs are observed, unlabelled ones must weigh less by the same share for the expected loss to
-        have the same minimiser: what is held out looks like what was not taken.
+        Held-out pairs look unlabelled. The unlabelled ones must weigh less by the share of the pairs that is left, for
+        the expected loss to have the same minimiser.
         """
         return replace(config, alpha0=config.alpha0 * self._share)
 
     def by_all(self, of_few: float, fitted: RowObjective) -> float:
-        """Return the score by all judges of a model to which the few have given theirs."""
+        """Return the score for all users, given the one for the few."""
         few, others = self.few.size, self.others.size
         if not others:
             return of_few
         return (few * of_few + others * self.others.score(fitted)) / (few + others)
 
-    def _jury(self, held: Interactions, users: I64) -> Jury:
+    def _users(self, held: Interactions, users: I64) -> HeldOutUsers:
         users = np.sort(users)
-        return Jury(self.fit.rows(users), held.rows(users))
+        return HeldOutUsers(self.fit.rows(users), held.rows(users))
 
 
-def glancing(pairs: Interactions) -> int:
-    """Return how many users judge an epoch: fewer where they score many items."""
-    return int(np.clip(GLANCED_SCORES / max(pairs.n_items, 1), FEWEST_JUDGES, JUDGES))
+def users_per_epoch(pairs: Interactions) -> int:
+    """Return the number of users that validate an epoch: fewer where there are many items."""
+    return int(np.clip(EPOCH_SCORES / max(pairs.n_items, 1), FEWEST_USERS, MOST_USERS))
 
 
 def splits_of(pairs: Interactions, rng: np.random.Generator) -> list[Split]:
-    """Return several splits where one has too few judges."""
-    wanted = min(2 * glancing(pairs), JUDGES)
+    """Return one validation split, or several where there are few users."""
+    wanted = min(2 * users_per_epoch(pairs), MOST_USERS)
     n = int(np.clip(np.ceil(wanted / max(pairs.n_users, 1)), 1, MOST_SPLITS))
     return [Split(pairs, rng, alone=n == 1) for _ in range(n)]
 
 
-class Race:
-    """Scores settings at their best number of epochs, beside the best settings so far on the same splits.
+class Comparison:
+    """Scores settings at their best number of epochs, compared with the best settings so far on the same splits.
 
-    Once ``is_late``, a trial is cut short; only the first one counts all the same.
+    A trial that runs while ``is_late`` is cut short, and counts only if it is the first.
     """
 
     def __init__(self, splits: list[Split], is_late: Callable[[], bool] = lambda: False) -> None:
         self._splits, self._is_late, self._is_first = splits, is_late, True
         self._best = [0.0] * (len(splits) + 1)
-        """Of the best settings, the score on the first split, the first two, ..., and by all judges."""
+        """Scores of the best settings on the first split, the first two, ..., and for all users."""
 
-    def judge(self, config: FbgdConfig) -> Outcome:
-        """Let more and more judge until the settings fall behind; the first split decides how many epochs are looked at."""
+    def score(self, config: FbgdConfig) -> Outcome:
+        """Validate on more and more splits until the settings fall behind; the first one bounds the epochs."""
         course = _Course(self._splits[0], replace(config, epochs=MOST_EPOCHS), self._give_up)
         curves, scores = [course.scores], [max(course.scores)]
         config = replace(config, epochs=len(course.scores))
@@ -161,7 +162,7 @@ class Race:
         return scores[-1] >= (1.0 - BEHIND / math.sqrt(n)) * self._best[n - 1]
 
     def _on_all(self, scores: list[float]) -> float:
-        """Return the score by all: those who were not asked are as much kinder as they were to the best settings."""
+        """Return the score for all users; what was not measured is taken to differ as it did for the best settings."""
         if len(scores) < len(self._best):
             return scores[-1] / self._best[len(scores) - 1] * self._best[-1]
         if scores[-1] > self._best[-1]:
@@ -170,19 +171,19 @@ class Race:
 
 
 class _Course:
-    """One fit: the score after each epoch, and the models of those that may yet turn out to be the ones to take."""
+    """One fit: the score after each epoch, and the models of those epochs that may still be chosen."""
 
     def __init__(
         self, split: Split, config: FbgdConfig, give_up: Callable[[list[float]], bool]
     ) -> None:
         self._split, self._shrinkage, self._give_up = split, config.shrinkage, give_up
         self.scores: list[float] = []
-        """By the few; the first epoch only counts as 0."""
+        """For the few users; the first epoch counts as 0."""
         self._models: dict[int, RowObjective] = {}
         Fbgd(replace(split.adapted(config), shrinkage=0.0)).fit(split.fit, on_epoch=self._hear)
 
     def by_all(self, of_few: float, epochs: int) -> float:
-        """Return the score by all judges after so many epochs, of which the few have given theirs."""
+        """Return the score for all users after so many epochs, given the one for the few."""
         if not self._models:
             return of_few
         return self._split.by_all(of_few, self._models[epochs])
@@ -197,8 +198,8 @@ class _Course:
         return self._give_up(self.scores)
 
 
-def judged_as_given(splits: list[Split], config: FbgdConfig) -> Outcome:
-    """Score the settings after exactly their epochs: only the last one is judged."""
+def scored_as_given(splits: list[Split], config: FbgdConfig) -> Outcome:
+    """Score the settings after exactly their epochs: only the last one is validated."""
     scores = []
     for split in splits:
         alone = Fbgd(replace(split.adapted(config), shrinkage=0.0)).fit(split.fit).fitted
@@ -208,13 +209,13 @@ def judged_as_given(splits: list[Split], config: FbgdConfig) -> Outcome:
 
 
 def _fewest(scores: Sequence[float] | F64) -> int:
-    """Return after how many epochs the score is as good as the best."""
+    """Return the fewest epochs whose score is as good as the best."""
     found = np.asarray(scores)
     return 1 + int(np.argmax(found >= (1.0 - SLACK) * found.max()))
 
 
 def _hopeless(scores: list[float], best: float) -> bool:
-    """Tell whether it is far below the best, or would not keep up if PATIENCE more epochs gained what the last one did."""
+    """Tell whether a trial is far below the best, or would be if PATIENCE more epochs gained as much as the last one."""
     if len(scores) < 3:
         return False
     gain = max(scores[-1] - scores[-2], 0.0)

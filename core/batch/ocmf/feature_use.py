@@ -159,7 +159,7 @@ def _scores(
             # cold and beside differ in the answers, not in the fit
             fits[like] = fit_with(split.fit, used, side)
         fitted = replace(fits[like], used=used)
-        vectors = fitted.vectors(split.fit, side, split.judges)
+        vectors = fitted.vectors(split.fit, side, split.users)
         scores.append(split.score(vectors, fitted.users.row.item_factors))
     return scores
 

@@ -26,15 +26,15 @@ KS = (1, 3, 5)
 IMPORTANCE = (3, 1, 1)
 """Of p@1, p@3 and p@5 in a trial's score: the best settings for one are not those for the others."""
 HELD_OUT = 0.2
-JUDGES, MOST_SPLITS = 2_500, 2
-"""Points that judge a trial; with fewer in a validation part, several splits judge."""
+MOST_HELD_OUT, MOST_SPLITS = 2_500, 2
+"""Most points that validate a trial; with fewer in a split, several splits do."""
 FEWEST_POINTS = 20
 LANDMARKS = (0, 400, 1_000)
 """Non-linear features that a trial may add."""
 MOST_ROUNDS = 4
 MOST_TRIALS = 60
 SEARCH_SHARE = 0.6
-"""Of the budget; the rest judges the best trials anew."""
+"""Share of the budget for the search; the rest validates the best trials again."""
 FINALISTS, FINAL_SPLITS = 6, 4
 BLOCK = 2_048
 """Points ranked at a time: this bounds the copy of their vectors."""
@@ -99,13 +99,13 @@ class _Split:
     """One validation split; mapped features are kept, since many trials share them."""
 
     def __init__(
-        self, features: Features, labels: Interactions, judges: int, rng: np.random.Generator
+        self, features: Features, labels: Interactions, n_held_out: int, rng: np.random.Generator
     ) -> None:
         order = rng.permutation(labels.n_users)
-        judging: I64 = np.sort(order[:judges])
+        held_out: I64 = np.sort(order[:n_held_out])
         fitting: I64 = np.sort(order[round(labels.n_users * HELD_OUT) :])
-        self._fit, self._held = features[fitting], features[judging]
-        self.labels, self.truth = labels.rows(fitting), labels.rows(judging)
+        self._fit, self._held = features[fitting], features[held_out]
+        self.labels, self.truth = labels.rows(fitting), labels.rows(held_out)
         self._mapped: dict[tuple[int, float], tuple[FeatureMatrix, Features]] = {}
 
     def curve(self, config: LabelConfig) -> list[float]:
@@ -190,7 +190,7 @@ def _final(
     until: tuple[Callable[[], float], float],
     rng: np.random.Generator,
 ) -> Trial:
-    """Judge the best trials on further splits while there is time: the best of many was partly lucky."""
+    """Validate the best trials on further splits while there is time: the best of many was partly lucky."""
     now, ends = until
     best = sorted(trials, key=lambda trial: -trial.outcome.score)[:FINALISTS]
     while len(best) > 1 and sum(trial.seconds for trial in best) > ends - now():
@@ -237,12 +237,12 @@ def _splits(features: Features, labels: Interactions, rng: np.random.Generator) 
             f"fewer than {FEWEST_POINTS} labelled points are too few to choose settings on: "
             "give more, or search nothing (a budget of 0 seconds)"
         )
-    n = int(np.clip(np.ceil(JUDGES / (HELD_OUT * labels.n_users)), 1, MOST_SPLITS))
+    n = int(np.clip(np.ceil(MOST_HELD_OUT / (HELD_OUT * labels.n_users)), 1, MOST_SPLITS))
     return [_split(features, labels, rng) for _ in range(n)]
 
 
 def _split(features: Features, labels: Interactions, rng: np.random.Generator) -> _Split:
-    return _Split(features, labels, min(round(labels.n_users * HELD_OUT), JUDGES), rng)
+    return _Split(features, labels, min(round(labels.n_users * HELD_OUT), MOST_HELD_OUT), rng)
 
 
 def _score(splits: list[_Split], config: LabelConfig) -> F64:

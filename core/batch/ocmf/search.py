@@ -1,4 +1,4 @@
-"""The settings of a one-class model for a data set: what is searched, and how a trial is judged.
+"""The search for settings of a one-class model: its axes, and the validation of a trial.
 
 Users are scored by their trained rows: a round ends with their solution, which is what folding them in would give.
 """
@@ -24,8 +24,8 @@ from core.types import F32, F64, I64
 HELD_OUT = 0.1
 DEPTH = 20
 """A trial's score is ndcg at this depth."""
-JUDGES, JUDGED_SCORES, MOST_SPLITS = 6_000, 1.5e8, 3
-"""Users that judge a trial, fewer where they score many items; with fewer users, several splits judge."""
+MOST_HELD_OUT, MOST_SCORES, MOST_SPLITS = 6_000, 1.5e8, 3
+"""Most users that validate a trial, most scores (users times items), and most splits where users are few."""
 FEWEST_USERS = 10
 MOST_ROUNDS, PATIENCE = 12, 2
 SLACK = 0.0005
@@ -39,18 +39,18 @@ LARGEST = 256
 
 
 class Split:
-    """One validation split with the users that judge."""
+    """One validation split with its held-out users."""
 
     def __init__(self, pairs: Interactions, rng: np.random.Generator) -> None:
         self.fit, held = split_within_users(pairs, HELD_OUT, rng)
         held = held.liked
         users = np.flatnonzero(held.user_counts)
-        self.judges: I64 = np.sort(rng.permutation(users)[: _judges(pairs)])
+        self.users: I64 = np.sort(rng.permutation(users)[: _most_held_out(pairs)])
         """Their numbers."""
-        self._seen, self._held = self.fit.rows(self.judges), held.rows(self.judges)
+        self._seen, self._held = self.fit.rows(self.users), held.rows(self.users)
 
     def score(self, vectors: F32, items: F32) -> float:
-        """Return the mean ndcg of the judges, one at least, whose vectors (judges, g) these are."""
+        """Return the mean ndcg of the held-out users, one at least, whose vectors (users, g) these are."""
         ids, _ = rank(vectors, items, self._seen, DEPTH)
         return float(ranking_metrics.ndcg(ranking_metrics.hits(ids, self._held), DEPTH).mean())
 
@@ -77,16 +77,16 @@ class _Trials:
         return curve
 
     def _score(self, model: Ocmf) -> float:
-        """Return the mean ndcg of the judges; 0 where there are none."""
-        judges, split = self.split.judges, self.split
-        if not judges.size:
+        """Return the mean ndcg of the held-out users; 0 where there are none."""
+        held_out, split = self.split.users, self.split
+        if not held_out.size:
             return 0.0
         if self.features is None:
-            return split.score(model.trained_users[judges], model.item_factors)
+            return split.score(model.trained_users[held_out], model.item_factors)
         # what they have counts beside what they are
         users = users_of(model, self._feature_map)
-        described = users.described(self.features[judges])
-        vectors = users.vectors(split.fit.rows(judges), described=described)
+        described = users.described(self.features[held_out])
+        vectors = users.vectors(split.fit.rows(held_out), described=described)
         return split.score(vectors, users.row.item_factors)
 
 
@@ -113,10 +113,10 @@ def search(
         return start
     rng = np.random.default_rng([base.seed, 4])
     splits = [_Trials(split, similar, features) for split in splits_of(pairs, rng)]
-    judge = _Judge(splits, start, budget, exact=exact)
+    validation = _Validation(splits, start, budget, exact=exact)
     if not axes:
-        return _found(start, {}, judge({}))
-    looking = Search(axes, judge, lambda settings: _work(pairs, start, settings), rng)
+        return _found(start, {}, validation({}))
+    looking = Search(axes, validation, lambda settings: _work(pairs, start, settings), rng)
     best = looking.run(_first(axes, start, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
     return _found(start, best.settings, best.outcome)
 
@@ -154,18 +154,18 @@ def _most_factors(pairs: Interactions) -> int:
     return min(LARGEST, max(16, min(pairs.n_users, pairs.n_items) // 16 * 8))
 
 
-def _judges(pairs: Interactions) -> int:
-    return int(np.clip(JUDGED_SCORES / max(pairs.n_items, 1), 500, JUDGES))
+def _most_held_out(pairs: Interactions) -> int:
+    return int(np.clip(MOST_SCORES / max(pairs.n_items, 1), 500, MOST_HELD_OUT))
 
 
 def splits_of(pairs: Interactions, rng: np.random.Generator) -> list[Split]:
-    """Return validation splits, the more the fewer users there are; DataError where hardly anybody could judge."""
+    """Return validation splits, the more the fewer users there are; DataError where hardly anybody could be held out."""
     if int((pairs.user_counts > 1).sum()) < FEWEST_USERS:
         raise DataError(
             f"fewer than {FEWEST_USERS} users have two pairs: too little to choose settings on; "
             "give more data, or settings of your own (--set) and no search (--budget-s 0)"
         )
-    n = int(np.clip(np.ceil(_judges(pairs) / max(pairs.n_users, 1)), 1, MOST_SPLITS))
+    n = int(np.clip(np.ceil(_most_held_out(pairs) / max(pairs.n_users, 1)), 1, MOST_SPLITS))
     return [Split(pairs, rng) for _ in range(n)]
 
 
@@ -181,7 +181,7 @@ def _first(axes: list[Axis], start: OcmfConfig, rng: np.random.Generator) -> lis
     return places
 
 
-class _Judge:
+class _Validation:
     """Scores settings at their best number of rounds, unless these are to be taken ``exact``."""
 
     def __init__(
@@ -194,7 +194,7 @@ class _Judge:
         """The best score, and on the first split."""
 
     def __call__(self, settings: dict[str, Any]) -> Outcome:
-        """Judge on the first split, which decides how many rounds are looked at, and if there is hope on the others."""
+        """Validate on the first split, which bounds the rounds, and where there is hope on the others."""
         outcome = self._judged(settings)
         self._best, self._is_first = max(self._best, outcome.score), False
         return outcome
@@ -205,7 +205,7 @@ class _Judge:
         most = config if self._exact else replace(config, rounds=MOST_ROUNDS)
         first = self._splits[0].curve(most, self._gives_up)
         if self._is_first:
-            # from now on as many splits judge as one trial may cost
+            # from now on a trial is validated on as many splits as it may cost
             affordable = self._trial_s / max(begun - self._left(), 1e-9)
             del self._splits[max(int(affordable), 1) :]
         same = replace(config, rounds=len(first))
@@ -248,6 +248,6 @@ def _stale(curve: list[float]) -> bool:
 
 def _work(pairs: Interactions, start: OcmfConfig, settings: dict[str, Any]) -> float:
     """Return about the operations of a round and its judgement."""
-    judged = min(_judges(pairs), pairs.n_users) * pairs.n_items
+    scored = min(_most_held_out(pairs), pairs.n_users) * pairs.n_items
     factors = float(settings.get("factors", start.factors))
-    return factors * (80.0 * len(pairs) + 4.0 * judged) + 10.0 * factors**3
+    return factors * (80.0 * len(pairs) + 4.0 * scored) + 10.0 * factors**3
