@@ -1,4 +1,4 @@
-"""The application under test: in this process, called like a function or served on a real socket."""
+"""The application under test: called within this process, or served on a real socket."""
 
 import asyncio
 import contextlib

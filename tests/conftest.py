@@ -1,4 +1,4 @@
-"""Fixtures of every test: one private real server for each worker process, one namespace for each test."""
+"""Fixtures of all tests: a real server for each worker process, a namespace for each test."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""Events for tests: gives item numbers and appends entries as the api does, and looks at what was learned."""
+"""Events for tests: numbers items, appends entries as the api does, reads learned state."""
 
 import hashlib
 import threading
@@ -114,7 +114,7 @@ class Feed:
         return [(sequence, names[int(item)], float(value)) for sequence, item, value in rows]
 
     def online_state(self) -> dict[bytes, object]:
-        """Every row and array of the current generation by the end of its key: to compare whole states."""
+        """Return every row and array of the current generation by the end of its key."""
         generation = int(self.client.hget(self.keys.state, "generation") or 0)
         prefix = self.keys.online(generation).partition("online:")[0]
         kinds = (f"user:{generation}:", f"item:{generation}:", f"items:{generation}")

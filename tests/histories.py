@@ -1,4 +1,4 @@
-"""Histories as the learner's commit leaves them, written at once: for tests of those who read them."""
+"""Histories as commits of the learner leave them, for tests of their readers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

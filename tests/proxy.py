@@ -1,4 +1,4 @@
-"""A proxy on a unix socket that loses replies: the request arrives, its answer does not, the line drops."""
+"""A proxy on a unix socket that forwards requests, loses replies and closes the connection."""
 
 import contextlib
 import select

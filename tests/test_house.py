@@ -1,4 +1,4 @@
-"""The tests' own rules: helpers are not imported from test modules, and nothing of ours is patched."""
+"""Rules for tests: nothing is imported from test modules, and our own code is never patched."""
 
 import ast
 from collections.abc import Iterator

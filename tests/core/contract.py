@@ -1,6 +1,7 @@
-"""What every online model must satisfy, whatever its experts and aggregator.
+"""The contract of online models, whatever their experts and aggregator.
 
-Each function takes a configuration and raises AssertionError; ``test_contract.py`` applies them to the family.
+Each function takes a configuration and raises AssertionError; ``test_contract.py`` applies all of
+them to all configurations.
 """
 
 import tracemalloc

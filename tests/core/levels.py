@@ -8,7 +8,7 @@ LEVELS = 4
 
 
 def levelled():
-    """Return rows in 0..1 (60, 3), their levels 1..4 by two features, and groups: the last 20 are unlabelled."""
+    """Return rows in 0..1 (60, 3), their levels 1..4 and their groups (60,); 20 are unlabelled."""
     x = np.random.default_rng(7).random((60, 3))
     level = equal_levels(np.sin(3.0 * x[:, 0]) + x[:, 1] ** 2, LEVELS)
     group = np.where(np.arange(60) < 40, level, 0)

@@ -8,7 +8,7 @@ from core.interactions import from_pairs
 
 
 def tiny(seed=0, *, users=9, items=7, density=0.35, weighted=False):
-    """Return random pairs; with weights and some negatives if ``weighted``. User 0 and item 0 have none."""
+    """Return random pairs, ``weighted`` with weights and negatives; user 0 and item 0 have none."""
     rng = np.random.default_rng(seed)
     known = rng.random((users, items)) < density
     known[0], known[:, 0] = False, False
@@ -20,7 +20,7 @@ def tiny(seed=0, *, users=9, items=7, density=0.35, weighted=False):
 
 
 def tribes(users=120, items=60, tribes=4, seed=0):
-    """Return pairs of users who mostly take items of their own tribe: a model must beat popularity."""
+    """Return pairs of users who mostly take items of their own tribe, so that models can learn."""
     rng = np.random.default_rng(seed)
     own = (np.arange(users)[:, None] % tribes) == (np.arange(items)[None, :] % tribes)
     popular = 1.5 / (1.0 + np.arange(items) / 10.0)

@@ -1,4 +1,4 @@
-"""Naive twins of the kernels of non-negative experts: numpy only, float64, written to be read beside the paper.
+"""Naive twins of the kernels of non-negative experts, to be read beside the paper: numpy, float64.
 
 Same names and arguments as the kernels; scratch arguments are ignored.
 """
@@ -141,7 +141,7 @@ def _tau(expert, loss, q):
 
 
 def exact_step(expert, loss, u, x, direction):
-    """Return max(u - theta G^-1 x, 0) whose prediction is the target: walk over the breakpoints of theta."""
+    """Return max(u - theta G^-1 x, 0) whose prediction is the target; theta walks breakpoints."""
     slack = 0.0 if expert["rule"] in {PA, PA1} else 1.0 / (2.0 * expert["c"])
     target = u @ x - loss
 
@@ -164,7 +164,7 @@ def exact_step(expert, loss, u, x, direction):
 
 
 def nearest_non_negative(point, metric):
-    """Return the nearest z >= 0 in the metric, trying every set of coordinates that may be above 0."""
+    """Return the nearest z >= 0 in the metric; every set of positive coordinates is tried."""
     best, best_distance = None, np.inf
     for free in product([False, True], repeat=point.size):
         free = np.array(free)

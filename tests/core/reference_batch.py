@@ -43,13 +43,13 @@ def loss(observed, weight, target, negative, below, users, items):
 
 
 def negative_weights(item_counts, alpha0, rho):
-    """Equation 22, item by item: alpha0 (e^z - 1)^rho / sum of the same, z the item's share of the pairs."""
+    """Return equation 22: alpha0 (e^z - 1)^rho / sum of these, z an item's share of the pairs."""
     raw = [(math.exp(count / sum(item_counts)) - 1.0) ** rho for count in item_counts]
     return np.array([alpha0 * one / sum(raw) for one in raw])
 
 
 def scaled_reg(counts, reg, nu):
-    """Return reg (count / mean count)^nu row by row, the mean of rows that have pairs; none counts as one."""
+    """Return reg (count / mean count)^nu of each row; the mean is of rows with pairs, 0 is 1."""
     mean = sum(counts) / sum(count > 0 for count in counts)
     return np.array([reg * (max(count, 1) / mean) ** nu for count in counts])
 

@@ -1,4 +1,4 @@
-"""Naive twins of the default set's kernels: numpy only, float64, written to be read beside the formulas.
+"""Naive twins of the default set's kernels, to be read beside the formulas: numpy, float64.
 
 Same names and arguments as the kernels; scratch arguments are ignored.
 """
@@ -198,7 +198,7 @@ def _features(clipped, known):
 
 
 def hedge(clipped, rating, log_beta, share, log_weight, loss, scratch, out):
-    """Weights are compared after normalising: without share the kernel leaves that to the reader."""
+    """Return the normalised weights; without fixed share the kernel leaves them unnormalised."""
     for t, y in enumerate(rating):
         weight = _softmax(log_weight)
         if out.size:

@@ -1,4 +1,4 @@
-"""Naive twins of the kernels of label embeddings: dense matrices and one pair after the other, in float64."""
+"""Naive twins of the kernels of label embeddings: dense matrices, pair by pair, float64."""
 
 import numpy as np
 
@@ -106,7 +106,7 @@ def skip_gram(
     last_rate,
     seed,
 ):
-    """One positive after the other; within it each vector moves by the slope at the place before."""
+    """Step positive by positive; within one, each vector moves by the slope at its last value."""
     drawn = 0
     for visit, i in enumerate(order):
         rate = first_rate + (last_rate - first_rate) * visit / order.size
@@ -168,7 +168,7 @@ def joint_embedding(
     squares,
     steps,
 ):
-    """One point after the other with the whole slope; rows of features that no point of it has stand still."""
+    """Step point by point with the whole slope; features that the point lacks do not move."""
     X = dense(ptr, ix, weights.shape[0], value)
     drawn = 0
     for i in order:

@@ -1,4 +1,4 @@
-"""Naive twins of core/kernels/ocmf.py and the objective of one-class factorisation over all pairs."""
+"""Naive twins of core/kernels/ocmf.py, and the one-class objective over all pairs."""
 
 import numpy as np
 
@@ -82,7 +82,7 @@ def als_row(i, H, labelled, p, q, target, reg):
 def newton_rows(H, labelled, listed, weight, p, q, target, loss, reg, start):
     """Return the rows that minimise their own objectives: Newton's method with the full Hessian.
 
-    ``labelled`` and ``listed`` are (m, n) booleans: listed pairs that are not labelled cost (a - b)^2.
+    ``labelled`` and ``listed`` are (m, n) booleans; a listed pair without label costs (a - b)^2.
     """
     rows = start.copy()
     for i in range(len(rows)):

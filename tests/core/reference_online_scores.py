@@ -4,7 +4,10 @@ import numpy as np
 
 
 def online_scores(user, items, mean, experts, low, high, parts, curve, user_part, item_part):
-    """Return (n,) scores; ``experts`` are (bias column or None, factor columns), ``curve`` is of z and z squared."""
+    """Return scores (n,); ``experts`` are (bias column or None, factor columns).
+
+    ``curve`` holds the factors of z and of z squared.
+    """
     predicted = np.array([[_predicted(user, item, mean, *e) for e in experts] for item in items])
     predicted = predicted.clip(low, high)
     z = predicted.mean(axis=1) - 3.0

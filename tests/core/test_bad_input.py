@@ -1,4 +1,4 @@
-"""Odd worlds and wrong numbers, the same ones for every ranking model: a result, or an error that says what is wrong."""
+"""Odd data and wrong numbers, for every ranking model: a result, or an error with the reason."""
 
 from dataclasses import replace
 
@@ -124,7 +124,7 @@ def test_popularity_of_no_pairs_counts_nothing():
     assert scores.tolist() == [0.0, 0.0, -np.inf]
 
 
-# --- what is known beside the pairs ------------------------------------------------------------------
+# --- what is known beside the pairs ---------------------------------------------------------------
 
 
 def some_features(n_users, *, empty, dense):

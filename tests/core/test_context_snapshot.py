@@ -1,4 +1,4 @@
-"""A model of contexts as bytes and back: it recommends and is continued as if it had never been away."""
+"""A model of contexts as bytes and back: it recommends and goes on learning as before."""
 
 import json
 from dataclasses import replace

@@ -225,7 +225,7 @@ def test_admm_shrinks_the_places_that_features_are_mapped_to():
     assert np.abs(shrunk).sum() < 0.9 * np.abs(plain).sum()
 
 
-# --- the search -------------------------------------------------------------------------------------
+# --- the search -----------------------------------------------------------------------------------
 
 
 class Trials:
@@ -276,7 +276,7 @@ def test_too_few_points_to_search_on_are_refused():
         search(features, labels, small("exmlds1"), Budget(Trials(), 9.0))
 
 
-# --- snapshots --------------------------------------------------------------------------------------
+# --- snapshots ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("changes", [{}, {"clusters": 3, "learners": 2}, {"landmarks": 20}])

@@ -1,4 +1,4 @@
-"""Groups of experts: their order, their columns, and the start values that an expert keeps in company."""
+"""Groups of experts: their order, their columns and their start values."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""fBGD: exact sums without visiting all pairs, falling losses, results that do not depend on threads."""
+"""fBGD: exact sums without visiting all pairs, falling losses, the same bits for all threads."""
 
 import tracemalloc
 
@@ -200,7 +200,7 @@ class Counted(np.ndarray):
 
 
 def counted_epoch(monkeypatch, n_users):
-    """Return the pair and row accesses of an epoch of so many users with 6 pairs each, and its peak of memory."""
+    """Return the accesses and the peak memory of an epoch over so many users with 6 pairs each."""
     pairs = from_pairs(
         np.repeat(np.arange(n_users), 6),
         np.random.default_rng(0).integers(0, 20, 6 * n_users),

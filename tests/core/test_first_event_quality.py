@@ -1,4 +1,4 @@
-"""What is one event worth? New users of MovieLens 1M in the order of time: fold-in of the first, then what they like."""
+"""Slates after one event: new users of MovieLens 1M in the order of time, beside popularity."""
 
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,7 @@ from core.ranking_metrics import hits, ndcg
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "ml-1m" / "ratings.csv.gz"
 TRAINED = 0.7
-"""Share of the events before anything is judged."""
+"""Share of the events that the model is trained on."""
 
 pytestmark = [
     pytest.mark.quality,
@@ -36,7 +36,7 @@ def events():
 
 
 def read(of):
-    """Return what these events say, as the trainer and serving read them, and what they hide."""
+    """Return the preferences in these events, as the trainer and serving read them."""
     user, item, rating = (column[of] for column in events())
     return preference_rows(
         user,
@@ -52,10 +52,10 @@ def read(of):
 
 @cache
 def judged():
-    """Return both lists of ten of each new user, the ndcg of both on the next liked item, then on all, and the rating.
+    """Return of each new user both lists of ten, their ndcg on the next and on all, and the rating.
 
-    A user is new whose first event comes after the training. Who has said nothing that a model could use is shown what
-    is popular, as in serving.
+    A new user's first event comes after the training; the lists are judged by the next liked item
+    and by all liked items. Users whose event says nothing get the popular items, as in serving.
     """
     user, item, rating = events()
     start = int(TRAINED * user.size)

@@ -1,4 +1,4 @@
-"""The kernel of full-matrix NN-APA against its naive twin, an eigendecomposition and general solvers."""
+"""The kernel of full-matrix NN-APA beside its twin, an eigendecomposition and general solvers."""
 
 import numpy as np
 import pytest

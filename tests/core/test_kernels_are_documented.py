@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def kernels():
-    """Yield (module, name, function) of every compiled loop; pieces of one begin with an underscore."""
+    """Yield (module, name, function) of every kernel; helpers begin with an underscore."""
     for found in pkgutil.iter_modules(core.kernels.__path__):
         module = importlib.import_module(f"core.kernels.{found.name}")
         if found.name == "jit":

@@ -1,4 +1,4 @@
-"""Items as labels: users known by features alone, items alike, the audience of an item nobody knows."""
+"""Items as labels: users with features alone, similar items, the audience of a new item."""
 
 from dataclasses import replace
 from itertools import count

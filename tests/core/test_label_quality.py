@@ -1,4 +1,4 @@
-"""Are the label models any good? Bibtex with the settings that a search begins with, against published figures."""
+"""The quality of label models: Bibtex with the first settings of a search, beside publications."""
 
 from functools import cache
 from pathlib import Path

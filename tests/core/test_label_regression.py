@@ -1,4 +1,4 @@
-"""Regression of places on features: three ways to solve, one answer; and ADMM against its objective."""
+"""Regression of vectors on features: three solvers with one answer, and ADMM."""
 
 import tracemalloc
 

@@ -251,7 +251,7 @@ def test_sampled_updates_are_counted_and_rarer():
 
 
 def test_sampling_and_hedge_keep_the_same_weights():
-    """The non-negative family samples by weights of its own: one definition of the loss, two places."""
+    """The non-negative experts sample by their own weights, with Hedge's definition of the loss."""
     config = OnlineConfig(experts=PAPER_SMALL, aggregator="hedge", rho=0.2, share=0.0, beta=0.9)
     world = World.start(config)
     world.learn(stream())

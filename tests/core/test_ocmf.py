@@ -210,7 +210,7 @@ def test_recommendations_leave_out_what_the_user_has():
     assert model.similar_items(3, 4)[0][0] == 3
 
 
-# --- bad and odd input ------------------------------------------------------------------------------
+# --- bad and odd input ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("m", "n"), [(1, 8), (8, 1), (1, 1), (30, 3)])

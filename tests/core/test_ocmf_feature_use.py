@@ -120,7 +120,7 @@ def test_what_is_stated_is_not_chosen():
         assert (used.use, tried) == (use, [])
 
 
-def test_where_the_budget_is_over_in_the_first_trial_it_is_cut_short_and_rough_settings_are_compared():
+def test_a_budget_that_ends_in_the_first_trial_compares_rough_settings():
     clock = ticking(2.0)
     used, tried = choose(ranking.tribes(), CONFIG, Budget(clock, 8.0), SideInformation(tribe_of()))
     assert len(tried) == 3

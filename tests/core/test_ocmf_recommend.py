@@ -1,4 +1,4 @@
-"""What a one-class model recommends: by all that it knows of users, and never by less without a word."""
+"""Recommendations of a one-class model use all side information, or the call is refused."""
 
 import numpy as np
 import pytest

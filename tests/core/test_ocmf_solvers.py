@@ -1,4 +1,4 @@
-"""Both solvers of a fit and losses of the caller's own: where they end, by brute force over all pairs."""
+"""Both solvers of a fit and user-defined losses, beside brute force over all pairs."""
 
 from dataclasses import dataclass, replace
 
@@ -21,7 +21,7 @@ CONFIG = OcmfConfig(loss="logistic", weight=0.2, target=-0.5, reg=0.5, factors=4
 
 @dataclass(frozen=True)
 class HuberLoss:
-    """(1 - b)^2, beyond 2 from 1 no steeper: a loss that this project does not know; answers in float64."""
+    """A user-defined loss: (1 - b)^2, linear where b is further than 2 from 1; float64."""
 
     def value(self, score):
         off = np.abs(1.0 - score.astype(float))

@@ -1,4 +1,4 @@
-"""What a one-class model knows of users after its fit: by pairs, features, links, and through a snapshot."""
+"""Users of a one-class model after its fit: by pairs, features, links, and from a snapshot."""
 
 import json
 from dataclasses import replace
@@ -23,7 +23,7 @@ NOBODY = np.empty(0, np.int32)
 
 
 def described(m=60, seed=0):
-    """Return sparse features of users of four kinds, the last one with none at all, and the kinds."""
+    """Return sparse features of users of four kinds, and the kinds; the last user has none."""
     kind = np.random.default_rng(seed).integers(0, 4, m)
     features = np.eye(4)[kind]
     features[-1] = 0.0

@@ -1,4 +1,4 @@
-"""Are the ordinal scores any good? Computer activity in five levels, against kernel ridge at its best."""
+"""The quality of ordinal scores: computer activity in five levels, beside kernel ridge."""
 
 import gzip
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The kernel of SGD, NN-PA and diagonal NN-APA against its naive twin, and against the problems it solves."""
+"""The kernel of SGD, NN-PA and diagonal NN-APA beside its twin and general solvers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""Is the default set any good? One pass over real ratings, against the bars of docs/explanation/online-learning.md."""
+"""The quality of the default set: one pass over real ratings, with the bars of
+docs/explanation/online-learning.md.
+"""
 
 from functools import cache
 from pathlib import Path

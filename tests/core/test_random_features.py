@@ -1,4 +1,4 @@
-"""Random features: the kernel that they approximate, and blocks that are drawn anew from their seed."""
+"""Random features: the kernel that they approximate, and blocks derived from the seed."""
 
 import numpy as np
 import pytest

@@ -32,7 +32,7 @@ def test_with_one_block_the_recursion_is_plain_descent_in_its_features():
 
 def test_a_step_that_forgets_everything_is_no_division_by_zero():
     x, _, group = levelled()
-    # theta 2 and no limit of the first step, as printed: the second one multiplies what was learned by 0
+    # theta 2 and no limit of the first step, as printed: the second step forgets everything
     by = Steps(steps=6, reg=0.5, theta=2.0, first=1e9, per_level=3, unlabelled=5, seed=2)
     assert 1.0 - by.size(2) * by.reg == pytest.approx(0.0, abs=1e-8)
     features = RandomFeatures(np.full(3, 0.7), 6, 1)

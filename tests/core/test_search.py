@@ -1,4 +1,4 @@
-"""The search of settings: finds the best of a known function, keeps to its budget, sees only training data."""
+"""The search of settings: the top of a known function, the budget, and training data alone."""
 
 import itertools
 from dataclasses import dataclass, field, replace
@@ -74,7 +74,7 @@ def test_what_is_usual_does_not_outweigh_what_is_better():
 
 
 def test_candidates_keep_some_values_of_the_best_and_differ_far_in_others():
-    """The best at the end of one axis have neighbours there alone: without these nothing else is ever tried."""
+    """Neighbours of the best trials alone would never leave the end of an axis."""
     search = Search(AXES, hill, lambda _: 1.0, np.random.default_rng(0))
     search.run([{"rate": 10.0, "share": 0.1}], Budget(ticking(), 1e4), most=1)
     some = [one["share"] for one in search._candidates() if one["rate"] == 10.0]
@@ -431,7 +431,7 @@ def test_too_little_data_says_what_to_do():
         Search((), hill, lambda settings: 1.0, np.random.default_rng(0))
 
 
-# --- what all three searches keep to ------------------------------------------------------------------
+# --- what all three searches keep to --------------------------------------------------------------
 
 
 def with_dislikes():

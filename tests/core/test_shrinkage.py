@@ -23,7 +23,7 @@ NOBODY = np.empty(0, np.int32)
 
 
 def taste(*, shared, users=400, items=60, seed=0):
-    """Return users of four tribes who take the items of their own; if ``shared``, all the first ones, mostly."""
+    """Return users of four tribes who take their tribe's items; if ``shared``, mostly the first."""
     rng = np.random.default_rng(seed)
     tribe = rng.integers(0, 4, users)
     own = tribe[:, None] == np.arange(items)[None, :] % 4

@@ -115,7 +115,7 @@ def of_no_pair(users, z, vector, pairs, items):
 @pytest.mark.parametrize("n", [0, 1, 5, FAMILIAR + 2])
 @pytest.mark.parametrize("described", [False, True])
 def test_an_explanation_is_exact(loss, n, described):
-    """What the pairs do not carry is what history does not say: the parts are neither more nor less."""
+    """The contributions of the pairs and the score without a history sum to the score."""
     rng = np.random.default_rng(n)
     mean_row = rng.normal(size=4).astype(np.float32)
     row = replace(objective(rng, loss, n_items=30), mean_row=mean_row, shrinkage=0.4)
@@ -139,7 +139,7 @@ def explained(model, item_ix, weight, target, items):
 
 
 def test_without_a_pair_its_contribution_is_gone():
-    """For the square loss: what is left when a pair's pull alone is taken away, its row standing still."""
+    """Square loss: remove the pull of one pair and keep the system of the row."""
     rng = np.random.default_rng(3)
     model = objective(rng, "square")
     item_ix, ones = np.array([1, 4, 6], np.int32), np.ones(3, np.float32)

@@ -1,4 +1,4 @@
-"""Stars for described pairs: vectors that multiply to the model's score, items nobody rated, what is refused."""
+"""Stars of pairs with features: vectors whose product is the score, new items, refusals."""
 
 import tracemalloc
 from dataclasses import replace

@@ -151,7 +151,7 @@ class Unconditioned(Subproblem):
 
 
 def far_apart(known, p):
-    """Return a side whose rows or columns are curved very differently, most of it by regularisation and graph."""
+    """Return a side with very different curvatures, mostly from regularisation and graph."""
     m, rng = p.size, np.random.default_rng(0)
     if known == "rows":
         return Side(p, np.geomspace(1e-2, 1e4, m))

@@ -1,4 +1,4 @@
-"""A model of contexts that is continued: what it knew stays where it belongs, whoever and whatever is new."""
+"""A model of contexts that is continued keeps its factors when users and items are added."""
 
 from dataclasses import replace
 

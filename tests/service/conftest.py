@@ -1,4 +1,4 @@
-"""Fixtures of the tests of the service: a store, what is in it, who learns it, and the HTTP side."""
+"""Fixtures of the service's tests: a store and its content, learners, and the API."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing

@@ -17,7 +17,7 @@ SEEN = {3, 5, 7}
 
 
 def opened(api: Api) -> Api:
-    """Fill an application with forty items, the first ones the most popular, and ada, who likes i3 and i5 and dislikes i7."""
+    """Fill an application with 40 items, the first ones most popular; ada likes i3, i5, not i7."""
     for n in range(N):
         api.rate("everybody", f"i{n}", 5)
     for n in range(6):

@@ -1,4 +1,4 @@
-"""Label models over HTTP: who would like an item, recommendations by features alone, items alike."""
+"""Label models over HTTP: audiences, recommendations by features alone, similar items."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -28,7 +28,7 @@ AUDIENCE = "/v1/items/audience"
 
 @pytest.fixture
 def shop(learned_api: Api) -> Api:
-    """Users of four kinds, items on four shelves of which the last is nobody's, and no model yet."""
+    """Users of four kinds and items on four shelves, the last one unpopular; no model yet."""
     api = learned_api
     for n in range(N_USERS):
         body = {"features": {"kind": f"k{n % 4}", "size": n}}

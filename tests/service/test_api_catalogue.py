@@ -1,4 +1,4 @@
-"""Documents of items and users: strict, versioned, never lost to each other, listed page by page."""
+"""Documents of items and users: validated, versioned, without lost updates, listed by page."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Every error has one shape and a code of the table; every route has a role, and is refused without it."""
+"""Errors have one shape and a documented code; every route needs a role."""
 
 import asyncio
 import json

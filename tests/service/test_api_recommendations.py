@@ -326,7 +326,7 @@ def test_what_is_not_learned_in_time_is_said(api: Api) -> None:
 
 @pytest.fixture
 def online_shop(redis_url: str, namespace: str, tmp_path: Path) -> Iterator[Api]:
-    """A service whose online snapshot is published often; fans rate even items high, odd ones low."""
+    """A service that publishes online snapshots often; fans rate even items high, odd ones low."""
     settings = Settings(
         namespace=namespace,
         data_dir=tmp_path,

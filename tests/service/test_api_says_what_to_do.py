@@ -1,4 +1,4 @@
-"""Asking for the impossible: an answer with its reason, or a problem that says what would have been possible."""
+"""Impossible requests: an answer with a reason, or a problem that says what is possible."""
 
 import pytest
 
@@ -189,12 +189,18 @@ def reasons_of(api: Api, text: str) -> list[str]:
         ("tags has 3", "`tags` is compared with numbers, but its values are strings in quotes"),
         (
             "tags in (3, true)",
-            "`tags` is compared with numbers and true or false, but its values are strings in quotes",
+            (
+                "`tags` is compared with numbers and true or false, "
+                "but its values are strings in quotes"
+            ),
         ),
         ("new > 0", "`new` is compared with numbers, but its values are true or false"),
         (
             "plan = true",
-            "`plan` is compared with true or false, but its values are numbers and strings in quotes",
+            (
+                "`plan` is compared with true or false, "
+                "but its values are numbers and strings in quotes"
+            ),
         ),
         (
             "category = 3",
@@ -206,7 +212,10 @@ def reasons_of(api: Api, text: str) -> list[str]:
         ),
         (
             "yeer = 1 and new = 2 and year = 1999",
-            "no item has a feature `yeer`; `new` is compared with numbers, but its values are true or false",
+            (
+                "no item has a feature `yeer`; `new` is compared with numbers, "
+                "but its values are true or false"
+            ),
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Ordinal models over HTTP: stars of pairs, items that nobody has rated, items that came after the training."""
+"""Ordinal models over HTTP: stars of pairs, items without ratings, items added after training."""
 
 from typing import Any
 

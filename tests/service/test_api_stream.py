@@ -163,7 +163,7 @@ def test_a_bad_line_is_found_in_a_block_that_is_decoded_at_once(api: Api) -> Non
     ids=["two events on a line", "an event on two lines"],
 )
 def test_a_line_is_one_event_however_the_body_is_cut(api: Api, body: bytes) -> None:
-    # whether all lines are decoded at once or one by one: the same rows, and the same numbers for their ids
+    # decoded at once or one by one, the lines give the same rows with the same item numbers
     whole = stream(api, body).json()
     lines = [line for line in body.split(b"\n") if line]
     single = [stream(api, line).json() for line in lines]

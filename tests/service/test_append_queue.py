@@ -1,4 +1,4 @@
-"""Group commit: what waits together becomes one entry; a failed append fails those who wait, and only those."""
+"""Group commit: waiting events become one entry; a failed append fails exactly those events."""
 
 import pytest
 

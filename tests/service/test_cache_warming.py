@@ -1,4 +1,4 @@
-"""What is made ahead for a model that takes over holds up neither requests, nor the model, nor the end of a process."""
+"""Warming the cache for a new model delays no request, no promotion and no shutdown."""
 
 import asyncio
 import threading

@@ -192,11 +192,11 @@ def test_a_file_without_the_columns_is_refused(tmp_path, files):
     assert "no column 'user'" in result.output
 
 
-# --- the models that know more than pairs -----------------------------------------------------------
+# --- the models that know more than pairs ---------------------------------------------------------
 
 
 def chains(path, n_users, *, held):
-    """Write walks along a circle of 30 items, one item a second; the last one is ``held`` or left out."""
+    """Write walks along a circle of 30 items, one a second; the last is ``held`` or left out."""
     with path.open("w") as file:
         file.write("user,item,timestamp\n")
         for user in range(n_users):
@@ -323,7 +323,7 @@ def test_how_features_are_used_can_be_stated(files, side, use):
 
 @pytest.fixture
 def newcomers(side, tmp_path):
-    """Users without training pairs who like what their tribe likes, all of whom are linked to one of it."""
+    """Users without training pairs, each linked to a user of the tribe whose items they like."""
     cold = tmp_path / "cold.csv"
     cold.write_text("user,item\n" + "".join(f"n{u},i{u % 4}\n" for u in range(8)))
     users, links = tmp_path / "users.csv", tmp_path / "links.csv"

@@ -1,4 +1,4 @@
-"""From a slate's id in feedback to the click-through of its model: counted once, by the learner, bounded."""
+"""Click-through of models, from slate ids in feedback: counted once, by the learner, bounded."""
 
 import json
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""What the trainer reads of the histories: up to the cuts, without what was deleted, split in time."""
+"""The trainer's dataset: histories up to the cuts, without deleted events, split in time."""
 
 import json
 
@@ -151,7 +151,7 @@ def test_the_last_day_is_held_out_where_it_has_enough_users(client, namespace):
 
 
 def by_hand(told):
-    """Return what is known and what is held out of each user's positives: the latest tenth, at least one."""
+    """Return each user's known and held-out positives: the latest tenth, at least one."""
     known, held = {}, {}
     for user in sorted({r.user for r in told}):
         own = sorted((r for r in told if r.user == user), key=lambda r: r.time_ms)

@@ -1,4 +1,4 @@
-"""Ratings as they are, and what documents say of items: what the trainer reads for models of described pairs."""
+"""The trainer's dataset for models of pairs with features: ratings, and features of items."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Documents of items and users: versions rise, a change never overwrites one that it did not read."""
+"""Documents of items and users: rising versions, and no update that overwrites an unread one."""
 
 import asyncio
 import itertools

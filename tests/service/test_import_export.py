@@ -186,7 +186,7 @@ def test_an_import_of_the_export_makes_the_same_histories(
 
 
 def check_keys(other: ServiceProcess, directory: Path) -> None:
-    """From the first key on nobody comes in without one. (Here, because a service takes seconds to start.)"""
+    """After the first key is made, requests need one. (Here, because a start takes seconds.)"""
     file = directory / "one.csv"
     file.write_text("user,item,rating\na,b,3\n")
     made = hedgerow("keys", "create", "--data-dir", str(other.log.parent), "--json", env=OTHER)

@@ -1,4 +1,4 @@
-"""Records of jobs: their status only moves forward, and a read never shows a job that nobody runs as running."""
+"""Records of jobs: the status only moves forward, and a dead job is never shown as running."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Kept heads of orders change no answer, whatever happens: a process that keeps everything beside one that keeps nothing."""
+"""Cached rankings change no answer: a process that caches everything beside one without cache."""
 
 import asyncio
 import threading
@@ -35,7 +35,7 @@ WAYS: tuple[dict[str, Any], ...] = (
 
 
 class Two:
-    """A process that keeps what it makes of users, and one that keeps nothing, over the same store."""
+    """Two processes over one store: one caches what it computes of users, the other does not."""
 
     def __init__(self, keeping: Api, plain: Api, redis_url: str) -> None:
         self.keeping, self.plain, self._redis_url = keeping, plain, redis_url
@@ -90,7 +90,7 @@ class Two:
         return seen >= version
 
     def agree(self) -> None:
-        """Both answer alike, the one that keeps twice: once it makes what it keeps, once it reads it."""
+        """Assert equal answers; the caching process answers from an empty and a full cache."""
         self.follow()
         asked = [("ada", way) for way in WAYS] + [("bob", WAYS[0])]
         for (user, way), model in product(asked, ("fbgd", "online", "mixture")):
@@ -255,7 +255,7 @@ def test_a_roll_back_waits_for_nothing_that_is_made_ahead(two: Two) -> None:
     models._prepare = CacheWarming(users, loop, make=waiting, inline=0).begin
 
     def served() -> tuple[str, bool]:
-        """Return what answers after one look at the registry, and whether another one is being prepared."""
+        """Return the model that answers after one poll, and whether another is being prepared."""
         two.keeping.run(asyncio.to_thread(models.refresh))
         slate = two.keeping("GET", PATH, params={"model": "fbgd"}).json()
         return slate["model_version"], bool(models._coming)

@@ -153,7 +153,7 @@ def test_a_commit_that_touches_very_many_says_all(learner_of, feed):
     assert b"u" not in change
 
 
-# --- deletions ----------------------------------------------------------------------------------------
+# --- deletions ------------------------------------------------------------------------------------
 
 
 def test_a_deleted_rating_is_gone_and_later_ones_count(learner_of, feed):
@@ -226,7 +226,7 @@ def test_a_deletion_leaves_the_same_memory_as_a_restart(learner_of, feed, deleti
     assert other.online_state() == went_on
 
 
-# --- bounds -------------------------------------------------------------------------------------------
+# --- bounds ---------------------------------------------------------------------------------------
 
 
 def test_a_history_beyond_its_bound_is_compacted(learner_of, feed, client):
@@ -269,7 +269,7 @@ def test_batches_and_memory_change_nothing(
     assert state_of(feed).learned == state_of(reference).learned
 
 
-# --- who may learn ------------------------------------------------------------------------------------
+# --- who may learn --------------------------------------------------------------------------------
 
 
 def test_a_learner_that_was_replaced_commits_nothing(learner_of, feed):
@@ -341,7 +341,7 @@ def test_a_hole_in_the_log_stops_the_learner(learner_of, feed, client):
         learner.drain()
 
 
-# --- reports ------------------------------------------------------------------------------------------
+# --- reports --------------------------------------------------------------------------------------
 
 
 def test_the_experts_history_has_a_point_every_thousand_events(learner_of, feed, client):

@@ -1,4 +1,4 @@
-"""Processes that only read and write stored bytes start without numba, which takes half a second to load."""
+"""Processes that only read and write stored bytes do not load numba (half a second)."""
 
 import os
 import pkgutil

@@ -35,7 +35,7 @@ def world(client, namespace, redis_url, tmp_path):
 
 
 def published(learner, source):
-    """Return how far what is published reaches; a view that took long is not followed by another one at once."""
+    """Return the watermark of the published view; after a slow view the next one waits."""
     learner.follower_inbox.refresh(learner.watermark)
     return seen_through(source)
 

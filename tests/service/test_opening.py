@@ -1,4 +1,4 @@
-"""Every file that somebody brings is opened in one way: what is read, and what each reader says of a bad one."""
+"""One function opens all files: what it reads, and the errors of each reader."""
 
 import gzip
 from collections.abc import Callable

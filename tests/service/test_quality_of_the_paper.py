@@ -1,4 +1,4 @@
-"""The figures of the paper and of its experts on MovieLens 100K, through the evaluation of the command line."""
+"""The paper's figures and experts on MovieLens 100K, through `hedgerow eval`."""
 
 from pathlib import Path
 

@@ -44,7 +44,11 @@ def test_timestamps_are_seconds_milliseconds_or_rfc_3339(path, text):
 
 
 def test_ndjson_gzip_a_byte_order_mark_and_blank_lines_are_understood(path):
-    lines = b'{"user":"a","item":7,"rating":3,"timestamp":12}\n\n{"user":"b","item":"7","rating":2.5,"timestamp":"1970-01-01T00:00:13Z","kind":"rating"}\n'
+    lines = (
+        b'{"user":"a","item":7,"rating":3,"timestamp":12}\n\n'
+        b'{"user":"b","item":"7","rating":2.5,"timestamp":"1970-01-01T00:00:13Z",'
+        b'"kind":"rating"}\n'
+    )
     for data in (lines, gzip.compress(lines, mtime=0), b"\xef\xbb\xbf" + lines):
         path.write_bytes(data)
         ratings = read_ratings(path)

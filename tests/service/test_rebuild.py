@@ -143,7 +143,7 @@ def test_a_learner_that_has_nothing_to_do_notices_the_swap(feed, redis_url, name
 def test_ratings_that_arrive_during_a_rebuild_are_learned_once(
     learner_of, feed, redis_url, namespace, client
 ):
-    """The old learner keeps learning until it is stopped by the swap; nothing is lost, nothing twice."""
+    """The old learner learns until the swap stops it; every event counts exactly once."""
     events = some_ratings(6_000, users=200, items=60)
     feed.append(events[:3_000])
     old = learner_of()

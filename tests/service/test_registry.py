@@ -1,4 +1,4 @@
-"""Models: published whole or not at all, one active for each strategy, every change with who and why."""
+"""The registry: models are published whole or not at all, and every change has an author."""
 
 import threading
 import time

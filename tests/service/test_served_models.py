@@ -1,4 +1,4 @@
-"""Following the registry: what serves is swapped whole, and never lost to a model that cannot be loaded."""
+"""Following the registry: models are swapped whole; one that cannot be loaded changes nothing."""
 
 from collections.abc import Iterator
 from concurrent.futures import Future

@@ -1,4 +1,4 @@
-"""Stored formats: what one module of the store writes it reads back, and the bytes are those of earlier versions."""
+"""Stored formats: each module reads what it writes, and the bytes are those of old versions."""
 
 import json
 
