@@ -1,7 +1,7 @@
-"""The rules for the ids that applications choose, and the tokens for places in the order of events.
+"""The rules for ids that applications choose, and the tokens for sequence numbers of events.
 
-An id has 1 to 256 code points, no control characters and no lone surrogates; it is compared byte for byte in
-UTF-8. In a path it is percent-encoded: ``/`` is ``%2F``, ``+`` stands for itself.
+An id has 1 to 256 code points, no control characters and no lone surrogates. Ids are compared byte
+for byte in UTF-8. In a path an id is percent-encoded: ``/`` is ``%2F``, ``+`` is a plus sign.
 """
 
 import re
@@ -21,7 +21,7 @@ is_id = _ID.fullmatch
 
 
 def id_fault(name: str, text: str) -> str:
-    """Say what is wrong with an id that is not well-formed; ``name`` is the field it stands in."""
+    """Return an error message for a malformed id in the field ``name``."""
     if not text:
         return f"`{name}` is empty: an id has 1 to {MAX_ID_LENGTH} characters"
     if len(text) > MAX_ID_LENGTH:
@@ -30,7 +30,7 @@ def id_fault(name: str, text: str) -> str:
 
 
 def path_id(name: str, segment: str) -> str:
-    """Return the id that a raw path segment stands for; InvalidId if it stands for none."""
+    """Return the id in a raw path segment; InvalidId if there is none."""
     raw = segment.encode("latin-1")
     if _BROKEN_ESCAPE.search(raw):
         raise InvalidId(f"`{name}` in the path has a % without two hex digits: write % as %25")
@@ -44,7 +44,7 @@ def path_id(name: str, segment: str) -> str:
 
 
 def sequence_token(sequences: Mapping[int, int]) -> str:
-    """Return the opaque string for {partition: sequence}.
+    """Return the opaque token for {partition: sequence}.
 
     >>> sequence_token({1: 7, 0: 123})
     '0:123,1:7'
@@ -53,7 +53,7 @@ def sequence_token(sequences: Mapping[int, int]) -> str:
 
 
 def parse_sequence_token(token: str) -> dict[int, int]:
-    """Return {partition: sequence} of a token that ``sequence_token`` made.
+    """Return {partition: sequence} for a token of ``sequence_token``; InvalidSequence if malformed.
 
     >>> parse_sequence_token("0:123,1:7")
     {0: 123, 1: 7}
@@ -65,6 +65,6 @@ def parse_sequence_token(token: str) -> dict[int, int]:
 
 
 class InvalidSequence(ServiceError):
-    """A token that no answer ever held."""
+    """A malformed sequence token."""
 
     status, code = 422, "invalid_sequence"

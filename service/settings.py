@@ -1,7 +1,7 @@
-"""One frozen tree of settings, from HEDGEROW_* and hedgerow.toml.
+"""The settings: one frozen object, read from flags, HEDGEROW_* variables and hedgerow.toml.
 
-Built once by the command line with ``load_settings`` and passed down; nobody imports a settings object.
-The reference, docs/reference/settings.md, is generated from this file.
+The command line builds it once with ``load_settings`` and passes it down; no module holds a global
+one. The reference, docs/reference/settings.md, is generated from this file.
 """
 
 import difflib
@@ -33,26 +33,26 @@ from service.errors import Misconfigured
 
 PREFIX = "HEDGEROW_"
 CONFIG_NAME = "HEDGEROW_CONFIG"
-"""Names the settings file; without it hedgerow.toml in the working directory is read, if it is there."""
+"""Variable with the path of the settings file; default hedgerow.toml in the working directory."""
 API_KEY_NAME = "HEDGEROW_API_KEY"
-"""The key that the commands which talk to a running service (``import``, ``export``) send."""
+"""Variable with the API key for commands that call a running service (``import``, ``export``)."""
 
 NAMESPACE_PATTERN = r"[a-z0-9-]{1,32}"
 
 
 class Kind(BaseModel):
-    """What one kind of feedback means to the rankers (it never teaches the rating experts)."""
+    """Meaning of one kind of feedback to the rankers; the rating experts do not learn from it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     code: Annotated[int, Field(ge=1, le=199)]
-    """Number stored in histories; never give a used one to another kind."""
+    """Number of this kind in stored histories; never reuse the code of another kind."""
     weight: Annotated[float, Field(ge=0)]
-    """How much it counts as evidence."""
+    """Weight of one event as evidence."""
     sign: Literal[-1, 0, 1]
-    """1 a positive, -1 a negative, 0 neither."""
+    """1 for a positive, -1 for a negative, 0 for neither."""
     hides: bool
-    """Whether the item counts as seen afterwards."""
+    """Whether the event marks the item as seen."""
 
 
 KINDS = {
@@ -66,7 +66,7 @@ KINDS = {
 
 
 class Settings(BaseSettings):
-    """Everything that can be set."""
+    """All settings of the service."""
 
     model_config = SettingsConfigDict(
         env_prefix="HEDGEROW_",
@@ -78,91 +78,99 @@ class Settings(BaseSettings):
     )
 
     namespace: Annotated[str, Field(pattern=f"^{NAMESPACE_PATTERN}$")] = "main"
-    """Which catalogue, histories and models this process serves."""
+    """Namespace whose catalogue, histories and models this process serves."""
     redis_url: Annotated[str, Field(pattern=r"^(redis|rediss|unix)://")] | None = None
-    """A Redis or Valkey 6.2 or newer; without it ``serve`` starts a private one in the data directory."""
+    """URL of Redis or Valkey, 6.2 or newer; without it ``serve`` starts a private server."""
     data_dir: Path = Path("hedgerow-data")
-    """Where the private server keeps its files; locked against a second ``serve``."""
+    """Directory for the files of the private server; locked against a second ``serve``."""
     durability: Literal["fsync", "os"] = "fsync"
-    """When the private server says "stored": after fsync, or when the operating system has it."""
+    """When the private server confirms a write: after fsync, or once the system has it (``os``)."""
     host: str = "127.0.0.1"
-    """Address to listen on; anything but loopback needs an API key first (``hedgerow keys create``)."""
+    """Address to listen on; other than loopback it needs an API key (``hedgerow keys create``)."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
-    """Port to listen on; 0 asks the system for a free one."""
+    """Port to listen on; 0 lets the system choose a free one."""
     api_processes: Annotated[int, Field(ge=1, le=64)] = 1
-    """How many api processes ``serve`` runs on the same port."""
+    """Number of api processes that ``serve`` runs on the port."""
     partitions: Annotated[int, Field(ge=1, le=256)] = 1
-    """Learners side by side; fixed when the namespace is created."""
+    """Number of learners, each with its own partition; fixed when the namespace is created."""
     scale: Annotated[str, Field(pattern=r"^-?\d+(\.\d+)?:-?\d+(\.\d+)?$")] = "1:5"
     """Lowest and highest rating, LOW:HIGH; fixed when the namespace is created."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    """Root of all randomness; fixed when the namespace is created."""
+    """Seed of all random numbers; fixed when the namespace is created."""
     experts: Literal["default", "paper"] = "default"
-    """Set of online experts; after a change run ``hedgerow rebuild``."""
+    """Set of online experts; run ``hedgerow rebuild`` after a change."""
     aggregator: Literal["stack", "hedge", "boa", "eg", "uniform"] = "stack"
-    """How the experts' predictions become one; after a change run ``hedgerow rebuild``."""
+    """Method that combines the experts' predictions; run ``hedgerow rebuild`` after a change."""
     kinds: dict[str, Kind] = KINDS
-    """Kinds of feedback besides ratings, and what they mean; kinds given here add to or change these."""
+    """Kinds of feedback besides ratings; given kinds are added to these defaults or change them."""
     online_snapshot_s: Annotated[float, Field(gt=0)] = 5
-    """Between two online snapshots, if anything changed; a large catalogue takes longer by itself."""
+    """Seconds between online snapshots, if anything changed; longer for a large catalogue."""
     judged_per_s: Annotated[float, Field(ge=0)] = 50
-    """Most arriving positives that each learner ranks to weigh the rankers of the mixture; 0: none."""
+    """Maximum positives a second by which a learner judges the rankers of the mixture; 0: none."""
     trending_half_life_h: Annotated[float, Field(gt=0)] = 168
-    """After how long an event counts half as much for what is trending."""
+    """Hours after which an event counts half as much for ``trending``."""
     max_items: Annotated[int, Field(ge=1)] = 10_000_000
-    """Most item numbers a namespace gives out."""
+    """Maximum number of items that a namespace can number."""
     history_limit: Annotated[int, Field(ge=16)] = 5_000
-    """Most records of one user's history; beyond it the least useful go first."""
+    """Maximum records in one user's history; beyond it the least useful are dropped first."""
     log_max_bytes: Annotated[int, Field(ge=1 << 16)] = 256 << 20
-    """Most bytes of events waiting to be learned; beyond it writes are refused with 503."""
+    """Maximum bytes of events that wait to be learned; beyond it writes are refused with 503."""
     commit_max_bytes: Annotated[int, Field(ge=1 << 16)] = 2 << 20
-    """Most bytes of one commit: bounds how long other clients of Redis wait."""
+    """Maximum bytes of one commit, which bounds the time that other clients of Redis wait."""
     commit_max_ms: Annotated[int, Field(ge=1)] = 1_000
-    """Longest time between two commits under load."""
+    """Maximum milliseconds between two commits under load."""
     users_in_memory: Annotated[int, Field(ge=64)] = 32_768
-    """User rows that a learner keeps; the others are read when they are needed."""
+    """User rows that a learner keeps in memory; it reads the others when it needs them."""
     dedupe_window: Annotated[int, Field(ge=0)] = 1_000_000
-    """How many of the last event ids a partition remembers."""
+    """Number of latest event ids that a partition remembers, to detect duplicates."""
     dedupe_max_age_h: Annotated[float, Field(gt=0)] = 24
-    """How long an event id is remembered."""
+    """Hours for which an event id is remembered."""
     max_array: Annotated[int, Field(ge=1)] = 10_000
-    """Most rows of one JSON array."""
+    """Maximum rows in one JSON array."""
     max_body_bytes: Annotated[int, Field(ge=1024)] = 16 << 20
-    """Largest request body (a stream of NDJSON has no bound, its lines do)."""
+    """Maximum size of a request body; a stream of NDJSON has no limit, only its lines have."""
     max_line_bytes: Annotated[int, Field(ge=256)] = 64 << 10
-    """Longest line of an NDJSON stream."""
+    """Maximum length of a line in an NDJSON stream."""
     wait_timeout_ms: Annotated[int, Field(ge=1)] = 2_000
-    """How long ``?wait=learned`` waits before it answers 202."""
+    """Milliseconds that ``?wait=learned`` waits before it answers 202."""
     trainer: bool = True
-    """Whether ``serve`` runs a trainer; without one jobs wait for a ``hedgerow trainer`` elsewhere."""
+    """Whether ``serve`` runs a trainer; if not, jobs wait for a ``hedgerow trainer`` elsewhere."""
     jobs_redis_url: Annotated[str, Field(pattern=r"^(redis|rediss|unix)://")] | None = None
-    """The server that carries the jobs' ids, not a cluster; by default the one that stores everything."""
+    """URL of the server for the queue of job ids, not a cluster; default: ``redis_url``."""
     trainer_threads: Annotated[int, Field(ge=1, le=1024)] | None = None
-    """Threads of a training; by default all processors but one."""
+    """Threads of a training; default: one fewer than there are processors."""
     trainer_nice: Annotated[int, Field(ge=0, le=19)] = 19
-    """How much a training yields to the other processes of the machine: 0 not at all, 10 to a tenth of a share, 19 to what they leave."""
+    """Niceness of a training: 0 shares processors evenly with other processes, 10 takes about a
+    tenth of a share, 19 only idle time.
+    """
     retrain_budget_s: Annotated[float, Field(ge=0)] = 15
-    """Wall seconds that the search of a model's settings may take, unless the job says otherwise."""
+    """Wall-clock seconds for the search of a model's settings, unless the job gives a budget."""
     retrain_cron: str | None = None
-    """Retrain at these moments, in UTC: ``0 4 * * *`` is every day at four. PUT /v1/retrain/schedule goes before."""
+    """Cron expression (UTC) for retraining: ``0 4 * * *`` is every day at four.
+    PUT /v1/retrain/schedule takes precedence.
+    """
     retrain_after_events: Annotated[int, Field(ge=0)] | None = None
-    """Retrain after so many new events; 0: never for new events. By default when the log has grown by enough (docs/explanation/retraining.md)."""
+    """New events after which to retrain; 0: never because of events.
+    By default the log must have grown by enough (docs/explanation/retraining.md).
+    """
     retrain_on_drift: Annotated[float, Field(gt=1)] | None = None
-    """Retrain when the recent online error is so many times the usual one, such as 1.1."""
+    """Ratio of the recent online error to the usual one at which to retrain, such as 1.1."""
     retrain_pause_s: Annotated[float, Field(ge=0)] = 600
-    """By itself the trainer starts no job sooner after the last one, or after its own start; doubled while its jobs come to nothing, then at least 120."""
+    """Minimum seconds from the last job, or the trainer's start, to a job that it starts by itself;
+    doubled, to at least 120, while such jobs come to nothing.
+    """
     keep_models: Annotated[int, Field(ge=1)] = 5
-    """Versions of each strategy that are kept; what serves, served before or is pinned stays in any case."""
+    """Versions of each strategy to keep; active, previous and pinned ones are always kept."""
     keep_models_days: Annotated[float, Field(gt=0)] = 30
-    """Older versions go, with the same exceptions."""
+    """Days after which older versions are deleted, with the same exceptions."""
     min_sequence_wait_ms: Annotated[int, Field(ge=1)] = 1_000
-    """How long ``?min_sequence=`` waits before it answers 503."""
+    """Milliseconds that ``?min_sequence=`` waits before it answers 503."""
     user_cache_mb: Annotated[int, Field(ge=0)] = 256
-    """What an api process keeps of users' histories and vectors, in MB; 0: they are read for each request."""
+    """Size of the cache of users in each api process, in MB; 0: users are read for each request."""
     lease_ms: Annotated[int, Field(ge=100)] = 5_000
-    """How long a silent learner keeps others waiting."""
+    """Milliseconds without a sign of life after which another learner takes over a partition."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    """Least severe log line that is printed."""
+    """Lowest severity of the log lines that are printed."""
 
     @field_validator("scale")
     @classmethod
@@ -196,7 +204,7 @@ class Settings(BaseSettings):
     @classmethod
     def _each_code_once(cls, kinds: dict[str, Kind]) -> dict[str, Kind]:
         if "rating" in kinds:
-            raise ValueError("'rating' is not a kind: it is what the field `rating` means")
+            raise ValueError("'rating' cannot be a kind: send ratings in the field `rating`")
         names = {kind.code: name for name, kind in kinds.items()}
         for name, kind in kinds.items():
             if names[kind.code] != name:
@@ -212,7 +220,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Flags of the command line win over the environment, that over the file."""
+        """Let flags take precedence over the environment, and the environment over the file."""
         file = TomlConfigSettingsSource(settings_cls, _settings_file(os.environ))
         return init_settings, env_settings, file
 
@@ -223,7 +231,10 @@ KNOWN_NAMES = frozenset(
 
 
 def load_settings(**flags: Any) -> Settings:
-    """Read flags that are not None, HEDGEROW_* and the file; Misconfigured names what does not fit."""
+    """Return the settings of flags that are not None, HEDGEROW_* and the file.
+
+    Raise Misconfigured, which names every invalid setting.
+    """
     _refuse_unknown_names(os.environ)
     try:
         return Settings(**{name: value for name, value in flags.items() if value is not None})
@@ -233,7 +244,7 @@ def load_settings(**flags: Any) -> Settings:
         raise Misconfigured(f"{_settings_file(os.environ)} is not valid TOML: {error}") from error
     except SettingsError as error:
         raise Misconfigured(
-            f"a nested setting such as {PREFIX}KINDS must be whole JSON ({error.__cause__ or error})"
+            f"a nested setting such as {PREFIX}KINDS must be valid JSON: {error.__cause__ or error}"
         ) from error
 
 
@@ -247,13 +258,13 @@ def environment(settings: Settings) -> dict[str, str]:
 
 
 def without_hedgerow(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the other variables of an environment."""
+    """Return the variables of an environment that are not HEDGEROW_*."""
     return {name: value for name, value in environ.items() if not name.upper().startswith(PREFIX)}
 
 
 def nearest(name: str, known: Iterable[str], prefix: str = "") -> str:
-    """Return "; did you mean X?", or "" when nothing known is close; what all begin with makes none close."""
-    rest = [one.removeprefix(prefix) for one in known]
+    """Return "; did you mean X?", or "" if no known name is close; the prefix does not count."""
+    rest = [candidate.removeprefix(prefix) for candidate in known]
     close = difflib.get_close_matches(name.removeprefix(prefix), rest, n=1, cutoff=0.6)
     return f"; did you mean {prefix}{close[0]}?" if close else ""
 
@@ -293,21 +304,21 @@ def _explain_one(path: list[str], problem: ErrorDetails) -> str:
         return f"{'.'.join(path)} is not a setting{nearest(path[-1], known)}"
     name = f"{PREFIX}{'__'.join(path).upper()}"
     if problem["type"] == "missing":
-        return f"{name} is missing: a kind of your own needs {', '.join(Kind.model_fields)}"
+        return f"{name} is missing: a new kind needs {', '.join(Kind.model_fields)}"
     if problem["type"] == "value_error":
         return f"{name}: {problem['msg'].removeprefix('Value error, ')}"
-    # the url may hold a password
+    # a URL can contain a password
     given = "" if path[0] in {"redis_url", "jobs_redis_url"} else f" (it is {problem['input']!r})"
     return f"{name} {_must(path[-1], problem)}{given}"
 
 
 def _must(field: str, problem: ErrorDetails) -> str:
-    """Say what a value must be, in words of ours: the library's speak of its own types."""
+    """Return what a value must be, without pydantic's own types as in its messages."""
     if problem["type"] == "string_pattern_mismatch":
         return _PATTERNS[field]
     if (words := _WORDS.get(problem["type"])) is not None:
         return words.format(**problem.get("ctx", {}))
-    return f"does not fit: {problem['msg']}"
+    return f"is invalid: {problem['msg']}"
 
 
 _URL = "must begin with redis://, rediss:// or unix://"
@@ -326,7 +337,7 @@ _WORDS = {
     "float_type": "must be a number",
     "bool_parsing": "must be true or false",
     "bool_type": "must be true or false",
-    "string_type": "must be a text",
+    "string_type": "must be a string",
     "dict_type": "must be a table",
     "model_type": "must be a table",
     "literal_error": "must be {expected}",
@@ -335,4 +346,4 @@ _WORDS = {
     "less_than": "must be below {lt}",
     "less_than_equal": "must be at most {le}",
 }
-"""By the library's name of the problem."""
+"""Error texts by pydantic's name of the problem."""

@@ -64,7 +64,8 @@ def _table(*names: str) -> list[str]:
 
 
 def _row(*cells: str | None) -> str:
-    return "| " + " | ".join(str(cell).replace("``", "`") for cell in cells) + " |"
+    texts = (" ".join(str(cell).replace("``", "`").split()) for cell in cells)
+    return "| " + " | ".join(texts) + " |"
 
 
 def _default(name: str) -> str:

@@ -65,7 +65,7 @@ def test_every_unknown_name_is_listed_with_the_nearest_known_one(
     [
         ("potr = 1", "potr is not a setting; did you mean port?"),
         ("port = 70000", "HEDGEROW_PORT must be at most 65535 (it is 70000)"),
-        ('retrain_cron = "banana"', "HEDGEROW_RETRAIN_CRON: 'banana' is no cron expression"),
+        ('retrain_cron = "banana"', "HEDGEROW_RETRAIN_CRON: 'banana' is not a cron expression"),
         ("[kinds.wish]\ncode = 7", "HEDGEROW_KINDS__WISH__WEIGHT is missing"),
         ("[kinds.view]\nsign = 4", "HEDGEROW_KINDS__VIEW__SIGN must be -1, 0 or 1"),
         ("port = ", "not valid TOML"),
