@@ -1,4 +1,4 @@
-"""Popularity: everybody gets the items that most users have. The rival of every other model."""
+"""Popularity: all users get the items that most users like. The baseline of all other models."""
 
 from typing import Any, Self
 
@@ -11,7 +11,7 @@ from core.types import F32
 
 
 class Popular(Ranker):
-    """The score of an item is the number of users who have it with a target above 0.
+    """Scores an item by the number of users who have it with a target above 0.
 
     >>> from hedgerow import Popular, from_pairs
     >>> pairs = from_pairs([0, 1, 1, 2], [1, 1, 0, 2])
@@ -20,15 +20,15 @@ class Popular(Ranker):
     """
 
     def fit(self, user_items: Any) -> Self:
-        """Count."""
+        """Count the users of each item."""
         self._item_factors = self._popular = liked_counts(as_interactions(user_items))
         return self
 
     def user_vectors(self, user_items: Any) -> F32:
-        """Return 1 for everybody."""
+        """Return 1 for every user, (users, 1)."""
         return np.ones((self._known(user_items).n_users, 1), np.float32)
 
     @property
     def likeness(self) -> F32:
-        """Refuse: what is alike is nothing that counting tells."""
+        """Raise ConfigError: counts do not tell which items are similar."""
         raise ConfigError("popularity knows of no item what it is like: ask a model such as Fbgd")

@@ -1,7 +1,7 @@
-"""The shape that all ranking models share: the score of a pair is user vector . item factors.
+"""The interface of all ranking models: the score of a pair is user vector . item factors.
 
-A user's vector is made from the user's pairs when it is needed (fold-in), never looked up: a user that the fit
-has not seen is answered like any other.
+The vector of a user is computed from the user's pairs when it is needed (fold-in), never looked up:
+users unseen in the fit get recommendations like all others.
 """
 
 from abc import ABC, abstractmethod
@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from core.errors import ConfigError, NotFitted, ShapeError
@@ -19,11 +19,11 @@ from core.types import F32, I32, I64
 
 Bools = NDArray[np.bool_]
 ROUNDING = 1e-6
-"""A vector that is shorter than this share of the longest one has no direction."""
+"""Length below which a vector has no direction, relative to the longest one."""
 
 
 class Ranker(ABC):
-    """Made by a fit on users x items, recommends; results are (ids, scores) arrays, best first.
+    """A model that recommends after a fit; results are (ids, scores) arrays, best first.
 
     >>> from hedgerow import Popular, Ranker
     >>> isinstance(Popular(), Ranker)
@@ -32,7 +32,7 @@ class Ranker(ABC):
 
     _item_factors: F32 | None = None
     _popular: F32 | None = None
-    """What most users have, see ``liked_counts``."""
+    """Number of users who like each item; see ``liked_counts``."""
 
     @property
     def item_factors(self) -> F32:
@@ -51,28 +51,28 @@ class Ranker(ABC):
         """Return the vector of each row of pairs, (users, g)."""
 
     def asked_vectors(self, users: I64, rows: Interactions) -> F32:
-        """Return the vectors of users whose pairs are ``rows``; most models know nobody by number."""
+        """Return the vectors of users with these pairs; most models do not use the user numbers."""
         return self.user_vectors(rows)
 
     def unknown(self, users: I64, rows: Interactions) -> Bools:
-        """Tell of which of these users nothing is known: their vectors say nothing."""
+        """Return which of these users the model knows nothing about."""
         without: Bools = rows.user_counts == 0
         return without
 
     def recommend(
         self,
-        userid: int | I64,
+        userid: ArrayLike,
         user_items: Any,
         N: int = 10,
         filter_already_liked_items: bool = True,
-        filter_items: I32 | I64 | None = None,
+        filter_items: ArrayLike | None = None,
     ) -> tuple[I32, F32]:
-        """Return the best items of one user (N,) or several (users, N); -1 and -inf where items run out.
+        """Return the best items of one user, (N,), or of several, (users, N).
 
-        The names are those of ``implicit``. ``user_items`` has one row of pairs for each user who is asked for, in
-        their order; any other number of rows are those of all users. The vectors come from them, and so do the items
-        that are left out.
-        Users of whom nothing is known get what most users have; their scores count these.
+        Lists end with item -1 and score -inf if there are too few items. The parameters are named
+        as in ``implicit``. ``user_items`` has one row for each of the users, in their order, or the
+        rows of all users. These rows determine the vectors, and the items that lists leave out.
+        Unknown users get the items that most users like; scores are then numbers of users.
         """
         asked, rows = self._asked_rows(userid, user_items)
         vectors, unknown = self.asked_vectors(asked, rows), self.unknown(asked, rows)
@@ -86,11 +86,11 @@ class Ranker(ABC):
         unknown: Bools,
         seen: Interactions,
         n: int,
-        filter_items: I32 | I64 | None,
+        filter_items: ArrayLike | None,
     ) -> tuple[I32, F32]:
-        """Return the lists of users with these vectors; the ``unknown`` ones get what most users have, if that is known.
+        """Return the lists of users with these vectors.
 
-        So do those whose vector is 0: it tells no item from another.
+        Users who are ``unknown``, or whose vector is 0, get popular items if those are known.
         """
         ids, scores = rank(vectors, _without(self.item_factors, filter_items), seen, n)
         cold = np.flatnonzero(unknown | ~vectors.any(axis=1))
@@ -103,13 +103,14 @@ class Ranker(ABC):
 
     @property
     def likeness(self) -> F32:
-        """Return the vectors that items are compared by, (items, f): no constants and no biases."""
+        """Return the item vectors for comparisons, (items, f), without constants and biases."""
         return self.item_factors
 
-    def similar_items(self, itemid: int | I64, N: int = 10) -> tuple[I32, F32]:
-        """Return the items of the nearest direction (cosine), the item itself first: (N,), of several (items, N).
+    def similar_items(self, itemid: ArrayLike, N: int = 10) -> tuple[I32, F32]:
+        """Return the items with the largest cosine, the item itself first: (N,) or (items, N).
 
-        -1 and -inf where items run out. An item that nothing was learned of is like no other.
+        Lists end with item -1 and score -inf if there are too few items. An item without training
+        data is similar to no other.
         """
         unit = _unit(self.likeness)
         asked = _numbers("item", itemid, unit.shape[0])
@@ -120,7 +121,7 @@ class Ranker(ABC):
         return (ids[0], scores[0]) if np.ndim(itemid) == 0 else (ids, scores)
 
     def _known(self, user_items: Any) -> Interactions:
-        # its type says less than it can do
+        # the type of sparse matrices lacks most of their methods
         given: Any = user_items if sparse.issparse(user_items) else None
         one_row = given is not None and given.ndim == 1
         pairs = as_interactions(given.reshape((1, -1)) if one_row else user_items)
@@ -130,8 +131,8 @@ class Ranker(ABC):
             )
         return pairs
 
-    def _asked_rows(self, userid: int | I64, user_items: Any) -> tuple[I64, Interactions]:
-        """Return the numbers of the users who are asked for, and the pairs of each."""
+    def _asked_rows(self, userid: ArrayLike, user_items: Any) -> tuple[I64, Interactions]:
+        """Return the numbers of the requested users, and the pairs of each."""
         pairs = self._known(user_items)
         n = pairs.n_users
         asked = _numbers("user", userid)
@@ -141,7 +142,7 @@ class Ranker(ABC):
 
 
 def rank(users: F32, item_factors: F32, excluded: Interactions, n: int) -> tuple[I32, F32]:
-    """Return each user's n best items outside ``excluded`` and their scores; runs on all threads."""
+    """Return each user's n best items outside ``excluded``, with scores; uses all threads."""
     if not isinstance(n, Integral) or n < 1:
         raise ConfigError(f"at least one item must be asked for, a whole number, not {n!r}")
     ids = np.empty((users.shape[0], n), np.int32)
@@ -157,8 +158,8 @@ def liked_counts(pairs: Interactions) -> F32:
     return pairs.liked.item_counts.astype(np.float32)[:, None]
 
 
-def _numbers(name: str, given: int | I32 | I64, n: int = MOST) -> I64:
-    """Return the numbers (asked,) of whom or what is asked for."""
+def _numbers(name: str, given: ArrayLike, n: int = MOST) -> I64:
+    """Return the requested numbers, (asked,), after a check of their bounds."""
     asked = np.atleast_1d(whole_numbers(name, given))
     lowest, highest = asked.min(initial=0), asked.max(initial=-1)
     if lowest < 0 or highest >= n:
@@ -169,7 +170,10 @@ def _numbers(name: str, given: int | I32 | I64, n: int = MOST) -> I64:
 
 
 def _unit(vectors: F32) -> F32:
-    """Return vectors of length 1; NaN, which never enters a list, for those that are nothing but rounding."""
+    """Return vectors of length 1, or of NaN where a vector is only rounding error.
+
+    NaN never enters a list.
+    """
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     known = length > ROUNDING * length.max(initial=0.0)
     unit = np.full(vectors.shape, np.nan, np.float32)
@@ -178,12 +182,12 @@ def _unit(vectors: F32) -> F32:
 
 
 def left_out(rows: Interactions, seen: bool) -> Interactions:
-    """Return what each user's list leaves out: the pairs of the row if they are ``seen``."""
+    """Return the items that each user's list leaves out: the row's pairs if ``seen``, else none."""
     return rows if seen else rows.keep(np.zeros(len(rows), np.bool_))
 
 
-def _without(item_factors: F32, items: I32 | I64 | None) -> F32:
-    """Return the factors with NaN, which never enters a list, for these items."""
+def _without(item_factors: F32, items: ArrayLike | None) -> F32:
+    """Return the factors with NaN for these items: NaN never enters a list."""
     if items is None:
         return item_factors
     others = item_factors.copy()

@@ -20,7 +20,7 @@ class RowRanker(Ranker):
         self._item_factors, self._popular = row.item_factors, popular
 
     def user_vectors(self, user_items: Any) -> F32:
-        """Return the exact minimiser of each user's row."""
+        """Return the exact minimiser of each user's row, (users, g)."""
         return self.row.vectors(self._known(user_items))
 
     def unknown(self, users: I64, rows: Interactions) -> Bools:

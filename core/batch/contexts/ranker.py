@@ -1,7 +1,7 @@
-"""Rankers that may know the item a user had before: MF, SVDFeature and the two tensors, fitted by descent.
+"""Rankers of contexts such as the previous item: MF, SVDFeature and two tensors, by descent.
 
-With times every pair is a context of its own: the user and the item before. Users are asked for with their newest
-item. There is no fold-in: these models know the users of their fit, all others are cold.
+With times, each pair has a context: the user and the user's previous item. Recommendations are made
+for users with their newest item. There is no fold-in: users outside the fit are cold.
 """
 
 from collections.abc import Callable, Mapping
@@ -37,7 +37,7 @@ OnEpoch = Callable[["ContextRanker", int], bool]
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """All that a fit has found: what recommends, what a later fit continues, what a snapshot stores."""
+    """The results of a fit: enough to recommend, to continue the fit, and to make a snapshot."""
 
     parameters: Parameters
     squares: Parameters
@@ -99,10 +99,11 @@ class ContextRanker(Ranker):
         previous: "ContextRanker | None" = None,
         on_epoch: OnEpoch = lambda model, epoch: False,
     ) -> Self:
-        """Learn; ``item_features`` (items, d) are for SVDFeature.
+        """Fit to these pairs; return self.
 
-        ``previous`` is continued: a fitted model of this kind whose users, items and features are the first of these.
-        The pairs are still all pairs, not the new ones alone: whoever has none is cold.
+        ``item_features`` (items, d) are for SVDFeature. ``previous`` is continued: a fitted model
+        of this kind whose users, items and features are the first of these. Pass all pairs, not
+        just the new ones: users without pairs are treated as cold.
         """
         pairs = as_interactions(user_items)
         before = None if previous is None else self._continued(previous, pairs)
@@ -125,19 +126,21 @@ class ContextRanker(Ranker):
     def _continued(self, previous: "ContextRanker", pairs: Interactions) -> Descended:
         if previous.config.kind != self.config.kind:
             raise ConfigError(
-                f"the previous model is {previous.config.kind}: continue it as that, or fit {self.config.kind} anew"
+                f"the previous model is {previous.config.kind}: continue it as that, "
+                f"or fit {self.config.kind} anew"
             )
         found, (model, _) = previous.found, previous._fitted
         known, left = np.count_nonzero(~found.cold), np.count_nonzero(pairs.user_counts)
         if left < LEFT * known:
             raise ConfigError(
-                f"{left} users have pairs, {known} had some in the previous fit: give all pairs, not the new ones alone"
+                f"{left} users have pairs, {known} had some in the previous fit: "
+                "give all pairs, not the new ones alone"
             )
         return Descended(found.parameters, [], found.squares, model.blocks)
 
     @property
     def likeness(self) -> F32:
-        """Return the items' own factors, with those of their features: no constants and no biases."""
+        """Return the factors of items and of their features, without constants and biases."""
         model, parameters = self._fitted
         return model.likeness(parameters)
 
@@ -148,7 +151,7 @@ class ContextRanker(Ranker):
         return self._model, self._parameters
 
     def user_vectors(self, user_items: Any) -> F32:
-        """Return the vectors of the users 0 .. n - 1 of the fit, each with the newest item of its row."""
+        """Return the vectors of users 0 .. n - 1 of the fit, given the newest item of each row."""
         pairs = self._known(user_items)
         return self.asked_vectors(np.arange(pairs.n_users), pairs)
 
@@ -161,7 +164,7 @@ class ContextRanker(Ranker):
         return model.left(parameters, contexts)
 
     def unknown(self, users: I64, rows: Interactions) -> Bools:
-        """Tell who had no pairs in the fit, where the score is nothing without the user."""
+        """Return which users had no pairs in the fit, for models that need the user's vector."""
         if self.config.kind in ("mf", "cp"):
             return self._cold[users]
         return np.zeros(users.size, np.bool_)
@@ -177,7 +180,8 @@ class ContextRanker(Ranker):
             return SvdFeature(widths, _with_features(n_items, item_features), g)
         if not self._timed:
             raise ConfigError(
-                f"{kind} knows the user and the item before: give the pairs times, or use svdfeature"
+                f"{kind} knows the user and the item before: "
+                "give the pairs times, or use svdfeature"
             )
         tensor = PairwiseTensor if kind == "pitf" else CpTensor
         return tensor(n_users, 1 + n_items, n_items, g)
@@ -196,7 +200,10 @@ class ContextRanker(Ranker):
         return self._asked(pairs.user_ix.astype(np.int64), before(pairs), pairs.n_items), each
 
     def _asked(self, users: I64, last: I64 | None, n_items: int) -> Any:
-        """Return the contexts of users and the items they had last; no item comes first, so that items may follow."""
+        """Return the contexts of users and their last items.
+
+        "No item" is the first column, so that new items can be appended.
+        """
         if self.config.kind == "mf":
             return users
         if last is None:
@@ -220,7 +227,8 @@ def _check_shapes(model: DotModel[Any], found: Found) -> None:
         for name in sorted(known.keys() | shapes.keys()):
             if known.get(name) != shapes.get(name):
                 raise ShapeError(
-                    f"{name} has shape {known.get(name)}, the model of these settings {shapes.get(name)}"
+                    f"{name} has shape {known.get(name)}, "
+                    f"the model of these settings {shapes.get(name)}"
                 )
 
 
@@ -229,7 +237,7 @@ def _shapes(arrays: Mapping[str, NDArray[Any]]) -> dict[str, tuple[int, ...]]:
 
 
 def before(pairs: Interactions) -> I64:
-    """Return the item that the user had before each pair, -1 before the first; equal times go by item.
+    """Return the user's item before each pair, -1 before the first; equal times go by item.
 
     >>> from core.interactions import from_pairs
     >>> before(from_pairs(np.array([0, 0, 0]), np.array([0, 1, 2]), time=np.array([5, 9, 7])))

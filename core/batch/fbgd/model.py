@@ -1,7 +1,8 @@
-"""fBGD matrix factorisation on all pairs: every epoch changes all users, then all items, by the exact batch gradient.
+"""fBGD: matrix factorisation on all pairs with the exact batch gradient.
 
-The default optimiser takes two preconditioned conjugate-gradient steps on each row's own quadratic. It works in the
-basis of the eigenvectors of the shared Gram matrix: the objective does not change, and the Gram matrix is diagonal.
+Every epoch updates all users, then all items. The default optimiser takes two preconditioned
+conjugate-gradient steps on the quadratic of each row. It works in the basis of the eigenvectors of
+the shared Gram matrix: that matrix is then diagonal, and the objective stays the same.
 """
 
 from collections.abc import Callable
@@ -22,15 +23,16 @@ from core.kernels import fbgd
 from core.types import F32, F64, I64
 
 EXACT = 0.0
-"""Tolerance of the training steps: their number is the limit."""
-
+"""Tolerance of the training steps: only their number ends them."""
 
 SIGNS_FROM = 16
-"""Factors; with fewer the signs of the few items that everybody has may cancel, and the fit would stay at 0."""
+"""Fewest factors for a start with random signs.
 
+With fewer, the signs of the few items that all users have may cancel, and the fit would stay at 0.
+"""
 
 OnEpoch = Callable[["Fbgd", int], bool]
-"""Hears the model after each epoch, counted from 1; True ends the fit."""
+"""Called with the model and the epoch, counted from 1; True ends the fit."""
 
 
 class Fbgd(Ranker):
@@ -57,7 +59,10 @@ class Fbgd(Ranker):
         previous: RowObjective | None = None,
         on_epoch: OnEpoch | None = None,
     ) -> Self:
-        """Learn; ``previous`` is a model of the same factors whose items are the first of these."""
+        """Fit to these pairs; return self.
+
+        ``previous`` is continued: a model with as many factors, whose items are the first of these.
+        """
         pairs = as_interactions(user_items)
         check_pairs(pairs)
         sides = _Sides(self.config, pairs, previous)
@@ -78,7 +83,7 @@ class Fbgd(Ranker):
         self.objective, self._item_factors = objective, objective.item_factors
 
     def user_vectors(self, user_items: Any) -> F32:
-        """Return the exact minimiser of each user's row, whatever was fitted."""
+        """Return the exact minimiser of each user's row, (users, g)."""
         return self.fitted.vectors(self._known(user_items))
 
     def unknown(self, users: I64, rows: Interactions) -> Bools:
@@ -94,9 +99,10 @@ class Fbgd(Ranker):
 
 
 class _Sides:
-    """Both sides of a fit; between epochs the items' basis is the one in which Q'diag(a)Q is diagonal.
+    """Both sides of a fit.
 
-    The users follow there by ``turn`` when they move again: the last turn of a fit is not needed.
+    Between epochs the item vectors are in the basis where Q'diag(a)Q is diagonal. User vectors are
+    rotated by ``turn`` at their next update, which saves the last rotation of a fit.
     """
 
     def __init__(
@@ -119,7 +125,7 @@ class _Sides:
             self._continue(previous)
 
     def _start(self) -> None:
-        """Begin at random signs: as good as normal numbers, and a tenth of the time to draw."""
+        """Start with random signs: as good as normal numbers, at a tenth of the time."""
         n, g = self.pairs.n_items, self.config.factors
         size = np.float32(self.config.start / np.sqrt(g))
         rng = np.random.default_rng(self.config.seed)
@@ -133,9 +139,10 @@ class _Sides:
         self._face_users()
 
     def _continue(self, previous: RowObjective) -> None:
-        """Take the items as they were and new ones at 0; the users start at 0 and follow in the first half epoch.
+        """Start with the previous item vectors; new items and all users start at 0.
 
-        Their few steps there do better than the exact fold-in, as they do in every epoch.
+        The few steps of the first half epoch give better users than an exact fold-in, as in every
+        epoch.
         """
         known, g = previous.item_factors.shape
         if g != self.config.factors or known > self.pairs.n_items:
@@ -149,7 +156,7 @@ class _Sides:
         self._face_users()
 
     def _face_users(self) -> None:
-        """Turn the items to the basis of the users' quadratic; the users follow when they move again."""
+        """Rotate the items to the basis of the users' quadratic; users follow at their update."""
         weight = self.negative if self.config.rho else self.negative[:1]
         self.gram, self.turn = _spectrum(gram(self.items, weight, self.item_cut))
         fbgd.rotate(self.item_cut, self.items, self.turn)

@@ -1,7 +1,8 @@
-"""One-class structured matrix factorisation: users with features and a graph if they have them.
+"""One-class structured matrix factorisation, optionally with features and a graph of users.
 
-Every unlabelled pair is a negative of small weight. ``SQ-SQ``, ``SQ-wSQ`` and ``LR-wSQ`` of the paper differ in the
-loss of the positives and in that weight. ``ocmf_fit.py`` has the settings and the fit.
+Every unlabelled pair is a negative of small weight. ``SQ-SQ``, ``SQ-wSQ`` and ``LR-wSQ`` of the
+paper differ in that weight and in the loss of positives. ``config.py`` has the settings, ``fit.py``
+the fit.
 """
 
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from core.batch.feature_map import FeatureMap, Features, checked
 from core.batch.ocmf.config import OcmfConfig
@@ -55,7 +57,11 @@ class Ocmf(Ranker):
         graph: Any = None,
         on_round: OnRound = lambda model, number: False,
     ) -> Self:
-        """Learn; ``features`` (users, d) describe the users, ``graph`` links them (see ``graph.similarity``)."""
+        """Fit to these pairs; return self.
+
+        ``features`` (users, d) are those of the users; ``graph`` holds links between users, as
+        ``similarity`` makes them.
+        """
         pairs = as_interactions(user_items)
         check_pairs(pairs)
         fit = self._fit = OcmfFit(self.config, pairs, features, graph)
@@ -81,7 +87,10 @@ class Ocmf(Ranker):
 
     @property
     def objective(self) -> RowObjective:
-        """Return what folds users in, for snapshots and serving; its items are turned, scores are the same."""
+        """Return the objective that folds users in, for snapshots and serving.
+
+        Its item vectors are in another basis; scores stay the same.
+        """
         fit = self._fitted
         if fit.side.features is not None or fit.side.laplacian is not None:
             raise ConfigError(
@@ -91,7 +100,7 @@ class Ocmf(Ranker):
 
     @property
     def row_objective(self) -> RowObjective:
-        """Return what the pairs of a user say, features and graph apart; its items are turned."""
+        """Return the objective of a user's pairs, without features and graph; see ``objective``."""
         if self._row is None:
             self._row = self._exported()
         return self._row
@@ -119,12 +128,12 @@ class Ocmf(Ranker):
 
     @property
     def parameters(self) -> F32 | None:
-        """Return W (d, k), the vector of each feature; None for a model without features."""
+        """Return W (d, k), the vector of each feature, or None for a model without features."""
         return None if self._fitted.side.features is None else self._parameters
 
     @property
     def link(self) -> float:
-        """Return how strongly a link of weight 1 pulls; 0 for a model without a graph."""
+        """Return the strength of a link of weight 1; 0 for a model without a graph."""
         return 0.0 if self._fitted.side.laplacian is None else self._fitted.side.graph
 
     @property
@@ -134,7 +143,7 @@ class Ocmf(Ranker):
         return self._fit
 
     def vectors_of(self, features: Features) -> F32:
-        """Return the vectors of users who are known by their features alone, (users, k)."""
+        """Return the vectors of users with these features, (users, k)."""
         parameters = self.parameters
         if parameters is None:
             raise ConfigError("the model was fitted without features: fit it with features")
@@ -146,31 +155,34 @@ class Ocmf(Ranker):
         return ready
 
     def user_vectors(self, user_items: Any, *, links: Any = None) -> F32:
-        """Return the minimiser of each user's own row, whatever was fitted.
+        """Return the exact minimiser of each user's row, (users, k).
 
-        ``links`` (users, users of the fit): weights of each user's links, for a model with a graph.
+        ``links`` (users, users of the fit) are the weights of each user's links, for a model with a
+        graph.
         """
         pairs = self._known(user_items)
         if self._fitted.side.features is not None:
             raise ConfigError(
-                "this model knows users by their features: call vectors_of, or recommend with features"
+                "this model knows users by their features: "
+                "call vectors_of, or recommend with features"
             )
         return self._folded_in(pairs, links)
 
     def recommend(
         self,
-        userid: int | I64,
+        userid: ArrayLike,
         user_items: Any,
         N: int = 10,
         filter_already_liked_items: bool = True,
-        filter_items: I32 | I64 | None = None,
+        filter_items: ArrayLike | None = None,
         *,
         features: Features | None = None,
         links: Any = None,
     ) -> tuple[I32, F32]:
-        """Return the best items of users, as every ranker does, by all that the fit knew of them.
+        """Return the best items of users; see ``Ranker.recommend``.
 
-        Of others ``features`` (users, d) or ``links`` (users, users of the fit) say it, one row for each user asked.
+        Users of the fit have its features and links. For other users give ``features`` (users, d)
+        or ``links`` (users, users of the fit), one row for each user.
         """
         asked, rows = self._asked_rows(userid, user_items)
         vectors = self.asked_vectors(asked, rows, features=features, links=links)
@@ -187,7 +199,10 @@ class Ocmf(Ranker):
         features: Features | None = None,
         links: Any = None,
     ) -> F32:
-        """Return the vectors of users by their features or else by their pairs and links, those of the fit unless given."""
+        """Return the vectors of users from their features, or else from their pairs and links.
+
+        Features and links are those of the fit unless given.
+        """
         side = self._fitted.side
         if side.features is not None and links is not None:
             raise ConfigError("users of this model are made of their features: leave links out")
@@ -201,7 +216,10 @@ class Ocmf(Ranker):
         return self._folded_in(rows, self._links(users, links))
 
     def unknown(self, users: I64, rows: Interactions, *, links: Any = None) -> Bools:
-        """Tell who has neither pairs, features nor a friend with pairs, unless their vectors are shrunk to the mean user."""
+        """Return which users have neither pairs, features nor a linked user with pairs.
+
+        None is unknown if vectors are shrunk to the mean user.
+        """
         fit = self._fitted
         if fit.side.features is not None or self._shrinks:
             return np.zeros(users.size, np.bool_)
@@ -210,7 +228,7 @@ class Ocmf(Ranker):
 
     @property
     def _shrinks(self) -> bool:
-        """Whether short histories are shrunk to the mean user: where users are known by their pairs alone."""
+        """Whether short histories are shrunk: only in a model without features and graph."""
         side = self._fitted.side
         alone = side.features is None and side.laplacian is None
         return alone and self.config.shrinkage > 0.0 and self.config.negatives == "all"
@@ -224,7 +242,10 @@ class Ocmf(Ranker):
         return np.ascontiguousarray(row.vectors(pairs) @ basis.T, np.float32)
 
     def _links(self, users: I64, links: Any) -> Any:
-        """Return the links of users, (users, users of the fit), those of the fit unless given; None without a graph."""
+        """Return the links of users, (users, users of the fit), or None without a graph.
+
+        The links are those of the fit unless given.
+        """
         similar = self._fitted.similar
         if similar is not None:
             return similar[self._of_fit(users, "links")] if links is None else sp.csr_array(links)
