@@ -1,4 +1,4 @@
-"""Non-linear features in a search of settings: how many a trial may add, the cheap ones first."""
+"""Landmarks (centres of non-linear features) in a search for settings: how many a trial may add, few first."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ Settings = dict[str, Any]
 
 
 def landmark_axes(shape: tuple[int, ...], sizes: Sequence[int]) -> list[Axis]:
-    """Return the axis "landmarks", a place in ``sizes`` from 1, if any is of use to features of this shape."""
+    """Return the axis "landmarks", a position in ``sizes`` from 1, if features of this shape can use any."""
     n_points, n_features = shape
     useful = sum(
         size == 0 or (size * 4 <= n_points and n_points * (n_features + size) <= MOST_DENSE)
@@ -22,7 +22,7 @@ def landmark_axes(shape: tuple[int, ...], sizes: Sequence[int]) -> list[Axis]:
 
 
 def with_more(axes: Sequence[Axis]) -> Callable[[Settings], Settings | None]:
-    """Return what gives the same settings with more landmarks, None where there are no more."""
+    """Return a function that gives the same settings with more landmarks, None where there are no more."""
     most = max((axis.high for axis in axes if axis.name == "landmarks"), default=0)
 
     def larger(settings: Settings) -> Settings | None:
@@ -33,15 +33,15 @@ def with_more(axes: Sequence[Axis]) -> Callable[[Settings], Settings | None]:
     return larger
 
 
-def first_places(
+def first_settings(
     axes: Sequence[Axis], middle: Mapping[str, float], rng: np.random.Generator
 ) -> list[Settings]:
-    """Return the middle, without landmarks, and a few places around it, with the fewest or the next."""
+    """Return the middle without landmarks, and settings around it without or with the fewest."""
     cheap = {**middle, "landmarks": 1}
-    places: list[Settings] = [{axis.name: cheap[axis.name] for axis in axes}]
+    chosen: list[Settings] = [{axis.name: cheap[axis.name] for axis in axes}]
     for at in range(2 * len(axes)):
-        place = {axis.name: axis.value(float(rng.uniform(0.15, 0.85))) for axis in axes}
-        if "landmarks" in place:
-            place["landmarks"] = 1 + at % 2
-        places.append(place)
-    return places
+        settings = {axis.name: axis.value(float(rng.uniform(0.15, 0.85))) for axis in axes}
+        if "landmarks" in settings:
+            settings["landmarks"] = 1 + at % 2
+        chosen.append(settings)
+    return chosen

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from core.batch.feature_map import FeatureMap, Features
-from core.batch.landmarks import first_places, landmark_axes, with_more
+from core.batch.landmarks import first_settings, landmark_axes, with_more
 from core.batch.ocmf.labels import (
     FEWEST_POINTS,
     HELD_OUT,
@@ -98,7 +98,7 @@ def search(
     looking = Search(
         axes, objective, lambda settings: _work(rows, known, settings), rng, with_more(axes)
     )
-    places = first_places(axes, {"reg": base.reg, "factors": base.factors}, rng)
+    places = first_settings(axes, {"reg": base.reg, "factors": base.factors}, rng)
     best = looking.run(places, budget, most=MOST_TRIALS, on_trial=on_trial)
     return replace(_with(base, best.settings), votes=best.outcome.found["votes"])
 

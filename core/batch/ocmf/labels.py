@@ -11,7 +11,7 @@ import numpy as np
 
 from core import ranking_metrics
 from core.batch.feature_map import FeatureMap, Features, fit_features
-from core.batch.landmarks import first_places, landmark_axes, with_more
+from core.batch.landmarks import first_settings, landmark_axes, with_more
 from core.batch.ocmf.config import LabelConfig, with_label_settings
 from core.batch.ocmf.fit import feature_matrix
 from core.batch.ocmf.model import Ocmf
@@ -160,7 +160,7 @@ def search(
         axes, objective, lambda settings: _work(features, one, settings), rng, with_more(axes)
     )
     looking.run(
-        first_places(axes, {"weight": one.model.weight, "reg": one.model.reg}, rng),
+        first_settings(axes, {"weight": one.model.weight, "reg": one.model.reg}, rng),
         Budget(budget.now, SEARCH_SHARE * budget.seconds),
         most=MOST_TRIALS,
         on_trial=on_trial,
