@@ -17,12 +17,12 @@ from service.cli import options
 from service.cli.options import say
 from service.errors import Misconfigured
 from service.files.export import export as histories
-from service.files.feedback import Line
+from service.files.feedback import FeedbackLine
 from service.settings import Settings, load_settings
 from service.store.server.opening import open_store
 
 Format = Literal["ndjson", "csv"]
-Write = Callable[[BinaryIO, Sequence[Line]], None]
+Write = Callable[[BinaryIO, Sequence[FeedbackLine]], None]
 
 app = options.verb()
 
@@ -76,11 +76,11 @@ async def _write(settings: Settings, url: str, out: BinaryIO, form: Format) -> t
     return users, events
 
 
-def _write_ndjson(out: BinaryIO, lines: Sequence[Line]) -> None:
+def _write_ndjson(out: BinaryIO, lines: Sequence[FeedbackLine]) -> None:
     out.write(msgspec.json.Encoder().encode_lines(lines))
 
 
-def _write_csv(out: BinaryIO, lines: Sequence[Line]) -> None:
+def _write_csv(out: BinaryIO, lines: Sequence[FeedbackLine]) -> None:
     rows = csv.writer(_Text(out), lineterminator="\n")
     rows.writerows((line.user, line.item, line.rating, line.timestamp) for line in lines)
 

@@ -12,7 +12,7 @@ import msgspec
 
 from service.files.features import feature_value, table_rows
 from service.files.opening import BadFile, is_ndjson, opened
-from service.files.parts import Part
+from service.files.parts import FilePart
 
 ROWS = 5_000
 """Documents in a part."""
@@ -21,13 +21,13 @@ Numbered = Iterator[tuple[int, bytes]]
 """Line numbers and documents."""
 
 
-def read_documents(path: Path, named: str, rows: int = ROWS) -> Iterator[Part]:
+def read_documents(path: Path, named: str, rows: int = ROWS) -> Iterator[FilePart]:
     """Yield the documents of a file in parts; ``named`` (item or user) names the ids."""
     documents = _lines(path) if is_ndjson(path) else _rows(path, named)
     while chosen := list(islice(documents, rows)):
         numbers = [number for number, _ in chosen]
         # no progress within the file: there are few parts
-        yield Part(b"\n".join(line for _, line in chosen), numbers, 0.0)
+        yield FilePart(b"\n".join(line for _, line in chosen), numbers, 0.0)
 
 
 def _lines(path: Path) -> Numbered:

@@ -9,7 +9,7 @@ import numpy as np
 from core.meaning import RATING
 from core.online.layout import RowLayout
 from service.configs import online_config
-from service.files.feedback import Line
+from service.files.feedback import FeedbackLine
 from service.settings import Settings
 from service.store.catalogue.numbers import ItemNumbers
 from service.store.connection import connect, connect_async
@@ -20,7 +20,7 @@ PAGE = 64
 """Users whose histories are in memory at the same time."""
 
 
-async def export(settings: Settings, url: str) -> AsyncIterator[Sequence[Line]]:
+async def export(settings: Settings, url: str) -> AsyncIterator[Sequence[FeedbackLine]]:
     """Yield the events of each user, the oldest first, partition by partition."""
     with connect(url, role="export") as client:
         namespace = read_namespace(client, settings.namespace)
@@ -48,12 +48,12 @@ async def _pages(profiles: ProfileReader, namespace: Namespace) -> AsyncIterator
             after = users[-1]
 
 
-def _lines(user: str, history: Any, items: list[str], names: dict[int, str]) -> list[Line]:
+def _lines(user: str, history: Any, items: list[str], names: dict[int, str]) -> list[FeedbackLine]:
     times = np.datetime_as_string(
         history["time_ms"].astype("datetime64[ms]"), unit="ms", timezone="UTC"
     )
     return [
-        Line(
+        FeedbackLine(
             user,
             item,
             rating=float(str(value)) if kind == RATING else None,

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from core.features import EncoderFit
 from core.types import I64
-from service.files.opening import LONGEST_ROW, BadFile, Lines, opened, other_separator
+from service.files.opening import LONGEST_ROW, BadFile, FileLines, opened, other_separator
 
 
 def read_features(path: Path, named: str, numbers: dict[str, int]) -> sp.csr_array:
@@ -64,7 +64,9 @@ def table_rows(path: Path, named: str) -> Iterator[dict[str, str]]:
             raise lines.bad(f"{error}: mend the quotes or the line") from error
 
 
-def _checked(reader: "csv.DictReader[str]", lines: Lines, named: str) -> Iterator[dict[str, str]]:
+def _checked(
+    reader: "csv.DictReader[str]", lines: FileLines, named: str
+) -> Iterator[dict[str, str]]:
     header = reader.fieldnames = [name.strip() for name in reader.fieldnames or []]
     if named not in header and (mark := other_separator(header)) is not None:
         raise lines.bad(f"the columns are separated by {mark}: write the file with commas")

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from service.files.opening import is_ndjson, opened
-from service.files.parts import Part
+from service.files.parts import FilePart
 from service.files.rating_cells import MILLISECONDS_FROM, RatingChunk
 from service.files.ratings import read_chunks
 
@@ -22,7 +22,7 @@ ROWS = 50_000
 """Rows in a part."""
 
 
-class Line(msgspec.Struct, omit_defaults=True):
+class FeedbackLine(msgspec.Struct, omit_defaults=True):
     """One event as the api takes it."""
 
     user: str
@@ -45,8 +45,8 @@ class _Loose(msgspec.Struct):
     event_id: str | None = None
     rec_id: str | None = None
 
-    def line(self) -> Line:
-        return Line(
+    def line(self) -> FeedbackLine:
+        return FeedbackLine(
             user=str(self.user),
             item=str(self.item),
             rating=self.rating,
@@ -57,7 +57,7 @@ class _Loose(msgspec.Struct):
         )
 
 
-def read_parts(path: Path, rows: int = ROWS) -> Iterator[Part]:
+def read_parts(path: Path, rows: int = ROWS) -> Iterator[FilePart]:
     """Yield a file in parts of ``rows``; BadFile when it cannot be read at all."""
     if is_ndjson(path):
         yield from _ndjson_parts(path, rows)
@@ -66,10 +66,10 @@ def read_parts(path: Path, rows: int = ROWS) -> Iterator[Part]:
         for chunk in read_chunks(path, rows, kinds=True):
             # a quoted line break shifts the numbers, which only help people to find the line
             numbers = [chunk.first_line + n for n in range(len(chunk.users))]
-            yield Part(encode(_rows(chunk)), numbers, chunk.read)
+            yield FilePart(encode(_rows(chunk)), numbers, chunk.read)
 
 
-def _rows(chunk: RatingChunk) -> list[Line]:
+def _rows(chunk: RatingChunk) -> list[FeedbackLine]:
     n = len(chunk.users)
     times: list[str | None] = [None] * n
     if chunk.timestamp_ms is not None:
@@ -82,7 +82,7 @@ def _rows(chunk: RatingChunk) -> list[Line]:
         kinds = [kind or None for kind in chunk.kinds]
     columns = zip(chunk.users, chunk.items, ratings, kinds, times, strict=True)
     return [
-        Line(user=user, item=item, rating=rating, kind=kind, timestamp=time)
+        FeedbackLine(user=user, item=item, rating=rating, kind=kind, timestamp=time)
         for user, item, rating, kind, time in columns
     ]
 
@@ -94,11 +94,11 @@ def _time(given: float | str | None) -> str | None:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
-def _ndjson_parts(path: Path, rows: int) -> Iterator[Part]:
+def _ndjson_parts(path: Path, rows: int) -> Iterator[FilePart]:
     decode = msgspec.json.Decoder(_Loose).decode
     encode = msgspec.json.Encoder().encode_lines
-    good: list[Line] = []
-    part = Part(b"", [], 0.0)
+    good: list[FeedbackLine] = []
+    part = FilePart(b"", [], 0.0)
     with opened(path) as lines:
         for line in lines:
             try:
@@ -110,6 +110,6 @@ def _ndjson_parts(path: Path, rows: int) -> Iterator[Part]:
             if len(good) + len(part.faults) >= rows:
                 part.lines, part.read = encode(good), lines.read
                 yield part
-                good, part = [], Part(b"", [], 0.0)
+                good, part = [], FilePart(b"", [], 0.0)
     part.lines, part.read = encode(good), 1.0
     yield part

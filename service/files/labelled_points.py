@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from core.interactions import Interactions
-from service.files.opening import LONGEST_ROW, BadFile, Lines, opened
+from service.files.opening import LONGEST_ROW, BadFile, FileLines, opened
 
 MOST, MOST_COLUMNS = 1 << 31, 1 << 26
 """Bounds of points (their numbers have 32 bits) and of features and labels (each has a vector)."""
@@ -34,16 +34,16 @@ def read_xmlc(path: Path, *, longest_line: int = LONGEST_ROW) -> LabelledPoints:
     """Return all points of a file; a line of more than ``longest_line`` bytes is refused."""
     form = "file of labelled points"
     with opened(path, form=form, longest_line=longest_line) as lines:
-        return _Reader(path).read(_numbered(lines))
+        return _PointReader(path).read(_numbered(lines))
 
 
-def _numbered(lines: Lines) -> Iterator[tuple[int, str]]:
+def _numbered(lines: FileLines) -> Iterator[tuple[int, str]]:
     """Yield (number, text) of each line."""
     for line in lines:
         yield lines.number, line.decode("ascii", "replace").rstrip("\r\n")
 
 
-class _Reader:
+class _PointReader:
     """One pass over one file, into flat arrays."""
 
     def __init__(self, path: Path) -> None:

@@ -48,7 +48,7 @@ class BadFile(ServiceError):
         return BadFile(file, self.problem + more, line=self.line, column=self.column)
 
 
-class Lines:
+class FileLines:
     """The lines of an open file, unpacked and without a byte order mark; they can be taken once."""
 
     def __init__(self, path: Path, raw: BinaryIO, longest: int, form: str) -> None:
@@ -90,14 +90,16 @@ class Lines:
 
 
 @contextmanager
-def opened(path: Path, *, form: str = "file", longest_line: int = LONGEST_LINE) -> Iterator[Lines]:
+def opened(
+    path: Path, *, form: str = "file", longest_line: int = LONGEST_LINE
+) -> Iterator[FileLines]:
     """Yield the lines of a file; raise BadFile if it cannot be read, also while lines are taken.
 
     ``form`` names the expected kind of file in the message.
     """
     try:
         with path.open("rb") as raw:
-            yield Lines(path, raw, longest_line, form)
+            yield FileLines(path, raw, longest_line, form)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         says = f"the gzip data is cut off or damaged: copy it again, or give a readable {form}"
         raise BadFile(path, says) from error

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass
-class Part:
+class FilePart:
     """Some rows of a file as NDJSON; ``numbers`` are their line numbers in the file."""
 
     lines: bytes

@@ -7,7 +7,7 @@ from datetime import datetime
 import numpy as np
 
 from core.types import F64, I64
-from service.files.opening import Lines
+from service.files.opening import FileLines
 
 MILLISECONDS_FROM = 1e11
 """Numbers from here on are Unix milliseconds; smaller ones are seconds."""
@@ -44,7 +44,7 @@ class Cells:
     kinds: list[str] | None = None
 
 
-def checked(cells: Cells, lines: Lines) -> RatingChunk:
+def checked(cells: Cells, lines: FileLines) -> RatingChunk:
     """Return the rows as numbers; BadFile names the first line with a cell that cannot be one."""
     rating = np.array([*map(_number, cells.ratings)], dtype=np.float64)
     moments = None if cells.times is None else _moments(cells.times)

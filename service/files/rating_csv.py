@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from service.files.opening import BadFile, Lines, other_separator
+from service.files.opening import BadFile, FileLines, other_separator
 from service.files.rating_cells import Cells, RatingChunk, checked
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ReadOptions:
     """What a caller wants of a file of ratings."""
 
     rows: int
@@ -22,7 +22,7 @@ class Wanted:
 
 
 def csv_chunks(
-    first: str, texts: Iterator[str], lines: Lines, wanted: Wanted
+    first: str, texts: Iterator[str], lines: FileLines, wanted: ReadOptions
 ) -> Iterator[RatingChunk]:
     """Yield the rows below the header ``first``; BadFile names the first bad line."""
     # "196, 242": blanks after commas are skipped only if the header has them too
@@ -41,7 +41,7 @@ def csv_chunks(
         yield chunk
 
 
-def _header(first: str, blanks: bool, lines: Lines) -> list[str]:
+def _header(first: str, blanks: bool, lines: FileLines) -> list[str]:
     try:
         titles = next(csv.reader([first], skipinitialspace=blanks), [])
     except csv.Error as error:
@@ -49,7 +49,9 @@ def _header(first: str, blanks: bool, lines: Lines) -> list[str]:
     return [title.strip() for title in titles]
 
 
-def _columns(header: list[str], kinds: bool, lines: Lines, wanted: Wanted) -> dict[str, int]:
+def _columns(
+    header: list[str], kinds: bool, lines: FileLines, wanted: ReadOptions
+) -> dict[str, int]:
     """Return the positions of the columns to read."""
     needed = ["user", "item", "rating"] if wanted.rated and not kinds else ["user", "item"]
     for name in needed:
@@ -59,7 +61,7 @@ def _columns(header: list[str], kinds: bool, lines: Lines, wanted: Wanted) -> di
     return {name: header.index(name) for name in read if name in header}
 
 
-def _missing(header: list[str], name: str, wanted: Wanted) -> str:
+def _missing(header: list[str], name: str, wanted: ReadOptions) -> str:
     if (mark := other_separator(header)) is not None:
         return f"the columns are separated by {mark}: write the file with commas"
     value = " and rating or kind, " if wanted.kinds else ",rating " if wanted.rated else " "
@@ -70,7 +72,7 @@ def _missing(header: list[str], name: str, wanted: Wanted) -> str:
 
 
 def _rows(
-    reader: Iterator[list[str]], width: int, lines: Lines, most: int
+    reader: Iterator[list[str]], width: int, lines: FileLines, most: int
 ) -> tuple[list[tuple[int, list[str]]], BadFile | None]:
     """Return the rows of a chunk; if a line is bad, the rows before it and the error."""
     rows: list[tuple[int, list[str]]] = []

@@ -13,9 +13,9 @@ import msgspec
 import numpy as np
 
 from core.types import F64, I64
-from service.files.opening import BadFile, Lines, opened
+from service.files.opening import BadFile, FileLines, opened
 from service.files.rating_cells import Cells, RatingChunk, checked
-from service.files.rating_csv import Wanted, csv_chunks
+from service.files.rating_csv import ReadOptions, csv_chunks
 
 CHUNK = 50_000
 """Rows read at a time."""
@@ -49,7 +49,7 @@ def read_chunks(
     """
     n = 0
     with opened(path, form="CSV or NDJSON file") as lines:
-        for chunk in _chunks(lines, Wanted(size, rated, kinds)):
+        for chunk in _chunks(lines, ReadOptions(size, rated, kinds)):
             n += len(chunk.users)
             yield chunk
     if n == 0:
@@ -89,7 +89,7 @@ def _i64(values: list[int]) -> I64:
     return np.array(values, dtype=np.int64)
 
 
-def _chunks(lines: Lines, wanted: Wanted) -> Iterator[RatingChunk]:
+def _chunks(lines: FileLines, wanted: ReadOptions) -> Iterator[RatingChunk]:
     texts = lines.texts()
     first = next(texts)
     if first.lstrip().startswith("{"):
@@ -98,7 +98,7 @@ def _chunks(lines: Lines, wanted: Wanted) -> Iterator[RatingChunk]:
 
 
 def _json_chunks(
-    first: str, texts: Iterator[str], lines: Lines, most: int
+    first: str, texts: Iterator[str], lines: FileLines, most: int
 ) -> Iterator[RatingChunk]:
     decode = msgspec.json.Decoder(_Row).decode
     rows = [_json_row(decode, first, lines)]
@@ -114,7 +114,7 @@ def _json_chunks(
         yield checked(_cells(numbers, rows, timed), lines)
 
 
-def _json_row(decode: Callable[[str], _Row], text: str, lines: Lines) -> _Row:
+def _json_row(decode: Callable[[str], _Row], text: str, lines: FileLines) -> _Row:
     try:
         return decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError) as error:

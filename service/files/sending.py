@@ -14,7 +14,7 @@ from service.errors import StoreUnavailable
 from service.files.documents import read_documents
 from service.files.feedback import read_parts
 from service.files.opening import BadFile
-from service.files.parts import Part
+from service.files.parts import FilePart
 
 STREAM = "/v1/ratings/stream"
 KEPT = 1_000
@@ -33,7 +33,7 @@ class Summary:
     known: int | None = None
     """Accepted rows that had been sent before and count once."""
 
-    def add(self, part: Part, receipt: Receipt) -> None:
+    def add(self, part: FilePart, receipt: Receipt) -> None:
         """Count one part."""
         self.accepted += receipt.accepted
         self.sequence = receipt.sequence or self.sequence
@@ -79,14 +79,14 @@ def send_documents(
 def send_parts(
     client: ServiceClient,
     route: str,
-    parts: Iterable[Part],
+    parts: Iterable[FilePart],
     *,
     keyed: bool = False,
     on_part: OnPart = _unheard,
 ) -> Summary:
     """Send all parts in order, each while the next one is read."""
     summary, started = Summary(), perf_counter()
-    under_way: tuple[Part, Future[Receipt]] | None = None
+    under_way: tuple[FilePart, Future[Receipt]] | None = None
     faults: list[BadFile] = []
     with ThreadPoolExecutor(1) as sender, _giving_up(client, summary):
         for index, part in enumerate(_until_bad(parts, faults)):
@@ -106,7 +106,7 @@ def send_parts(
     return summary
 
 
-def part_key(index: int, part: Part) -> str:
+def part_key(index: int, part: FilePart) -> str:
     """Return the Idempotency-Key of a part, made of its position and content.
 
     So the parts before a mended line have the same keys as before and count once.
@@ -115,7 +115,7 @@ def part_key(index: int, part: Part) -> str:
     return f"import-{digest.hexdigest()}"
 
 
-def _until_bad(parts: Iterable[Part], faults: list[BadFile]) -> Iterator[Part]:
+def _until_bad(parts: Iterable[FilePart], faults: list[BadFile]) -> Iterator[FilePart]:
     """Yield the parts before a bad line; append its error to ``faults``."""
     try:
         yield from parts

@@ -91,7 +91,7 @@ PROBLEM_SCHEMA: Json = {
         },
         "errors": {
             "type": "array",
-            "description": "Each fault of a request with its place.",
+            "description": "Each fault of a request with the path of its field.",
             "items": {
                 "type": "object",
                 "required": ["field", "detail"],

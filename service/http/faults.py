@@ -97,12 +97,12 @@ def unknown(known: Sequence[str]) -> str:
 
 def of_pydantic(fault: Mapping[str, Any]) -> tuple[str, str]:
     """Return the path of the field and the message."""
-    place = [str(step) for step in fault["loc"] if step != "[key]"]
+    path = [str(step) for step in fault["loc"] if step != "[key]"]
     kind, said = fault["type"], fault.get("ctx", {})
     if kind == "json_invalid":
         # the position of the character follows the body
-        return place[0] if place else "body", PYDANTIC[kind].format(**said)
-    return ".".join(place), _bounded(_of_kind(kind, fault["msg"], said))
+        return path[0] if path else "body", PYDANTIC[kind].format(**said)
+    return ".".join(path), _bounded(_of_kind(kind, fault["msg"], said))
 
 
 def _of_kind(kind: str, message: str, said: Mapping[str, Any]) -> str:
@@ -116,8 +116,8 @@ def _of_kind(kind: str, message: str, said: Mapping[str, Any]) -> str:
 
 def of_msgspec(error: Exception, wanted: type[Struct]) -> tuple[str, str]:
     """Return the path of the field below ``wanted`` ("" for the whole value) and the message."""
-    text, _, place = str(error).partition(" - at `$")
-    steps = [step for step in re.split(r"[.\[\]]+", place.rstrip("`")) if step]
+    text, _, path = str(error).partition(" - at `$")
+    steps = [step for step in re.split(r"[.\[\]]+", path.rstrip("`")) if step]
     if named := _FIELD.match(text):
         steps.append(named[1])
     if text.startswith("Object contains unknown"):

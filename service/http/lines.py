@@ -11,7 +11,7 @@ LINGER_S = 0.02
 
 
 @dataclass(frozen=True)
-class Block:
+class LineBlock:
     """Whole lines; only the last line of the body may lack its newline."""
 
     first: int
@@ -23,7 +23,7 @@ class Block:
     """Whether the block stands for one line beyond the bound; its text is left out."""
 
 
-class Lines:
+class BodyLines:
     """The blocks of one body; afterwards ``cut`` tells whether the client left before its end."""
 
     def __init__(self, receive: Receive, *, block_bytes: int, max_line_bytes: int) -> None:
@@ -35,7 +35,7 @@ class Lines:
         self._skipping = False
         self.cut = False
 
-    async def blocks(self) -> AsyncIterator[Block]:
+    async def blocks(self) -> AsyncIterator[LineBlock]:
         """Yield the lines in order, once there are enough or none has come for a moment."""
         parts: list[bytes] = []
         size, more = 0, True
@@ -58,7 +58,7 @@ class Lines:
             if pending is not None:
                 pending.cancel()
 
-    def _cut(self, text: bytes, *, last: bool) -> list[Block]:
+    def _cut(self, text: bytes, *, last: bool) -> list[LineBlock]:
         blocks = []
         if self._skipping:
             _, newline, text = text.partition(b"\n")
@@ -75,7 +75,7 @@ class Lines:
             self._rest, self._skipping = b"", True
         return blocks
 
-    def _whole_lines(self, text: bytes) -> Iterator[Block]:
+    def _whole_lines(self, text: bytes) -> Iterator[LineBlock]:
         while text:
             # this is one block unless the server hands over a lot at once
             end = len(text)
@@ -83,9 +83,9 @@ class Lines:
                 end = text.find(b"\n", self._block_bytes) + 1 or end
             lines, text = text[:end], text[end:]
             n = lines.count(b"\n") + (not lines.endswith(b"\n"))
-            yield Block(self._first, lines, n)
+            yield LineBlock(self._first, lines, n)
             self._first += n
 
-    def _long_line(self) -> Block:
+    def _long_line(self) -> LineBlock:
         self._first += 1
-        return Block(self._first - 1, b"", 1, too_long=True)
+        return LineBlock(self._first - 1, b"", 1, too_long=True)

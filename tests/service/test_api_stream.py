@@ -14,7 +14,7 @@ from starlette.types import Message
 
 from service.api.feedback.schemas import decode_lines
 from service.api.feedback.upload import MAX_REJECTED, entry
-from service.http.lines import Block, Lines
+from service.http.lines import BodyLines, LineBlock
 from service.rec_ids import encode
 from service.settings import Settings
 from service.store.keys import PartitionKeys
@@ -30,7 +30,7 @@ def stream(api: Api, body: bytes | AsyncIterator[bytes], **headers: str) -> Any:
     return api("POST", "/v1/ratings/stream", content=body, headers={**NDJSON, **headers})
 
 
-def blocks_of(chunks: Iterator[bytes], *, cut: bool = False, **bounds: int) -> list[Block]:
+def blocks_of(chunks: Iterator[bytes], *, cut: bool = False, **bounds: int) -> list[LineBlock]:
     messages: list[Message] = [
         {"type": "http.request", "body": c, "more_body": True} for c in chunks
     ]
@@ -40,9 +40,9 @@ def blocks_of(chunks: Iterator[bytes], *, cut: bool = False, **bounds: int) -> l
     async def receive() -> Message:
         return next(feed)
 
-    async def collect() -> list[Block]:
+    async def collect() -> list[LineBlock]:
         limits = {"block_bytes": 64, "max_line_bytes": 40} | bounds
-        return [block async for block in Lines(receive, **limits).blocks()]
+        return [block async for block in BodyLines(receive, **limits).blocks()]
 
     return asyncio.run(collect())
 

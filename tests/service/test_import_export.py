@@ -14,7 +14,7 @@ from service.errors import StoreUnavailable
 from service.files import sending
 from service.files.feedback import read_parts
 from service.files.opening import BadFile
-from service.files.parts import Part
+from service.files.parts import FilePart
 from service.processes.child import ServiceProcess
 from service.processes.commands import COMMAND
 from tests.server import wait_until
@@ -325,7 +325,7 @@ def test_parts_have_keys_of_their_place_and_content(tmp_path: Path) -> None:
 
 
 def test_the_summary_counts_what_the_service_and_the_reader_rejected() -> None:
-    part = Part(b"", [1, 4], 1.0, faults=[(2, "not JSON")])
+    part = FilePart(b"", [1, 4], 1.0, faults=[(2, "not JSON")])
     summary = sending.Summary()
     rejected = [{"index": 1, "code": "out_of_scale", "detail": "no"}]
     summary.add(part, Receipt(accepted=1, rejected_total=1, rejected=rejected, sequence="0:1"))

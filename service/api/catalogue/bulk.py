@@ -22,7 +22,7 @@ from service.api.routing import RawRoute, runtime_of
 from service.errors import TooLarge
 from service.http.documentation import answers, ndjson_body
 from service.http.faults import MOST, of_pydantic
-from service.http.lines import Block, Lines
+from service.http.lines import BodyLines, LineBlock
 from service.http.problems import problem
 from service.http.routing import media_type
 from service.runtime import ApiRuntime
@@ -103,7 +103,7 @@ _USERS = _Documents("user", UserLine, UserBody, _write_users)
 async def _uploaded(request: Request, documents: _Documents) -> Response:
     media_type(request, "application/x-ndjson", "application/ndjson", "application/jsonl")
     upload = _Upload(runtime_of(request), documents)
-    lines = Lines(
+    lines = BodyLines(
         request.receive,
         block_bytes=BLOCK_BYTES,
         max_line_bytes=request.app.state.settings.max_line_bytes,
@@ -124,7 +124,7 @@ class _Upload:
         self._max_line = runtime.settings.max_line_bytes
         self.written = BulkWritten(accepted=0, rejected=[], rejected_total=0, lines=0)
 
-    async def take(self, block: Block) -> None:
+    async def take(self, block: LineBlock) -> None:
         self.written.lines += block.n
         if block.too_long:
             self._reject(block.first, "line_too_long", self._too_long())

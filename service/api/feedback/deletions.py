@@ -72,10 +72,10 @@ async def _delete(
     user: str | None = None,
     item: str | None = None,
 ) -> Receipt:
-    places = await settled(
+    appended = await settled(
         [runtime.append_queue.submit(partition, (row,)) for partition in partitions]
     )
-    sequences = dict(zip(partitions, places, strict=True))
+    sequences = dict(zip(partitions, appended, strict=True))
     return Receipt(
         deleted=what,
         user=user,

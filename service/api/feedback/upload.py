@@ -29,7 +29,7 @@ from service.api.feedback.schemas import (
 )
 from service.api.times import is_moment, milliseconds
 from service.errors import Backlogged
-from service.http.lines import Block, Lines
+from service.http.lines import BodyLines, LineBlock
 from service.ids import is_id, sequence_token
 from service.rec_ids import source_of
 from service.settings import Settings
@@ -80,7 +80,7 @@ class Upload:
 
     async def run(self, receive: Receive) -> None:
         """Read the body to its end; Backlogged if the log stays full."""
-        lines = Lines(
+        lines = BodyLines(
             receive, block_bytes=BLOCK_BYTES, max_line_bytes=self._settings.max_line_bytes
         )
         try:
@@ -89,7 +89,7 @@ class Upload:
         finally:
             await self._appended()
 
-    async def _take(self, block: Block) -> None:
+    async def _take(self, block: LineBlock) -> None:
         self._summary.lines += block.n
         indexes, events = self._decode(block)
         items = dict.fromkeys([event.item for event in events])
@@ -127,7 +127,7 @@ class Upload:
 
     # --- lines to events ---------------------------------------------------------------------
 
-    def _decode(self, block: Block) -> tuple[Sequence[int], list[Feedback]]:
+    def _decode(self, block: LineBlock) -> tuple[Sequence[int], list[Feedback]]:
         if block.too_long:
             self._reject(block.first, self._too_long())
             return (), []
@@ -144,7 +144,7 @@ class Upload:
             return self._decode_each(block)
         return range(block.first, block.first + block.n), events
 
-    def _decode_each(self, block: Block) -> tuple[list[int], list[Feedback]]:
+    def _decode_each(self, block: LineBlock) -> tuple[list[int], list[Feedback]]:
         indexes, events = [], []
         for index, line in enumerate(block.text.split(b"\n"), block.first):
             if not line.strip():
@@ -191,9 +191,9 @@ class Upload:
         partitions = self._intake.partitions
         if partitions == 1:
             return [(0, entry(self._intake.rules, indexes, events, numbers, self._key))]
-        places: dict[int, list[int]] = {}
-        for place, event in enumerate(events):
-            places.setdefault(partition_of(event.user, partitions), []).append(place)
+        positions: dict[int, list[int]] = {}
+        for position, event in enumerate(events):
+            positions.setdefault(partition_of(event.user, partitions), []).append(position)
         return [
             (
                 partition,
@@ -205,11 +205,11 @@ class Upload:
                     self._key,
                 ),
             )
-            for partition, chosen in places.items()
+            for partition, chosen in positions.items()
         ]
 
 
-def one_a_line(block: Block) -> bool:
+def one_a_line(block: LineBlock) -> bool:
     """Return whether each line of a block that holds n events is one of them.
 
     The decoder ignores line ends. But events contain no objects, so each ends where } and { meet.

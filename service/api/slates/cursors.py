@@ -67,7 +67,7 @@ def position(of: bytes, request: Shape, where: str = "query") -> PagePosition | 
     if request.cursor is None:
         return None
     if request.offset:
-        refuse(where, "offset", "a cursor knows its place: leave `offset` out")
+        refuse(where, "offset", "a cursor holds its position: leave `offset` out")
     return read_cursor(of, request.cursor)
 
 

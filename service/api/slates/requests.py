@@ -256,9 +256,9 @@ def field_names(text: str) -> list[str]:
 
 def checked_ids(field: str, ids: Sequence[str]) -> Sequence[str]:
     """Return the ids; InvalidId for one that is none."""
-    for place, one in enumerate(ids):
+    for position, one in enumerate(ids):
         if not is_id(one):
-            raise InvalidId(id_fault(f"{field}[{place}]", one))
+            raise InvalidId(id_fault(f"{field}[{position}]", one))
     return ids
 
 
