@@ -129,8 +129,8 @@ def _position(content: bytes) -> PagePosition:
 
 
 def _document(body: AudienceBody) -> dict[str, Any]:
-    described = bool(body.features or body.categories)
-    if (body.item is None) != described:
+    is_new = bool(body.features or body.categories)
+    if (body.item is None) != is_new:
         message = "give either `item` or `features` and `categories`"
         raise RequestValidationError(
             [{"type": "value_error", "loc": ("body", "item"), "msg": message}]

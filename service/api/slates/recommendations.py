@@ -44,7 +44,7 @@ from service.store.profiles.user_histories import HistoryAnswer
 router = APIRouter(route_class=QueryRoute, tags=["recommendations"])
 
 PARSED, LONGEST_PARSED = 1_000, 200
-"""Queries that are kept parsed: most requests ask the same of another user."""
+"""Parsed queries that are cached, and the longest in bytes: most differ only in the user."""
 
 _ANSWER = answers({200: "Slate"}, (404, 410), {200: "The items, the best first."})
 
@@ -119,6 +119,8 @@ async def post_rank(request: Request) -> Response:
 
 
 class _Query(Struct, frozen=True):
+    """A parsed query with what follows from it; equal queries of many users share one."""
+
     query: RecommendationQuery
     wanted: Wanted
     exclude: Sequence[str]
@@ -135,7 +137,13 @@ def _parsed(given: bytes) -> _Query:
     query = read_query(given, RecommendationQuery)
     check_variety("query", query, None)
     exclude = checked_ids("exclude", names(query.exclude))
-    return _Query(query, _wanted(query), exclude, field_names(query.fields), shape_of(query))
+    return _Query(
+        query=query,
+        wanted=_wanted(query),
+        exclude=exclude,
+        fields=field_names(query.fields),
+        shape=shape_of(query),
+    )
 
 
 async def _post(request: Request, name: str, schema: type[RecommendationBody]) -> Response:

@@ -328,13 +328,13 @@ def parameters(query: type[Struct]) -> list[Json]:
             "in": "query",
             "required": False,
             "description": schema.get("description", ""),
-            "schema": _described(schema),
+            "schema": _without_null(schema),
         }
         for name, schema in properties.items()
     ]
 
 
-def _described(schema: Json) -> Json:
+def _without_null(schema: Json) -> Json:
     """Return a schema without its description and without null, which a query cannot express."""
     out = {name: value for name, value in schema.items() if name not in {"description", "default"}}
     if schema.get("default") is not None and schema["default"] != "":
