@@ -13,7 +13,7 @@ from service.served_models import ActiveModels
 from service.serving.audience import Audience
 from service.serving.cache_warming import CacheWarming
 from service.serving.catalogue_view import CatalogueView
-from service.serving.latest_items import LatestItems
+from service.serving.later_items import LaterVectors
 from service.serving.lineups import Lineups
 from service.serving.mixture_weights import MixtureWeights
 from service.serving.online_items import OnlineSnapshotFollower
@@ -69,7 +69,7 @@ class Followed:
     mixture_weights: MixtureWeights
     active: ActiveModels
     online_items: OnlineSnapshotFollower
-    latest: LatestItems
+    later_vectors: LaterVectors
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,11 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
         stored = _stored(stack, settings, namespace, clients, model)
         kept = _followed(stack, settings, namespace, clients, stored, users)
         lineups = Lineups(
-            kept.active, kept.popularity, kept.online_items, kept.mixture_weights, kept.latest
+            kept.active,
+            kept.popularity,
+            kept.online_items,
+            kept.mixture_weights,
+            kept.later_vectors,
         )
         recommender = Recommender(
             namespace,
@@ -210,7 +214,7 @@ def _followed(
         mixture_weights=_started(stack, weights),
         active=active,
         online_items=_started(stack, items),
-        latest=_started(stack, LatestItems(active, view, stored.numbers, stored.catalogue)),
+        later_vectors=_started(stack, LaterVectors(active, view, stored.numbers, stored.catalogue)),
     )
 
 

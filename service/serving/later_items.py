@@ -18,7 +18,7 @@ SLICE = 500
 """Documents of one read."""
 
 
-class LatestItems(Polled):
+class LaterVectors(Polled):
     """Follows them for each model that ranks later items; ``current`` is replaced as a whole."""
 
     def __init__(

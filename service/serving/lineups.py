@@ -16,7 +16,7 @@ from service.ranking.online import Online, OnlineItems
 from service.ranking.ranker import Ranker
 from service.ranking.strategies import ONLINE, POPULAR, TRENDING
 from service.served_models import ActiveModel, ActiveModels, ActiveSet
-from service.serving.latest_items import LatestItems
+from service.serving.later_items import LaterVectors
 from service.serving.mixture_weights import MixtureWeights
 from service.serving.online_items import OnlineSnapshotFollower
 from service.serving.popularity import Orders, Popularity
@@ -42,11 +42,11 @@ class Lineups:
         popularity: Popularity,
         online: OnlineSnapshotFollower,
         weights: MixtureWeights,
-        latest: LatestItems,
+        later: LaterVectors,
         *,
         families: Families = FAMILIES,
     ) -> None:
-        self._sources = models, popularity, online, weights, latest
+        self._sources = models, popularity, online, weights, later
         self._families = families
         self._made_of: _Sources = ActiveSet(), Orders(), {}, Weights(), {}
         self._rankers: OrderedDict[str, Ranker] = OrderedDict()
@@ -55,13 +55,13 @@ class Lineups:
 
     def current(self, partition: int | None) -> Lineup:
         """Return what ranks now for users of a partition; None: for somebody who is no user."""
-        models, popularity, online, weights, latest = self._sources
+        models, popularity, online, weights, later = self._sources
         new: _Sources = (
             models.current,
             popularity.current,
             online.current,
             weights.current,
-            latest.current,
+            later.current,
         )
         if not all(map(operator.is_, new, self._made_of)):
             if new[1] is not self._made_of[1]:
@@ -91,8 +91,8 @@ class Lineups:
         return found
 
     def _made(self, partition: int | None) -> Lineup:
-        active, _, online, weights, latest = self._made_of
-        rankers = [self._trained(model, latest) for model in active.models.values()]
+        active, _, online, weights, later = self._made_of
+        rankers = [self._trained(model, later) for model in active.models.values()]
         if partition is not None and partition in online:
             rankers.append(Online(self._families[ONLINE], partition, online[partition]))
         popular, trending = self._orders
@@ -105,14 +105,14 @@ class Lineups:
             families=self._families,
         )
 
-    def _trained(self, model: ActiveModel, latest: Mapping[str, F32]) -> Ranker:
+    def _trained(self, model: ActiveModel, later: Mapping[str, F32]) -> Ranker:
         """Return the ranker of a model; it is kept for cursors as it was trained, without later items."""
         version, ranker = model.record.version, model.ranker
         self._rankers[version] = ranker
         self._rankers.move_to_end(version)
         if len(self._rankers) > KEPT:
             self._rankers.popitem(last=False)
-        return ranker.with_later(latest[version]) if version in latest else ranker
+        return ranker.with_later(later[version]) if version in later else ranker
 
     def _ordered(self, orders: Orders) -> tuple[Order, Order]:
         families, through = self._families, orders.seen_through

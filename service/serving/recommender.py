@@ -9,7 +9,6 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from core.meaning import Reading
@@ -22,14 +21,17 @@ from service.ranking.choice import feature_vectors, heard
 from service.ranking.lineup import Lineup
 from service.ranking.pool import NOTHING, Pool
 from service.ranking.ranker import Ranker
-from service.ranking.reasons import NO_ITEMS, UNCATEGORIZED, UNKNOWN, and_, uncompared, unknown
+from service.ranking.reasons import UNCATEGORIZED, UNKNOWN, and_, uncompared, unknown
 from service.ranking.slates import Slate, similar, slate
 from service.ranking.strategies import Strategy
 from service.ranking.wanted import Wanted
+from service.serving.asked import Answer, Asked, position_after
 from service.serving.catalogue_view import CatalogueView
+from service.serving.empty_answers import empty
 from service.serving.lineups import Lineups
 from service.serving.neighbours import Neighbours
-from service.serving.users import Users, UserState, state_of
+from service.serving.user_state import UserState, state_of
+from service.serving.users import Users
 from service.serving.warm_up import rank_once
 from service.store.catalogue.documents import Catalogue
 from service.store.catalogue.numbers import ItemNumbers
@@ -37,7 +39,6 @@ from service.store.clock import now_ms
 from service.store.log.changes import ChangeFollower
 from service.store.namespace import Namespace
 from service.store.partitions import partition_of
-from service.store.profiles.user_histories import HistoryAnswer
 
 INLINE = 1 << 22
 """Multiplications that are done in the event loop, a millisecond or two; what takes more gets a thread."""
@@ -47,52 +48,6 @@ LONG = 1_000
 
 NOBODY = UserState(NOBODY_ASKS.preferences, 0, 0)
 """Somebody about whom nothing is known."""
-
-
-class PagePosition(Struct, frozen=True):
-    """Where a page ended."""
-
-    strategy: Strategy
-    versions: Mapping[str, str]
-    """Of the models that rank, by strategy."""
-    cut: int
-    """The last event of the user that counts for the order."""
-    shown: Sequence[int]
-    """Item numbers, rising."""
-
-
-class Asked(Struct, frozen=True):
-    """One request for a slate."""
-
-    wanted: Wanted
-    user: str | None = None
-    history: HistoryAnswer | None = None
-    """Of somebody who is no user; nothing of it is kept."""
-    features: Mapping[str, Any] | None = None
-    """What is known of the asker; None: what is stored of the user."""
-    exclude: Sequence[str] = ()
-    candidates: Sequence[str] | None = None
-    item: str | None = None
-    """Whose like are asked for: left out itself."""
-    exclude_seen: bool = True
-    category: str | None = None
-    filter: str | None = None
-    after: PagePosition | None = None
-
-
-class Answer(Struct, frozen=True):
-    """A slate with the ids of its items."""
-
-    slate: Slate
-    ids: Sequence[str]
-    seen_through: str
-    time_ms: int
-    removed: int
-    """Items that the filter left out."""
-    position: PagePosition | None
-    """Where it ended; None at the end of the list."""
-    because: Sequence[Sequence[tuple[str, float]]] | None = None
-    """For each item the past ones that carry its score, if that was asked for."""
 
 
 class LikeUsers(NamedTuple):
@@ -236,7 +191,8 @@ class Recommender:
     ) -> Answer:
         slate = made.slate
         if not slate.picks and asked.after is None:
-            slate = replace(slate, reason=and_(slate.reason, self._empty(asked, made, known)))
+            why = empty(asked, slate, made.pool, known.preferences.seen, self._view.current)
+            slate = replace(slate, reason=and_(slate.reason, why))
         by_category = asked.category is not None or asked.wanted.max_per_category is not None
         if by_category and not self._view.current.has_categories:
             slate = replace(slate, reason=and_(slate.reason, UNCATEGORIZED))
@@ -247,7 +203,7 @@ class Recommender:
             seen_through=seen_through,
             time_ms=made.time_ms,
             removed=made.removed,
-            position=_position(slate, known.newest, asked.after) if slate.more else None,
+            position=position_after(slate, known.newest, asked.after) if slate.more else None,
             because=None if slate.because is None else await self._named(slate.because),
         )
 
@@ -291,23 +247,6 @@ class Recommender:
             anonymous=asked.user is None,
             feature_readers=self._lineup(asked).feature_readers,
         )
-
-    def _empty(self, asked: Asked, made: "_Made", known: UserState) -> str | None:
-        """Return what left nothing of a list."""
-        slate, pool = made.slate, made.pool
-        if slate.skipped:
-            return f"`offset` skips all of this answer (items: {len(slate.skipped)})"
-        if pool.candidates is not None and not pool.candidates.size:
-            return "none of `candidates` is known here: GET /v1/items lists those that are"
-        by = {"category": asked.category, "filter": asked.filter, "candidates": asked.candidates}
-        given = " and ".join(f"`{name}`" for name, value in by.items() if value is not None)
-        fits = f" and fits {given}" if given else ""
-        if pool.size:
-            return f"{slate.origin.strategy} knows no item that may be shown{fits}"
-        if pool.fitting:
-            return f"every item that may be shown{fits} is left out: {_left_out(asked, known)}"
-        unmet = [] if asked.filter is None else self._view.current.unmet(asked.filter)
-        return and_(f"no item that may be shown fits {given}" if given else NO_ITEMS, *unmet)
 
     async def _pool(self, asked: Asked, known: UserState, n_items: int) -> tuple[Pool, int, int]:
         left_out = [known.preferences.seen] if asked.exclude_seen else []
@@ -355,26 +294,8 @@ async def _others_go_on(n: int) -> None:
         await asyncio.sleep(0)
 
 
-def _left_out(asked: Asked, known: UserState) -> str:
-    """Return what excludes items of a request."""
-    causes = {
-        "seen before (`exclude_seen`)": asked.exclude_seen and known.preferences.seen.size,
-        "named in `exclude`": asked.exclude,
-        "the item itself": asked.item,
-    }
-    return " or ".join(cause for cause, used in causes.items() if used)
-
-
 class _Made(NamedTuple):
     slate: Slate
     pool: Pool
     time_ms: int
     removed: int
-
-
-def _position(made: Slate, newest: int, after: PagePosition | None) -> PagePosition:
-    shown = [*made.skipped, *[pick.item for pick in made.picks]]
-    strategy, versions = made.pages.strategy, made.pages.versions
-    if after is None:
-        return PagePosition(strategy, versions, newest, sorted(shown))
-    return PagePosition(strategy, versions, after.cut, sorted({*after.shown, *shown}))

@@ -172,7 +172,7 @@ def test_items_that_came_after_the_training_are_ranked_too(
     activate(shop, redis_url, snapshot)
     for n in range(N_ITEMS, N_ITEMS + 3):
         put_item(shop, n)
-    shop.run(shop.runtime.latest.refresh())
+    shop.run(shop.runtime.later_vectors.refresh())
     slate = get(shop, "/v1/users/u2/recommendations", model="ordinal", k=N_ITEMS + 3)
     place = {entry["item"]: at for at, entry in enumerate(slate["items"])}
     assert {entry["strategy"] for entry in slate["items"]} == {"ordinal"}
@@ -192,8 +192,8 @@ def test_the_follower_ranks_the_very_items_that_are_served(
         later = LaterItems(client, shop.settings.namespace)
         for n in range(N_ITEMS, N_ITEMS + 4):
             put_item(shop, n)
-            shop.run(shop.runtime.latest.refresh())
-            served = trained.with_later(shop.runtime.latest.current[version])
+            shop.run(shop.runtime.later_vectors.refresh())
+            served = trained.with_later(shop.runtime.later_vectors.current[version])
             later._due = 0.0
             [judged] = later.added([trained])
             assert judged.n_items == served.n_items == n + 1

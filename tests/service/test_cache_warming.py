@@ -17,7 +17,8 @@ from service.ranking.strategies import Strategy
 from service.served_models import active_model
 from service.serving.cache_warming import CacheWarming
 from service.serving.recommender import INLINE, NOBODY
-from service.serving.users import Users, UserState
+from service.serving.user_state import UserState
+from service.serving.users import Users
 from service.store.models.records import ModelRecord
 from tests.models import snapshot
 from tests.server import wait_until

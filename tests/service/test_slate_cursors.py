@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from service.api.slates.cursors import make_cursor, read_cursor
 from service.http.cursors import InvalidCursor
-from service.serving.recommender import PagePosition
+from service.serving.asked import PagePosition
 
 LIST = b"a list"
 

@@ -13,7 +13,8 @@ from core.online.layout import RowLayout
 from service import configs
 from service.ranking.asker import Made
 from service.ranking.pool import HEAD, Head
-from service.serving.users import OF_EACH, Users, UserState
+from service.serving.user_state import OF_EACH, UserState
+from service.serving.users import Users
 from service.settings import Settings
 from service.store.connection import AsyncClient, connect, connect_async
 from service.store.keys import PartitionKeys

@@ -12,7 +12,7 @@ from service.ids import sequence_token
 from service.ranking.families import AnyStrategy
 from service.rec_ids import encode
 from service.runtime import ApiRuntime
-from service.serving.recommender import Answer
+from service.serving.asked import Answer
 
 _encode = msgspec.json.Encoder().encode
 

@@ -16,7 +16,7 @@ import numpy as np
 from service.api.slates.requests import Shape, refuse
 from service.http.cursors import InvalidCursor, seal, unseal
 from service.ranking.families import AnyStrategy
-from service.serving.recommender import PagePosition
+from service.serving.asked import PagePosition
 
 MAX_LENGTH = 8_000
 COMPRESSED = 128

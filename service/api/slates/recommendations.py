@@ -37,7 +37,7 @@ from service.http.documentation import answers, json_body, reference
 from service.http.routing import media_type, read_body
 from service.ids import id_fault, is_id, path_id
 from service.ranking.wanted import Wanted
-from service.serving.recommender import Asked
+from service.serving.asked import Asked
 from service.store.log.codec import records
 from service.store.profiles.user_histories import HistoryAnswer
 

@@ -22,7 +22,7 @@ from service.api.slates.requests import (
 from service.http.documentation import answers
 from service.ids import path_id, sequence_token
 from service.ranking.wanted import Wanted
-from service.serving.recommender import Asked
+from service.serving.asked import Asked
 
 router = APIRouter(route_class=QueryRoute, tags=["recommendations"])
 

@@ -1,0 +1,108 @@
+"""Reads of histories: requests of one moment share a round trip to each partition."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass, field
+
+from core.meaning import Reading
+from service.errors import ServiceError
+from service.serving.user_state import UserState, state_of
+from service.store.profiles.user_histories import USERS_READ, UserHistories
+
+SAMPLED_AT_ONCE = 16
+"""Users of a sample that are decoded in one turn of the loop: other requests go on in between."""
+
+_UNFORESEEN = ServiceError("reading the history failed unforeseen: see the service's log")
+
+
+@dataclass(eq=False)
+class _Read:
+    """One user that is being read; ``changed``: meanwhile somebody changed the history."""
+
+    waiting: list[asyncio.Future[UserState]] = field(default_factory=list)
+    """One future for each request that waits: a cancelled one takes the answer from no other."""
+    changed: bool = False
+
+
+class HistoryLane:
+    """Reads of one partition: who asks during a round trip shares the next one, never the one under way."""
+
+    def __init__(
+        self,
+        reader: UserHistories,
+        reading: Reading,
+        keep: Callable[[str, UserState], None],
+    ) -> None:
+        self._reader, self._reading, self._keep = reader, reading, keep
+        self._waiting: dict[str, _Read] = {}
+        self._reads: dict[str, _Read] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def read(self, user: str) -> UserState:
+        loop = asyncio.get_running_loop()
+        read = self._waiting.get(user)
+        if read is None:
+            read = self._waiting[user] = _Read()
+            if self._task is None:
+                # it starts when this turn of the loop is over: who else asks in it shares the round trip
+                self._task = loop.create_task(self._drain())
+        done: asyncio.Future[UserState] = loop.create_future()
+        read.waiting.append(done)
+        return await done
+
+    async def read_through(self, user: str, sequence: int) -> UserState:
+        [answer] = await self._reader.read([user])
+        return state_of(answer, self._reading, sequence)
+
+    async def sample(self, n: int) -> AsyncIterator[tuple[str, UserState]]:
+        users = await self._reader.sample(n)
+        for first in range(0, len(users), SAMPLED_AT_ONCE):
+            part = users[first : first + SAMPLED_AT_ONCE]
+            for user, answer in zip(part, await self._reader.read(part), strict=True):
+                yield user, state_of(answer, self._reading)
+
+    def changed(self, user: str) -> None:
+        read = self._reads.get(user)
+        if read is not None:
+            read.changed = True
+
+    def lost(self) -> None:
+        self._reader.forget_deletions()
+        for read in self._reads.values():
+            read.changed = True
+
+    async def _drain(self) -> None:
+        try:
+            while self._waiting:
+                users = list(self._waiting)[:USERS_READ]
+                self._reads = {user: self._waiting.pop(user) for user in users}
+                await self._read_all(users)
+        finally:
+            self._task = None
+            # empty unless something unforeseen ended the loop: nobody must wait for ever
+            _fail([*self._reads.values(), *self._waiting.values()], _UNFORESEEN)
+            self._reads, self._waiting = {}, {}
+
+    async def _read_all(self, users: list[str]) -> None:
+        try:
+            answers = await self._reader.read(users)
+        except ServiceError as error:
+            _fail(self._reads.values(), error)
+            return
+        for (user, read), answer in zip(self._reads.items(), answers, strict=True):
+            state = state_of(answer, self._reading)
+            # in this very turn of the loop: a change that is heard of later finds it
+            if not read.changed:
+                self._keep(user, state)
+            for done in read.waiting:
+                if not done.done():
+                    done.set_result(state)
+        self._reads = {}
+
+
+def _fail(reads: Iterable[_Read], error: ServiceError) -> None:
+    for done in [done for read in reads for done in read.waiting]:
+        if not done.done():
+            done.set_exception(error)
+            # read here, too: nobody may be left to hear of it
+            done.exception()
