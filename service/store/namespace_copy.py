@@ -1,4 +1,4 @@
-"""Copying what is fixed of a namespace, and its item numbers, into a new one: for a rebuild beside it."""
+"""Copying the fixed settings and item numbers of a namespace, for a rebuild into a new one."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,8 +1,9 @@
 """How a job reaches the trainer: RQ carries its id, the record is ours. Nothing else imports RQ.
 
-RQ's own keys (``rq:...``) live where HEDGEROW_JOBS_REDIS_URL says, as JSON, and may be lost: a trainer that starts
-finds the queued jobs in our records. RQ's record of a job names a function; our worker ignores the name and calls
-the function that it was given, so write access to that Redis does not let anybody run code in the trainer.
+RQ's own keys (``rq:...``) live where HEDGEROW_JOBS_REDIS_URL says, as JSON, and may be lost: a
+trainer that starts finds the queued jobs in our records. RQ's record of a job names a function; our
+worker ignores the name and calls the function that it was given, so write access to that Redis does
+not let anybody run code in the trainer.
 """
 
 import logging
@@ -42,7 +43,7 @@ READ_FIELDS = {
     b"timeout",
     b"worker_name",
 }
-"""Fields of RQ's record that are used; the others name functions to call and addresses to send to."""
+"""Fields of RQ's record that are used; others name functions to call and addresses to notify."""
 LONGEST_S = 6 * 3600
 """A job that takes longer is ended."""
 TICK_S = 1
@@ -61,7 +62,7 @@ class Jobs:
     """Orders jobs and tells how they are."""
 
     def __init__(self, client: redis.Redis, queue: redis.Redis, namespace: str) -> None:
-        """``queue`` is a connection to the server that carries the ids, ``client`` one to the store."""
+        """``queue`` connects to the server that carries the ids, ``client`` to the store."""
         self.records = JobRecords(client, namespace)
         self._queue = _queue(queue, namespace, CarriedJob)
 

@@ -1,8 +1,9 @@
-"""Group commit: rows that wait in the same turn of the loop, or behind an append, become one log entry.
+"""Group commit: rows submitted in one turn of the loop, or during an append, share a log entry.
 
-Events reach the log in three steps: ``api/feedback/intake`` parses and checks them, the ``AppendQueue``
-here groups what concurrent requests send, ``LogWriter`` in ``stream`` runs the append script.
-One lane for each partition keeps at most one append in flight; a request gets one future and no task.
+Events reach the log in three steps: ``api/feedback/intake`` parses and checks them, the
+``AppendQueue`` here groups the rows of concurrent requests, ``LogWriter`` in ``stream`` runs the
+append script. One lane for each partition keeps at most one append in flight; a request gets one
+future and no task.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ _UNFORESEEN = ServiceError("the append failed unforeseen: see the service's log"
 
 
 class Row(NamedTuple):
-    """One checked event; ``digest`` is empty or 16 bytes, ``source`` empty or 8, as ``flags`` say."""
+    """A checked event; as ``flags`` say, ``digest`` has 16 bytes or none, ``source`` 8 or none."""
 
     user: str
     item: int
@@ -91,7 +92,7 @@ class _Lane:
     def put(self, work: _Rows | _Packed) -> None:
         self._waiting.append(work)
         if self.task is None:
-            # the task starts when this turn of the loop is over: who else submits in it shares the entry
+            # the task starts after this turn of the loop: rows submitted until then share the entry
             self.task = asyncio.get_running_loop().create_task(self._drain())
 
     async def _drain(self) -> None:

@@ -1,4 +1,4 @@
-"""One entry of the change feed: what a commit or a rebuild changed, for processes that cache or wait.
+"""An entry of the change feed: the changes of a commit, for processes that cache or wait.
 
 Written inside the commit's transaction; ``changes`` follows the feed.
 """

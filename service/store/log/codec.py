@@ -17,7 +17,9 @@ U32 = NDArray[np.uint32]
 Partition = NewType("Partition", int)
 
 DELETE_RATING, DELETE_ITEM, DELETE_USER = 200, 201, 202
-"""Kind codes of deletions; events of the settings' kinds have codes below 200. Deletions take their place in the order but enter no history."""
+"""Kind codes of deletions; the settings' kinds have codes below 200.
+
+Deletions have a sequence like any event but enter no history."""
 MERGE_USER, MOVE_USER = 203, 204
 """Kind codes of a merge. MERGE_USER: the user's events become those of the one that ``item`` points to in ``users``.
 MOVE_USER: the user's events up to the sequence in ``time_ms`` have been sent to another partition as somebody else's."""

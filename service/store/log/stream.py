@@ -32,7 +32,9 @@ _SCRIPT_SHA = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()
 
 
 class LogWriter:
-    """Runs the append script, the last step of an event's way into the log; a repeat after a lost reply is answered with the first answer.
+    """Runs the append script, the last of the steps that bring an event into the log.
+
+    A repeat after a lost reply is answered with the first answer.
 
     The caller keeps at most one append in flight for each partition.
     """

@@ -1,7 +1,7 @@
 """Published models: immutable, each with a record, a manifest and its arrays in chunks.
 
-A model travels as chunks of its arrays, then its manifest, then it is visible; chunks of a publication that
-broke off expire. Which model serves is decided in ``registry``.
+The chunks of a model are stored first, then its manifest, which makes it visible; chunks of an
+interrupted publication expire. Which model serves is decided in ``registry``.
 Synchronous: an api process calls it in a thread.
 """
 
@@ -54,7 +54,7 @@ class PublishedModels:
     def publish(self, snapshot: Snapshot, record: ModelRecord) -> None:
         """Store a model and make it visible; it serves once ``set_active`` names it.
 
-        A server that goes away meanwhile is waited for, up to a minute. Publishing a model twice is harmless.
+        A server that goes away meanwhile is waited for, up to a minute. Publishing twice is harmless.
         """
         if record.version != snapshot.version:
             raise ValueError("the record is of another snapshot")
@@ -106,7 +106,7 @@ class PublishedModels:
         return [one for one in records if strategy in (None, one.strategy)]
 
     def manifest(self, version: str) -> dict[str, Any]:
-        """Return what describes the arrays of a model; NotFound, or SnapshotFormat if it is damaged."""
+        """Return the manifest of a model; NotFound, or SnapshotFormat if it is damaged."""
         with store_errors():
             packed = cast("bytes | None", self._client.hget(self._keys.model(version), "manifest"))
         if packed is None:
@@ -120,7 +120,7 @@ class PublishedModels:
         return manifest
 
     def chunks(self, version: str) -> Iterator[bytes]:
-        """Yield the bytes of a model's arrays; NotFound, or SnapshotFormat if a chunk is missing."""
+        """Yield the chunks of a model's arrays; NotFound, or SnapshotFormat if one is missing."""
         for key in self._chunk_keys(version):
             with store_errors():
                 chunk = cast("bytes | None", self._client.get(key))
@@ -129,9 +129,9 @@ class PublishedModels:
             yield chunk
 
     def prune(self, keep: int, max_age_ms: int) -> list[str]:
-        """Remove what is not among the newest ``keep`` of its strategy, or is older; return the versions.
+        """Remove models beyond the newest ``keep`` of a strategy, or too old; return their versions.
 
-        What serves, what is pinned and what served before always stay.
+        Models that serve, are pinned or served before always stay.
         """
         oldest_ms = now_ms() - max_age_ms
         kept: dict[str, int] = {}
@@ -158,7 +158,7 @@ class PublishedModels:
         started = time.monotonic()
         with store_errors():
             self._client.set(key, chunk, ex=UNPUBLISHED_S)
-        # a server that syncs each write does nothing else meanwhile: leave the others half of its time
+        # a server that syncs each write does nothing else meanwhile: leave half of its time free
         _PAUSE.wait(time.monotonic() - started)
 
     def _chunk_keys(self, version: str) -> list[str]:
@@ -208,5 +208,6 @@ def _chunks(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 def _unknown(version: str) -> NotFound:
     return NotFound(
-        f"there is no model {version!r}, nor one whose version begins so: `hedgerow models list` shows all"
+        f"there is no model {version!r}, nor one whose version begins so: "
+        "`hedgerow models list` shows all"
     )

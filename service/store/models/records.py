@@ -1,4 +1,4 @@
-"""What the registry tells of models and of their changes; no arrays."""
+"""Records of models and of the changes of their pointers; no arrays."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ SHOWN = 12
 MOST_TEXT = 500
 """Most characters of who changed something, and of why."""
 LEAD = "lead"
-"""Metric of a model that the gate could judge: lead of its users' reciprocal ranks over popularity's."""
+"""Name of a metric: lead of the model's mean reciprocal rank over that of popularity."""
 
 
 @dataclass(frozen=True)

@@ -33,11 +33,14 @@ class Registry(PublishedModels):
     def set_active(
         self, strategy: str, version: str, *, expected: str | None, who: str, why: str
     ) -> None:
-        """Let a version serve; VersionConflict if not ``expected`` serves now, or another is pinned."""
+        """Let a version serve; VersionConflict if another than ``expected`` serves or is pinned."""
         self._activate(strategy, version, expected or "", "promoted", who, why)
 
     def roll_back(self, strategy: str, *, who: str, why: str) -> str:
-        """Let the version serve that served before, and return it; Conflict if there is none, VersionConflict if one is pinned."""
+        """Let the version serve that served before, and return it.
+
+        Conflict if there is none, VersionConflict if one is pinned.
+        """
         keys = self._keys
         names = [
             keys.models,
@@ -55,7 +58,7 @@ class Registry(PublishedModels):
         return str(version.decode())
 
     def only_strategy(self) -> str:
-        """Return the one strategy for which a model serves; Conflict if there is none, or another."""
+        """Return the only strategy for which a model serves; Conflict if there is none or several."""
         active = sorted(self.active())
         if len(active) == 1:
             return active[0]
@@ -67,7 +70,7 @@ class Registry(PublishedModels):
         raise _no_earlier("any strategy")
 
     def pin(self, version: str, who: str, why: str) -> None:
-        """Let a version serve and stay, until it is unpinned; VersionConflict if another one is pinned."""
+        """Let a version serve until it is unpinned; VersionConflict if another one is pinned."""
         self._activate(self.record(version).strategy, version, ANY, "pinned", who, why)
 
     def unpin(self, version: str, who: str, why: str) -> None:
@@ -77,14 +80,14 @@ class Registry(PublishedModels):
         self._evaluate(UNPIN, keys, strategy, version, _bounded(who), _bounded(why), KEPT_CHANGES)
 
     def changes(self, limit: int, before: str | None = None) -> list[ModelChange]:
-        """Return the last changes of active pointers and pins, or those before one of them; the newest first."""
+        """Return the last changes, or those before the change ``before``; the newest first."""
         newest = "+" if before is None else f"({before}"
         with store_errors():
             answer: Any = self._client.xrevrange(self._keys.model_changes, newest, count=limit)
         return [_change(name, fields) for name, fields in answer]
 
     def has_served(self, version: str) -> bool:
-        """Return whether another version has replaced this one, as far as changes are remembered."""
+        """Return whether another version replaced this one, as far as changes are kept."""
         changes = self.changes(KEPT_CHANGES)
         return any(change.before == version != change.version for change in changes)
 
@@ -111,7 +114,8 @@ class Registry(PublishedModels):
         _refuse_pinned(outcome, strategy, other.decode())
         if outcome == b"changed":
             raise VersionConflict(
-                f"{other.decode()[:SHOWN] or 'nothing'} serves {strategy} by now: look at it and try again"
+                f"{other.decode()[:SHOWN] or 'nothing'} serves {strategy} by now: "
+                "look at it and try again"
             )
 
 

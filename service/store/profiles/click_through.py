@@ -1,6 +1,7 @@
-"""The stored click-through: for each source of slates, how many events of each kind answered to its slates.
+"""The stored click-through: how many events of each kind answered to the slates of each source.
 
-A source is what made a slate (see ``rec_ids``), 8 bytes. The learner counts, see ``learning/click_through.py``.
+A source names the ranker and model that made a slate, in 8 bytes (see ``rec_ids``). The learner
+counts, see ``learning/click_through.py``.
 """
 
 import json

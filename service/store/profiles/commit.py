@@ -1,7 +1,8 @@
-"""A commit: what one batch of events changes in a partition. Values only; ``commit_packing`` makes bytes of them.
+"""A commit: all that one batch of events changes in a partition, as values.
 
-The parts of the learner return ``Changes``, the learner adds what it keeps for itself and builds the ``Commit``.
-Nothing is changed after it is built: the same commit can be sent again after a lost reply.
+The learner's components return ``Changes``; the learner adds its own state and builds the
+``Commit``, which ``commit_packing`` turns into commands. A commit never changes after it is built,
+so it can be sent again after a lost reply.
 """
 
 from collections.abc import Mapping, Sequence

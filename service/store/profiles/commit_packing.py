@@ -1,4 +1,4 @@
-"""The commands of a commit, packed for the wire. Their order and bytes are what readers of the store rely on."""
+"""The commands of a commit, packed for the wire. Readers rely on their bytes and order."""
 
 from collections.abc import Iterable, Mapping
 from importlib import resources

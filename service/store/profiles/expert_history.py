@@ -1,4 +1,4 @@
-"""The experts' history: one point every thousand events, in a capped stream. The commit adds them."""
+"""The experts' history: a capped stream with one point every thousand events."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ def pack_point(point: ExpertPoint) -> bytes:
 
 
 def unpack_point(entry: StreamEntry) -> tuple[int, ExpertPoint]:
-    """Return the sequence of the newest event that a point of the stream includes, and the point."""
+    """Return a point of the stream with the sequence of the newest event it includes."""
     name, fields = entry
     return int(name.partition(b"-")[0]), cast("ExpertPoint", json.loads(fields[b"d"]))
 

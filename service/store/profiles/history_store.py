@@ -16,7 +16,7 @@ from service.store.profiles.histories import Numbers, Records
 
 
 class HistoryStore:
-    """Reads histories; none of the user is an empty one."""
+    """Reads histories; an unknown user has an empty one."""
 
     def __init__(self, client: redis.Redis, keys: PartitionKeys) -> None:
         self._client, self._keys = client, keys

@@ -1,4 +1,4 @@
-"""What a learner reads of its partition to continue where the one before it stopped. Rows: see ``rows``."""
+"""The state that a learner reads to continue where the one before it stopped; rows: see ``rows``."""
 
 from collections.abc import Iterator
 from typing import cast

@@ -1,4 +1,4 @@
-"""Becoming the one writer of a partition: each learner raises the epoch, which refuses the one before it."""
+"""Becoming the one writer of a partition: a new epoch refuses the commits of the writer before."""
 
 from typing import Any, cast
 
@@ -14,7 +14,7 @@ from service.store.log.state import PartitionState, check_rows, read_state
 def take_over(
     client: redis.Redis, keys: PartitionKeys, *, fingerprint: bytes, machine: str
 ) -> PartitionState:
-    """Raise the epoch and return the state to continue from; Misconfigured for rows of another model."""
+    """Raise the epoch and return the state; Misconfigured for rows of another model."""
     pipe: Any
     with store_errors(), client.pipeline() as pipe:
         while True:

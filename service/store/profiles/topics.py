@@ -1,4 +1,4 @@
-"""The stored topics: top items of each component of the non-negative expert. Derived, for people to look at."""
+"""The stored topics: the top items of each component of the non-negative expert."""
 
 import json
 from collections.abc import Awaitable, Sequence

@@ -1,7 +1,7 @@
 """The exactly-once protocol of a partition's commits: one transaction a batch, in one line.
 
-A commit names the epoch and the watermark it follows; Redis applies it only while ``state`` holds these two.
-The commands are in ``commit_packing``, readers in ``reader`` and ``partition_reader``.
+A commit names the epoch and the watermark it follows; Redis applies it only while ``state`` holds
+these two. The commands are in ``commit_packing``, readers in ``reader`` and ``partition_reader``.
 """
 
 from typing import Any, cast
@@ -18,7 +18,7 @@ from service.store.profiles.transaction import PackedTransaction
 
 
 class ProfileWriter:
-    """The one writer of a partition's profiles. Sends nothing twice without asking what became of it."""
+    """The one writer of a partition's profiles; asks for the result before it sends a commit again."""
 
     def __init__(self, client: redis.Redis, keys: PartitionKeys, state: PartitionState) -> None:
         """``state`` is what ``take_over`` returned."""
