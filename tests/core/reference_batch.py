@@ -17,7 +17,7 @@ def top_k(user, item_factors, excluded, item, score):
 
 
 def top_k_all(users, item_factors, ptr, excluded, item, score):
-    """Do it user by user."""
+    """Make the lists user by user."""
     for u in range(users.shape[0]):
         top_k(users[u], item_factors, excluded[ptr[u] : ptr[u + 1]], item[u], score[u])
 

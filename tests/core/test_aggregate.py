@@ -1,4 +1,4 @@
-"""The stack and the mixtures against their naive twins, and what they promise."""
+"""The stack and the mixtures beside their naive twins, and their properties."""
 
 import numpy as np
 import pytest
@@ -101,7 +101,7 @@ def test_the_covariance_of_the_stack_stays_symmetric_and_positive():
 
 
 def test_the_parts_of_the_stack_explain_its_output():
-    """With all other features at zero weight the output is the parts' mixture."""
+    """With all other features at zero weight the output is the mixture of the parts."""
     clipped, known, _ = stream()
     model = Stack(4, -np.inf, np.inf)
     model.state["weight"][0, :4] = [0.4, -0.1, 0.3, 0.0]

@@ -54,7 +54,7 @@ WORLDS = {
 
 @pytest.mark.parametrize("name", WORLDS)
 @pytest.mark.parametrize("model", MODELS)
-def test_an_odd_world_has_a_result(model, name):
+def test_odd_data_have_a_result(model, name):
     pairs = WORLDS[name]
     fitted = MODELS[model]().fit(pairs)
     assert np.isfinite(fitted.item_factors).all()
@@ -80,7 +80,7 @@ def test_duplicate_pairs_count_once(model):
 
 @pytest.mark.parametrize("weight", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("model", MODELS)
-def test_a_weight_that_is_no_number_is_refused(model, weight):
+def test_an_invalid_weight_is_refused(model, weight):
     matrix = sparse.csr_array(np.array([[weight, 1.0], [1.0, 0.0]]))
     with pytest.raises(DataError, match="NaN or infinite"):
         MODELS[model]().fit(matrix)
@@ -110,25 +110,25 @@ def test_pairs_made_by_hand_are_checked_by_the_fit(model, says):
 
 
 @pytest.mark.parametrize("model", [name for name in MODELS if name != "popular"])
-def test_no_pairs_at_all_are_refused(model):
+def test_a_fit_without_pairs_is_refused(model):
     empty = np.empty(0, np.int64)
     with pytest.raises(DataError, match="no pairs"):
         MODELS[model]().fit(from_pairs(empty, empty, n_users=2, n_items=2, time=empty))
 
 
 def test_popularity_of_no_pairs_counts_nothing():
-    # a training judges by it, even where no preference was there at the cut
+    # a training compares with it, even if there was no preference at the cut
     empty = from_pairs(np.empty(0, np.int64), np.empty(0, np.int64), n_users=2, n_items=2)
     ids, scores = Popular().fit(empty).recommend(1, empty, 3)
     assert ids.tolist() == [0, 1, -1]
     assert scores.tolist() == [0.0, 0.0, -np.inf]
 
 
-# --- what is known beside the pairs ---------------------------------------------------------------
+# --- side information -----------------------------------------------------------------------------
 
 
 def some_features(n_users, *, empty, dense):
-    """Return the tribe of each user; those in ``empty`` have none."""
+    """Return the tribe of each user as features; users in ``empty`` have none."""
     known = np.eye(4)[np.arange(n_users) % 4]
     known[empty] = 0.0
     return known if dense else sparse.csr_array(known)
@@ -146,7 +146,7 @@ def test_rows_without_features_have_a_result(name, use, dense, empty):
     found = fit_with(pairs, FeatureUse(OCMF[name], use), side)
     vectors = found.vectors(pairs, side)
     assert np.isfinite(vectors).all()
-    # users without pairs and features are all alike
+    # users without pairs and features have equal vectors
     alone = found.users.described(some_features(2, empty=[0, 1], dense=dense))
     np.testing.assert_allclose(vectors[0], alone[0], atol=1e-6)
 
@@ -155,7 +155,7 @@ def test_rows_without_features_have_a_result(name, use, dense, empty):
 @pytest.mark.parametrize("name", OCMF)
 def test_a_disconnected_graph_has_a_result(name, use):
     pairs = ranking.tribes(users=40, items=20)
-    # two islands, a pair, and everybody else alone
+    # two islands, a pair, and isolated users
     links = np.zeros((40, 40), np.float32)
     for a, b in ((0, 1), (1, 2), (2, 0), (5, 6), (6, 7), (7, 5), (10, 11)):
         links[a, b] = links[b, a] = 1.0
@@ -192,7 +192,7 @@ def test_items_without_features_have_a_result(width):
     ],
     ids=repr,
 )
-def test_features_that_are_no_numbers_are_refused(odd):
+def test_features_that_are_not_finite_are_refused(odd):
     with pytest.raises(DataError, match="a matrix of numbers"):
         FeatureMap().transform(odd)
 

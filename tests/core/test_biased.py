@@ -1,4 +1,4 @@
-"""Biased experts and users solved anew against their naive twins, and what the rows promise."""
+"""Biased experts and re-solved users beside their naive twins; start values and rows."""
 
 import numpy as np
 import pytest
@@ -99,7 +99,7 @@ def test_biased_experts_agree_with_the_naive_twin(recipes, seed):
 
 @pytest.mark.parametrize("rank", [1, 4, 16, 24])
 @pytest.mark.parametrize("experts", [1, 2])
-def test_users_solved_anew_agree_with_the_naive_twin(rank, experts):
+def test_re_solved_users_agree_with_the_naive_twin(rank, experts):
     recipes = [Resolved(rank=rank + 3 * number, noise=0.3) for number in range(experts)]
     group = ResolvedGroup(recipes, first_number=0, seed=1)
     batch = events()
@@ -115,7 +115,7 @@ def test_users_solved_anew_agree_with_the_naive_twin(rank, experts):
         np.testing.assert_array_equal(getattr(users, ring), getattr(slow_users, ring))
 
 
-def test_a_ring_filled_anew_from_the_history_gives_the_same_bits():
+def test_a_ring_that_is_refilled_from_the_history_gives_the_same_bits():
     group = ResolvedGroup([Resolved(rank=5, growth=1.0)], first_number=0, seed=1)
     batch = events(n=90)
     users, items = tables(group, ring=8)
@@ -135,7 +135,7 @@ def test_a_ring_filled_anew_from_the_history_gives_the_same_bits():
     assert items.rows.tobytes() == same.rows.tobytes()
 
 
-def test_a_user_is_solved_each_time_the_count_has_grown_enough():
+def test_a_user_is_re_solved_when_the_count_has_grown_enough():
     group = ResolvedGroup([Resolved(rank=2, growth=1.5)], first_number=0, seed=1)
     users, items = tables(group, users=1)
     batch = events(n=20, users=1)

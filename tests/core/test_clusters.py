@@ -30,7 +30,7 @@ def test_three_directions_are_three_clusters(make):
     rng = np.random.default_rng(0)
     kind = np.arange(90) % 3
     rows = unit(np.eye(3, 6)[kind] + 0.05 * rng.normal(size=(90, 6)))
-    # the three rows that k-means starts from are at random: some seed takes one of each direction
+    # k-means starts from three random rows: with some seed they are one of each direction
     found = [
         direction_clusters(make(rows.astype(np.float32)), 3, np.random.default_rng(seed))[1]
         for seed in range(8)

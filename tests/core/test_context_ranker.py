@@ -1,4 +1,4 @@
-"""Rankers of contexts: what the item before is, and what each model makes of it."""
+"""Rankers of contexts: the item before, and the models that use it."""
 
 import itertools
 
@@ -18,7 +18,7 @@ FEW = DescentConfig(epochs=3, alpha0=5.0)
 
 
 def walks(n_users=40, steps=10, n_items=20):
-    """Return users who go on by 7 items each second, from anywhere."""
+    """Return users who start anywhere and advance 7 items each second."""
     user = np.repeat(np.arange(n_users), steps)
     step = np.tile(np.arange(steps), n_users)
     item = (user * 3 + 7 * step) % n_items
@@ -36,13 +36,13 @@ def test_the_item_before_is_the_newest_one_at_each_moment():
         n_users=4,
         time=np.array([9, 5, 7, 4, 4]),
     )
-    # equal times go by item; -1 says that there is none
+    # equal times are ordered by item; -1 means that there is no item before
     assert before(pairs).tolist() == [3, -1, 2, -1, 0]
     assert newest(pairs).tolist() == [1, -1, 3, -1]
 
 
 @pytest.mark.parametrize("kind", ["svdfeature", "pitf", "cp"])
-def test_what_follows_the_newest_item_is_recommended(kind):
+def test_the_successor_of_the_newest_item_is_recommended(kind):
     pairs = walks()
     config = ContextConfig(kind, 16, DescentConfig(epochs=150, alpha0=5.0, reg=0.01))
     model = ContextRanker(config).fit(pairs)
@@ -69,7 +69,7 @@ def test_features_of_items_lead_to_an_item_that_few_have():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_fit_tells_its_losses_and_ends_when_told_to(kind):
+def test_a_fit_reports_its_losses_and_stops_on_request(kind):
     model = ContextRanker(ContextConfig(kind, 4, FEW))
     model.fit(walks(), on_epoch=lambda model, epoch: epoch == 2)
     assert (model.epochs, len(model.losses)) == (2, 4)
@@ -110,7 +110,7 @@ def test_pairs_that_all_weigh_the_same_find_the_same_settings(kind, weight):
 @pytest.mark.parametrize("seconds", [0.0, 40.0])
 @pytest.mark.parametrize("weight", [1.0, 10.0])
 @pytest.mark.parametrize("kind", KINDS)
-def test_plain_steps_are_as_long_as_the_data_bear(kind, weight, seconds):
+def test_the_length_of_plain_steps_suits_the_data(kind, weight, seconds):
     pairs = ranking.weighing(ranking.tribes(), weight)
     start = ContextConfig(kind, 8, DescentConfig(optimiser="plain"))
     found = context_search.search(pairs, start, Budget(ticking(), seconds))
@@ -119,7 +119,7 @@ def test_plain_steps_are_as_long_as_the_data_bear(kind, weight, seconds):
     assert losses[-1] < losses[0]
 
 
-def test_where_all_else_is_stated_the_epochs_are_still_found():
+def test_epochs_are_searched_even_if_they_are_the_only_open_setting():
     pairs = walks()
     start = ContextConfig("svdfeature", 8, DescentConfig(alpha0=5.0))
     stated = {"factors", "alpha0", "reg", "nu", "rho"}
@@ -141,7 +141,7 @@ def test_large_data_are_searched_on_some_users():
     assert (np.diff(users) > 0).all()
 
 
-def test_what_cannot_be_done_says_why():
+def test_impossible_requests_are_refused_with_the_reason():
     pairs, timeless = walks(), ranking.tribes(users=20)
     timeless = from_pairs(timeless.user_ix, timeless.item_ix)
     with pytest.raises(ConfigError, match="give the pairs times"):

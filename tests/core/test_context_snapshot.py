@@ -69,7 +69,7 @@ def test_a_restored_model_is_continued_bit_for_bit(kind, described):
     assert kept.losses[0] < model.losses[0]
 
 
-def test_what_folds_users_in_recommends_without_the_model_that_made_it():
+def test_exported_fold_in_recommends_without_the_model():
     pairs = ranking.tribes()
     pairs = pairs.keep(pairs.user_ix != 3)
     model = Fbgd(FbgdConfig(factors=8, alpha0=60.0, reg=1.0)).fit(pairs)
@@ -80,7 +80,7 @@ def test_what_folds_users_in_recommends_without_the_model_that_made_it():
     ):
         np.testing.assert_array_equal(mine, its)
     np.testing.assert_array_equal(again.similar_items(5)[0], model.similar_items(5)[0])
-    # whom nothing is known of gets no list of items that happen to have low numbers
+    # an unknown user does not get the items with the lowest numbers
     ids, scores = again.recommend(3, pairs, 5)
     assert ids.tolist() == [-1] * 5
     assert (scores == -np.inf).all()
@@ -97,13 +97,13 @@ def test_a_one_class_model_recommends_short_histories_as_its_snapshot_does(loss,
     (its, scores), (mine, expected) = (one.recommend(some, short, 5) for one in (model, again))
     np.testing.assert_allclose(scores[1:], expected[1:], rtol=1e-3)
     assert (its[1:] == mine[1:]).mean() > 0.99
-    # nothing is known of the first one: shrunk to the mean user, or given what most users have
+    # the first user is unknown: shrunk to the mean user, or given popular items
     assert (its[0] == mine[0]).all() == (shrinkage > 0.0)
     without = Ocmf(replace(model.config, shrinkage=0.0)).fit(pairs).recommend(some, short, 5)[1]
     assert np.allclose(scores, without, rtol=1e-3) == (shrinkage == 0.0)
 
 
-def test_what_is_no_model_of_contexts_is_refused():
+def test_snapshots_of_other_models_are_refused():
     with pytest.raises(NotFitted, match="call fit first"):
         of_contexts("mf", ContextRanker(ContextConfig("mf")), **ABOUT)
     with pytest.raises(ConfigError, match="Fbgd is no ContextRanker"):
@@ -142,7 +142,7 @@ def test_an_array_of_another_size_is_refused(name):
             contexts_of(replace(whole, arrays={**whole.arrays, name: other}))
 
 
-def test_one_kind_is_not_kept_under_the_name_of_another():
+def test_a_kind_of_model_is_not_stored_under_another_name():
     model = fitted("pitf", False)[0]
     with pytest.raises(ConfigError, match="name it pitf"):
         of_contexts("cp", model, **ABOUT)

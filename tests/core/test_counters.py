@@ -40,7 +40,7 @@ def test_rows_are_the_sums_over_all_events(told):
 
 
 @given(events, st.data())
-def test_where_a_batch_ends_changes_no_bit(told, data):
+def test_the_ends_of_batches_change_no_bit(told, data):
     cut = data.draw(st.integers(0, len(told)))
     whole, parts = counted(told), Counters(10.0 * HOUR)
     for part in (told[:cut], told[cut:]):
@@ -50,22 +50,22 @@ def test_where_a_batch_ends_changes_no_bit(told, data):
 
 
 @given(events)
-def test_what_is_taken_away_leaves_nothing(told):
+def test_subtracting_all_events_leaves_zeros(told):
     counters = counted(told, counted(told), sign=-1.0)
     assert (counters.rows[:, :TIME] == 0.0).all()
 
 
 @given(events, st.integers(1, 3))
-def test_partitions_joined_are_one(told, n):
+def test_joined_partitions_equal_one_counter(told, n):
     parts = [counted(told[first::n]).rows for first in range(n) if told[first::n]]
     whole, rows = counted(told).rows, joined(parts, 10.0 * HOUR)
     assert rows == pytest.approx(whole[: len(rows)])
 
 
-def test_the_order_of_trending_is_that_of_every_moment():
+def test_the_trending_order_is_the_same_at_every_moment():
     counters = counted([(0, 8.0, 0), (1, 1.0, 20 * HOUR), (2, 1.5, 20 * HOUR)])
     items, score = trending(counters.rows, 10.0 * HOUR)
-    # 8 has halved twice
+    # the evidence of item 0 has halved twice
     assert items.tolist() == [0, 2, 1]
     assert score.tolist() == [2.0, 1.5, 1.0]
     later, _ = trending(counted([(3, 1.0, 10_000 * HOUR)], counters).rows, 10.0 * HOUR)

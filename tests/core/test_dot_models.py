@@ -126,7 +126,7 @@ def test_the_previous_item_helps_where_it_decides():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_neither_threads_nor_repetition_change_a_bit(kind):
+def test_threads_and_repetition_change_no_bit(kind):
     pairs = ranking.tribes()
     config = ContextConfig(kind, 8, DescentConfig(epochs=4, rho=0.3, nu=0.5, negative_target=BELOW))
     bits, most = set(), numba.get_num_threads()
@@ -195,7 +195,7 @@ def test_a_row_with_many_pairs_is_regularised_more(name):
         assert np.allclose(regs[key].ravel(), 2.0 * np.sqrt(np.maximum(count, 1) / mean))
 
 
-def test_a_plain_step_that_is_too_long_says_so():
+def test_a_plain_step_that_is_too_long_is_an_error_that_says_so():
     model, contexts = build("mf")
     config = DescentConfig(optimiser="plain", learning_rate=5.0, epochs=200, start=3.0)
     with pytest.raises(Diverged, match="lower learning_rate"):

@@ -1,4 +1,4 @@
-"""Label models: what each variant learns, what it answers, and what it refuses."""
+"""Label models: the quality of each variant, snapshots, and refusals."""
 
 import json
 from dataclasses import replace
@@ -44,7 +44,7 @@ def popular(train, test):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("changes", [{}, {"clusters": 3, "learners": 2}, {"landmarks": 20}])
-def test_features_say_which_labels(variant, changes):
+def test_labels_are_predicted_from_features(variant, changes):
     train, test = topics(), topics(seed=1)
     model = Exmlds(small(variant, **changes)).fit(*train)
     assert judged(model, test) > popular(train, test) + 10.0
@@ -83,7 +83,7 @@ def test_the_scores_are_those_of_the_equation():
         assert np.allclose(space.scores(features[[point]])[0], expected, atol=1e-3)
 
 
-def test_known_correlations_place_labels_that_few_points_reveal():
+def test_given_correlations_help_labels_of_few_points():
     train, test = topics(400), topics(seed=1)
     few = train[1].keep(np.random.default_rng(0).random(len(train[1])) < 0.3)
     model = Exmlds(small("exmlds3"))
@@ -94,7 +94,7 @@ def test_known_correlations_place_labels_that_few_points_reveal():
     assert told != other
 
 
-def test_labels_beyond_those_that_are_known_come_last_and_then_none():
+def test_a_list_longer_than_the_labels_is_filled_with_no_label():
     features = sparse.csr_array(np.eye(3, dtype=np.float32))
     labels = from_pairs(np.array([0, 1, 2]), np.array([0, 1, 1]), n_items=2)
     ids, scores = Exmlds(small("exmlds1")).fit(features, labels).space.ranked(features, 4)
@@ -102,7 +102,7 @@ def test_labels_beyond_those_that_are_known_come_last_and_then_none():
     assert np.isinf(scores[:, 2:]).all()
 
 
-def test_a_point_without_features_gets_what_is_frequent():
+def test_a_point_without_features_gets_frequent_labels():
     train = topics()
     space = Exmlds(small("exmlds1")).fit(*train).space
     nothing = sparse.csr_array((1, train[0].shape[1]), dtype=np.float32)
@@ -122,7 +122,7 @@ def test_points_without_labels_and_constant_features_do_no_harm(variant):
     assert np.isfinite(space.scores(X)).all()
 
 
-def test_features_that_are_all_alike_give_everybody_the_same():
+def test_equal_features_give_equal_scores():
     labels = topics(40)[1]
     X = np.ones((40, 3), np.float32)
     scores = Exmlds(small("exmlds1")).fit(X, labels).space.scores(X)
@@ -138,7 +138,7 @@ def test_a_single_label_or_a_single_point_is_no_trouble(variant):
     assert Exmlds(small(variant)).fit(X[:1], alone).ranked(X, 1).tolist() == [[1]] * 4
 
 
-def test_what_cannot_be_learned_is_refused():
+def test_data_that_teach_nothing_are_refused():
     features, labels = topics(20)
     model = Exmlds(small("exmlds1"))
     with pytest.raises(NotFitted, match="call fit first"):
@@ -195,7 +195,7 @@ def test_settings_outside_their_bounds_are_refused(name, value):
         with_settings(ExmldsConfig(), {name: value})
 
 
-def test_what_begins_at_random_cannot_stay_there():
+def test_a_random_start_needs_at_least_one_epoch():
     for config in (standard("exmlds2"), with_settings(standard("exmlds4"), {"start": "random"})):
         with pytest.raises(ConfigError, match="epochs must be in 1"):
             with_settings(config, {"epochs": 0})
@@ -229,7 +229,7 @@ def test_admm_shrinks_the_places_that_features_are_mapped_to():
 
 
 class Trials:
-    """A clock that moves one second a look: a budget in trials, not in time."""
+    """A clock that advances one second per call, so that a budget counts trials."""
 
     def __init__(self):
         self.seconds = 0.0
@@ -260,7 +260,7 @@ def test_a_climb_must_gain_enough_on_where_it_begins(least, climbs):
     assert kept.descent.epochs == 10
 
 
-def test_settings_that_are_given_stay_and_no_budget_is_no_search():
+def test_stated_settings_stay_and_without_a_budget_there_is_no_search():
     train = topics()
     start = small("exmlds1")
     assert search(*train, start, Budget(Trials(), 0.0)) == start

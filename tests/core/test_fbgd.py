@@ -49,7 +49,7 @@ def draw(shape, seed):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("of_items", [False, True])
 @pytest.mark.parametrize("g", [1, 3, 17])
-def test_the_steps_are_those_of_the_written_down_matrix(weighted, of_items, g):
+def test_the_steps_equal_those_with_a_dense_matrix(weighted, of_items, g):
     pairs = ranking.tiny(weighted=weighted)
     negative = np.linspace(0.05, 0.4, pairs.n_items).astype(np.float32)
     side = pairs.by_item() if of_items else pairs
@@ -131,7 +131,7 @@ def test_the_loss_is_that_of_brute_force_over_all_pairs(weighted):
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.4, 0.8, 1.0])
-def test_unlabelled_pairs_weigh_what_equation_22_says(rho):
+def test_unlabelled_pairs_are_weighted_by_equation_22(rho):
     counts = np.array([0, 1, 2, 5, 40])
     weights = negative_weights(counts, 12.0, rho)
     assert np.allclose(weights, reference.negative_weights(counts, 12.0, rho), rtol=1e-6)
@@ -161,7 +161,7 @@ def test_the_loss_never_rises(below):
     assert losses[-1] < 0.9 * losses[0]
 
 
-def test_many_steps_reach_what_exact_alternation_reaches():
+def test_many_steps_reach_the_result_of_exact_alternation():
     pairs = ranking.tiny(users=12, items=10)
     config = FbgdConfig(factors=2, alpha0=3.0, reg=0.5, epochs=60, steps=8, start=1.0)
     model = Fbgd(config).fit(pairs)
@@ -190,7 +190,7 @@ def test_many_steps_reach_what_exact_alternation_reaches():
 
 
 class Counted(np.ndarray):
-    """An array that counts how often its elements are asked for."""
+    """An array that counts how often its elements are read."""
 
     asked = 0
 
@@ -215,7 +215,7 @@ def counted_epoch(monkeypatch, n_users):
         solve(*(one.view(Counted) if isinstance(one, np.ndarray) else one for one in given))
 
     with monkeypatch.context() as patched:
-        # the same loops, not compiled
+        # the same loops without compilation
         patched.setattr(fbgd, "solve_rows", solve_counted)
         patched.setattr(fbgd, "_fetch", lambda *given: None)
         Counted.asked = 0
@@ -228,7 +228,7 @@ def counted_epoch(monkeypatch, n_users):
 
 
 def test_an_epoch_costs_four_times_as_much_for_four_times_the_users_and_pairs(monkeypatch):
-    # what grows as a square would make it 16
+    # quadratic growth would make it 16
     few, many = (counted_epoch(monkeypatch, n) for n in (100, 400))
     assert 3.0 < many[0] / few[0] < 5.0
     # a few fixed buffers beside the rows
@@ -255,7 +255,7 @@ def test_similar_items_are_of_the_same_tribe():
     assert (ids % 4 == 1).all()
 
 
-def test_neither_threads_nor_repetition_change_a_bit():
+def test_threads_and_repetition_change_no_bit():
     pairs = ranking.tribes()
     config = FbgdConfig(factors=8, alpha0=60.0, reg=1.0, epochs=4)
     usual = Fbgd(config).fit(pairs)
@@ -278,7 +278,7 @@ def test_a_warm_start_with_new_users_and_items_needs_one_epoch():
     one = FbgdConfig(factors=8, alpha0=60.0, reg=1.0, epochs=1)
     warm = Fbgd(one).fit(pairs, previous=before)
     cold = Fbgd(config).fit(pairs)
-    # before the items move, the users have followed the old ones
+    # the users adapt to the old items before the items move
     assert warm.losses[1] < 1.05 * cold.losses[-1]
     new = warm.item_factors[76:]
     assert (np.linalg.norm(new, axis=1) > 0).all()
@@ -290,13 +290,13 @@ def test_a_previous_model_of_another_shape_is_refused():
         Fbgd(FbgdConfig(factors=8)).fit(ranking.tiny(), previous=model.fitted)
 
 
-def test_the_fit_ends_when_told_to():
+def test_the_fit_stops_on_request():
     model = Fbgd(FbgdConfig(factors=2, epochs=9))
     model.fit(ranking.tiny(), on_epoch=lambda model, epoch: epoch == 3)
     assert model.epochs == 3
 
 
-def test_who_looks_at_each_epoch_changes_nothing_and_keeps_what_was_seen():
+def test_a_callback_changes_nothing_and_its_models_stay_as_they_were():
     pairs, config = ranking.tribes(), FbgdConfig(factors=8, alpha0=60.0, reg=1.0, epochs=3)
     seen = []
 
@@ -336,7 +336,7 @@ def test_the_smallest_worlds_have_a_result(users, items, n_users, n_items):
         assert np.isfinite(model.user_vectors(pairs)).all()
 
 
-def test_what_cannot_be_fitted_says_why():
+def test_impossible_fits_are_refused_with_the_reason():
     with pytest.raises(DataError, match="no pairs"):
         Fbgd(FbgdConfig()).fit(from_pairs(np.array([]), np.array([]), n_users=2, n_items=2))
     with pytest.raises(NotFitted):
@@ -373,12 +373,12 @@ def test_a_gram_matrix_that_float32_does_not_hold_has_no_spectrum(value):
 
 
 @pytest.mark.parametrize("settings", [{"start": 1e20}, {"negative_target": 1e20}])
-def test_settings_that_leave_the_finite_numbers_say_so(settings):
+def test_settings_that_diverge_are_an_error_that_says_so(settings):
     with pytest.raises(Diverged, match="keep settings, weights, targets and features near 1"):
         Fbgd(FbgdConfig(factors=4, **settings)).fit(ranking.tiny())
 
 
-def test_a_few_factors_begin_where_two_items_of_everybody_cannot_cancel() -> None:
+def test_few_factors_start_so_that_two_popular_items_cannot_cancel() -> None:
     pairs = from_pairs(np.repeat(np.arange(6), 2), np.tile([0, 1], 6))
     for seed in range(40):
         model = Fbgd(FbgdConfig(factors=1, epochs=3, seed=seed)).fit(pairs)

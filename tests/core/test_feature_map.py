@@ -47,6 +47,6 @@ def test_a_map_depends_on_the_seed_alone():
         ("abc", DataError, "make columns of texts"),
     ],
 )
-def test_features_that_are_no_numbers_are_refused(given, error, says):
+def test_features_that_are_not_finite_are_refused(given, error, says):
     with pytest.raises(error, match=says):
         checked(given)

@@ -70,14 +70,14 @@ def test_a_number_that_is_always_the_same_has_one_interval() -> None:
     assert encoder.columns == (Column("n", edges=()),)
 
 
-def test_what_training_never_saw_has_no_column() -> None:
+def test_values_that_training_never_saw_have_no_column() -> None:
     encoder = fitted([{"country": "de"}] * 2)
     rows = encoder.transform([{"country": "at"}, {"planet": "mars"}, {"country": 7}, {}])
     assert rows.shape == (4, 1)
     assert rows.nnz == 0
 
 
-def test_a_feature_of_several_types_is_what_it_mostly_is() -> None:
+def test_a_feature_of_several_types_has_its_most_frequent_type() -> None:
     encoder = fitted([{"size": "large"}] * 3 + [{"size": 4}])
     assert encoder.columns == (Column("size", ("large",)),)
 
@@ -93,7 +93,7 @@ def test_the_fit_holds_a_bounded_sample_of_numbers() -> None:
     assert np.abs(edges - np.arange(250, 2000, 250)).max() < 400
 
 
-def test_the_most_frequent_values_have_columns_however_many_others_there_are() -> None:
+def test_the_most_frequent_values_have_columns_among_any_number_of_others() -> None:
     fit = EncoderFit(np.random.default_rng(0), Limits(counted=40))
     # the rare texts come first, so that the table is full when the frequent ones begin
     fit.add({"t": f"rare{i}"} for i in range(100))
@@ -140,7 +140,7 @@ def test_a_row_does_not_depend_on_the_others(documents) -> None:
         assert encoder.transform([document]).toarray()[0].tolist() == row.tolist()
 
 
-def test_no_documents_no_columns() -> None:
+def test_without_documents_there_are_no_columns() -> None:
     encoder = fitted([])
     assert encoder.width == 0
     assert encoder.transform([{"a": 1}]).shape == (1, 0)

@@ -1,4 +1,4 @@
-"""Filters against deciding about one document after the other, and what cannot be read."""
+"""Filters beside deciding document by document, and texts that are no filters."""
 
 import operator
 from contextlib import suppress
@@ -19,7 +19,7 @@ def kind(value):
 
 
 def holds(expression, facts):
-    """Decide about one document, in words: what the columns must agree with."""
+    """Decide about one document, as the columns must."""
     if isinstance(expression, Not):
         return not holds(expression.part, facts)
     if isinstance(expression, Joined):
@@ -75,7 +75,7 @@ FILTERS = st.recursive(
 
 
 @given(FILTERS, st.lists(FACTS, max_size=6))
-def test_columns_decide_as_one_document_after_the_other(text, facts):
+def test_columns_decide_like_document_by_document(text, facts):
     read = parse(text)
     mask = read.mask(Columns.of(facts, read.names))
     assert mask.tolist() == [holds(read.expression, one) for one in facts]
@@ -86,7 +86,7 @@ def test_columns_decide_as_one_document_after_the_other(text, facts):
     st.lists(FACTS, min_size=1, max_size=6),
     st.dictionaries(st.integers(0, 5), FACTS, max_size=3),
 )
-def test_replaced_facts_are_as_if_said_at_once(text, facts, changes):
+def test_replaced_facts_equal_facts_set_at_once(text, facts, changes):
     changes = {number % len(facts): new for number, new in changes.items()}
     read = parse(text)
     columns = Columns.of(facts, read.names).replaced(changes, read.names)
@@ -117,7 +117,7 @@ def test_replaced_facts_are_as_if_said_at_once(text, facts, changes):
         ("\tyear\n=  2000 ", [True, False, False]),
     ],
 )
-def test_filters_mean_what_they_say(text, expected):
+def test_filters_select_the_expected_items(text, expected):
     facts = [
         {"year": 2000, "category": ["film"]},
         {"category": ["series"]},
@@ -161,13 +161,13 @@ def test_filters_mean_what_they_say(text, expected):
         ("a = 1" + " " * 1_000, "at most 1000 characters"),
     ],
 )
-def test_an_error_names_the_place_and_what_was_expected(text, place):
+def test_an_error_names_the_position_and_the_expected_token(text, place):
     with pytest.raises(FilterSyntax, match=place):
         parse(text)
 
 
 @given(st.text(max_size=40) | st.text("ab='()<>! ,.0123andortinhs", max_size=40))
-def test_any_text_is_a_filter_or_an_error_that_says_so(text):
+def test_any_text_is_a_filter_or_an_invalid_filter(text):
     with suppress(FilterSyntax):
         parse(text)
 

@@ -93,14 +93,14 @@ def test_after_one_event_the_next_liked_item_is_ranked_better_than_by_popularity
     assert ahead.low > 0.0
 
 
-def test_after_one_event_all_that_is_liked_later_is_ranked_as_well_as_by_popularity():
+def test_after_one_event_all_later_likes_are_ranked_as_well_as_by_popularity():
     _, _, _, (own, popular), _ = judged()
     ahead = paired_interval(own, popular, np.random.default_rng(0))
     # 3 % of what popularity reaches
     assert ahead.low > -0.03 * popular.mean()
 
 
-def test_after_one_liked_item_nearly_every_list_is_the_users_own():
+def test_after_one_liked_item_nearly_every_list_is_personal():
     own, popular, _, _, stars = judged()
     differs = (own != popular).any(axis=1)
     assert differs[stars >= 4].mean() > 0.99

@@ -22,7 +22,7 @@ from tests.core import reference_batch as reference
     logistic=st.booleans(),
     below=st.sampled_from([0.0, -0.5]),
 )
-def test_the_vector_is_that_of_the_written_down_system(seed, n, g, logistic, below):
+def test_the_vector_solves_the_dense_system(seed, n, g, logistic, below):
     rng = np.random.default_rng(seed)
     items, negative = rng.normal(size=(15, g)), rng.uniform(0.01, 0.4, 15).astype(np.float32)
     model = diagonalised(items, negative, negative_target=below, reg=0.5, nu=0.0, mean_count=1.0)

@@ -1,4 +1,4 @@
-"""Who may serve."""
+"""The gate: which models may replace the served one."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ def scores(rng, n=2000, mean=0.4):
     return np.clip(rng.normal(mean, 0.2, n), 0, 1)
 
 
-def test_a_model_like_the_one_that_serves_may_replace_it() -> None:
+def test_a_model_as_good_as_the_served_one_may_replace_it() -> None:
     rng = np.random.default_rng(0)
     rival = scores(rng)
     decision = decide(rival + rng.normal(0, 0.05, rival.size), rival, rng)
@@ -20,7 +20,7 @@ def test_a_model_like_the_one_that_serves_may_replace_it() -> None:
     assert decision.difference.low < 0 < decision.difference.high
 
 
-def test_the_very_same_scores_do_not_lock_the_gate() -> None:
+def test_identical_scores_pass_the_gate() -> None:
     rival = scores(np.random.default_rng(1))
     decision = decide(rival.copy(), rival, np.random.default_rng(2))
     assert decision.may_serve
@@ -35,12 +35,12 @@ def test_a_model_that_is_worse_beyond_doubt_is_refused() -> None:
     assert "worse than what serves: -0.0500" in decision.reason
 
 
-def test_a_loss_within_one_percent_is_borne() -> None:
+def test_a_loss_within_one_percent_is_accepted() -> None:
     rival = scores(np.random.default_rng(4))
     assert decide(rival * 0.992, rival, np.random.default_rng(5)).may_serve
 
 
-def test_with_few_users_nothing_is_judged() -> None:
+def test_with_few_users_the_gate_does_not_compare() -> None:
     rng = np.random.default_rng(6)
     rival = scores(rng, n=199)
     decision = decide(rival - 0.3, rival, rng)
@@ -49,11 +49,11 @@ def test_with_few_users_nothing_is_judged() -> None:
 
 
 @pytest.mark.parametrize("n", [0, 5, 500])
-def test_where_nothing_serves_any_model_may(n: int) -> None:
+def test_without_a_served_model_any_model_passes(n: int) -> None:
     assert decide(np.zeros(n), None, np.random.default_rng(7)).may_serve
 
 
-def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
+def test_the_interval_holds_the_truth_at_its_stated_rate() -> None:
     rng = np.random.default_rng(8)
     held = 0
     for _ in range(100):

@@ -23,7 +23,7 @@ def test_the_penalty_is_the_squared_difference_over_links(links):
     np.testing.assert_array_equal(L, L.T)
 
 
-def test_of_two_directions_the_stronger_counts_and_own_links_are_dropped():
+def test_the_stronger_of_two_directions_counts_and_self_links_are_dropped():
     given_weights = sparse.csr_array(np.array([[5.0, 1.0, 0.0], [3.0, 0.0, 0.0], [0.0, 0.0, 0.0]]))
     wanted = [[0, 3, 0], [3, 0, 0], [0, 0, 0]]
     np.testing.assert_array_equal(similarity(given_weights, 3).toarray(), wanted)
@@ -42,6 +42,6 @@ def test_of_two_directions_the_stronger_counts_and_own_links_are_dropped():
         ([[0, np.nan]], DataError, "whole numbers"),
     ],
 )
-def test_what_is_no_graph_is_refused(odd, error, says):
+def test_invalid_graphs_are_refused(odd, error, says):
     with pytest.raises(error, match=says):
         similarity(odd, 3)

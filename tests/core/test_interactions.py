@@ -1,4 +1,4 @@
-"""Pairs, what is refused, and the splits."""
+"""Pairs, their validation, and splits."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def as_set(pairs):
     return set(zip(pairs.user_ix.tolist(), pairs.item_ix.tolist(), strict=True))
 
 
-def test_of_several_rows_of_a_pair_the_last_one_counts():
+def test_the_last_of_several_rows_of_a_pair_counts():
     pairs = from_pairs(np.array([1, 0, 1]), np.array([2, 0, 2]), weight=np.array([3.0, 1.0, 5.0]))
     assert pairs.ptr.tolist() == [0, 1, 2]
     assert pairs.item_ix.tolist() == [0, 2]
@@ -28,7 +28,7 @@ def test_a_negative_value_of_a_matrix_is_a_dislike():
     assert pairs.target.tolist() == [1.0, 0.0, 1.0]
 
 
-def test_values_are_added_up_as_they_are_meant():
+def test_duplicate_values_of_a_matrix_are_added():
     two = np.array([100, 100], np.int8), (np.array([0, 0]), np.array([1, 1]))
     pairs = as_interactions(sparse.coo_array(two, shape=(1, 2)))
     assert (pairs.weight.tolist(), pairs.target) == ([200.0], None)
@@ -47,7 +47,7 @@ def test_the_transpose_of_the_transpose_is_the_same():
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("shape", [(9, 7), (1, 1), (1, 9), (60, 2)])
-def test_the_transpose_is_the_twins(weighted, shape):
+def test_the_transpose_agrees_with_its_twin(weighted, shape):
     users, items = shape
     pairs = ranking.tiny(users=users, items=items, weighted=weighted) if users > 8 else whole(shape)
     none = np.empty(0, np.float32)
@@ -98,7 +98,7 @@ def test_bad_values_are_refused(settings, says):
         (["ada", "bo"], "must be whole numbers"),
     ],
 )
-def test_what_is_no_number_of_a_user_is_refused(users, says):
+def test_invalid_user_numbers_are_refused(users, says):
     with pytest.raises(DataError, match=says):
         from_pairs(users, [0, 1])
 
@@ -120,7 +120,7 @@ def test_other_shapes_are_refused():
 
 @pytest.mark.parametrize("size", [1, 3])
 @pytest.mark.parametrize("name", ["weight", "target", "time"])
-def test_as_many_values_as_pairs_are_wanted(name, size):
+def test_another_number_of_values_than_pairs_is_refused(name, size):
     with pytest.raises(ShapeError, match=f"one {name} for each pair"):
         from_pairs(np.array([0, 1]), np.array([0, 1]), **{name: np.ones(size)})
 
@@ -148,7 +148,7 @@ def test_a_split_keeps_every_pair_once(name):
         assert fit.time.max() < held.time.min()
 
 
-def test_of_a_few_short_histories_one_pair_at_least_is_held_out():
+def test_at_least_one_pair_of_a_few_short_histories_is_held_out():
     pairs = from_pairs(np.array([0, 0, 1, 1, 2]), np.array([0, 1, 0, 1, 1]))
     for seed in range(50):
         fit, held = interactions.split_within_users(pairs, 0.1, np.random.default_rng(seed))
@@ -163,7 +163,7 @@ def test_leaving_the_last_out_takes_the_newest():
     assert as_set(interactions.leave_last_out(pairs)[1]) == {(0, 4)}
 
 
-def test_a_split_says_what_it_needs():
+def test_a_split_of_too_few_pairs_is_an_error_with_advice():
     with pytest.raises(ConfigError, match="between 0 and 1"):
         interactions.random_split(ranking.tiny(), 1.0, np.random.default_rng(0))
     with pytest.raises(ConfigError, match="needs times"):
@@ -176,8 +176,8 @@ def test_a_split_says_what_it_needs():
         interactions.time_split(nothing, 0.2)
 
 
-def test_a_tilted_split_holds_out_more_of_what_many_have_taken_from_those_users_alone():
-    """Items 0 to 49 are taken by everybody, the 5 000 others by few."""
+def test_a_tilted_split_holds_out_popular_items_more_often_for_tilted_users_alone():
+    """Items 0 to 49 are taken by all users, the 5 000 others by few."""
     rng = np.random.default_rng(0)
     user = np.repeat(np.arange(1000), 100)
     item = np.concatenate(

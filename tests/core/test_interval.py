@@ -55,7 +55,7 @@ def test_eighty_percent_fall_inside_in_every_bucket():
         assert inside[(known[:, 1] < 20) == few].mean() == pytest.approx(0.8, abs=0.02)
 
 
-def test_users_of_few_events_get_wider_intervals():
+def test_users_with_few_events_get_wider_intervals():
     center, known, rating = stream(20_000)
     model = Intervals(-np.inf, np.inf)
     model.learn(center, known, rating)

@@ -1,4 +1,4 @@
-"""Learning places point by point: slopes against differences, kernels against their twins."""
+"""Learning vectors point by point: slopes against differences, kernels against their twins."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_the_slope_of_the_joint_objective_is_that_of_differences():
     assert np.allclose(
         slope, difference(lambda w: reference.joint_value(w, X, *given_), weights), atol=1e-7
     )
-    # cosines do not see the length of V, hence no slope along it
+    # cosines do not depend on the length of V, hence no slope along it
     assert abs((slope * weights).sum()) < 1e-9
 
 
@@ -47,7 +47,7 @@ def test_the_slopes_of_skip_gram_are_those_of_differences():
     place, context, others = rng.normal(size=3), rng.normal(size=3), rng.normal(size=(2, 3))
     places, contexts = np.array([place, place * 0]), np.array([context, *others])
     rate, weight = 1e-6, 3.0
-    # the kernel's twin with negatives that are told instead of drawn
+    # the kernel's twin, with given negatives instead of drawn ones
     by_place = difference(lambda p: reference.skip_gram_value(p, context, others, weight), place)
     step = (1 - reference.sigmoid(place @ context)) * context
     for other in others:
@@ -81,7 +81,7 @@ def test_neighbours_in_labels_are_those_of_all_pairs(seed, k):
         assert len({i, *found[i][here].tolist()}) == here.sum() + 1
 
 
-def test_among_equals_chance_decides_so_that_nobody_is_a_neighbour_of_all():
+def test_ties_are_broken_at_random_so_that_no_point_is_a_neighbour_of_all():
     labels = random_labels(np.random.default_rng(0), 200, 1, density=1.1)
     near = nearest_in_labels(labels, 5, np.random.default_rng(0))
     assert np.bincount(near.ravel(), minlength=200).max() < 25
@@ -125,7 +125,7 @@ def test_the_joint_climb_agrees_with_its_twin_and_leaves_other_features_alone(ad
     assert not steps[6]
 
 
-def test_points_of_like_labels_come_to_lie_in_like_directions():
+def test_points_with_similar_labels_get_similar_directions():
     labels = topics(120)[1]
     places = skip_gram_places(
         labels, 8, Descent(context=10, epochs=60, learning_rate=0.2), np.random.default_rng(0)

@@ -38,7 +38,7 @@ def test_an_item_that_nobody_liked_is_not_ranked() -> None:
     assert np.isfinite(scores[:, :-1]).all()
 
 
-def test_items_of_the_same_users_lie_together() -> None:
+def test_items_with_the_same_users_have_similar_vectors() -> None:
     places = item_places(world()[1], SMALL)
     near = places @ places.T
     assert not places[-1].any()
@@ -47,7 +47,7 @@ def test_items_of_the_same_users_lie_together() -> None:
     assert near[np.ix_(known, known)][same[:23, :23]].min() > near[:23, :23][~same[:23, :23]].max()
 
 
-def test_an_unknown_item_finds_its_audience_by_its_features() -> None:
+def test_a_new_item_finds_its_audience_by_its_features() -> None:
     features, liked = world()
     model = fit_items(features, liked, SMALL, item_kinds())
     for kind, factors in enumerate(model.factors_of(each_kind())):
@@ -70,7 +70,7 @@ def test_without_features_of_items_there_is_no_audience_by_features() -> None:
         fit_items(*world(), SMALL, item_kinds()).factors_of(sparse.csr_array((1, 9)))
 
 
-def test_users_without_features_or_items_do_not_teach() -> None:
+def test_users_without_features_or_items_are_not_trained_on() -> None:
     features, liked = world()
     nobody = sparse.csr_array((200, 4), dtype=np.float32)
     with pytest.raises(DataError, match="no point has a label"):
@@ -91,7 +91,7 @@ def test_many_users_and_items_are_bounded() -> None:
     assert model.item_places.any(axis=1).sum() == 10
 
 
-def test_the_search_finds_what_is_better_and_leaves_what_is_fixed() -> None:
+def test_the_search_improves_settings_and_leaves_fixed_ones() -> None:
     features, liked = world(400)
     base = replace(SMALL, neighbours=1, blend=0.0, reg=100.0)
     ticks = count()
@@ -104,7 +104,7 @@ def test_the_search_finds_what_is_better_and_leaves_what_is_fixed() -> None:
     assert search_items(features, liked, base, few) == base
 
 
-def test_a_snapshot_is_the_model() -> None:
+def test_a_restored_snapshot_scores_the_same_bits() -> None:
     features, liked = world()
     model = fit_items(features, liked, SMALL, item_kinds())
     encoder = FeatureEncoder((Column("kind", tuple("abcd")),))

@@ -35,12 +35,12 @@ def judged(variant, share=1.0):
     return list(precisions(model.ranked(test.features, 5), test.labels).values())
 
 
-def test_spectral_places_do_better_than_published():
+def test_spectral_vectors_beat_the_published_precision():
     assert np.greater_equal(judged("exmlds1"), [65.3, 39.2, 28.7]).all()
 
 
 @pytest.mark.slow
-def test_climbing_does_better_than_published():
+def test_descent_beats_the_published_precision():
     assert np.greater_equal(judged("exmlds4"), [65.3, 39.6, 28.7]).all()
 
 

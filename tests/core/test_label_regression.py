@@ -38,7 +38,7 @@ def test_ridge_solves_the_normal_equations(shape, most_direct, make):
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("shape", [(8, 2_000), (2_000, 8)])
-def test_the_smaller_system_is_the_one_that_is_made(make, shape):
+def test_only_the_smaller_system_is_built(make, shape):
     X, Z = world(*shape)
     tracemalloc.start()
     Regression(make(X)).ridge(Z, 1.0)
@@ -47,7 +47,7 @@ def test_the_smaller_system_is_the_one_that_is_made(make, shape):
     assert most < 2_000 * 2_000
 
 
-def test_a_feature_that_is_constant_or_absent_is_no_trouble():
+def test_constant_and_absent_features_are_accepted():
     X, Z = world()
     X[:, 3], X[:, 4] = 1.0, 0.0
     weights = Regression(X).ridge(Z, 1.0)
@@ -87,7 +87,7 @@ def test_with_the_published_constants_admm_is_ridge():
     assert np.allclose(found, Regression(X).ridge(Z, 2.5), rtol=1e-2, atol=1e-3)
 
 
-def test_what_cannot_be_solved_is_refused():
+def test_problems_without_a_solution_are_refused():
     X, Z = world()
     with pytest.raises(ConfigError, match="reg must be above 0"):
         Regression(X).ridge(Z, 0.0)

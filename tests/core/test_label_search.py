@@ -1,4 +1,4 @@
-"""Labels of points: what the search finds beats where it starts, and what it refuses."""
+"""The search of label models: it beats its start; refusals."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ START = LabelConfig(OcmfConfig(weight=1.0, reg=10.0, factors=12, rounds=1))
 
 
 class Trials:
-    """A clock that moves one second a look: a budget in trials, not in time."""
+    """A clock that advances one second per call, so that a budget counts trials."""
 
     def __init__(self):
         self.seconds = 0.0
@@ -38,7 +38,7 @@ def test_the_search_finds_better_settings_than_a_bad_start():
     assert judged(found, train, test)["p@1"] > judged(START, train, test)["p@1"] + 5.0
 
 
-def test_settings_that_are_given_stay():
+def test_stated_settings_stay():
     train = points()
     base = with_label_settings(START, {"reg": 0.25})
     found = search(*train, base, Budget(Trials(), 20.0), fixed=frozenset({"reg", "rounds"}))
@@ -46,7 +46,7 @@ def test_settings_that_are_given_stay():
     assert found.model.rounds == 1
 
 
-def test_rounds_are_found_where_all_else_is_stated():
+def test_rounds_are_searched_even_if_they_are_the_only_open_setting():
     many, stated = (
         with_label_settings(START, {"rounds": 4}),
         frozenset({"weight", "reg", "landmarks"}),
@@ -68,11 +68,11 @@ def test_a_finalist_that_diverges_on_a_further_split_is_not_the_best():
     assert label_search._final(trials, X, labels, START, until, rng).settings == good
 
 
-def test_a_budget_of_nothing_leaves_the_start():
+def test_without_a_budget_the_start_is_returned():
     assert search(*points(), START, Budget(Trials(), 0.0)) == START
 
 
-def test_few_points_cannot_judge():
+def test_a_search_on_few_points_is_refused():
     X, labels = points(10)
     with pytest.raises(DataError, match="too few to choose settings"):
         search(X, labels, START, Budget(Trials(), 10.0))
@@ -87,7 +87,7 @@ def test_features_and_labels_must_be_of_the_same_points():
         LabelModel(START).fit(X[:20], labels)
 
 
-def test_points_without_features_or_labels_are_answered():
+def test_points_without_features_or_labels_get_an_answer():
     X, labels = points(50)
     X = X.tolil()
     X[:5] = 0.0

@@ -18,7 +18,7 @@ def test_on_five_stars_four_and_five_are_positive_and_one_and_two_negative() -> 
     assert signs([1, 2, 3, 4, 5], 1, 5) == [-1, -1, 0, 1, 1]
 
 
-def test_the_borders_belong_to_the_outer_parts_on_any_scale() -> None:
+def test_the_limits_count_as_positive_and_negative_on_any_scale() -> None:
     assert signs([-10, -5, -4.9, 1.9, 2, 10], -10, 10) == [-1, -1, 0, 0, 1, 1]
     assert signs([0, 25, 26, 59, 60, 100], 0, 100) == [-1, -1, 0, 0, 1, 1]
     assert signs([0.1, 0.25, 0.6], 0, 1) == [-1, -1, 1]
@@ -31,7 +31,7 @@ def test_stretching_the_scale_changes_no_sign(position: float, low: float, width
         assert signs([low + position * width], low, low + width) == signs([position], 0, 1)
 
 
-def test_a_kind_means_what_its_row_says_whatever_its_value() -> None:
+def test_the_meaning_of_a_kind_does_not_depend_on_its_value() -> None:
     kinds = np.array([1, 4, 6, 0, 199], np.uint8)
     values = np.array([5, 5, 5, 5, 5], np.float32)
     result = READING.meaning(kinds, values)
@@ -45,7 +45,7 @@ def test_every_rating_hides_its_item() -> None:
     assert READING.meaning(np.zeros(3, np.uint8), stars).hides.all()
 
 
-def test_no_events_mean_nothing() -> None:
+def test_no_events_have_no_evidence() -> None:
     nothing = READING.meaning(np.empty(0, np.uint8), np.empty(0, np.float32))
     assert (len(nothing.weight), len(nothing.sign), len(nothing.hides)) == (0, 0, 0)
 

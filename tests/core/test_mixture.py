@@ -15,20 +15,20 @@ def listed(items):
 
 
 @given(permutations)
-def test_one_list_stays_as_it_is(items):
+def test_a_single_list_is_not_changed(items):
     combined, score = combine([listed(items)], [1.0])
     assert combined.tolist() == items[:DEPTH]
     assert (np.diff(score) < 0).all()
 
 
 @given(permutations, permutations)
-def test_a_ranker_without_weight_has_no_say(mine, others):
+def test_a_ranker_without_weight_does_not_count(mine, others):
     combined, score = combine([listed(mine), listed(others)], [1.0, 0.0])
     assert combined[score > 0].tolist() == mine[:DEPTH]
 
 
 @given(permutations, permutations)
-def test_equal_weights_make_the_order_of_the_rankers_indifferent(a, b):
+def test_with_equal_weights_the_order_of_the_rankers_does_not_matter(a, b):
     one, other = (
         combine([listed(a), listed(b)], [0.5, 0.5]),
         combine([listed(b), listed(a)], [0.5, 0.5]),
@@ -41,6 +41,6 @@ def test_agreement_beats_a_single_first_place():
     assert combine([a, b], [0.5, 0.5])[0][0] == 2
 
 
-def test_nothing_combined_is_nothing():
+def test_no_lists_combine_to_an_empty_list():
     assert combine([], [])[0].size == 0
     assert combine([listed([])], [1.0])[0].size == 0

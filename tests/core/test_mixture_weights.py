@@ -31,7 +31,7 @@ def test_the_better_ranker_wins_and_loses_again_when_it_becomes_worse():
     assert weights["b"] > 0.9
 
 
-def test_who_had_no_list_keeps_its_weight_beside_the_others():
+def test_a_ranker_without_a_list_keeps_its_weight():
     weights = {"a": 0.5, "b": 0.3, "asleep": 0.2}
     after = hedge(weights, {"a": 1.0, "b": 0.0})
     assert after["asleep"] == pytest.approx(0.999 * 0.2 + 0.001 / 3)
@@ -39,7 +39,7 @@ def test_who_had_no_list_keeps_its_weight_beside_the_others():
     assert sum(after.values()) == pytest.approx(1.0)
 
 
-def test_a_length_begins_where_all_stand_and_goes_its_own_way():
+def test_weights_of_a_length_start_from_the_shared_ones_and_then_differ():
     weights = Weights({"a": 0.5, "b": 0.5})
     for _ in range(500):
         weights = weights.after(50, {"a": 0.2, "b": 0.1})
@@ -53,12 +53,12 @@ def test_a_length_begins_where_all_stand_and_goes_its_own_way():
     assert weights.of(5) == weights.shared
 
 
-def test_every_number_of_preferences_is_of_one_length():
+def test_every_number_of_preferences_has_one_length():
     assert [length(n) for n in (0, 4, 5, 19, 20, 10_000)] == [0, 0, 5, 5, 20, 20]
     assert [length(least) for least in LENGTHS] == list(LENGTHS)
 
 
-def test_what_is_foreseen_is_what_hedge_comes_to():
+def test_predicted_weights_are_those_that_hedge_reaches():
     gains = {"fbgd": 0.04, "popular": 0.03, "online": 0.02}
     rng = np.random.default_rng(0)
     ends = []
@@ -71,7 +71,7 @@ def test_what_is_foreseen_is_what_hedge_comes_to():
     assert foreseen(gains)["fbgd"] == pytest.approx(np.mean(ends), abs=0.05)
 
 
-def test_only_differences_count_for_what_is_foreseen():
+def test_predicted_weights_depend_on_differences_of_gains_alone():
     assert foreseen({"a": 0.3, "b": 0.2}) == pytest.approx(foreseen({"a": 0.1, "b": 0.0}))
     assert foreseen({"a": 0.3}) == {"a": 1.0}
     assert foreseen({}) == {}

@@ -1,4 +1,4 @@
-"""What the online model offers beyond the contract of the family: see test_contract.py for that."""
+"""The online model beyond the contract of all models, which test_contract.py tests."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -23,10 +23,10 @@ SMALL = (
     Resolved(rank=2),
     Biased(4, 0.1, 0.1),
 )
-"""All families in an order of no particular kind."""
+"""Experts of all families in an arbitrary order."""
 
 
-def test_parts_stand_in_the_order_of_the_set_whatever_the_families():
+def test_predictions_of_experts_are_in_the_order_of_the_set():
     together = World.start(OnlineConfig(experts=SMALL)).learn(stream(n=200))
     for e, expert in enumerate(SMALL):
         alone = World.start(OnlineConfig(experts=(expert,), seed=0)).learn(stream(n=1))
@@ -44,8 +44,8 @@ def test_parts_stand_in_the_order_of_the_set_whatever_the_families():
     )
 
 
-def test_an_expert_learns_alike_alone_and_in_company():
-    """Experts do not see one another: a set's column is the expert's own."""
+def test_an_expert_learns_the_same_alone_and_among_others():
+    """Experts do not depend on one another."""
     company = World.start(OnlineConfig(experts=DEFAULT))
     together = company.learn(stream())
     kalman = World.start(OnlineConfig(experts=(DEFAULT[4],))).learn(stream())
@@ -61,7 +61,7 @@ def test_the_topics_are_the_factors_of_the_first_non_negative_expert():
     assert OnlineModel(OnlineConfig(experts=(Biased(2, 0.1, 0.1),))).topic_columns() is None
 
 
-def test_only_sets_that_solve_users_anew_need_recent_ratings():
+def test_only_sets_that_re_solve_users_need_recent_ratings():
     assert OnlineModel(OnlineConfig()).needs_recent
     paper = OnlineModel(OnlineConfig(experts=PAPER_SMALL))
     assert not paper.needs_recent
@@ -207,7 +207,7 @@ def test_threads_may_predict_at_the_same_time():
         np.testing.assert_array_equal(rating, wanted)
 
 
-def test_learning_nothing_and_predicting_nothing_are_fine():
+def test_empty_batches_are_accepted():
     world = World.start(OnlineConfig())
     assert world.learn(stream(), 0, 0).rating.size == 0
     assert world.model.predict(world.users.rows[:0], world.items.rows[:0]).parts.shape == (0, 6)

@@ -58,7 +58,7 @@ def test_a_start_depends_on_seed_side_id_and_number_of_the_expert():
         (PassiveAggressive("full", rank=65), None, "rank 64"),
     ],
 )
-def test_the_full_matrix_refuses_what_it_cannot_do(expert, rho, says):
+def test_the_full_matrix_refuses_unsupported_settings(expert, rho, says):
     with pytest.raises(ConfigError, match=says):
         group(expert, kind=FullMatrixGroup, rho=rho)
 

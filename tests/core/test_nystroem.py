@@ -1,4 +1,4 @@
-"""Non-linear features: their products are the kernel's, and the map is ready for odd rows."""
+"""Non-linear features: their products approximate the kernel; odd rows are mapped too."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The alternating fit: what it minimises, whom it can answer, and what it says to bad input."""
+"""The alternating fit: its objective, fold-in, recommendations and bad input."""
 
 from dataclasses import replace
 
@@ -134,7 +134,7 @@ def test_a_strong_graph_pulls_friends_together():
     assert apart(10.0) < 0.5 * apart(0.0)
 
 
-def test_users_that_have_never_been_seen_are_known_by_their_features():
+def test_new_users_are_ranked_by_their_features():
     rng = np.random.default_rng(4)
     kind = rng.integers(0, 4, 300)
     X = sparse.csr_array(np.eye(4)[kind])
@@ -145,7 +145,7 @@ def test_users_that_have_never_been_seen_are_known_by_their_features():
     assert (scores.argmax(axis=1) % 4 == kind[200:]).all()
 
 
-def test_listing_all_pairs_is_the_same_as_not_visiting_them():
+def test_listing_all_pairs_equals_the_implicit_sum_over_them():
     pairs, config = world(), replace(SQ_WSQ, rounds=30)
     whole = Ocmf(config).fit(pairs)
     listed = Ocmf(replace(config, negatives="listed")).fit(pairs)
@@ -174,7 +174,7 @@ def test_sampled_negatives_are_spread_over_users_and_never_positive():
     users, items = listed.user_ix[negative], listed.item_ix[negative]
     assert not reference.dense(pairs)[users, items].any()
     assert (reference.dense(listed.keep(~negative)) == reference.dense(pairs)).all()
-    # one that falls on a positive or on another negative is lost
+    # a negative that falls on a positive or on another negative is dropped
     assert 0.93 * len(pairs) < users.size <= len(pairs)
     for drawn, n in ((users, 200), (items, 150)):
         counts = np.bincount(drawn, minlength=n)
@@ -183,7 +183,7 @@ def test_sampled_negatives_are_spread_over_users_and_never_positive():
     assert (listed.weight == np.where(negative, np.float32(0.2), np.float32(1.0))).all()
 
 
-def test_a_rounds_end_may_stop_the_fit():
+def test_a_fit_can_be_stopped_after_a_round():
     model = Ocmf(SQ_SQ).fit(world(), on_round=lambda model, number: number == 3)
     assert model.rounds == len(model.losses) == 3
 
@@ -201,7 +201,7 @@ def test_a_seed_gives_the_same_bits_on_any_number_of_threads(features):
     assert len(bits) == 1
 
 
-def test_recommendations_leave_out_what_the_user_has():
+def test_recommendations_leave_out_items_of_the_user():
     pairs = world()
     model = Ocmf(LR_WSQ).fit(pairs)
     ids, scores = model.recommend(5, pairs, 10)
@@ -227,7 +227,7 @@ def test_one_user_one_item_and_few_items_give_a_result(name, m, n):
 @pytest.mark.parametrize("name", MODELS)
 def test_a_graph_in_pieces_and_rows_without_features_give_a_result(name):
     pairs = world()
-    # two triangles, a pair, and everybody else alone
+    # two triangles, a pair, and isolated users
     links = [[0, 1], [1, 2], [2, 0], [5, 6], [6, 7], [7, 5], [10, 11]]
     X = described(pairs.n_users)
     X[::4] = 0.0
@@ -239,12 +239,12 @@ def test_a_graph_in_pieces_and_rows_without_features_give_a_result(name):
 
 
 @pytest.mark.parametrize("weight", [np.nan, np.inf])
-def test_weights_that_are_no_numbers_are_refused(weight):
+def test_invalid_weights_are_refused(weight):
     with pytest.raises(DataError, match="NaN or infinite"):
         Ocmf(LR_WSQ).fit(sparse.csr_array(np.array([[weight, 1.0], [1.0, 0.0]])))
 
 
-def test_users_without_pairs_get_what_the_model_says_of_nobody():
+def test_users_without_pairs_have_a_vector_of_zeros():
     pairs = world()
     model = Ocmf(SQ_WSQ).fit(pairs)
     assert pairs.user_counts[0] == 0
@@ -349,7 +349,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_an_error_that_says_what_to_do(name):
+def test_bad_input_is_an_error_with_advice(name):
     call, error, says = BAD[name]
     with pytest.raises(error) as raised:
         call()

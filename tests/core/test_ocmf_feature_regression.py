@@ -19,13 +19,13 @@ def test_the_ridge_is_the_one_of_the_normal_equations():
     assert np.allclose(ridge(features, targets, 3.0), wanted, atol=1e-4 * np.abs(wanted).max())
 
 
-def test_a_column_of_zeros_and_a_feature_of_nobody_weigh_nothing():
+def test_empty_columns_and_absent_features_have_no_weight():
     features = sp.csr_array(np.array([[1.0, 0.0], [1.0, 0.0]]))
     weights = ridge(features, np.array([[2.0, 0.0], [2.0, 0.0]], np.float32), 1.0)
     assert np.allclose(weights, [[4 / 3, 0.0], [0.0, 0.0]])
 
 
-def test_users_nobody_has_seen_are_like_those_who_share_their_features():
+def test_new_users_resemble_users_with_the_same_features():
     rng = np.random.default_rng(1)
     group = rng.integers(0, 2, 400)
     tastes = rng.normal(size=(2, 6))
@@ -48,7 +48,7 @@ def test_users_nobody_has_seen_are_like_those_who_share_their_features():
     assert np.array_equal(users.vector(nobody, described=ours[0]), ours[0])
 
 
-def test_each_vector_needs_its_features():
+def test_features_of_another_number_of_users_are_refused():
     row = diagonalised(
         np.eye(3), np.ones(3, np.float32), negative_target=0.0, reg=1.0, nu=0.0, mean_count=1.0
     )

@@ -1,4 +1,4 @@
-"""What features and links are used for, and that validation decides it as it should."""
+"""The uses of features and links, and how validation chooses one."""
 
 import itertools
 from dataclasses import replace
@@ -39,7 +39,7 @@ def without(pairs, users):
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=["square", "logistic"])
-def test_users_with_a_history_are_left_alone_by_features_for_the_cold(config):
+def test_features_for_cold_users_do_not_change_users_with_a_history(config):
     pairs = without(ranking.tribes(), [3, 7])
     side = SideInformation(tribe_of())
     plain = fit_with(pairs, FeatureUse(config), SideInformation())
@@ -54,7 +54,7 @@ def test_users_with_a_history_are_left_alone_by_features_for_the_cold(config):
 
 @pytest.mark.parametrize("use", ["cold", "beside", "made"])
 @pytest.mark.parametrize("config", CONFIGS, ids=["square", "logistic"])
-def test_users_without_pairs_get_what_their_features_like(config, use):
+def test_users_without_pairs_get_items_that_fit_their_features(config, use):
     everybody, cold = ranking.tribes(), np.arange(0, 120, 10)
     pairs, side = without(everybody, cold), SideInformation(tribe_of())
     found = fit_with(pairs, FeatureUse(config, use), side)
@@ -65,7 +65,7 @@ def test_users_without_pairs_get_what_their_features_like(config, use):
 
 
 @pytest.mark.parametrize("use", [None, "cold", "beside"])
-def test_some_users_are_the_same_as_all_at_once(use):
+def test_users_in_parts_equal_all_users_at_once(use):
     pairs = without(ranking.tribes(), [3])
     links = similarity(np.array([[u, u + 4] for u in range(116)]), 120)
     features = None if use is None else tribe_of()
@@ -76,7 +76,7 @@ def test_some_users_are_the_same_as_all_at_once(use):
         np.testing.assert_allclose(found.vectors(pairs, side, some), every[some], atol=1e-6)
 
 
-def test_a_feature_that_says_nothing_does_no_harm():
+def test_an_uninformative_feature_does_no_harm():
     fit, held = split_within_users(ranking.tribes(), 0.2, np.random.default_rng(1))
     users, side = np.flatnonzero(held.user_counts), SideInformation(coin_of())
     used, tried = choose(fit, CONFIG, Budget(ticking(), 30.0), side)
@@ -95,7 +95,7 @@ def test_a_feature_that_says_nothing_does_no_harm():
     assert ndcg(used, side) > 1.3 * ndcg(tried[-1].used, side)
 
 
-def test_features_that_say_all_are_used_where_histories_are_short():
+def test_informative_features_are_used_for_short_histories():
     pairs = ranking.tribes()
     short = pairs.keep(np.random.default_rng(2).random(len(pairs)) < 0.35)
     used, tried = choose(short, CONFIG, Budget(ticking(), 30.0), SideInformation(tribe_of()))
@@ -103,9 +103,9 @@ def test_features_that_say_all_are_used_where_histories_are_short():
     assert tried[-1].used.use == "cold"
 
 
-def test_among_uses_that_score_alike_links_and_features_are_kept_for_those_of_whom_little_is_side():
+def test_uses_with_equal_scores_keep_links_and_features_for_cold_users():
     pairs, nobody = ranking.tribes(), sparse.csr_array((120, 120), dtype=np.float32)
-    # links of nobody and a feature that all users share change no score
+    # links without users and a feature that all users share change no score
     side = SideInformation(sparse.csr_array(np.ones((120, 1))), nobody)
     used, tried = choose(pairs, CONFIG, Budget(ticking(), 60.0), side)
     assert len(tried) == 6
@@ -113,7 +113,7 @@ def test_among_uses_that_score_alike_links_and_features_are_kept_for_those_of_wh
     assert used.config.graph > 0.0
 
 
-def test_what_is_stated_is_not_chosen():
+def test_a_stated_use_is_not_searched():
     pairs, side = ranking.tribes(), SideInformation(tribe_of())
     for use in ("cold", "beside", "made"):
         used, tried = choose(pairs, CONFIG, Budget(ticking(), 8.0), side, use=use)
@@ -124,7 +124,7 @@ def test_a_budget_that_ends_in_the_first_trial_compares_rough_settings():
     clock = ticking(2.0)
     used, tried = choose(ranking.tribes(), CONFIG, Budget(clock, 8.0), SideInformation(tribe_of()))
     assert len(tried) == 3
-    # every look at the clock takes a second
+    # every call of the clock takes a second
     assert clock() < 30.0
     assert used.config.rounds == ocmf_search.rough(ranking.tribes(), CONFIG)["rounds"]
 
@@ -149,7 +149,7 @@ def test_links_are_compared_with_no_links_unless_their_strength_is_stated():
     assert (used.config.graph, tried) == (0.2, [])
 
 
-def test_links_that_mislead_are_left_aside():
+def test_misleading_links_are_not_used():
     pairs, rng = ranking.tribes(), np.random.default_rng(3)
     side = SideInformation(None, similarity(rng.integers(0, 120, (600, 2)), 120))
     strong, none = validated(
@@ -159,7 +159,7 @@ def test_links_that_mislead_are_left_aside():
 
 
 class Easy:
-    """A split whose score at every round is reg times how easy it is."""
+    """A split whose score at every round is reg times its ease."""
 
     def __init__(self, ease):
         self.ease, self.asked = ease, 0
@@ -171,7 +171,7 @@ class Easy:
 
 @pytest.mark.parametrize("exact", [False, True])
 @pytest.mark.parametrize("eases", [(0.5, 1.5), (1.5, 0.5)])
-def test_settings_are_compared_on_the_same_splits_whichever_is_the_easier(eases, exact):
+def test_settings_are_compared_on_the_same_splits_however_easy_these_are(eases, exact):
     splits = [Easy(ease) for ease in eases]
     judge = ocmf_search._Validation(splits, CONFIG, Budget(lambda: 0.0, 60.0), exact=exact)
     best = judge({"reg": 0.1}).score

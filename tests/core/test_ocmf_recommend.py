@@ -22,7 +22,7 @@ def pairs_without():
 
 
 def friends():
-    """Return links within each tribe; nobody knows the lonely one."""
+    """Return links within each tribe; the lonely user has none."""
     links = (TRIBE[:, None] == TRIBE) & ~np.eye(60, dtype=bool)
     links[LONELY] = links[:, LONELY] = False
     return sparse.csr_array(links.astype(np.float32))
@@ -47,7 +47,7 @@ def test_users_of_a_fit_with_features_are_ranked_by_their_trained_vectors(descri
     assert (ids[COLD] % 4 == TRIBE[COLD]).all()
 
 
-def test_users_whom_the_fit_has_not_seen_are_ranked_by_the_features_that_are_given(described):
+def test_new_users_are_ranked_by_the_given_features(described):
     pairs = pairs_without()
     ids, _ = described.recommend(
         [70, 71], pairs.rows(np.array([0, 0])), 5, features=np.eye(4)[[3, 1]]
@@ -57,7 +57,7 @@ def test_users_whom_the_fit_has_not_seen_are_ranked_by_the_features_that_are_giv
     np.testing.assert_array_equal(one, ids[0])
 
 
-def test_who_is_described_by_nothing_gets_what_most_users_have(described):
+def test_users_without_features_get_popular_items(described):
     pairs = pairs_without()
     popular, _ = Popular().fit(pairs).recommend(4, pairs, 5)
     ids, scores = described.recommend(4, pairs, 5, features=np.zeros((1, 4)))
@@ -65,12 +65,12 @@ def test_who_is_described_by_nothing_gets_what_most_users_have(described):
     assert (scores > 1.0).all()
 
 
-def test_a_cold_user_of_a_fit_with_links_gets_what_the_friends_like(linked):
+def test_a_cold_user_with_links_gets_items_of_linked_users(linked):
     pairs = pairs_without()
     ids, scores = linked.recommend(COLD, pairs, 5)
     assert (ids % 4 == TRIBE[COLD]).all()
     assert (scores > 0.0).all()
-    # also among others, and from a row of its own
+    # also within a batch, and from a given row
     both, _ = linked.recommend([4, COLD], pairs.rows(np.array([4, COLD])), 5)
     np.testing.assert_array_equal(both[1], ids)
 
@@ -83,13 +83,13 @@ def test_links_of_a_user_with_pairs_count_too(linked):
     assert not np.allclose(found, linked.user_vectors(pairs))
 
 
-def test_links_of_a_user_whom_the_fit_has_not_seen_are_given(linked):
+def test_links_of_a_new_user_are_passed_to_the_call(linked):
     nothing = pairs_without().rows(np.array([COLD]))
     ids, _ = linked.recommend(99, nothing, 5, links=friends()[[2]])
     assert (ids % 4 == TRIBE[2]).all()
 
 
-def test_whoever_has_no_friend_with_pairs_gets_what_most_users_have(linked):
+def test_users_without_links_to_users_with_pairs_get_popular_items(linked):
     pairs = pairs_without()
     popular = Popular().fit(pairs).recommend(LONELY, pairs, 5)
     found = linked.recommend(LONELY, pairs, 5)
@@ -101,7 +101,7 @@ def test_whoever_has_no_friend_with_pairs_gets_what_most_users_have(linked):
         np.testing.assert_array_equal(scores, popular[1])
 
 
-def test_what_is_missing_or_of_no_use_is_refused(described, linked):
+def test_missing_and_useless_side_information_is_refused(described, linked):
     row = pairs_without().rows(np.array([5]))
     plain = Ocmf(CONFIG).fit(pairs_without())
     with pytest.raises(ShapeError, match=r"users 0 \.\. 59: give the features of others"):

@@ -1,4 +1,4 @@
-"""The search of settings of a one-class model: what it begins with and what it may find."""
+"""The search of one-class settings: units, weights and a single open setting."""
 
 import itertools
 from dataclasses import replace
@@ -39,7 +39,7 @@ def test_pairs_that_all_weigh_the_same_find_the_same_settings(loss, weight, seco
         {"negatives": "listed", "negative_loss": "logistic"},
     ],
 )
-def test_an_unlabelled_pair_is_weighed_beside_a_positive_whatever_that_weighs(settings):
+def test_the_weight_of_unlabelled_pairs_is_relative_to_that_of_positives(settings):
     pairs, config = ranking.tribes(users=60, items=40), OcmfConfig(factors=4, **settings)
     plain = Ocmf(config).fit(pairs)
     scaled = Ocmf(replace(config, reg=10.0)).fit(ranking.weighing(pairs, 10.0))
@@ -49,7 +49,7 @@ def test_an_unlabelled_pair_is_weighed_beside_a_positive_whatever_that_weighs(se
     np.testing.assert_allclose(scaled.losses, 10.0 * np.array(plain.losses), rtol=1e-4)
 
 
-def test_where_all_else_is_stated_the_rounds_are_still_found():
+def test_rounds_are_searched_even_if_they_are_the_only_open_setting():
     pairs, start = ranking.tribes(), OcmfConfig(factors=8, reg=3.0, rounds=11)
     stated = {"factors", "weight", "reg", "nu"}
 

@@ -53,7 +53,7 @@ def world(m=16, n=10, seed=0):
 
 
 def known_of(name, m):
-    """Return what a fit knows beside the pairs."""
+    """Return the side information of a fit as arguments."""
     rng = np.random.default_rng(2)
     links = rng.integers(0, m - 2, (2 * m, 2))
     return {
@@ -115,7 +115,7 @@ def descended(problem, start):
 
 @pytest.mark.parametrize("loss", ["square", "logistic"])
 @pytest.mark.parametrize("known", ["nothing", "features", "graph"])
-def test_a_known_loss_as_an_object_fits_like_its_name(loss, known):
+def test_a_built_in_loss_as_an_object_fits_like_its_name(loss, known):
     pairs = world()
     config, given = replace(CONFIG, loss=loss, graph=0.4), known_of(known, pairs.n_users)
     named = Ocmf(config).fit(pairs, **given)
@@ -126,7 +126,7 @@ def test_a_known_loss_as_an_object_fits_like_its_name(loss, known):
 
 @pytest.mark.parametrize("name", OWN)
 @pytest.mark.parametrize("solver", ["newton", "gradient"])
-def test_the_loss_of_ones_own_is_what_a_fit_minimises(name, solver):
+def test_a_fit_minimises_a_user_defined_loss(name, solver):
     loss, plain = OWN[name]
     pairs, config = world(), replace(CONFIG, loss=loss, solver=solver)
     model = Ocmf(config).fit(pairs)
@@ -135,7 +135,7 @@ def test_the_loss_of_ones_own_is_what_a_fit_minimises(name, solver):
     W = model.trained_users.astype(float)
     assert model.losses[-1] == pytest.approx(f(W) + config.reg * (H**2).sum(), rel=1e-5)
     assert model.losses[-1] < model.losses[0]
-    # the items, too, are near their minimum, as somebody else's minimiser finds it
+    # the items are near the minimum of a general minimiser too
     g = brute(config, plain, W, reference.dense(pairs).T)
     least = optimize.minimize(lambda x: g(x.reshape(H.shape)), H.ravel(), method="L-BFGS-B")
     assert g(H) < 1.02 * least.fun
@@ -143,7 +143,7 @@ def test_the_loss_of_ones_own_is_what_a_fit_minimises(name, solver):
 
 @pytest.mark.parametrize("name", OWN)
 @pytest.mark.parametrize("linked", [False, True])
-def test_users_are_folded_in_by_a_loss_of_ones_own(name, linked):
+def test_users_are_folded_in_by_a_user_defined_loss(name, linked):
     loss, plain = OWN[name]
     pairs, config = world(), replace(CONFIG, loss=loss, graph=0.6, rounds=40)
     given = known_of("graph", pairs.n_users) if linked else {}
@@ -152,7 +152,7 @@ def test_users_are_folded_in_by_a_loss_of_ones_own(name, linked):
     folded = model.user_vectors(pairs, links=links)
     L = laplacian(links).toarray() if linked else None
     f = brute(config, plain, model.item_factors.astype(float), reference.dense(pairs), L)
-    # at the minimum of all rows together each row is that of its own, its neighbours standing still
+    # at the minimum over all rows each row is at its own minimum, given its neighbours
     assert np.abs(reference.slope(f, folded.astype(float))).max() < 0.05
     np.testing.assert_allclose(folded, model.trained_users, atol=1e-2)
     ids, _ = model.recommend(5, pairs, 4)
@@ -160,7 +160,7 @@ def test_users_are_folded_in_by_a_loss_of_ones_own(name, linked):
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_a_loss_that_serving_does_not_know_is_not_exported(name):
+def test_a_user_defined_loss_is_not_exported_for_serving(name):
     model = Ocmf(replace(CONFIG, loss=OWN[name][0])).fit(world())
     for export in (lambda: model.objective, lambda: users_of(model)):
         with pytest.raises(ConfigError, match="square or logistic"):
@@ -177,6 +177,6 @@ def test_a_loss_that_serving_does_not_know_is_not_exported(name):
         ({"loss": HuberLoss(), "negatives": "listed", "negative_loss": "logistic"}, "needs loss"),
     ],
 )
-def test_settings_that_are_none_are_refused(wrong, says):
+def test_invalid_settings_are_refused(wrong, says):
     with pytest.raises(ConfigError, match=says):
         replace(CONFIG, **wrong)

@@ -64,7 +64,7 @@ def travelled(users):
 @pytest.mark.parametrize("name", CONFIGS)
 @pytest.mark.parametrize("landmarks", [0, 5])
 @pytest.mark.parametrize("graph", [False, True])
-def test_a_snapshot_answers_users_that_nobody_has_seen(name, landmarks, graph):
+def test_a_snapshot_answers_for_new_users(name, landmarks, graph):
     model, made, features, _ = fitted(name, landmarks=landmarks, graph=graph)
     kept = users_of(model, made)
     again = travelled(kept)
@@ -80,7 +80,7 @@ def test_a_snapshot_answers_users_that_nobody_has_seen(name, landmarks, graph):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_a_graph_model_folds_a_user_in_with_its_friends(name):
+def test_a_graph_model_folds_a_user_in_with_linked_users(name):
     _, kind = described()
     pairs, links = pairs_of(kind), links_of(kind.size)
     model = Ocmf(CONFIGS[name]).fit(pairs, graph=links)
@@ -95,7 +95,7 @@ def test_a_graph_model_folds_a_user_in_with_its_friends(name):
         np.testing.assert_allclose(found, wanted[0], atol=5e-3)
 
 
-def test_features_and_pairs_together_minimise_what_they_say():
+def test_fold_in_minimises_the_objective_of_features_and_pairs():
     model, made, features, pairs = fitted("square")
     users = users_of(model, made)
     z, row = users.described(features[[5]])[0], users.row
@@ -115,7 +115,7 @@ def test_features_and_pairs_together_minimise_what_they_say():
     assert all(objective(p + 1e-2 * rng.normal(size=p.size)) > best for _ in range(50))
 
 
-def test_a_user_without_pairs_is_what_the_features_say_and_few_pairs_move_it_little():
+def test_a_user_starts_at_the_vector_of_the_features_and_few_pairs_move_it_little():
     model, made, features, _ = fitted("logistic")
     users = users_of(model, made)
     z = users.described(features[[4]])[0]
@@ -125,7 +125,7 @@ def test_a_user_without_pairs_is_what_the_features_say_and_few_pairs_move_it_lit
     assert plain.tobytes() == users.row.vector(NOBODY).tobytes()
 
 
-def test_a_cold_user_with_friends_gets_what_they_like():
+def test_a_cold_user_with_links_gets_items_of_linked_users():
     _, kind = described()
     pairs, links = pairs_of(kind), links_of(kind.size)
     users = users_of(Ocmf(SQUARE).fit(pairs, graph=links))
@@ -191,6 +191,6 @@ def lost_landmarks():
         (lost_landmarks, SnapshotFormat, "'root'"),
     ],
 )
-def test_what_is_missing_or_odd_is_an_error_that_says_what_to_do(call, error, says):
+def test_missing_and_odd_input_is_an_error_with_advice(call, error, says):
     with pytest.raises(error, match=says):
         call()

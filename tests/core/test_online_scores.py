@@ -38,14 +38,14 @@ def test_scores_are_the_predictions_of_the_same_rows(experts, aggregator):
         assert model.config.scale.native(scores.clip(1, 5)) == pytest.approx(predicted, abs=2e-5)
 
 
-def test_the_part_of_the_items_may_be_made_before():
+def test_the_contribution_of_items_can_be_computed_in_advance():
     model, users, items = a_learned_model(DEFAULT)
     narrow = model.parameters(items)
     expected = model.scores(users[0], narrow)
     assert np.array_equal(model.scores(users[0], narrow, model.item_part(narrow)), expected)
 
 
-def test_the_kernel_is_its_twin():
+def test_the_kernel_agrees_with_its_twin():
     model, users, items = a_learned_model(DEFAULT)
     places = [(p.bias, slice(p.factors, p.factors + p.rank)) for p in model._places()]
     parts, rng = np.linspace(-1, 2, len(places)), np.random.default_rng(0)

@@ -21,7 +21,7 @@ def rng():
     return np.random.default_rng(7)
 
 
-def test_the_search_asks_rows_that_did_not_teach():
+def test_the_search_validates_on_rows_outside_the_fit():
     x, level, _ = levelled()
     found = search(x[:40], level[:40], x[40:], seed=0)
     assert found.auc > 0.85
@@ -81,7 +81,7 @@ def test_a_snapshot_of_another_model_is_refused(rng):
 @pytest.mark.parametrize(
     "spoil", ["one level", "constant", "not finite", "too large", "beyond", "one row"]
 )
-def test_what_cannot_teach_is_refused_with_the_reason(rng, spoil):
+def test_rows_that_teach_nothing_are_refused_with_the_reason(rng, spoil):
     x, _, known = big(rng, 60, 40)
     match spoil:
         case "one level":
@@ -117,7 +117,7 @@ def test_a_level_that_few_of_many_rows_have_is_not_lost(rng):
 
 
 @pytest.mark.parametrize("size", [1e99, 1e-320])
-def test_features_of_any_size_are_ranges_of_finite_numbers(rng, size):
+def test_features_of_any_size_give_finite_scores(rng, size):
     x, level, known = big(rng, 80, 60)
     x[:, 3] = np.where(np.arange(80) % 2, size, -size)
     model = fit(x, known, 3, OrdinalConfig(blocks=1))
@@ -125,7 +125,7 @@ def test_features_of_any_size_are_ranges_of_finite_numbers(rng, size):
     assert mean_auc(model.scores(x), level) > 0.8
 
 
-def test_the_settings_of_the_steps_are_those_that_they_took(rng):
+def test_the_model_reports_the_settings_of_its_steps(rng):
     x, _, known = big(rng, 200, 100)
     config = OrdinalConfig(solver="stochastic", blocks=1, steps=5)
     found = [fit(x, known, 3, replace(config, solver=name)) for name in ("closed", "stochastic")]

@@ -17,9 +17,9 @@ pytestmark = [
 ]
 
 KERNEL_RIDGE = 0.973
-"""With the setting that is best for the rows it is judged by."""
+"""AUC with the setting that is best on the test rows themselves."""
 SPREAD = 0.004
-"""Of one draw of the labelled rows."""
+"""AUC's deviation between draws of the labelled rows."""
 
 
 def test_few_labels_order_the_rest_as_well_as_kernel_ridge():

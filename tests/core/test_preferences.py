@@ -1,4 +1,4 @@
-"""What a history says to the rankers, against a naive reading event by event."""
+"""The preferences in a history, beside a naive reading event by event."""
 
 import numpy as np
 from hypothesis import given
@@ -78,13 +78,13 @@ def test_the_latest_rating_and_the_strongest_kind_add_up(events) -> None:
 
 
 @given(events=EVENTS, data=st.data())
-def test_the_sequence_alone_is_the_order(events, data) -> None:
+def test_the_sequence_alone_decides_the_order(events, data) -> None:
     order = data.draw(st.permutations(range(len(events))))
     assert as_evidence(read(events, order)) == as_evidence(read(events))
 
 
 @given(histories=st.lists(EVENTS, min_size=1, max_size=4))
-def test_many_users_at_once_are_read_as_each_alone(histories) -> None:
+def test_many_users_at_once_equal_one_by_one(histories) -> None:
     events = [(u, *event) for u, history in enumerate(histories) for event in history]
     columns = np.array(events, np.int64).reshape(-1, 4)
     learned, seen = preference_rows(
@@ -114,7 +114,7 @@ def test_an_impression_says_nothing_and_hides_nothing() -> None:
     assert (found.item_ix.size, found.seen.size) == (0, 0)
 
 
-def test_a_middling_rating_is_seen_and_no_more() -> None:
+def test_a_middling_rating_only_marks_its_item_as_seen() -> None:
     found = read([(2, 0, 3)])
     assert (found.item_ix.tolist(), found.seen.tolist()) == ([], [2])
 
@@ -123,14 +123,14 @@ def test_a_purchase_outweighs_a_bad_rating() -> None:
     assert as_evidence(read([(1, PURCHASE, 0), (1, 0, 1)])) == {1: 1.0}
 
 
-def test_no_events_no_preferences() -> None:
+def test_without_events_there_are_no_preferences() -> None:
     found = read([])
     assert (found.item_ix.size, found.seen.size) == (0, 0)
     assert (found.item_ix.dtype, found.weight.dtype) == (np.int32, np.float32)
 
 
 @given(events=EVENTS, seed=st.integers(0, 1000))
-def test_the_kernel_is_its_twin(events, seed) -> None:
+def test_the_kernel_agrees_with_its_twin(events, seed) -> None:
     pair, kind, value = (
         np.array([event[part] for event in events], dtype)
         for part, dtype in enumerate((np.int64, np.uint8, np.float32))

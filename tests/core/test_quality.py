@@ -66,7 +66,7 @@ def test_ml_100k_is_predicted_better_than_by_batch_svd():
     assert average("ml-100k", "rmse", 5) <= 0.9155
 
 
-def test_ml_100k_in_the_order_of_time_is_learned_as_it_comes():
+def test_ml_100k_is_predicted_well_in_the_order_of_time():
     measured = one_pass("ml-100k", time_split(ratings("ml-100k")[3] * 1000, 0.2))
     assert measured["online"] <= 0.728
 
@@ -82,7 +82,7 @@ def test_ml_1m_is_predicted_better_than_by_batch_svd():
 
 
 @pytest.mark.slow
-def test_ml_1m_in_the_order_of_time_is_learned_as_it_comes():
+def test_ml_1m_is_predicted_well_in_the_order_of_time():
     measured = one_pass("ml-1m", time_split(ratings("ml-1m")[3] * 1000, 0.2))
     assert measured["online"] <= 0.690
 

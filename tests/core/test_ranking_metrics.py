@@ -23,7 +23,7 @@ def test_a_worked_example():
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10**6), k=st.integers(1, 12))
-def test_they_are_what_the_definitions_say(seed, k):
+def test_metrics_agree_with_their_definitions(seed, k):
     rng = np.random.default_rng(seed)
     known = rng.random((4, 9)) < 0.4
     known[:, 0] = True
@@ -42,7 +42,7 @@ def test_they_are_what_the_definitions_say(seed, k):
         assert metrics.ndcg(found, k)[u] == pytest.approx(real / ideal)
 
 
-def test_the_means_have_the_names_of_the_contract():
+def test_means_have_the_documented_names():
     held = from_pairs(np.array([0]), np.array([0]))
     named = metrics.means(metrics.hits(np.array([[0, 1]], np.int32), held), (10, 20))
     wanted = {"recall@10", "ndcg@10", "recall@20", "ndcg@20", "mrr@10", "precision@5"}

@@ -26,7 +26,7 @@ def test_texts_of_the_usual_settings_give_them_back(settings: RecipeSettings[obj
 
 
 @pytest.mark.parametrize("settings", ALL, ids=lambda one: one.name)
-def test_what_makes_a_recipe_cannot_be_stated(settings: RecipeSettings[object]) -> None:
+def test_settings_that_define_a_recipe_cannot_be_stated(settings: RecipeSettings[object]) -> None:
     assert not settings.fixed & {*settings.names, *settings.offline}
 
 
@@ -39,7 +39,7 @@ def test_what_makes_a_recipe_cannot_be_stated(settings: RecipeSettings[object]) 
         ("factors", str(MOST_FACTORS + 1), f"give at most {MOST_FACTORS}"),
     ],
 )
-def test_a_text_that_is_no_setting_is_refused(name: str, text: str, says: str) -> None:
+def test_an_invalid_text_is_refused(name: str, text: str, says: str) -> None:
     with pytest.raises(ConfigError) as refused:
         FBGD.parsed({name: text})
     assert says in str(refused.value)
@@ -52,7 +52,7 @@ def test_settings_of_a_model_and_of_its_descent_are_one_flat_list() -> None:
     assert svdfeature.values(config)["optimiser"] == "plain"
 
 
-def test_settings_of_an_earlier_version_are_understood() -> None:
+def test_settings_of_earlier_versions_are_read() -> None:
     stored = {"draw": 2.0, "factors": 8, "forgotten": 3}
     assert FBGD.stored(stored) == FBGD.config({"shrinkage": 2.0, "factors": 8})
     assert FBGD.ordered({"draw": 2.0}) == {"shrinkage": 2.0}

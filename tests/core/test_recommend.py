@@ -1,4 +1,4 @@
-"""What every ranking model is asked, as users of ``implicit`` write it."""
+"""Calls that every ranking model answers, with the arguments of ``implicit``."""
 
 import tracemalloc
 
@@ -48,7 +48,7 @@ def user_items():
 @pytest.mark.parametrize(
     "name", [name for name in MODELS if name not in ("svdfeature", "pitf", "cp")]
 )
-def test_a_users_own_row_is_as_good_as_all_rows(models, user_items, name):
+def test_the_row_of_a_user_gives_the_same_as_all_rows(models, user_items, name):
     model = models[name]
     ids, scores = model.recommend(np.arange(60), user_items, N=5)
     for user in (0, 5, 59):
@@ -62,13 +62,13 @@ def test_a_users_own_row_is_as_good_as_all_rows(models, user_items, name):
 
 
 @pytest.mark.parametrize("kind", ["svdfeature", "pitf", "cp"])
-def test_a_context_models_own_row_is_as_good_as_all_rows(models, kind):
+def test_the_row_of_a_user_gives_the_same_as_all_rows_in_context_models(models, kind):
     pairs, some = pairs_with_somebody_cold(), np.array([59, 3, 5])
     ids, _ = models[kind].recommend(np.arange(60), pairs, N=5)
     np.testing.assert_array_equal(models[kind].recommend(some, pairs.rows(some), 5)[0], ids[some])
 
 
-def test_items_are_left_out_by_the_names_that_implicit_has(models, user_items):
+def test_items_are_filtered_by_the_arguments_of_implicit(models, user_items):
     model, liked = models["fbgd"], user_items[3].indices
     every, _ = model.recommend(3, user_items[3], N=40, filter_already_liked_items=False)
     assert sorted(every) == list(range(40))
@@ -79,7 +79,7 @@ def test_items_are_left_out_by_the_names_that_implicit_has(models, user_items):
     assert (scores[left:] == -np.inf).all()
 
 
-def test_items_that_nobody_is_to_get_are_not_written_down_for_each_user(models):
+def test_filtering_items_for_all_users_needs_little_memory(models):
     rows = ranking.tribes(60, 40).rows(np.arange(20_000) % 60)
     tracemalloc.start()
     ids, _ = models["popular"].recommend(np.arange(20_000), rows, 5, filter_items=np.arange(30))
@@ -89,26 +89,26 @@ def test_items_that_nobody_is_to_get_are_not_written_down_for_each_user(models):
     assert peak < 20_000 * 30 * 4
 
 
-def test_nobody_gets_no_lists(models, user_items):
+def test_no_users_get_no_lists(models, user_items):
     for rows in (user_items, user_items[[]]):
         ids, scores = models["fbgd"].recommend([], rows, N=4, filter_items=[1])
         assert ids.shape == scores.shape == (0, 4)
 
 
 @pytest.mark.parametrize("name", ["fbgd", "ocmf", "ocmf-below", "mf", "cp"])
-def test_somebody_of_whom_nothing_is_known_gets_what_most_users_have(models, name):
+def test_unknown_users_get_popular_items(models, name):
     pairs = pairs_with_somebody_cold()
     popular = models["popular"].recommend(COLD, pairs, 6, filter_items=[1])
     for user in (COLD, np.array([4, COLD])):
         found = models[name].recommend(user, pairs, 6, filter_items=[1])
         np.testing.assert_array_equal(np.atleast_2d(found[0])[-1], popular[0])
         np.testing.assert_array_equal(np.atleast_2d(found[1])[-1], popular[1])
-    # who has pairs is ranked by them
+    # users with pairs are ranked by them
     assert models[name].recommend(4, pairs, 6)[1][0] < 2.0
 
 
 @pytest.mark.parametrize("name", ["popular", "fbgd", "ocmf", "ocmf-below", "mf"])
-def test_what_most_users_dislike_is_not_popular(name):
+def test_disliked_items_are_not_popular(name):
     liked = np.zeros((12, 4))
     liked[:9, 0], liked[8:11, 1], liked[9:11, 2] = -1.0, 1.0, 1.0
     matrix = sparse.csr_array(liked)
@@ -117,7 +117,7 @@ def test_what_most_users_dislike_is_not_popular(name):
     assert scores.tolist() == [3.0, 2.0, 0.0, 0.0]
 
 
-def test_shrinkage_to_the_mean_user_says_something_of_everybody():
+def test_with_shrinkage_cold_users_get_a_ranking():
     pairs = pairs_with_somebody_cold()
     model = Fbgd(FbgdConfig(factors=8, alpha0=60.0, reg=1.0, shrinkage=1.0)).fit(pairs)
     _, scores = model.recommend(COLD, pairs, 6)
@@ -126,15 +126,15 @@ def test_shrinkage_to_the_mean_user_says_something_of_everybody():
 
 
 @pytest.mark.parametrize("asked", [[2, 0, 1], [1, 1], [*range(59, -1, -1)]])
-def test_a_row_for_each_user_asked_is_theirs_in_whatever_order(models, user_items, asked):
+def test_rows_belong_to_the_requested_users_in_any_order(models, user_items, asked):
     ids, scores = models["fbgd"].recommend(np.arange(60), user_items, N=5)
     again = models["fbgd"].recommend(asked, user_items[asked], N=5)
     np.testing.assert_array_equal(again[0], ids[asked])
-    # where a row stands in a block decides in which order its product is summed
+    # the position of a row within a block decides the order of its sums
     np.testing.assert_allclose(again[1], scores[asked], rtol=1e-6)
 
 
-def test_what_cannot_be_asked_for_says_so(models, user_items):
+def test_invalid_requests_are_refused_with_the_reason(models, user_items):
     model = models["fbgd"]
     with pytest.raises(
         ConfigError, match="user numbers must be from 0 on and below 2147483648: got -1"

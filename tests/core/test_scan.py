@@ -43,7 +43,7 @@ def test_the_list_is_that_of_a_full_sort(seed, items, k, ties, masked):
     assert np.array_equal(chosen[0], expected[0])
 
 
-def test_tiles_and_strips_leave_no_seam():
+def test_results_do_not_depend_on_tiles_and_strips():
     rng = np.random.default_rng(1)
     user, q = draw(rng, 2 * scan.TILE + scan.STRIP + 5, 2, ties=True)
     excluded = np.flatnonzero(rng.random(len(q)) < 0.1).astype(np.int32)
@@ -62,7 +62,7 @@ def test_a_nan_score_never_enters_a_list():
 
 
 @given(seed=st.integers(0, 10**6), items=st.integers(0, 70), k=st.integers(0, 80))
-def test_the_first_of_an_order_are_those_that_may_be_shown(seed, items, k):
+def test_the_head_of_an_order_holds_allowed_items_alone(seed, items, k):
     rng = np.random.default_rng(seed)
     order = rng.permutation(items + 3).astype(np.int32)
     excluded = np.flatnonzero(rng.random(items + 5) < 0.3).astype(np.int32)

@@ -32,7 +32,7 @@ def hill(settings):
 
 
 def ticking(step=1.0):
-    """A clock that a trial advances: every look at it costs ``step`` / 2."""
+    """Return a clock that advances ``step`` / 2 with every call."""
     return itertools.count(0.0, step / 2.0).__next__
 
 
@@ -56,7 +56,7 @@ def test_noise_does_not_decide():
     assert hill(best.settings).score > 0.85
 
 
-def test_of_settings_that_are_as_good_the_usual_ones_are_taken():
+def test_among_equally_good_settings_the_usual_ones_are_chosen():
     axes = (replace(AXES[0], usual=0.02), replace(AXES[1], usual=0.8))
     search = Search(axes, lambda _: Outcome(0.5, {}), lambda _: 1.0, np.random.default_rng(0))
     best = search.run([{"rate": 5.0, "share": 0.1}], Budget(ticking(), 1e4), most=30)
@@ -64,7 +64,7 @@ def test_of_settings_that_are_as_good_the_usual_ones_are_taken():
     assert 0.6 < best.settings["share"] <= 1.0
 
 
-def test_what_is_usual_does_not_outweigh_what_is_better():
+def test_better_settings_win_over_usual_ones():
     axes = (replace(AXES[0], usual=10.0), replace(AXES[1], usual=1.0))
     search = Search(axes, hill, lambda _: 1.0, np.random.default_rng(0))
     assert (
@@ -122,7 +122,7 @@ def test_the_first_trials_keep_to_the_budget_too():
     assert now[0] == 18.0
 
 
-def test_trials_that_diverge_score_nothing_and_end_a_search_only_if_all_do():
+def test_diverging_trials_score_0_and_end_a_search_only_if_all_diverge():
     def steep(settings):
         if settings["rate"] > 0.2:
             raise Diverged(f"a rate of {settings['rate']}")
@@ -131,7 +131,7 @@ def test_trials_that_diverge_score_nothing_and_end_a_search_only_if_all_do():
     search = Search(AXES, steep, lambda settings: 1.0, np.random.default_rng(0))
     best = search.run([{"rate": 5.0, "share": 0.9}], Budget(ticking(), 1e4), most=40)
     assert search.trials[0].outcome == Outcome(0.0, {})
-    # one that diverged is as bad as the worst of the others, and hides no difference between these
+    # a diverged trial counts as the worst of the others and hides no difference between them
     found = np.array([trial.outcome.score for trial in search.trials])
     believed = search._scores()
     assert set(believed[found == 0.0]) == {believed[found > 0.0].min()}
@@ -140,7 +140,7 @@ def test_trials_that_diverge_score_nothing_and_end_a_search_only_if_all_do():
     def flat(settings):
         return replace(steep(settings), score=0.5)
 
-    # where no score differs from another it does not win either
+    # it does not win among equal scores either
     search = Search(AXES, flat, lambda settings: 1.0, np.random.default_rng(0))
     assert search.run([{"rate": 5.0, "share": 0.9}], Budget(ticking(), 1e4), most=9).outcome.score
     with pytest.raises(Diverged, match=r"a rate of 5\.0"):
@@ -150,7 +150,7 @@ def test_trials_that_diverge_score_nothing_and_end_a_search_only_if_all_do():
 
 
 @pytest.mark.parametrize("most", [2, 20])
-def test_what_diverges_is_no_better_for_being_usual(most):
+def test_a_diverging_trial_gains_nothing_from_usual_settings(most):
     axes = (replace(AXES[0], usual=0.1), replace(AXES[1], usual=0.5))
 
     def hollow(settings):
@@ -167,7 +167,7 @@ def test_what_diverges_is_no_better_for_being_usual(most):
         assert np.count_nonzero(found == 0.0) <= 0.5 * most
 
 
-def test_where_every_trial_scores_nothing_there_is_a_result_all_the_same():
+def test_a_search_whose_trials_all_score_0_has_a_result():
     search = Search(AXES, lambda _: Outcome(0.0, {}), lambda _: 1.0, np.random.default_rng(0))
     assert search.run([{"rate": 1.0, "share": 0.5}], Budget(ticking(), 1e4), most=12)
 
@@ -190,18 +190,18 @@ def test_the_same_seed_finds_the_same():
 
 
 @pytest.mark.parametrize("axis", [*AXES, Axis("n", 8, 512, log=True, multiple=8)])
-def test_an_axis_goes_there_and_back(axis):
+def test_an_axis_maps_values_to_the_unit_interval_and_back(axis):
     for unit in (0.0, 0.25, 1.0):
         assert axis.unit(axis.value(unit)) == pytest.approx(unit, abs=0.02)
 
 
 @pytest.mark.parametrize("log", [True, False])
-def test_an_axis_with_one_value_is_no_fault(log):
+def test_an_axis_may_have_a_single_value(log):
     axis = Axis("factors", 16, 16, log=log, multiple=8)
     assert axis.value(axis.unit(16)) == axis.value(1.0) == 16
 
 
-def test_fbgd_settings_come_out_of_training_data():
+def test_fbgd_settings_are_found_on_training_data_alone():
     pairs = ranking.tribes(users=60, items=40)
     config = fbgd_search.search(pairs, FbgdConfig(seed=4), Budget(ticking(), 30.0))
     assert config.seed == 4
@@ -209,19 +209,19 @@ def test_fbgd_settings_come_out_of_training_data():
     assert config.nu_user == config.nu_item
 
 
-def test_where_a_search_begins_is_what_is_usual():
+def test_a_search_starts_at_the_usual_settings():
     pairs = ranking.tribes()
     usual = {axis.name: axis.usual for axis in fbgd_search.axes_for(pairs) if axis.usual}
     rough = fbgd_search.rough(pairs)
     assert usual == {name: rough[name] for name in ("alpha0", "reg")}
-    # far off a score counts as little less: nothing that is clearly better loses
+    # far from the usual settings a score counts a little less; clearly better ones still win
     axes, rng = fbgd_search.axes_for(pairs), np.random.default_rng(0)
     search = Search(axes, lambda _: Outcome(0.5, {}), lambda _: 1.0, rng)
     search.run([{axis.name: axis.high for axis in axes}], Budget(ticking(), 1e4), most=1)
     assert 0.01 < search._doubts()[0] < 0.04
 
 
-def test_where_histories_are_short_the_shrinkage_is_searched_with_the_rest():
+def test_for_short_histories_the_shrinkage_is_searched_too():
     short = ranking.tribes(users=60, items=40)
     users, items = np.nonzero(np.random.default_rng(0).random((60, 120)) < 0.3)
     long = from_pairs(users, items)
@@ -238,7 +238,7 @@ def test_where_histories_are_short_the_shrinkage_is_searched_with_the_rest():
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_held_out_users_are_shrunk_to_the_mean_user_as_they_will_be(exact):
+def test_held_out_users_are_shrunk_as_in_serving(exact):
     split = Split(ranking.tribes(), np.random.default_rng(0))
     split.few = heard = listening(split.few, [])
     for shrinkage in (0.0, 4.0):
@@ -248,7 +248,7 @@ def test_held_out_users_are_shrunk_to_the_mean_user_as_they_will_be(exact):
         assert {model.shrinkage > 0.0 for model in heard.models} == {shrinkage > 0.0}
 
 
-def test_a_part_of_the_pairs_is_fitted_with_as_much_less_weight_of_the_others():
+def test_a_fit_on_part_of_the_pairs_scales_the_weight_of_unlabelled_pairs():
     pairs = ranking.tribes(users=60, items=40)
     split = Split(pairs, np.random.default_rng(0))
     config = FbgdConfig(alpha0=100.0)
@@ -270,7 +270,7 @@ GOOD = FbgdConfig(factors=8, alpha0=60.0, reg=1.0)
 
 @dataclass(frozen=True)
 class Listening(HeldOutUsers):
-    """A jury that notes each model it scores, and itself in a list that several juries share."""
+    """Held-out users that record each model they score, and themselves in a shared list."""
 
     asked: list[HeldOutUsers]
     models: list[RowObjective] = field(default_factory=list)
@@ -286,7 +286,7 @@ def listening(jury, asked):
 
 
 def listening_split(pairs, rng, **more):
-    """Return a split and the juries that are asked to score, in their order."""
+    """Return a split and a list of its users' scorings, in their order."""
     split, asked = Split(pairs, rng, **more), []
     split.few, split.others = listening(split.few, asked), listening(split.others, asked)
     return split, asked
@@ -296,7 +296,7 @@ def ids(juries):
     return {id(jury) for jury in juries}
 
 
-def test_settings_that_fall_behind_see_no_other_split():
+def test_settings_that_fall_behind_are_not_tried_on_other_splits():
     pairs, rng = ranking.tribes(), np.random.default_rng(0)
     splits, asked = zip(*(listening_split(pairs, rng, alone=False) for _ in range(3)), strict=True)
     comparison = Comparison([*splits])
@@ -309,7 +309,7 @@ def test_settings_that_fall_behind_see_no_other_split():
     assert [ids(juries) for juries in asked] == [{id(splits[0].few)}, set(), set()]
 
 
-def test_few_judge_each_epoch_and_all_once_what_keeps_up():
+def test_few_users_score_each_epoch_and_all_users_the_best_settings():
     split, asked = listening_split(ranking.tribes(), np.random.default_rng(0), n_few=40)
     few, others = split.few, split.others
     assert few.size == 40 < others.size
@@ -317,7 +317,7 @@ def test_few_judge_each_epoch_and_all_once_what_keeps_up():
     best = comparison.score(GOOD)
     assert asked[-1] is others
     assert ids(asked[:-1]) == {id(few)}
-    # the score is that of everybody, after the epochs that were taken
+    # the score is that of all users after the chosen epochs
     config = split.adapted(replace(GOOD, epochs=best.found["epochs"]))
     fitted = Fbgd(config).fit(split.fit).fitted
     assert best.score == pytest.approx(by_all(split, fitted), rel=1e-5)
@@ -332,7 +332,7 @@ def by_all(split, fitted):
     return (n * split.few.score(fitted) + more * split.others.score(fitted)) / (n + more)
 
 
-def test_a_fit_ends_when_it_cannot_keep_up_any_more():
+def test_a_hopeless_fit_ends_early():
     split, asked = listening_split(ranking.tribes(), np.random.default_rng(0))
     comparison = Comparison([split])
     comparison.score(GOOD)
@@ -343,7 +343,7 @@ def test_a_fit_ends_when_it_cannot_keep_up_any_more():
 
 
 @pytest.mark.parametrize("epochs", [1, 6])
-def test_epochs_that_are_stated_are_judged_once_after_the_last(epochs):
+def test_stated_epochs_are_scored_once_after_the_last(epochs):
     split, asked = listening_split(ranking.tribes(), np.random.default_rng(0), n_few=40)
     config = replace(GOOD, epochs=epochs)
     outcome = scored_as_given([split], config)
@@ -362,13 +362,11 @@ def test_epochs_that_are_stated_are_judged_once_after_the_last(epochs):
         ([0.0, 0.94, 0.95], True),
     ],
 )
-def test_a_trial_is_given_up_far_below_the_best_or_if_two_more_epochs_would_not_do(
-    scores, given_up
-):
+def test_a_trial_ends_far_below_the_best_or_if_two_more_epochs_would_not_suffice(scores, given_up):
     assert validation._hopeless(scores, 1.0) == given_up
 
 
-def test_what_is_fixed_stays():
+def test_fixed_settings_stay():
     pairs = ranking.tribes(users=60, items=40)
     base = FbgdConfig(factors=12, epochs=2, nu_item=0.25)
     fixed = frozenset({"factors", "epochs", "nu_item"})
@@ -390,8 +388,8 @@ def test_without_a_budget_the_rough_settings_are_returned():
 
 
 @pytest.mark.filterwarnings("error")
-def test_ten_users_with_two_pairs_are_enough():
-    """So few judges that in some of the splits none would be left."""
+def test_ten_users_with_two_pairs_suffice():
+    """With so few users some splits could be left without held-out users."""
     for seed in (13, 14, 16):
         items = np.random.default_rng(seed).random((10, 8)).argsort(axis=1)[:, :2]
         pairs = from_pairs(np.repeat(np.arange(10), 2), items.ravel())
@@ -423,7 +421,7 @@ def test_the_unit_of_weights_is_the_mean_of_the_positives():
     assert mean_weight(from_pairs(users, items, weight=weight, target=[-1.0, 0.0, 0.0])) == 12.0
 
 
-def test_too_little_data_says_what_to_do():
+def test_too_little_data_is_an_error_with_advice():
     pairs = from_pairs(np.array([0, 1]), np.array([0, 1]))
     with pytest.raises(DataError, match="settings of your own"):
         fbgd_search.search(pairs, FbgdConfig(), Budget(ticking(), 1.0))
@@ -431,16 +429,16 @@ def test_too_little_data_says_what_to_do():
         Search((), hill, lambda settings: 1.0, np.random.default_rng(0))
 
 
-# --- what all three searches keep to --------------------------------------------------------------
+# --- rules of all three searches ------------------------------------------------------------------
 
 
 def with_dislikes():
-    """Return pairs of which every other one is a dislike."""
+    """Return pairs; every other one is a dislike."""
     pairs = ranking.tribes(users=60, items=40)
     return replace(pairs, target=(np.arange(len(pairs)) % 2).astype(np.float32))
 
 
-def test_what_is_disliked_is_no_hit_for_a_judge():
+def test_disliked_items_are_no_hits_in_validation():
     pairs, rng = with_dislikes(), np.random.default_rng(0)
     context = context_search._Validation(pairs, None, rng, Budget(ticking(), 1.0), exact=False)
     for held in (
@@ -460,15 +458,15 @@ SEARCHES = {
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-def test_where_no_list_has_a_hit_the_rough_settings_are_returned(name):
-    """Nobody shares an item with anybody."""
+def test_without_any_hit_the_rough_settings_are_returned(name):
+    """No two users share an item."""
     lonely = from_pairs(np.repeat(np.arange(60), 2), np.arange(120), n_items=9_000)
     found, rough = (SEARCHES[name](lonely, Budget(ticking(), s)) for s in (20.0, 0.0))
     assert found == rough
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-def test_nor_is_anything_found_where_nothing_is_liked(name):
+def test_without_likes_the_rough_settings_are_returned_or_the_search_refuses(name):
     pairs = ranking.tribes(users=60, items=40)
     disliked = replace(pairs, target=np.zeros(len(pairs), np.float32))
     if name == "mf":
@@ -479,7 +477,7 @@ def test_nor_is_anything_found_where_nothing_is_liked(name):
         assert found == rough
 
 
-def test_what_stands_alone_open_stays_rough_without_a_hit():
+def test_without_any_hit_a_single_open_setting_stays_rough():
     lonely = from_pairs(np.repeat(np.arange(60), 2), np.arange(120), n_items=9_000)
     names = frozenset({"factors", "alpha0", "reg", "nu_user", "nu_item", "shrinkage"})
     found = fbgd_search.search(lonely, FbgdConfig(), Budget(ticking(), 20.0), fixed=names)
@@ -490,7 +488,7 @@ def test_what_stands_alone_open_stays_rough_without_a_hit():
 
 
 @pytest.mark.parametrize("name", ["fbgd", "mf"])
-def test_a_first_trial_that_is_cut_short_decides_no_epochs(name):
+def test_a_first_trial_that_is_cut_short_does_not_choose_epochs(name):
     looks, pairs = itertools.count(), ranking.tribes(users=60, items=40)
     late = Budget(lambda: float(next(looks)), 4.0)
     epochs = [SEARCHES[name](pairs, budget) for budget in (late, Budget(ticking(), 0.0))]
@@ -511,18 +509,18 @@ LONG = {
         fixed=frozenset({"epochs"}),
     ),
 }
-"""Searches whose first trial looks at the clock 46 times and more if nothing cuts it short."""
+"""Searches whose first trial calls the clock 46 times and more if it is not cut short."""
 
 
 @pytest.mark.parametrize("name", LONG)
 def test_a_trial_that_overruns_the_budget_is_cut_short(name):
-    """Every look at the clock takes a second."""
+    """Every call of the clock takes a second."""
     looks = itertools.count()
     LONG[name](ranking.tribes(users=60, items=40), Budget(lambda: float(next(looks)), 20.0))
     assert 20 < next(looks) < 35
 
 
-def test_many_items_have_few_judges():
+def test_with_many_items_few_users_validate():
     pairs = ranking.tribes(users=700, items=40)
     many = replace(pairs, n_items=1_000_000)
     budget = Budget(ticking(), 1.0)

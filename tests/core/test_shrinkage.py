@@ -48,7 +48,7 @@ def objective(loss="square", *, shrinkage=3.0, seed=0):
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, FAMILIAR - 1, FAMILIAR, 25])
-def test_the_vector_is_that_of_the_written_down_system(n):
+def test_the_vector_solves_the_dense_system(n):
     row = objective()
     item_ix = np.arange(n, dtype=np.int32)
     q, a = row.item_factors.astype(np.float64), row.negative.astype(np.float64)
@@ -60,7 +60,7 @@ def test_the_vector_is_that_of_the_written_down_system(n):
 
 
 @pytest.mark.parametrize("loss", ["square", "logistic"])
-def test_a_familiar_user_is_folded_in_to_the_bit_as_if_nothing_were_shrunk(loss):
+def test_shrinkage_does_not_change_a_bit_of_users_with_long_histories(loss):
     row = objective(loss)
     plain = replace(row, mean_row=None, shrinkage=0.0)
     long, short = (np.arange(n, dtype=np.int32) for n in (FAMILIAR, FAMILIAR - 1))
@@ -120,7 +120,7 @@ def test_a_shrinkage_is_a_number_from_0(config, shrinkage):
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_where_all_like_the_same_new_users_are_shrunk_and_where_tribes_do_they_are_not(shared):
+def test_held_out_users_choose_shrinkage_for_shared_tastes_and_none_for_tribes(shared):
     pairs = taste(shared=shared)
     config = FbgdConfig(factors=8, alpha0=60.0, reg=1.0, epochs=4)
     shrinkage = choose_shrinkage(pairs, lambda part: Fbgd(config).fit(part).fitted)
@@ -129,7 +129,7 @@ def test_where_all_like_the_same_new_users_are_shrunk_and_where_tribes_do_they_a
 
 
 @pytest.mark.parametrize("weight", [0.2, 10.0])
-def test_what_all_pairs_weigh_does_not_change_the_shrinkage(weight):
+def test_the_unit_of_weights_does_not_change_the_shrinkage(weight):
     pairs = taste(shared=True)
 
     def chosen(c, pairs):
@@ -139,14 +139,14 @@ def test_what_all_pairs_weigh_does_not_change_the_shrinkage(weight):
     assert chosen(weight, ranking.weighing(pairs, weight)) == chosen(1.0, pairs) >= 4.0
 
 
-def test_hardly_any_users_choose_nothing_new():
+def test_too_few_held_out_users_leave_the_shrinkage():
     pairs = ranking.tiny()
     fit = lambda part: Fbgd(FbgdConfig(factors=2)).fit(part).fitted
     assert choose_shrinkage(pairs, fit) == 0.0
     assert choose_shrinkage(pairs, fit, otherwise=3.5) == 3.5
 
 
-def test_the_users_who_choose_have_not_taught():
+def test_held_out_users_are_not_in_the_fit():
     pairs, fitted = taste(shared=True), []
 
     def fit(part):
@@ -158,13 +158,13 @@ def test_the_users_who_choose_have_not_taught():
     assert np.count_nonzero(part.user_counts == 0) == pytest.approx(40, abs=1)
 
 
-def test_a_search_leaves_time_to_choose_the_shrinkage_unless_it_is_given():
+def test_a_search_leaves_time_for_the_shrinkage_unless_it_is_stated():
     budget = Budget(lambda: 0.0, 20.0)
     assert without_shrinkage(budget, {"factors"}).seconds == pytest.approx(18.0)
     assert without_shrinkage(budget, {"factors", "shrinkage"}) is budget
 
 
-def test_a_snapshot_keeps_the_mean_user_and_one_of_before_has_none():
+def test_a_snapshot_keeps_the_mean_user_and_older_ones_are_read_without():
     row = objective()
     rest = {"settings": {}, "metrics": {}, "cuts": {}}
     one = np.array([4], np.int32)
@@ -177,7 +177,7 @@ def test_a_snapshot_keeps_the_mean_user_and_one_of_before_has_none():
     assert users_in(before).vector(one).tobytes() == plain.vector(one).tobytes()
 
 
-def test_a_user_of_known_features_is_shrunk_to_what_these_say():
+def test_a_user_with_features_is_shrunk_to_their_vector():
     row = objective()
     users = StructuredUsers(row, weights=np.zeros((1, 5), np.float32), fading=1.0)
     z, one = np.full(5, 2.0, np.float32), np.array([4], np.int32)

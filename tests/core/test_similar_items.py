@@ -1,4 +1,4 @@
-"""What is like an item: directions of its own vector, whatever else a model knows of it."""
+"""Similar items, by the direction of their vectors in every model."""
 
 import numpy as np
 import pytest
@@ -32,9 +32,9 @@ def models():
     return {name: make().fit(pairs) for name, make in MODELS.items()}
 
 
-# what CP finds alike where the item before says nothing is luck
+# CP is left out: its similarities are chance where the item before is uninformative
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "cp"])
-def test_alike_items_are_those_that_the_same_people_like(models, name):
+def test_similar_items_are_liked_by_the_same_users(models, name):
     items = np.arange(TRIBES * 20)
     ids, scores = models[name].similar_items(items, 11)
     share = (ids[:, 1:] % TRIBES == items[:, None] % TRIBES).mean()
@@ -48,14 +48,14 @@ def test_alike_items_are_those_that_the_same_people_like(models, name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_lists_longer_than_the_items_end_with_no_item(models, name):
+def test_lists_longer_than_the_items_are_filled_with_no_item(models, name):
     ids, scores = models[name].similar_items(3, 90)
     assert np.array_equal(np.sort(ids[:80]), np.arange(80))
     assert (ids[80:] == -1).all()
     assert (scores[80:] == -np.inf).all()
 
 
-def test_an_item_that_nobody_has_is_like_no_other():
+def test_an_item_without_pairs_has_no_similar_items():
     pairs = ranking.tiny()
     model = Fbgd(FbgdConfig(factors=2, alpha0=3.0, reg=0.1, epochs=5)).fit(pairs)
     ids, scores = model.similar_items(0, 3)
@@ -71,12 +71,12 @@ def test_a_list_of_no_items_is_refused(models, n):
 
 
 @pytest.mark.parametrize("item", [-1, 80, [3, 80]])
-def test_an_item_that_is_none_is_refused(models, item):
+def test_an_invalid_item_number_is_refused(models, item):
     with pytest.raises(ConfigError, match=r"item numbers must be in 0 \.\. 79"):
         models["mf"].similar_items(item)
 
 
-def test_popularity_says_that_it_knows_no_likeness():
+def test_popularity_refuses_similar_items():
     with pytest.raises(ConfigError, match="ask a model such as Fbgd"):
         Popular().fit(from_pairs(np.array([0, 1]), np.array([0, 1]))).similar_items(1)
     with pytest.raises(NotFitted, match="call fit first"):

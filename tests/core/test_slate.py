@@ -1,4 +1,4 @@
-"""Variety by the equation and step by step; explanations that sum to the score, for both losses."""
+"""Diversity by its equation, and explanations that sum to the score, for both losses."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from core.slate import choose, explain, topic_parts
 
 
 def by_hand(score, k, vectors, diversity, groups, most):
-    """Take one after the other, comparing every pair."""
+    """Choose item by item, comparing every pair."""
     low, high = score.min(initial=np.inf), score.max(initial=-np.inf)
     span = high - low if high > low else 1.0
     taken = []
@@ -50,7 +50,7 @@ WORLD = st.tuples(
 
 
 @given(WORLD)
-def test_the_choice_is_that_of_the_equation(world):
+def test_the_chosen_items_maximise_the_equation(world):
     m, k, seed, diversity, most = world
     rng = np.random.default_rng(seed)
     score = -np.sort(-rng.normal(size=m)).astype(np.float32)
@@ -62,20 +62,20 @@ def test_the_choice_is_that_of_the_equation(world):
     assert choose(score, k // 2, **given).tolist() == chosen[: k // 2]
 
 
-def test_without_wishes_the_order_stays():
+def test_without_options_the_order_stays():
     score = np.array([3, 2, 2, 1], np.float32)
     assert choose(score, 3).tolist() == [0, 1, 2]
     assert choose(score, 9).tolist() == [0, 1, 2, 3]
     assert choose(np.empty(0, np.float32), 3).tolist() == []
 
 
-def test_of_two_equals_the_other_comes_late():
+def test_the_second_of_two_equal_items_comes_late():
     score = np.array([1.0, 0.99, 0.5], np.float32)
     vectors = np.array([[1, 0], [1, 0], [0, 1]], np.float32)
     assert choose(score, 3, vectors=vectors, diversity=0.5).tolist() == [0, 2, 1]
 
 
-def test_no_category_has_more_than_its_share():
+def test_no_category_exceeds_its_share():
     score = np.arange(6, 0, -1).astype(np.float32)
     groups = [["a"], ["a", "b"], ["a"], [], ["b"], []]
     assert choose(score, 6, groups=groups, most=1).tolist() == [0, 3, 4, 5]
@@ -83,7 +83,7 @@ def test_no_category_has_more_than_its_share():
 
 
 def objective(rng, loss, n_items=12, g=4):
-    """A made-up one; its basis need not be the one where S is diagonal."""
+    """Return an arbitrary objective, in a basis where S need not be diagonal."""
     q = rng.normal(size=(n_items, g)).astype(np.float32)
     negative = rng.uniform(0.01, 0.2, n_items).astype(np.float32)
     values, basis = np.linalg.eigh((q * negative[:, None]).T @ q)
@@ -138,7 +138,7 @@ def explained(model, item_ix, weight, target, items):
     return explain(model, vector, item_ix, weight, target, items)
 
 
-def test_without_a_pair_its_contribution_is_gone():
+def test_a_contribution_is_the_difference_that_its_pair_makes():
     """Square loss: remove the pull of one pair and keep the system of the row."""
     rng = np.random.default_rng(3)
     model = objective(rng, "square")
@@ -152,7 +152,7 @@ def test_without_a_pair_its_contribution_is_gone():
     np.testing.assert_allclose(rest.score, whole.score - whole.contribution[:, 1], rtol=1e-6)
 
 
-def test_the_likeliest_reason_is_the_item_that_is_most_alike():
+def test_the_strongest_reason_is_the_most_similar_item():
     rng = np.random.default_rng(5)
     q = rng.normal(size=(30, 6)).astype(np.float32)
     q[7] = 0.95 * q[2]
@@ -163,7 +163,7 @@ def test_the_likeliest_reason_is_the_item_that_is_most_alike():
     assert past[made.contribution[0].argmax()] == 2
 
 
-def test_topics_share_a_rating_among_them():
+def test_contributions_of_topics_sum_to_the_rating():
     rng = np.random.default_rng(0)
     user, item = rng.random((2, 10)).astype(np.float32)
     parts = topic_parts(user, item)

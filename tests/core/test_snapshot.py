@@ -42,7 +42,7 @@ def test_a_round_trip_gives_identical_bits(snapshot):
     assert before.vector(row).tobytes() == after.vector(row).tobytes()
 
 
-def test_another_number_is_another_version(snapshot):
+def test_a_changed_number_changes_the_version(snapshot):
     arrays = dict(snapshot.arrays)
     arrays["gram"] = arrays["gram"] + np.float32(1e-3)
     other = Snapshot(snapshot.model, arrays, snapshot.parameters, snapshot.metrics, snapshot.cuts)
@@ -55,7 +55,7 @@ def test_arrays_of_a_snapshot_cannot_be_written_to(snapshot):
             given.arrays["gram"][0] = 1.0
 
 
-def test_byte_order_and_memory_layout_do_not_travel():
+def test_arrays_are_stored_little_endian_whatever_their_layout():
     array = np.arange(6, dtype=">f4").reshape(2, 3).T
     snapshot = Snapshot("test", {"a": array})
     again = restored(*travelled(snapshot))
@@ -63,7 +63,7 @@ def test_byte_order_and_memory_layout_do_not_travel():
     assert again.manifest["arrays"]["a"]["dtype"] == "<f4"
 
 
-def test_empty_arrays_travel_too():
+def test_empty_arrays_are_stored_and_restored():
     snapshot = Snapshot("test", {"a": np.empty((0, 3), np.float32)})
     assert restored(*travelled(snapshot)).arrays["a"].shape == (0, 3)
 
@@ -91,7 +91,7 @@ def damaged(change):
         (lambda m, p: m.update(metrics=[]), "lacks or misspells 'list'"),
     ],
 )
-def test_what_is_not_what_it_says_is_refused(snapshot, change, says):
+def test_damaged_snapshots_are_refused(snapshot, change, says):
     with pytest.raises(SnapshotFormat, match=says):
         restored(*damaged(change)(*travelled(snapshot)))
 
@@ -118,7 +118,7 @@ def test_a_manifest_is_a_mapping_with_shapes_that_exist():
         ({"other": 1.0}, "other"),
     ],
 )
-def test_numbers_that_fold_nobody_in_are_refused(snapshot, wrong, says):
+def test_numbers_that_do_not_allow_fold_in_are_refused(snapshot, wrong, says):
     row = {**snapshot.parameters["row"], **wrong}
     with pytest.raises(SnapshotFormat, match=says):
         objective_of(Snapshot("fbgd", snapshot.arrays, {"row": row}))
@@ -131,7 +131,7 @@ def test_arrays_that_do_not_fit_one_another_are_refused(snapshot, name):
         objective_of(Snapshot("fbgd", arrays, snapshot.parameters))
 
 
-def test_numbers_of_numpy_are_numbers(snapshot):
+def test_numpy_numbers_are_accepted(snapshot):
     row = objective_of(snapshot)
     plain, of_numpy = (
         of_objective(
@@ -148,7 +148,7 @@ def test_numbers_of_numpy_are_numbers(snapshot):
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, np.float32(-np.inf)])
-def test_a_number_that_json_cannot_say_is_refused_by_its_name(snapshot, number):
+def test_a_number_that_json_cannot_hold_is_refused_by_name(snapshot, number):
     row, about = objective_of(snapshot), {"settings": {}, "metrics": {}, "cuts": {}}
     for name, says in (
         ("metrics", "metrics.a is"),

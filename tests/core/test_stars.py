@@ -58,17 +58,17 @@ def test_wide_features_are_answered_in_little_memory(stars: Stars) -> None:
     finally:
         tracemalloc.stop()
     assert np.isfinite(vectors).all()
-    # as a table the features would be 3.2 GB
+    # a dense matrix of these features would take 3.2 GB
     assert peak < 50e6
 
 
-def test_items_that_nobody_rated_are_ranked_by_their_features(stars: Stars) -> None:
+def test_items_without_ratings_are_ranked_by_their_features(stars: Stars) -> None:
     users, _, _ = world()
     new = stars.scores(users[:3])[:, -5:]
     assert ((N_ITEMS - 5 + new.argmax(axis=1)) % 3 == np.arange(3)).all()
 
 
-def test_levels_of_unseen_pairs_are_told_apart(stars: Stars) -> None:
+def test_levels_of_new_pairs_are_separated(stars: Stars) -> None:
     users, items, rated = world(seed=1)
     scores = stars.of_pairs(users[rated.user_ix], items[rated.item_ix])
     assert mean_auc(scores, rated.value.astype(np.int64)) > 0.7
@@ -77,7 +77,7 @@ def test_levels_of_unseen_pairs_are_told_apart(stars: Stars) -> None:
     assert stars.values.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
 
 
-def test_how_well_stars_are_foreseen_is_said_of_described_pairs(stars: Stars) -> None:
+def test_metrics_of_predicted_stars_cover_pairs_with_features(stars: Stars) -> None:
     users, items, rated = world(seed=1)
     found = agreement(stars, users, items, rated)
     levels, probabilities = stars.model.levels, stars.model.levels.probabilities
@@ -121,7 +121,7 @@ def test_fine_ratings_become_a_few_levels() -> None:
     assert np.all(np.diff(values) > 0)
 
 
-def test_a_snapshot_is_the_model(stars: Stars) -> None:
+def test_a_restored_snapshot_scores_the_same_bits(stars: Stars) -> None:
     encoder = FeatureEncoder((Column("kind", ("a", "b", "c")),))
     made = of_stars(
         "ordinal", stars, encoder=encoder, item_encoder=encoder, settings={}, metrics={}, cuts={}
@@ -135,7 +135,7 @@ def test_a_snapshot_is_the_model(stars: Stars) -> None:
         stars_of(type(made)(made.model, made.arrays, parameters))
 
 
-def test_what_cannot_be_learned_is_refused(stars: Stars) -> None:
+def test_data_that_teach_nothing_are_refused(stars: Stars) -> None:
     users, items, rated = world()
     nobody = sparse.csr_array(users.shape, dtype=np.float32)
     with pytest.raises(DataError, match="describe both"):

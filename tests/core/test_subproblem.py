@@ -94,7 +94,7 @@ def test_the_function_along_a_line_needs_no_new_scores(name, features, graph):
 
 @pytest.mark.parametrize("dense", [False, True])
 def test_a_small_feature_gram_changes_nothing(dense):
-    """Many rows with few features take the way that never visits the rows."""
+    """Many rows with few features are summed without visiting the rows."""
     case = Case("LR-wSQ", True, True, dense=dense, m=60, d=4)
     assert case.problem.side.features.gram is not None
     point = case.problem.at(case.place)
@@ -104,7 +104,7 @@ def test_a_small_feature_gram_changes_nothing(dense):
 
 
 def test_listed_negatives_need_no_unlabelled_pairs():
-    """LR-wLR on all pairs: every pair is listed, the rest weighs nothing."""
+    """LR-wLR on all pairs: every pair is listed, unlisted pairs have no weight."""
     rng = np.random.default_rng(3)
     m, n, k = 6, 5, 2
     labelled = rng.random((m, n)) < 0.4
@@ -161,7 +161,7 @@ def test_kernels_agree_with_their_twins(counts, k, seed, dtype):
 
 @pytest.mark.parametrize("loss", ["square", "logistic"])
 @pytest.mark.parametrize("seed", range(3))
-def test_rows_on_their_own_end_at_their_minimum(loss, seed):
+def test_rows_solved_one_by_one_end_at_their_minimum(loss, seed):
     rng = np.random.default_rng(seed)
     m, n, k, target = 9, 7, 4, -0.5 * seed
     listed = rng.random((m, n)) < 0.4

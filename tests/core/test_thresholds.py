@@ -50,7 +50,7 @@ def test_the_hinge_is_that_of_the_linear_program(rng, margin):
     assert (np.diff(found) >= 0.0).all()
 
 
-def test_a_level_that_nobody_has_still_has_thresholds_in_order(rng):
+def test_a_level_without_rows_has_ordered_thresholds(rng):
     scores, level = sample(rng, levels=3)
     for given in (level, level + 1, np.where(level == 2, 1, level)):
         found = levels_of(scores, given, 4)
@@ -61,7 +61,7 @@ def test_a_level_that_nobody_has_still_has_thresholds_in_order(rng):
         assert not np.signbit(chances).any()
 
 
-def test_the_squared_margin_is_least_where_the_formula_says(rng):
+def test_the_formula_minimises_the_squared_margin(rng):
     scores, level = sample(rng)
     above = level[:, None] > np.arange(1, 4)
 
@@ -73,7 +73,7 @@ def test_the_squared_margin_is_least_where_the_formula_says(rng):
     assert (np.diff(found) > 0.0).all()
 
 
-def test_the_odds_are_where_the_loss_is_least(rng):
+def test_the_odds_minimise_the_loss(rng):
     scores, level = sample(rng)
     sign = np.where(level[:, None] > np.arange(1, 4), 1.0, -1.0)
 
@@ -88,7 +88,7 @@ def test_the_odds_are_where_the_loss_is_least(rng):
     np.testing.assert_allclose(np.r_[cuts, slope], least.x, atol=1e-4)
 
 
-def test_scores_against_the_levels_are_no_evidence(rng):
+def test_scores_that_contradict_the_levels_give_no_evidence(rng):
     scores, level = sample(rng)
     found = levels_of(-scores, level, 4)
     assert found.slope == 0.0
@@ -97,7 +97,7 @@ def test_scores_against_the_levels_are_no_evidence(rng):
     )
 
 
-def test_separated_levels_are_read_off_without_a_mistake():
+def test_separated_levels_are_predicted_without_error():
     scores = np.array([0.0, 0.1, 1.0, 1.1, 2.0, 2.1])
     level = np.array([1, 1, 2, 2, 3, 3])
     found = levels_of(scores, level, 3)
@@ -105,6 +105,6 @@ def test_separated_levels_are_read_off_without_a_mistake():
     assert (1 + found.probabilities(scores).argmax(axis=1)).tolist() == level.tolist()
 
 
-def test_all_scores_alike_give_finite_levels():
+def test_equal_scores_give_finite_levels():
     found = levels_of(np.zeros(6), np.array([1, 1, 2, 2, 3, 3]), 3)
     assert np.isfinite(found.probabilities(np.zeros(2))).all()

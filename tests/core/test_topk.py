@@ -43,7 +43,7 @@ def test_the_lists_are_those_of_a_full_sort(seed, users, items, k, ties):
     assert np.allclose(found[1], expected[1], rtol=1e-5, atol=1e-6)
 
 
-def test_blocks_and_tiles_leave_no_seam():
+def test_results_do_not_depend_on_blocks_and_tiles():
     rng = np.random.default_rng(1)
     users, items = topk.BLOCK + 3, topk.TILE + topk.STRIP + 5
     u, q = draw(rng, users, items, 2, ties=True)
@@ -61,7 +61,7 @@ def test_a_nan_score_never_enters_a_list():
     assert rank(u, q, nobody, 4)[0].tolist() == [[3, 1, -1, -1]]
 
 
-def test_popular_recommends_what_most_users_have_and_the_user_lacks():
+def test_popular_recommends_frequent_items_that_the_user_lacks():
     pairs = from_pairs(np.array([0, 0, 1, 1, 2]), np.array([0, 1, 1, 2, 1]), n_items=4)
     model = Popular().fit(pairs)
     ids, scores = model.recommend(0, pairs, 4)
@@ -72,7 +72,7 @@ def test_popular_recommends_what_most_users_have_and_the_user_lacks():
     assert several.tolist() == [[3, -1], [0, 3]]
 
 
-def test_what_cannot_be_ranked_says_why():
+def test_unrankable_input_is_refused_with_the_reason():
     pairs = from_pairs(np.array([0]), np.array([0]))
     with pytest.raises(NotFitted, match="call fit first"):
         Popular().recommend(0, pairs)

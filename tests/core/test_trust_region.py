@@ -165,7 +165,7 @@ def far_apart(known, p):
 
 @pytest.mark.parametrize("known", ["rows", "features", "graph"])
 @pytest.mark.parametrize("loss", [SquareLoss(), LogisticLoss()])
-def test_the_preconditioner_spares_most_of_the_products(loss, known):
+def test_the_preconditioner_saves_most_products(loss, known):
     rng = np.random.default_rng(0)
     m, n, k = 40, 30, 4
     pairs = from_pairs(*np.nonzero(rng.random((m, n)) < 0.2), n_users=m, n_items=n)

@@ -16,11 +16,11 @@ from tests.core import ranking
 
 LONG = DescentConfig(epochs=150, alpha0=5.0, reg=0.01)
 STILL = replace(LONG, epochs=1, learning_rate=1e-9)
-"""One epoch that changes next to nothing."""
+"""Settings of one epoch that changes almost nothing."""
 
 
 def walks():
-    """Return users who go on by 3 items each second, from anywhere."""
+    """Return users who start anywhere and advance 3 items each second."""
     user, step = np.divmod(np.arange(40 * 8), 8)
     return from_pairs(user, (user * 5 + 3 * step) % 20, n_users=40, n_items=20, time=step)
 
@@ -33,7 +33,7 @@ def earlier(pairs, n_users=30, n_items=15):
 
 
 def genres(n_items):
-    """Return features of items, of which new ones bring some of their own."""
+    """Return features of items; new items have new features."""
     return sparse.csr_array(np.eye(n_items // 5, dtype=np.float32)[np.arange(n_items) // 5])
 
 
@@ -46,14 +46,14 @@ def fitted(kind, descent, pairs, *, previous=None, described=False):
 @pytest.mark.parametrize(
     ("kind", "described"), [*((kind, False) for kind in KINDS), ("svdfeature", True)]
 )
-def test_what_was_known_of_users_and_items_is_known_though_there_are_new_ones(kind, described):
+def test_factors_of_users_and_items_are_kept_when_others_are_added(kind, described):
     large = walks()
     small = earlier(large)
     first = fitted(kind, LONG, small, described=described)
     later = fitted(kind, STILL, large, described=described, previous=first)
     np.testing.assert_allclose(later.item_factors[:15], first.item_factors, atol=1e-5)
     old = np.arange(30)
-    # after their newest item, and before their first one
+    # after their newest item and before their first one
     for known in (small, small.keep(np.zeros(len(small), np.bool_))):
         wanted = first.asked_vectors(old, known)
         found = later.asked_vectors(old, replace(known, n_items=20))
@@ -61,14 +61,14 @@ def test_what_was_known_of_users_and_items_is_known_though_there_are_new_ones(ki
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_few_epochs_after_the_news_are_worth_more_than_from_the_start(kind):
+def test_a_few_epochs_of_a_continued_model_beat_as_many_from_the_start(kind):
     news, few = walks(), replace(LONG, epochs=5)
     first = fitted(kind, LONG, earlier(news, 36, 18))
     warm, cold = fitted(kind, few, news, previous=first), fitted(kind, few, news)
     assert warm.losses[-1] < cold.losses[-1]
 
 
-def test_blocks_of_contexts_of_your_own_may_grow_each_by_itself():
+def test_blocks_of_user_defined_contexts_grow_independently():
     rng = np.random.default_rng(0)
     small = SvdFeature((4, 2), sparse.eye_array(7, dtype=np.float32, format="csr"), 3)
     large = SvdFeature((6, 5), sparse.eye_array(7, dtype=np.float32, format="csr"), 3)
@@ -84,7 +84,7 @@ def test_blocks_of_contexts_of_your_own_may_grow_each_by_itself():
     )
 
 
-def test_a_model_that_cannot_be_continued_says_why():
+def test_a_model_that_cannot_be_continued_is_refused_with_the_reason():
     pairs = walks()
     first = fitted("pitf", STILL, pairs)
     with pytest.raises(ConfigError, match="the previous model is pitf"):
@@ -96,7 +96,7 @@ def test_a_model_that_cannot_be_continued_says_why():
     news = pairs.keep(pairs.user_ix < 19)
     with pytest.raises(ConfigError, match=r"19 users have pairs, 40 had some .* give all pairs"):
         fitted("pitf", STILL, news, previous=first)
-    # users may go
+    # users may be removed
     fitted("pitf", STILL, pairs.keep(pairs.user_ix < 20), previous=first)
     plain = fitted("svdfeature", STILL, pairs)
     with pytest.raises(ShapeError, match="keep factors, blocks and numbers"):
