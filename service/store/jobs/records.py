@@ -4,8 +4,8 @@
        │          ├──────▶ failed      an error, or a trainer that is gone
        └──────────┴──────▶ cancelled   never in the stage that changes the active model
 
-A read tells the truth: a running job whose trainer does not hold the lease any more is failed by whoever reads it.
-What travels to the trainer is the id alone (``store/jobs.py``). Synchronous: the api calls it in a thread.
+A read tells the truth: reading a running job whose trainer no longer holds the lease fails the job.
+Only the id travels to the trainer, see ``queue``. Synchronous: the api calls it in a thread.
 """
 
 import hashlib
