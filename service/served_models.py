@@ -1,7 +1,7 @@
-"""The models that serve, in this process: follows the registry, maps what it names, swaps all at once.
+"""The models that serve in this process: follow the registry, map its models, swap all at once.
 
-Whoever answers reads ``current`` once and keeps to it: no answer mixes two versions. A model that cannot be
-loaded is a fault that operators see; the one before it goes on serving.
+A request reads ``current`` once and keeps to it, so no answer mixes two versions. A model that
+cannot be loaded is a fault that operators see; the one before it goes on serving.
 """
 
 import threading
@@ -23,7 +23,7 @@ from service.store.models.snapshot_files import SnapshotFiles
 from service.telemetry import logger
 
 POLL_S = 0.25
-"""How far a process may be behind a promotion: one small read each time, and nothing to unblock at the end."""
+"""Seconds that a process may be behind a promotion; each look is one small read."""
 RETRY_S = 5.0
 """Between two attempts to load a model that could not be loaded."""
 TIDY_S = 30.0
@@ -90,7 +90,7 @@ class _Coming(NamedTuple):
 
 
 class ActiveModels:
-    """Keeps ``current`` up to date while it is started; without that, as often as ``refresh`` is called."""
+    """Keeps ``current`` up to date while it is started, or whenever ``refresh`` is called."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class ActiveModels:
     ) -> None:
         self._registry, self._files, self._families = registry, files, families
         self._prepare = prepare
-        """Called with a model that never served; the one before goes on until the future is done, if there is one."""
+        """Called with a model that never served; the one before serves until the future is done."""
         self._coming: dict[str, _Coming] = {}
         """By version."""
         self._closing = threading.Event()
@@ -196,7 +196,7 @@ class ActiveModels:
         record = self._registry.record(version)
         snapshot = self._files.open(self._registry, version)
         model = active_model(record, snapshot, self._families)
-        # before it serves: a first answer compiles the kernels for read-only arrays, or finds that it fails
+        # before it serves: this compiles the kernels for read-only arrays, or finds a fault
         model.ranker.warm()
         return model
 

@@ -1,4 +1,4 @@
-"""The person that items are ranked for: preferences, and what rankers have computed from them before."""
+"""The person that items are ranked for: preferences, and what rankers computed from them before."""
 
 from collections.abc import Mapping
 
@@ -25,7 +25,7 @@ class Made(Struct, frozen=True, eq=False):
 
 
 class Asker(Struct, frozen=True, eq=False):
-    """Who asks. A ranker reads this and never writes to it: what it computes stands in its answer (``Made``)."""
+    """The person who asks. Rankers only read it and return what they computed (``Made``)."""
 
     preferences: Preferences
     vectors: Mapping[str, F32] = msgspec.field(default_factory=dict)

@@ -6,9 +6,10 @@ from core.types import F32
 
 
 def blended(base: F32, other: F32, share: float) -> F32:
-    """Return (1 - share) base + share other (n,), each of mean 0 and variance 1 over the items that it knows.
+    """Return (1 - share) base + share other (n,), both scaled to mean 0 and variance 1.
 
-    Items that ``base`` does not know are left out; items that only ``other`` does not know count as its mean.
+    Items that ``base`` does not know are left out. Items that only ``other`` does not know count as
+    its mean.
     """
     n = min(base.size, other.size)
     out = np.float32(1.0 - share) * _standard(base)

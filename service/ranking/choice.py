@@ -1,4 +1,4 @@
-"""Choose the rankers of a slate: those that know the asker and weigh enough, and why if they are not those asked for."""
+"""Choose the rankers of a slate: those that know the asker and weigh enough."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -21,7 +21,7 @@ from service.ranking.strategies import MIXTURE, ONLINE, Strategy
 from service.ranking.wanted import Wanted
 
 LEAST_WEIGHT = 0.05
-"""Least weight of a ranker, as a share of the heaviest one's: a lighter one changes nothing visible."""
+"""Least weight of a ranker, as a share of the heaviest: a lighter one changes nothing visible."""
 
 
 class Choice(Struct, frozen=True):
@@ -51,7 +51,7 @@ def choose(lineup: Lineup, asker: Asker, wanted: Wanted) -> Choice:
 
 
 def _rankers(lineup: Lineup, asker: Asker, wanted: Wanted) -> tuple[Sequence[Ranker], str | None]:
-    """Return the rankers for this asker, several for a mixture; and why if they are not what was asked for."""
+    """Return the rankers for this asker, and why they are not what was asked for."""
     everybodys = lineup.everybodys
     model = wanted.resumed or wanted.model
     named = None if model is None else everybodys.get(model) or lineup.models.get(model)
@@ -64,7 +64,7 @@ def _rankers(lineup: Lineup, asker: Asker, wanted: Wanted) -> tuple[Sequence[Ran
     if not trusted:
         own = {}
     elif ONLINE not in own and not asker.preferences.item_ix.size:
-        # weights are learned from users with a history; for others features say more than everybody's lists
+        # weights come from users with a history; for others features say more than lists for all
         own, everybodys = trusted, {}
     weights = lineup.weights_of(own.values(), asker.preferences.item_ix.size)
     if not weights and len(own) == 1:
@@ -112,7 +112,7 @@ def _heavy(
 
 
 def _first(rankers: Sequence[Ranker]) -> Mapping[str, float]:
-    """Return the weights before anything was judged: the trained models alone, without them the online model."""
+    """Return the weights before any judgement: the trained models alone, or the online model."""
     own = [ranker for ranker in rankers if not ranker.family.for_everybody]
     trained = [ranker.strategy for ranker in own if ranker.family.trained and ranker.family.trusted]
     lead = trained or [ranker.strategy for ranker in own if not ranker.family.trained]
@@ -120,7 +120,7 @@ def _first(rankers: Sequence[Ranker]) -> Mapping[str, float]:
 
 
 def heard(readers: Iterable[Ranker], asker: Asker, named: Strategy | None = None) -> list[Ranker]:
-    """Return the models whose reading of the asker's features can matter; ``named`` was asked for."""
+    """Return the models for which the asker's features matter; ``named`` was asked for."""
     return [r for r in readers if r.share(asker) >= LEAST_WEIGHT or r.strategy == named]
 
 

@@ -25,8 +25,8 @@ def explained(
 ) -> tuple[list[Because], str | None]:
     """Return for each item, picked by a ranker, what carries its score; and why nothing does.
 
-    An item is no reason for itself. The first, which is the heaviest, of the rankers that explain speaks for items
-    that were picked by a ranker that does not.
+    An item is no reason for itself. An item whose ranker does not explain is explained by the
+    heaviest ranker that does.
     """
     models = {r.strategy: r for r in rankers if r.family.explains and r.knows(asker)}
     if not models:

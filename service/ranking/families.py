@@ -1,7 +1,7 @@
-"""All families of models and rankers. To add one: a module with its ranker, an entry here, a module with its recipe.
+"""All families of models and rankers.
 
-Nothing else in the service lists families. What code wants to know of one, it asks its entry (``Ranker.family``) or
-the ranker itself.
+To add one: a module with its ranker, an entry here, a module with its recipe. Nothing else in the
+service lists families: code asks the entry (``Ranker.family``) or the ranker itself.
 """
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -44,7 +44,7 @@ FAMILIES: Families = table(
             strategy="exmlds",
             number=2,
             title="Items for profiles",
-            about="Ranks for people who did nothing yet by their features, and finds people for an item.",
+            about="Ranks by features for people without a history, and finds people for an item.",
             recipes=labels.RECIPES,
             read=read_labelled,
             finds_audience=True,
@@ -58,7 +58,7 @@ FAMILIES: Families = table(
             strategy="ordinal",
             number=3,
             title="Stars for profiles",
-            about="Predicts how many stars a person would give an item, new items included, by features.",
+            about="Predicts by features how many stars a person gives an item, even a new one.",
             recipes=ordinal.RECIPES,
             read=read_starred,
             predicts_stars=True,
@@ -98,7 +98,7 @@ FAMILIES: Families = table(
 
 _NUMBERS = {family.number: family.strategy for family in FAMILIES.values()} | {5: MIXTURE}
 STRATEGIES: tuple[Strategy, ...] = tuple(_NUMBERS[number] for number in sorted(_NUMBERS))
-"""All strategies; logs and recommendation ids hold positions in it, so names are only ever appended."""
+"""All strategies. Logs and recommendation ids hold positions in it, so only ever append."""
 
 if TYPE_CHECKING:
     AnyStrategy: TypeAlias = Strategy
@@ -116,4 +116,4 @@ else:
     _stars = tuple(one.strategy for one in _all if one.predicts_stars)
     StarStrategy = Literal[_stars]
     PredictingStrategy = Literal[(ONLINE, *_stars)]
-"""Strategies that a request may name or an answer holds: any, or those of families with an ability."""
+"""Strategies that a request may name: any, or those of families with an ability."""

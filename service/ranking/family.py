@@ -1,4 +1,4 @@
-"""What a family of models is: one entry says everything that the rest of the service asks about it."""
+"""A family of models: one entry says everything that the rest of the service asks about it."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Family:
     strategy: Strategy
     """Its name in the API, in logs and in the registry."""
     number: int
-    """Its number in logs and recommendation ids, and its rank among families; never changed, never given again."""
+    """Its number in logs and recommendation ids; never changed, never given to another family."""
     title: str
     about: str
     """One sentence for people who do not know the papers."""
@@ -48,9 +48,9 @@ class Family:
     reads_history: bool = True
     """Whether it knows people by what they did."""
     serves_without_history: bool = False
-    """Whether it ranks for people who have done nothing yet: by their features, or the same for all."""
+    """Whether it ranks for people without a history: by features, or one list for all."""
     trusted: bool = True
-    """Whether it may rank before a mixture has judged it, and where nothing else knows the asker."""
+    """Whether it may rank before it was judged, and where nothing else knows the asker."""
     judged: bool = True
     """Whether the follower judges it; a family that fades as a history grows needs no weight."""
     reads_user_features: bool = False

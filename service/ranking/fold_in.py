@@ -1,4 +1,4 @@
-"""Models with a vector for each item: the user's vector is computed from the history as it is now."""
+"""Models with a vector for each item: the user's vector is computed from the present history."""
 
 from collections.abc import Mapping
 from typing import Any

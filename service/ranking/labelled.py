@@ -1,4 +1,4 @@
-"""Items as labels of users: ranks for people of whom only features are known, and knows which items go together."""
+"""Items as labels of users: ranks by features, and knows which items go together."""
 
 from collections.abc import Mapping
 from typing import Any

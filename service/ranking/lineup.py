@@ -35,7 +35,7 @@ class Origin(Struct, frozen=True):
     """The online model's share."""
 
     def blended(self, share: float, version: str) -> "Origin":
-        """Return the origin of scores in which the online model has a share: a version of its own."""
+        """Return the origin of scores with a share of the online model: a version of its own."""
         digest = _digest(f"{self.version},{version},{share}")
         return msgspec.structs.replace(self, version=f"blend-{digest}", blend=Blend(share, version))
 
@@ -45,7 +45,7 @@ class Lineup:
     """The rankers of one moment. One slate uses one lineup throughout."""
 
     models: Mapping[Strategy, Ranker]
-    """Rankers that may know an asker: the active models, the online model of the asker's partition."""
+    """Rankers that may know an asker: the active models, and the online model of a partition."""
     popular: Ranker
     trending: Ranker
     weights: Weights = field(default_factory=Weights)
@@ -97,9 +97,10 @@ class Lineup:
         return next((r.star_model for r in self.models.values() if r.star_model), None)
 
     def weights_of(self, own: Collection[Ranker], n: int) -> Mapping[str, float]:
-        """Return the weights of all rankers for an asker with n preferences whom ``own`` know; empty if untold.
+        """Return the weights of all rankers for an asker with n preferences, whom ``own`` know.
 
-        A trained model has a weight from the gate before it was judged; the online model only from judgements.
+        They are empty if no weight is known: a trained model has one from the gate before it was
+        judged, the online model only from judgements.
         """
         trained = {ranker.strategy for ranker in own if ranker.family.trained}
         told = trained & self.weights.shared.keys() if trained else self.weights.by_length

@@ -36,7 +36,7 @@ class Found(Struct, frozen=True):
 
 
 def mixing_list(ranker: Ranker, asker: Asker, pool: Pool, n: int) -> Listed:
-    """Return a ranker's list as a mixture reads it: a list for everybody ends with the last item anybody liked."""
+    """Return a ranker's list as a mixture reads it: everybody's lists end with the liked items."""
     found = ranker.best(asker, pool, n)
     if not ranker.family.for_everybody:
         return found

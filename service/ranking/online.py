@@ -1,4 +1,4 @@
-"""The online model as a ranker: all items of one partition as they were a few seconds ago, the user's row as it is now."""
+"""The online model as a ranker: items of a few seconds ago, and the user's present row."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,7 +32,7 @@ class OnlineItems:
         return len(self.rows)
 
     def scores(self, user_row: F32) -> F32:
-        """Return the score of each item (n,) for a user's row as it is now; -inf for items without ratings."""
+        """Return the score of each item (n,) for a user's row; -inf for items without ratings."""
         return self.model.scores(user_row, self.rows, self._item_contribution)
 
     @cached_property

@@ -1,6 +1,7 @@
-"""The items that an answer may choose from, and how the best of them are found. Lists are (item numbers, scores).
+"""The items that an answer may choose from, and how the best of them are found.
 
-Only serial kernels run here, without the GIL. Ties are broken by item number.
+Lists are (item numbers, scores); ties are broken by item number. Only serial kernels run here,
+without the GIL.
 """
 
 from typing import TypeAlias
@@ -72,7 +73,7 @@ class Head(Struct, frozen=True, eq=False):
         return self.items.nbytes + self.scores.nbytes
 
     def best(self, pool: Pool, n: int) -> Ranked | None:
-        """Return the best n items of a pool without seen ones; None if some of them lie below the head."""
+        """Return the best n items of a pool without seen ones; None if some lie below the head."""
         at = np.empty(min(n, self.items.size), np.int32)
         scan.first(self.items, pool.excluded, pool.allowed, at)
         if at.size and at[-1] < 0:
@@ -83,7 +84,7 @@ class Head(Struct, frozen=True, eq=False):
 
 
 def chosen(scores: F32, pool: Pool, n: int) -> Ranked:
-    """Return the best n items by scores that are indexed by item number; -inf leaves an item out."""
+    """Return the best n items by the score of each item number; -inf leaves an item out."""
     if pool.candidates is not None:
         listed = pool.listed
         listed = listed[listed < scores.size]

@@ -1,8 +1,8 @@
 """What every ranker can do, and what it may be able to do.
 
-A ranker is frozen: one answer uses the same one from beginning to end, whatever is promoted meanwhile. It writes
-nothing: whatever is worth keeping of an answer stands in it. Abilities that a family may lack have a default here, so
-that callers ask the ranker and never its class.
+A ranker is frozen: one answer uses the same one from beginning to end, even if another model is
+promoted meanwhile. It writes nothing: results that a cache may keep stand in its answer. Abilities
+that a family may lack have a default here, so that callers ask the ranker and never its class.
 """
 
 from abc import ABC, abstractmethod
@@ -26,7 +26,7 @@ from service.ranking.strategies import Strategy
 
 NO_VECTORS: F32 = np.empty((0, 0), np.float32)
 MOST_LATER = 10_000
-"""Most items beyond those of a model that it ranks; with more of them it is time to train it again."""
+"""Most later items that a model ranks; with more of them it should be trained again."""
 _EVERY: Mask = np.empty(0, np.bool_)
 """Lets every item pass a scan."""
 
@@ -105,7 +105,7 @@ class Ranker(ABC):
         self.family, self.version, self.trained_through = family, version, trained_through
         self.strategy: Strategy = family.strategy
         self.item_vectors = item_vectors
-        """(n, g): items with similar directions are alike; empty: the ranker does not compare items."""
+        """(n, g): items with similar directions are alike; empty: it does not compare items."""
         self.n_items = len(item_vectors)
         """Items that it knows: the first so many."""
         self.effort = item_vectors.size
@@ -130,11 +130,11 @@ class Ranker(ABC):
         return 1.0
 
     def head(self, asker: Asker) -> Head | None:
-        """Return the top of the order for an asker, to be cached; None: caching it is not worth while."""
+        """Return the top of the order for an asker; None: it is not worth caching."""
         return None
 
     def prepare(self, asker: Asker) -> Made | None:
-        """Return what ``scores`` and ``explain`` would compute anew each time; None: it is there already."""
+        """Return what ``scores`` and ``explain`` would compute each time; None: it is cached."""
         return None
 
     def warm(self) -> None:
@@ -148,7 +148,7 @@ class Ranker(ABC):
         return None
 
     def user_vector(self, asker: Asker) -> F32 | None:
-        """Return a vector that compares with those of other users; None: it does not compare them."""
+        """Return a vector that compares with those of other users; None: there is none."""
         return None
 
     def explain(self, asker: Asker, items: I32) -> Explanation | None:
@@ -162,7 +162,7 @@ class Ranker(ABC):
         return item < len(self.item_vectors) and bool(self._inverse_lengths[item])
 
     def similar(self, item: int, pool: Pool, n: int) -> Ranked:
-        """Return the items with the nearest direction (cosine) to that of an item that it ``has``."""
+        """Return the items with the nearest direction (cosine) to that of a learned item."""
         inverse = self._inverse_lengths
         scores = self.item_vectors @ (self.item_vectors[item] * inverse[item])
         return chosen(scores * inverse, pool, n)
@@ -177,7 +177,7 @@ class Ranker(ABC):
 
     @cached_property
     def _inverse_lengths(self) -> F32:
-        """Return 1 / length of each item's vector (n,); 0 where nothing was learned but rounding."""
+        """Return 1 / length of each item's vector (n,); 0 where nothing was learned."""
         vectors = self.item_vectors
         lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
         inverse: F32 = np.zeros_like(lengths)
@@ -186,7 +186,7 @@ class Ranker(ABC):
 
 
 class HeadRanker(Ranker):
-    """A ranker whose order follows from one vector of the user. The top of the order can be cached."""
+    """A ranker whose order follows from one vector of the user; its top can be cached."""
 
     keeps_heads = True
 

@@ -100,8 +100,8 @@ def unknown(
 ) -> str:
     """Say why the ranker that was asked for (None: any) does not know an asker.
 
-    ``features`` of the asker are known, ``posted``: the history came with the request, ``anonymous``: nobody is named;
-    ``feature_readers`` are the active models that read features.
+    ``features``: some of the asker are known; ``posted``: the history came with the request;
+    ``anonymous``: no user is named; ``feature_readers`` are the active models that read features.
     """
     if posted and not own.seen.size and not own.item_ix.size:
         return "no item of `history` is known here: GET /v1/items lists those that are"

@@ -1,6 +1,7 @@
 """A slate: rank with the chosen rankers, choose for variety, explain.
 
-Nothing here waits or reads: ``serving/recommender.py`` gathers the input. One slate uses one lineup throughout.
+Nothing here waits or reads: ``serving/recommender.py`` gathers the input. One slate uses one lineup
+throughout.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -112,7 +113,7 @@ def _made_by(choice: Choice, lineup: Lineup) -> Origin:
 def _varied(
     picks: list[Pick], vectors: F32 | None, wanted: Wanted, categories: Categories
 ) -> list[Pick]:
-    """Choose from the ranked items such that they differ, and at most so many are of one category."""
+    """Choose from the ranked items for variety, and at most so many of each category."""
     items = np.array([pick.item for pick in picks], np.int32)
     # their order, not their scores: those of different strategies do not compare
     score = -np.arange(items.size, dtype=np.float32)

@@ -22,7 +22,7 @@ TYPICAL = 64
 
 
 class Starred(Ranker):
-    """An ordinal model. Features become a user's vector. It predicts ratings, not what somebody will take next."""
+    """An ordinal model: features make a user's vector. It predicts ratings, not the next event."""
 
     reads_features = True
 

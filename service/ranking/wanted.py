@@ -41,6 +41,6 @@ class Wanted(Struct, frozen=True):
         return max(DEEP * self.n, SHALLOWEST) if self.varied else self.n
 
     def effort(self, n_own: int) -> int:
-        """Return about how many multiplications choosing and explaining take, for so many past items."""
+        """Return about how many multiplications variety and explanations take."""
         chosen = self.n * self.n_ranked if self.varied else 0
         return USUAL_WIDTH * (chosen + (self.k * n_own if self.explain else 0))

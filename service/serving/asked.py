@@ -58,7 +58,7 @@ class Answer(Struct, frozen=True):
 
 
 def position_after(made: Slate, newest: int, after: PagePosition | None) -> PagePosition:
-    """Return where a page ends that followed ``after``; ``newest`` is the last event of the user."""
+    """Return where the page after ``after`` ends; ``newest`` is the last event of the user."""
     shown = [*made.skipped, *[pick.item for pick in made.picks]]
     strategy, versions = made.pages.strategy, made.pages.versions
     if after is None:

@@ -1,6 +1,6 @@
 """Warm the cache for a model before it goes live: the tops of its orders for recently active users.
 
-Without it, the first request of each user after a promotion would compute that at once, and all would wait.
+Without it, after a promotion the first request of each user would compute its own, all at once.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ class CacheWarming:
         self._inline, self._most_s = inline, most_s
 
     def begin(self, model: ActiveModel) -> Future[None] | None:
-        """Begin, from another thread; return a future that ends when the model should serve, None: at once."""
+        """Begin, from another thread; the model should serve when the future is done, None: now."""
         ranker = model.ranker
         if not ranker.keeps_heads:
             return None
@@ -68,7 +68,7 @@ class CacheWarming:
                     self._users.keep_warmed(user, state, strategy, head)
 
     async def _head(self, ranker: Ranker, asker: Asker) -> Head | None:
-        # as for requests: a thread for small work delays the loop at each turn, large work delays the loop itself
+        # a thread for small work delays the loop at each turn, large work delays it without one
         if ranker.effort > self._inline:
             return await asyncio.to_thread(self._make_head, ranker, asker)
         return self._make_head(ranker, asker)

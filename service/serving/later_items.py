@@ -48,7 +48,7 @@ class LaterVectors(Polled):
             self._seen = {version: self._seen[version] for version in found}
 
     async def _vectors(self, ranker: Ranker) -> F32:
-        """Return the vectors of the items beyond a model, the very same ones as before if nothing changed."""
+        """Return the vectors of items beyond a model; the same object if nothing changed."""
         version, n_items = ranker.version, ranker.n_items
         count = min(await self._numbers.count(), n_items + MOST_LATER)
         seen, before = (count, self._view.current.version), self.current.get(version)

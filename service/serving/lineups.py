@@ -34,7 +34,7 @@ class CursorExpired(ServiceError):
 
 
 class Lineups:
-    """Builds a lineup when something in it was replaced; a request keeps the one that it began with."""
+    """Builds a lineup when something in it was replaced; a request keeps to its first one."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Lineups:
         return found
 
     def of_versions(self, partition: int | None, versions: Mapping[str, str]) -> Lineup:
-        """Return the lineup with these trained models instead of the active ones; CursorExpired if one is gone."""
+        """Return the lineup with these models, not the active ones, or raise CursorExpired."""
         lineup = self.current(partition)
         rankers = [one for one in lineup.models.values() if not one.family.trained]
         for strategy, version in versions.items():
@@ -106,7 +106,7 @@ class Lineups:
         )
 
     def _trained(self, model: ActiveModel, later: Mapping[str, F32]) -> Ranker:
-        """Return the ranker of a model; it is kept for cursors as it was trained, without later items."""
+        """Return the ranker of a model; cursors get it as it was trained, without later items."""
         version, ranker = model.record.version, model.ranker
         self._rankers[version] = ranker
         self._rankers.move_to_end(version)

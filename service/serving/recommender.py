@@ -1,6 +1,7 @@
 """Answers for askers: gathers what a slate is made of, has it made, gives the items their ids back.
 
-Reading never changes anything. Where histories, vectors and ids are at hand an answer waits for nothing.
+Reading never changes anything. If histories, vectors and ids are cached, an answer waits for
+nothing.
 """
 
 import asyncio
@@ -41,7 +42,7 @@ from service.store.namespace import Namespace
 from service.store.partitions import partition_of
 
 INLINE = 1 << 22
-"""Multiplications that are done in the event loop, a millisecond or two; what takes more gets a thread."""
+"""Most multiplications in the event loop, a millisecond or two; more get a thread."""
 
 LONG = 1_000
 """Items of a request between whose steps others go on."""
@@ -225,7 +226,7 @@ class Recommender:
         return await self._users.as_of(asked.user, cut)
 
     async def _feature_vectors(self, asked: Asked, asker: Asker, lineup: Lineup) -> dict[str, F32]:
-        """Return the asker's feature vector for each model that reads features, if it would matter."""
+        """Return the asker's feature vector by version of the models for which it matters."""
         models = heard(lineup.feature_readers, asker, asked.wanted.model)
         features = await self._features(asked) if models else None
         return feature_vectors(models, features) if features else {}
@@ -279,7 +280,7 @@ class Recommender:
         return np.unique(np.array([n for n in numbers if n is not None], np.int32))
 
     def _seen_through(self, asked: Asked, known: UserState) -> str:
-        """Ask before anything else is awaited: what is kept was not changed by anything that the feed has told."""
+        """Call it before anything is awaited: a cached user holds every change heard so far."""
         if asked.user is None:
             return sequence_token({p: self._changes.watermark(p) for p in range(self._partitions)})
         partition, through = partition_of(asked.user, self._partitions), known.watermark

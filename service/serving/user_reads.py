@@ -25,7 +25,7 @@ class _Read:
 
 
 class HistoryLane:
-    """Reads of one partition: who asks during a round trip shares the next one, never the one under way."""
+    """Reads of one partition: requests during a round trip share the next one."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class HistoryLane:
         if read is None:
             read = self._waiting[user] = _Read()
             if self._task is None:
-                # it starts when this turn of the loop is over: who else asks in it shares the round trip
+                # it starts after this turn of the loop: other requests of the turn share it
                 self._task = loop.create_task(self._drain())
         done: asyncio.Future[UserState] = loop.create_future()
         read.waiting.append(done)

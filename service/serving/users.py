@@ -1,7 +1,7 @@
-"""The users that an api process caches: preferences, vectors, tops of rankers' orders; bounded, never a slate.
+"""The users that an api process caches: preferences, vectors, tops of orders; never a slate.
 
-The cache hears of every change before ``min_sequence`` is said to be reached, so an answer never trails what was
-waited for.
+The cache hears of every change before ``min_sequence`` is said to be reached, so an answer never
+trails an event that was waited for.
 """
 
 from collections import OrderedDict
@@ -54,7 +54,7 @@ class Users:
         return await self._lanes[partition_of(user, self._partitions)].read(user)
 
     async def as_of(self, user: str, sequence: int) -> UserState:
-        """Return a user without the events after ``sequence``; what was deleted since stays deleted."""
+        """Return a user without the events after ``sequence``; later deletions still hold."""
         state = await self.get(user)
         if state.newest <= sequence:
             return state
@@ -62,7 +62,7 @@ class Users:
         return await lane.read_through(user, sequence)
 
     async def sample(self, n: int) -> AsyncIterator[tuple[str, UserState]]:
-        """Yield up to n users drawn at random from all partitions; none of them is kept for that."""
+        """Yield up to n users drawn at random from all partitions; this caches none of them."""
         for lane in self._lanes:
             async for found in lane.sample(n // self._partitions):
                 yield found

@@ -1,4 +1,4 @@
-"""Reach every kernel that a slate may need once, so that it compiles, or is loaded from numba's cache, before a request."""
+"""Reach every kernel that a slate may need, so that none compiles during a request."""
 
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -26,7 +26,7 @@ Array = TypeVar("Array", bound=np.ndarray[Any, Any])
 
 
 def rank_once() -> None:
-    """Reach every kernel that a slate may need, with three made-up items in read-only arrays, as snapshots are."""
+    """Rank three made-up items in read-only arrays, as snapshots are, with every kernel."""
     numbers, ratings = np.arange(2), np.zeros(2, np.uint8)
     own = preferences(numbers, ratings, _ones(2), numbers, Reading())
     losses: tuple[RowLoss, ...] = ("square", "logistic")

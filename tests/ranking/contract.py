@@ -1,6 +1,7 @@
 """What every ranker must satisfy, whatever its family.
 
-Each function takes a case and raises AssertionError; ``test_contract.py`` applies them to every family of the table.
+Each function takes a case and raises AssertionError; ``test_contract.py`` applies them to every
+family of the table.
 """
 
 from dataclasses import fields

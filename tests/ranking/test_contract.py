@@ -1,4 +1,4 @@
-"""Every family of the table under one contract: see contract.py. A new family is tested by being registered."""
+"""Every family of the table under one contract: see contract.py. To register a family tests it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Models with a vector for each item know users by what they liked, and by features if they were trained with some."""
+"""Models with a vector for each item know users by what they liked, some also by features."""
 
 import numpy as np
 

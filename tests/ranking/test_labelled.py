@@ -1,4 +1,4 @@
-"""People of whom only features are known, ranked by a label model; those with a history by what reads it."""
+"""A label model ranks for people by their features, until models that read histories take over."""
 
 import numpy as np
 import pytest

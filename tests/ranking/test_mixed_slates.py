@@ -1,4 +1,4 @@
-"""Slates of mixtures, blends and shares of categories in random worlds, beside what a plain reading of the docs gives."""
+"""Slates of mixtures, blends and full categories equal what a plain reading of the docs gives."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""The best items of a pool: whatever is left out, ties by number, and nothing that a ranker says nothing of."""
+"""The best items of a pool equal a plain sort: ties by number, items without scores left out."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Slates of random worlds equal what scoring every item and sorting gives, however items are left out."""
+"""Slates of random worlds equal what scoring every item and sorting gives."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,7 @@
-"""A new family in one place: a ranker, an entry, a recipe. Lineups, slates and the follower take it as it is.
+"""A new family in one place: lineups, slates and the follower take it as it is.
 
-In the service these are three files: a module in ``service/ranking``, an entry in ``families.py`` and a module with the
-recipe. Nothing else is edited.
+In the service it takes three files: a module in ``service/ranking`` with the ranker, an entry in
+``families.py`` and a module with the recipe. Nothing else is edited.
 """
 
 from collections.abc import Mapping

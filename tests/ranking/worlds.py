@@ -1,4 +1,4 @@
-"""A tiny world, and a ranker of each family in it: trained by its recipe, or made of what a learner would hold."""
+"""A tiny world with a ranker of each family: trained by its recipe, or of a learner's state."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -72,7 +72,7 @@ class Case:
         return read(self.family, mapped(self.snapshot.manifest, stored))
 
     def asker(self, liked: list[int], disliked: list[int] = [], kind: str | None = "1") -> Asker:  # noqa: B006
-        """Return somebody with a history, a row of the online model, and features unless kind is None."""
+        """Return somebody with a history, an online row, and features unless kind is None."""
         asker = Asker(read_history(history(liked, disliked)), row=user_row() if liked else None)
         features = {} if kind is None else feature_vectors([self.ranker], {"kind": kind})
         return msgspec.structs.replace(asker, features=features)
@@ -160,7 +160,7 @@ def trained(family: Family, recipe: RecipeSettings[Any]) -> Case:
 
 
 def cases() -> dict[str, Callable[[], Case]]:
-    """Return what makes each case: every recipe of every family, and the families without recipes."""
+    """Return what makes each case: one for each recipe, and for each family without recipes."""
     found: dict[str, Callable[[], Case]] = {}
     for family in FAMILIES.values():
         for recipe in family.recipes:

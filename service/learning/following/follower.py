@@ -1,8 +1,8 @@
-"""The follower of a learner: weighs the rankers of the mixture by what users do next, publishes the online snapshot.
+"""The follower of a learner: weighs rankers by what users do next, publishes the online snapshot.
 
-It is a thread of its own in the learner's process. Its results are derived: if they are lost, weights start again as
-the gate expects them. It never makes the learner wait, and rests nine times as long as it works, far longer while the
-learner is behind.
+It is a thread in the learner's process. Its results are derived: if they are lost, weights start
+again as the gate expects them. It never makes the learner wait, and rests nine times as long as it
+works, far longer while the learner is behind.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ from service.store.namespace import Namespace
 from service.telemetry import logger
 
 SHARE, BUSY_SHARE = 0.1, 0.01
-"""Shares of the time that judging may take: usually, and while events wait for the learner (both need the interpreter)."""
+"""Largest shares of the time for judging: usually, and while events wait for the learner."""
 PERIOD_S = 2.0
 """Seconds between two writes of the weights, and between two looks at the registry."""
 WAIT_S = 0.5

@@ -1,7 +1,7 @@
 """The follower's inbox: views of the learner's state, and a sample of the arriving positives.
 
-Each positive costs the learner a copy of one row. Positives that do not fit are passed over and counted; the learner
-never waits.
+Each positive costs the learner a copy of one row. Positives that do not fit are passed over and
+counted; the learner never waits.
 """
 
 import threading
@@ -100,7 +100,7 @@ class Inbox:
                 self._waiting.append(sighting)
 
     def commit(self, watermark: int, deleted: Mapping[int, int]) -> None:
-        """Say how far the stored histories reach, and which items the commit deleted (item -> sequence)."""
+        """Say how far stored histories reach, and what the commit deleted (item -> sequence)."""
         if self.is_followed:
             self._deleted.extend(deleted.items())
         self.committed = watermark
@@ -108,7 +108,7 @@ class Inbox:
             self.arrived.set()
 
     def _drop_all_but(self, view: View | None) -> None:
-        """Pass over positives with older views than this one: two views of a large catalogue are enough memory."""
+        """Pass over positives with older views than this one: two views bound the memory."""
         with self._guard:
             while self._waiting and self._waiting[0].view is not view:
                 self._waiting.popleft()
@@ -127,7 +127,7 @@ class Inbox:
         return view
 
     def take_deleted(self) -> dict[int, int]:
-        """Return the items that were deleted since the last call, with the sequences of their deletion."""
+        """Return the items deleted since the last call, with the sequences of their deletion."""
         taken = {}
         while self._deleted:
             item, sequence = self._deleted.popleft()
@@ -143,7 +143,7 @@ class Inbox:
 
 
 def _sample(positions: I64, sequence: I64, most: int) -> I64:
-    """Return up to ``most`` of the positions, in order: those whose sequence has the smallest hash."""
+    """Return up to ``most`` of the positions, in order, chosen by a hash of the sequence."""
     if positions.size <= most:
         return positions
     if most <= 0:

@@ -1,9 +1,9 @@
-"""Judge the rankers by one positive: rank all items that its user had not seen, and say where the item stood.
+"""Judge the rankers by one positive: rank all unseen items, and say where the item stood.
 
-Rankers, lists and their mixture are those of a slate (``service.ranking``). Each ranker gets what an api process could
-have known just before: the stored history, the online rows and the counters up to the commit before the event. A model
-that was trained on the event judges nothing, and an event that comes long after its time is no test: its user's future
-may be known.
+Rankers, lists and their mixture are those of a slate (``service.ranking``). Each ranker gets what
+an api process could have known just before: the stored history, the online rows and the counters up
+to the commit before the event. An event is no test for a model that was trained on it, or if it
+comes long after its time: the user's future may be known.
 """
 
 import time
@@ -99,7 +99,11 @@ class Judge:
         trained: Iterable[Ranker],
         weights: Weights = Weights(),  # noqa: B008 - frozen
     ) -> Verdict | None:
-        """Return the ranks; None for a late event, a user without preferences, a seen item, a model that knows it."""
+        """Return the ranks; None if the event is no test.
+
+        It is none if it is late, if the item was seen, if the user has no preferences, or if a
+        model was trained on it.
+        """
         if not sighting.view.watermark <= sighting.follows < sighting.sequence:
             raise ValueError("a sighting holds what came after its event")
         models = list(trained)

@@ -1,4 +1,4 @@
-"""Items that came after a training, for the rankers that rank them: the follower judges the lists that are served."""
+"""Items that came after a training: the follower judges lists that hold them, as in slates."""
 
 import time
 from collections.abc import Iterable, Mapping

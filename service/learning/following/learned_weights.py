@@ -1,4 +1,4 @@
-"""The weights of a mixture's rankers as one follower learns them, and how well each ranker predicts the next event."""
+"""The weights of the rankers as one follower learns them, and how well each ranker predicts."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ class TrainedModel(NamedTuple):
 
     version: str
     lead: float | None
-    """How far the gate found its reciprocal ranks above those of popularity; None: too few users could tell."""
+    """Its mean reciprocal rank less that of popularity; None: the gate had too few users."""
     trusted: bool = True
     """See ``Family.trusted``."""
 
@@ -38,11 +38,12 @@ class LearnedWeights:
         return self.record.weights
 
     def follow(self, trained: Mapping[str, TrainedModel], others: Mapping[str, str]) -> None:
-        """Weigh exactly these rankers, trained models and others by version; a new version keeps the old one's weight.
+        """Weigh exactly these rankers; a new version of one keeps the weight of the old.
 
-        A new name resets all weights to those that the gate expects, as long as no trained model has been judged
-        ``REMEMBERED`` times. Afterwards the others keep their learned weights, and the new ranker gets the ratio to the
-        heaviest one that the gate expects. The weights for each length of history start again from the shared ones.
+        A new name resets all weights to those that the gate expects, as long as no trained model
+        has been judged ``REMEMBERED`` times. Afterwards the others keep their learned weights, and
+        the new ranker gets the ratio to the heaviest one that the gate expects. The weights for
+        each length of history start again from the shared ones.
         """
         weight, by_length = self.weights.shared, self.record.by_length
         versions = {name: model.version for name, model in trained.items()} | dict(others)
@@ -103,7 +104,7 @@ class LearnedWeights:
 def _begun(
     learned: Mapping[str, float], trained: Mapping[str, TrainedModel], others: Mapping[str, str]
 ) -> dict[str, float]:
-    """Return the learned weights, and for each new name the expected ratio to the heaviest of them."""
+    """Return the learned weights; those of new names by the expected ratio to the heaviest."""
     expected = foreseen(_leads(trained) | dict.fromkeys(others, 0.0))
     if not learned:
         return expected
@@ -125,7 +126,7 @@ def _of(names: Iterable[str], weight: Mapping[str, float]) -> dict[str, float]:
 
 
 def _leads(trained: Mapping[str, TrainedModel]) -> dict[str, float]:
-    """Return each model's lead over popularity; an unjudged model counts as good as the best, if it is trusted."""
+    """Return each model's lead over popularity; a trusted model without one gets the best lead."""
     best = max((one.lead for one in trained.values() if one.lead is not None), default=SURE)
     return {
         name: one.lead if one.lead is not None else best if one.trusted else -SURE
@@ -138,7 +139,7 @@ def _weighted(record: RankerRecord, weight: float) -> RankerRecord:
 
 
 def _judged(record: RankerRecord, rank: int | None) -> RankerRecord:
-    """Count one judgement: plain means at first, decaying ones later. None: the ranker had no list."""
+    """Count one judgement: plain means first, then decaying ones. None: there was no list."""
     if rank is None:
         return record
     judged = record.judged + 1

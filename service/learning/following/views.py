@@ -1,7 +1,7 @@
-"""The learner's state as others may see it while it goes on: copies that never change, every few seconds.
+"""Views of the learner's state: copies that never change, made every few seconds.
 
-A view holds nothing of an event after its watermark. It is what the online snapshot is made of, and what the
-rankers are judged with.
+A view holds nothing of an event after its watermark. The online snapshot is made from it, and the
+rankers are judged with it.
 """
 
 import time
@@ -54,7 +54,7 @@ class Views:
         self.current: View | None = None
 
     def refresh(self, watermark: int) -> View | None:
-        """Return a new view if it is time for one; the rows hold everything up to ``watermark`` and no more."""
+        """Return a new view if it is due; the rows hold exactly the events up to ``watermark``."""
         now = time.monotonic()
         if now < self._due or (self.current is not None and self.current.watermark == watermark):
             return None
