@@ -167,7 +167,7 @@ def ranked(name: str, material: Material, asked: Any, budget: float) -> I32:
     if name == "exmlds":
         scores = model.scores(asked)
     else:
-        scores = model.described(asked) @ model.row.item_factors.T
+        scores = model.feature_vectors(asked) @ model.row.item_factors.T
     return np.argsort(-scores, axis=1, kind="stable")[:, :DEPTH].astype(np.int32)
 
 

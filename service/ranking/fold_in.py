@@ -40,7 +40,7 @@ class FoldIn(HeadRanker):
 
     def feature_vector(self, features: Mapping[str, Any]) -> F32 | None:
         row = None if self._encoder is None else self._encoder.transform([features])
-        return None if row is None or not row.nnz else self.users.described(row)[0]
+        return None if row is None or not row.nnz else self.users.feature_vectors(row)[0]
 
     def prepare(self, asker: Asker) -> Made | None:
         if self.version in asker.features or self.version in asker.vectors:
@@ -54,7 +54,7 @@ class FoldIn(HeadRanker):
         if vector is not None:
             return vector
         own = asker.preferences.within(self.n_items)
-        return self.users.vector(own.item_ix, own.weight, own.target, described=features)
+        return self.users.vector(own.item_ix, own.weight, own.target, feature_vector=features)
 
     def user_vector(self, asker: Asker) -> F32 | None:
         return self.fold_in(asker)

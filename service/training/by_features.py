@@ -3,7 +3,7 @@
 from typing import Any, TypedDict
 
 from core.features import FeatureEncoder
-from service.training.dataset import Dataset, Described
+from service.training.dataset import Dataset, EncodedUsers
 from service.training.validation import Validation, validated_by_features, with_features
 
 
@@ -26,9 +26,9 @@ class Encoders(TypedDict):
     item_encoder: FeatureEncoder
 
 
-def encoders(described: Described | None) -> Encoders:
+def encoders(encoded: EncodedUsers | None) -> Encoders:
     """Return the encoders of a fit; without columns where no document has features."""
-    if described is None:
+    if encoded is None:
         return {"encoder": FeatureEncoder(), "item_encoder": FeatureEncoder()}
-    items = FeatureEncoder() if described.items is None else described.items.encoder
-    return {"encoder": described.encoder, "item_encoder": items}
+    items = FeatureEncoder() if encoded.items is None else encoded.items.encoder
+    return {"encoder": encoded.encoder, "item_encoder": items}

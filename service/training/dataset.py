@@ -41,7 +41,7 @@ class HeldOut:
 
 
 @dataclass(frozen=True)
-class Described:
+class EncodedUsers:
     """What the documents say of the users."""
 
     encoder: FeatureEncoder
@@ -49,12 +49,12 @@ class Described:
     """X (users, encoder.width)."""
     links: sp.csr_array
     """(users, users), weights."""
-    items: "DescribedItems | None" = None
+    items: "EncodedItems | None" = None
     left_out: LeftOut = field(default_factory=LeftOut)
 
 
 @dataclass(frozen=True)
-class DescribedItems:
+class EncodedItems:
     """What the documents say of the items."""
 
     encoder: FeatureEncoder
@@ -73,7 +73,7 @@ class Dataset:
     whole: Interactions
     """Preferences now."""
     held_out: HeldOut
-    described: Described | None
+    encoded: EncodedUsers | None
     sequences: list[int]
     """Last event of each partition that is in here."""
     rated: "RatedSample | None" = None
@@ -90,14 +90,14 @@ class Dataset:
         return self._material(self.whole, None if self.rated is None else self.rated.pairs)
 
     def _material(self, pairs: Interactions, rated: RatedPairs | None) -> Material:
-        described = self.described
-        if described is None:
+        encoded = self.encoded
+        if encoded is None:
             return Material(pairs, rated=rated)
-        items = None if described.items is None else described.items.features
+        items = None if encoded.items is None else encoded.items.features
         return Material(
             pairs,
-            user_features=described.features,
-            links=described.links,
+            user_features=encoded.features,
+            links=encoded.links,
             item_features=items,
             rated=rated,
         )
@@ -132,7 +132,7 @@ def read(
             encoder.add(body.get("features", {}) for body in reader.documents(page.users))
     on_progress(0.3)
     chosen = encoder.encoder() if with_documents else None
-    items = _described_items(reader) if with_items else None
+    items = _encoded_items(reader) if with_items else None
     most_rated = limits.rated if with_ratings else 0
     data: Dataset
     for cut in times.cuts():
@@ -143,19 +143,19 @@ def read(
         data = building.finish()
         if data.held_out.user_ix.size >= FEWEST_USERS:
             break
-    if data.described is None:
+    if data.encoded is None:
         return data
-    return replace(data, described=replace(data.described, left_out=encoder.left_out))
+    return replace(data, encoded=replace(data.encoded, left_out=encoder.left_out))
 
 
-def _described_items(reader: HistoryReader) -> DescribedItems:
+def _encoded_items(reader: HistoryReader) -> EncodedItems:
     fit = EncoderFit(np.random.default_rng(0))
     for bodies in reader.item_documents():
         fit.add(map(of_item, bodies))
     encoder = fit.encoder()
     parts = [encoder.transform([*map(of_item, bodies)]) for bodies in reader.item_documents()]
     rows: Any = sp.vstack([*parts, encoder.transform([])], format="csr")
-    return DescribedItems(encoder, sp.csr_array(rows), fit.left_out)
+    return EncodedItems(encoder, sp.csr_array(rows), fit.left_out)
 
 
 class _Building:
@@ -167,7 +167,7 @@ class _Building:
         reading: Reading,
         cut: Cut,
         encoder: FeatureEncoder | None,
-        items: DescribedItems | None,
+        items: EncodedItems | None,
         *,
         most_rated: int,
     ) -> None:
@@ -247,12 +247,12 @@ class _Building:
             stacked(self._known, n_items),
             stacked(self._whole, n_items),
             _sampled(held_out),
-            self._described(),
+            self._encoded(),
             self._reader.cuts,
             None if self._rated is None else self._rated.sample(),
         )
 
-    def _described(self) -> Described | None:
+    def _encoded(self) -> EncodedUsers | None:
         if self._encoder is None or not self._features:
             return None
         known = [
@@ -265,7 +265,7 @@ class _Building:
         ends = ix.astype(np.int64), other.astype(np.int64)
         links: sp.csr_array = sp.csr_array((weight.astype(np.float32), ends), shape=shape)
         features: Any = sp.vstack(self._features, format="csr")
-        return Described(self._encoder, sp.csr_array(features), links, self._items)
+        return EncodedUsers(self._encoder, sp.csr_array(features), links, self._items)
 
 
 class _Ratings:

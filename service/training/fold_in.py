@@ -3,7 +3,7 @@
 from core.batch.ocmf.users import StructuredUsers
 from core.batch.snapshot import of_users, users_of
 from core.snapshot import About, Snapshot
-from service.training.dataset import Dataset, Described
+from service.training.dataset import Dataset, EncodedUsers
 from service.training.validation import Validation, validated
 
 
@@ -19,9 +19,9 @@ class FoldInRecipe:
         return validated(data, model)
 
     def snapshot(
-        self, name: str, model: StructuredUsers, described: Described | None, about: About
+        self, name: str, model: StructuredUsers, encoded: EncodedUsers | None, about: About
     ) -> Snapshot:
-        known = None if model.weights is None or described is None else described.encoder
+        known = None if model.weights is None or encoded is None else encoded.encoder
         return of_users(name, model, encoder=known, **about)
 
     def restored(self, snapshot: Snapshot) -> StructuredUsers:

@@ -15,7 +15,7 @@ from core.recipe_settings import RecipeSettings
 from core.search.search import Budget
 from core.snapshot import About, Snapshot
 from core.types import F32, I64
-from service.training.dataset import Dataset, Described
+from service.training.dataset import Dataset, EncodedUsers
 from service.training.material import Material
 from service.training.validation import Validation
 
@@ -95,7 +95,7 @@ class ServedRecipe(Recipe[ConfigT], Protocol[ConfigT]):
         """Return how well a model ranks for the held-out users, as it would serve them."""
 
     def snapshot(
-        self, name: str, model: Any, described: Described | None, about: About
+        self, name: str, model: Any, encoded: EncodedUsers | None, about: About
     ) -> Snapshot:
         """Return a model as the registry keeps it."""
 

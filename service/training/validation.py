@@ -77,9 +77,9 @@ def validated_by_features(dataset: Dataset, model: ByFeatures) -> Validation:
     """Validate a model that knows nothing of users but their features."""
     held_out = dataset.held_out
     ids = np.full((held_out.user_ix.size, DEPTH), -1, np.int32)
-    if dataset.described is not None:
+    if dataset.encoded is not None:
         alike: dict[bytes, list[int]] = {}
-        features: Any = dataset.described.features[held_out.user_ix]
+        features: Any = dataset.encoded.features[held_out.user_ix]
         for at in range(held_out.user_ix.size):
             row = slice(features.indptr[at], features.indptr[at + 1])
             alike.setdefault(features.indices[row].tobytes(), []).append(at)
@@ -92,10 +92,10 @@ def validated_by_features(dataset: Dataset, model: ByFeatures) -> Validation:
 
 def with_features(dataset: Dataset) -> Dataset:
     """Return the dataset with those held-out users alone that have features, at most MOST_WITH_FEATURES."""
-    if dataset.described is None:
+    if dataset.encoded is None:
         return dataset
     held_out = dataset.held_out
-    known = np.diff(dataset.described.features.indptr)[held_out.user_ix] > 0
+    known = np.diff(dataset.encoded.features.indptr)[held_out.user_ix] > 0
     at = np.flatnonzero(known)[:MOST_WITH_FEATURES]
     kept = HeldOut(held_out.user_ix[at], held_out.seen.rows(at), held_out.held.rows(at))
     return replace(dataset, held_out=kept)

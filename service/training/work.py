@@ -33,7 +33,7 @@ from service.store.namespace import Namespace, open_namespace
 from service.store.profiles.history_reader import HistoryReader
 from service.telemetry import logger
 from service.training import dataset as datasets
-from service.training.dataset import Dataset, Described
+from service.training.dataset import Dataset, EncodedUsers
 from service.training.orders import strategy_of
 from service.training.recipe import ServedRecipe
 from service.training.recipes import SERVED, checked
@@ -238,7 +238,7 @@ class Training:
         return self._recipe.snapshot(
             self._record.model,
             fitted,
-            data.described,
+            data.encoded,
             {
                 "settings": self._recipe.settings.values(candidate.config),
                 "metrics": {n: value for n, value in metrics.items() if isinstance(value, float)},
@@ -330,7 +330,7 @@ class Training:
             "users": data.whole.n_users,
             "items": data.whole.n_items,
             "pairs": len(data.whole),
-            **_encoded(data.described),
+            **_encoded(data.encoded),
             "seconds": self._reporter.seconds,
             "processor_seconds": round(process_time(), 3),
             "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
@@ -343,16 +343,16 @@ def _lead(candidate: Validation, popular: Validation) -> dict[str, float]:
     return {LEAD: candidate.lead(popular)} if enough else {}
 
 
-def _encoded(described: Described | None) -> dict[str, Any]:
+def _encoded(encoded: EncodedUsers | None) -> dict[str, Any]:
     """Return how features became columns, and how many links there are; nothing for a model without documents."""
-    if described is None:
+    if encoded is None:
         return {}
-    of = {"users": described} | ({"items": described.items} if described.items else {})
+    of = {"users": encoded} | ({"items": encoded.items} if encoded.items else {})
     found = {
         who: {"columns": one.encoder.width, "left_out": asdict(one.left_out)}
         for who, one in of.items()
     }
-    return {"features": found, "links": int(described.links.nnz)}
+    return {"features": found, "links": int(encoded.links.nnz)}
 
 
 def _kept(rival: Contender, candidate: Contender) -> str:

@@ -147,7 +147,7 @@ def test_rows_without_features_have_a_result(name, use, dense, empty):
     vectors = found.vectors(pairs, side)
     assert np.isfinite(vectors).all()
     # users without pairs and features have equal vectors
-    alone = found.users.described(some_features(2, empty=[0, 1], dense=dense))
+    alone = found.users.feature_vectors(some_features(2, empty=[0, 1], dense=dense))
     np.testing.assert_allclose(vectors[0], alone[0], atol=1e-6)
 
 

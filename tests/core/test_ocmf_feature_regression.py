@@ -41,11 +41,11 @@ def test_new_users_resemble_users_with_the_same_features():
     users = with_regression(
         StructuredUsers(row), vectors, sp.csr_array(np.eye(2, dtype=np.float32)[group])
     )
-    ours = users.described(sp.csr_array(np.eye(2, dtype=np.float32)))
+    ours = users.feature_vectors(sp.csr_array(np.eye(2, dtype=np.float32)))
     apart = np.linalg.norm(tastes[0] - tastes[1])
     assert np.linalg.norm(ours - tastes, axis=1).max() < 0.3 * apart
     nobody = np.empty(0, np.int32)
-    assert np.array_equal(users.vector(nobody, described=ours[0]), ours[0])
+    assert np.array_equal(users.vector(nobody, feature_vector=ours[0]), ours[0])
 
 
 def test_features_of_another_number_of_users_are_refused():

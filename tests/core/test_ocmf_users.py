@@ -69,13 +69,13 @@ def test_a_snapshot_answers_for_new_users(name, landmarks, graph):
     kept = users_of(model, made)
     again = travelled(kept)
     new = sparse.csr_array(np.array([[1.0, 0, 0, 0], [0, 0, 2.0, 0], [0, 0, 0, 0]]))
-    assert again.described(new).tobytes() == kept.described(new).tobytes()
-    scores = again.described(new) @ again.row.item_factors.T
+    assert again.feature_vectors(new).tobytes() == kept.feature_vectors(new).tobytes()
+    scores = again.feature_vectors(new) @ again.row.item_factors.T
     wanted = model.vectors_of(made.transform(new)) @ model.item_factors.T
     np.testing.assert_allclose(scores, wanted, atol=1e-4)
     assert (scores[:2].argmax(axis=1) % 4 == [0, 2]).all()
     trained = model.trained_users @ model.item_factors.T
-    every = again.described(features) @ again.row.item_factors.T
+    every = again.feature_vectors(features) @ again.row.item_factors.T
     np.testing.assert_allclose(every, trained, atol=1e-4)
 
 
@@ -98,10 +98,10 @@ def test_a_graph_model_folds_a_user_in_with_linked_users(name):
 def test_fold_in_minimises_the_objective_of_features_and_pairs():
     model, made, features, pairs = fitted("square")
     users = users_of(model, made)
-    z, row = users.described(features[[5]])[0], users.row
+    z, row = users.feature_vectors(features[[5]])[0], users.row
     some = pairs.rows(np.array([7])).item_ix
     reg = float(row.regs(np.array([some.size]))[0])
-    p = users.vector(some, described=z).astype(np.float64)
+    p = users.vector(some, feature_vector=z).astype(np.float64)
 
     def objective(q):
         scores = row.item_factors @ q
@@ -118,8 +118,8 @@ def test_fold_in_minimises_the_objective_of_features_and_pairs():
 def test_a_user_starts_at_the_vector_of_the_features_and_few_pairs_move_it_little():
     model, made, features, _ = fitted("logistic")
     users = users_of(model, made)
-    z = users.described(features[[4]])[0]
-    assert users.vector(NOBODY, described=z).tobytes() == z.tobytes()
+    z = users.feature_vectors(features[[4]])[0]
+    assert users.vector(NOBODY, feature_vector=z).tobytes() == z.tobytes()
     plain = users.vector(NOBODY)
     assert np.isfinite(plain).all()
     assert plain.tobytes() == users.row.vector(NOBODY).tobytes()
@@ -153,7 +153,7 @@ def test_a_plain_snapshot_has_users_without_features():
     assert again.weights is None
     assert again.link == 0.0
     with pytest.raises(ConfigError, match="train it with features"):
-        again.described(np.ones((1, 4)))
+        again.feature_vectors(np.ones((1, 4)))
 
 
 def no_fit():
@@ -166,12 +166,12 @@ def no_map():
 
 def other_features():
     model, made, *_ = fitted("square")
-    return users_of(model, made).described(np.ones((1, 9)))
+    return users_of(model, made).feature_vectors(np.ones((1, 9)))
 
 
 def nan_features():
     model, made, *_ = fitted("square")
-    return users_of(model, made).described(np.full((1, 4), np.nan))
+    return users_of(model, made).feature_vectors(np.full((1, 4), np.nan))
 
 
 def lost_landmarks():

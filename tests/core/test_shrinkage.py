@@ -185,5 +185,5 @@ def test_a_user_with_features_is_shrunk_to_their_vector():
     lam = float(row.regs(np.array([1]))[0])
     plain = replace(row, mean_row=None, shrinkage=0.0)
     wanted = plain.vector(one, pull=np.float32(d + lam) * z, more_reg=d)
-    assert np.allclose(users.vector(one, described=z), wanted, rtol=1e-4)
-    assert np.array_equal(users.vector(NOBODY, described=z), z)
+    assert np.allclose(users.vector(one, feature_vector=z), wanted, rtol=1e-4)
+    assert np.array_equal(users.vector(NOBODY, feature_vector=z), z)

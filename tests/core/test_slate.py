@@ -125,7 +125,7 @@ def test_an_explanation_is_exact(loss, n, described):
     target = np.where(rng.random(n) < 0.7, 1, -1).astype(np.float32)
     pairs, items = (item_ix, weight, target), np.array([3, 7, 11], np.int32)
     z = 2 * rng.normal(size=4).astype(np.float32) if described and n else None
-    vector = users.vector(*pairs, described=z)
+    vector = users.vector(*pairs, feature_vector=z)
     made = explain(row, vector, *pairs, items)
     assert made.contribution.shape == (3, n)
     np.testing.assert_allclose(made.score, row.item_factors[items] @ vector, rtol=1e-5)

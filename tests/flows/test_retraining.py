@@ -132,7 +132,7 @@ def test_users_without_a_history_are_ranked_by_their_features(room, redis_url, n
         )
         users, encoder = users_of(snapshot), encoder_of(snapshot)
         assert encoder is not None
-        vectors = users.described(encoder.transform([{"taste": f"t{n}"} for n in range(4)]))
+        vectors = users.feature_vectors(encoder.transform([{"taste": f"t{n}"} for n in range(4)]))
         best = (vectors @ users.row.item_factors.T).argsort(axis=1)[:, -5:]
         assert (best % 4 == np.arange(4)[:, None]).mean() > 0.8
 

@@ -51,7 +51,7 @@ def test_a_loaded_model_with_features_makes_the_same_users(tmp_path: Path) -> No
     model = Ocmf(OcmfConfig(factors=4)).fit(PAIRS, features=features.transform(FEATURES))
     save(model, tmp_path / "model.npz", feature_map=features)
     users = load(tmp_path / "model.npz")
-    scores = users.described(FEATURES[:3]) @ users.row.item_factors.T
+    scores = users.feature_vectors(FEATURES[:3]) @ users.row.item_factors.T
     wanted = model.vectors_of(features.transform(FEATURES[:3])) @ model.item_factors.T
     np.testing.assert_allclose(scores, wanted, rtol=1e-3, atol=1e-5)
 

@@ -30,7 +30,7 @@ from service.ranking.online import Online, OnlineItems
 from service.ranking.ranker import Ranker
 from service.ranking.strategies import ONLINE, POPULAR, TRENDING
 from service.store.log.codec import records
-from service.training.dataset import Described, DescribedItems
+from service.training.dataset import EncodedItems, EncodedUsers
 from service.training.material import Material
 from service.training.recipes import SERVED
 from tests.core.liked import item_kinds, world
@@ -147,15 +147,15 @@ def trained(family: Family, recipe: RecipeSettings[Any]) -> Case:
     """Return the ranker of a model that a recipe has trained on the tiny world."""
     made_by = SERVED[recipe.name]
     settings = {name: value for name, value in SMALL.items() if name in recipe.names}
-    known, described = material(), None
+    known, encoded = material(), None
     if made_by.with_documents:
         links = sparse.csr_array((known.pairs.n_users, known.pairs.n_users))
-        items = DescribedItems(KINDS, item_kinds(N_ITEMS))
-        described = Described(KINDS, known.user_features, links, items)
+        items = EncodedItems(KINDS, item_kinds(N_ITEMS))
+        encoded = EncodedUsers(KINDS, known.user_features, links, items)
     else:
         known = replace(known, user_features=None, item_features=None)
     fitted = made_by.fit(known, recipe.config(settings))
-    snapshot = made_by.snapshot(recipe.name, fitted, described, ABOUT)
+    snapshot = made_by.snapshot(recipe.name, fitted, encoded, ABOUT)
     return Case(read(family, snapshot), snapshot=snapshot)
 
 

@@ -251,11 +251,11 @@ def test_documents_become_features_and_links(client, namespace):
     }
     for user, body in bodies.items():
         client.set(keys.user_document(user), json.dumps({"version": 1, **body}))
-    described = read(reader, READING, with_documents=True).described
-    assert described is not None
-    assert described.features.toarray().tolist() == [[1], [1], [0], [0]]
-    assert described.links.toarray()[0].tolist() == [0, 0, 2, 0]
-    assert described.links.nnz == 1
+    encoded = read(reader, READING, with_documents=True).encoded
+    assert encoded is not None
+    assert encoded.features.toarray().tolist() == [[1], [1], [0], [0]]
+    assert encoded.links.toarray()[0].tolist() == [0, 0, 2, 0]
+    assert encoded.links.nnz == 1
 
 
 @given(counts=st.lists(st.lists(st.integers(0, 6), max_size=4), max_size=5))
@@ -301,4 +301,4 @@ def test_users_who_are_deleted_between_two_readings_are_left_out(client, namespa
     assert reader.readings > 1
     assert data.whole.n_users == data.known.n_users == 20
     assert rows(data.whole) == rows(read(reader, READING, with_documents=True).whole)
-    assert data.described.features.shape[0] == 20
+    assert data.encoded.features.shape[0] == 20

@@ -71,7 +71,7 @@ def test_documents_of_items_become_features_with_their_categories(client, namesp
             "features": {"colour": "red" if n % 2 else "blue"},
         }
         client.set(keys.item_document(n), json.dumps(body))
-    items = read(reader, READING, with_documents=True, with_items=True).described.items
+    items = read(reader, READING, with_documents=True, with_items=True).encoded.items
     assert items.encoder.columns == (
         Column("categories", ("film",)),
         Column("colour", ("blue", "red")),

@@ -34,8 +34,8 @@ def world() -> tuple[Interactions, Dataset]:
     users = np.flatnonzero(later.user_counts)[::2]
     held_out = HeldOut(users, fit.rows(users), later.rows(users))
     features = sparse.csr_array(np.eye(4, dtype=np.float32)[np.arange(fit.n_users) % 4])
-    described = SimpleNamespace(features=features)
-    data = SimpleNamespace(known=fit, held_out=held_out, described=described)
+    encoded = SimpleNamespace(features=features)
+    data = SimpleNamespace(known=fit, held_out=held_out, encoded=encoded)
     return fit, cast(Dataset, data)
 
 
@@ -84,7 +84,7 @@ def test_the_list_of_a_held_out_user_is_what_a_slate_shows(name: str) -> None:
 
 def test_a_model_that_knows_features_alone_is_validated_by_the_lists_that_it_shows() -> None:
     pairs, data = world()
-    features: Any = data.described.features if data.described else None
+    features: Any = data.encoded.features if data.encoded else None
     model = fit_items(features, pairs, ItemsConfig(factors=4))
     every = np.ones(pairs.n_items, np.bool_)
     lists = [

@@ -67,14 +67,14 @@ class FittedUse:
         some = pairs if rows is None else pairs.rows(rows)
         if side.features is None:
             return self.users.vectors(some, similar=similar)
-        described = self.users.described(
+        by_features = self.users.feature_vectors(
             side.features if rows is None else side.features[rows],
         )
         if self.used.use != "cold":
-            return self.users.vectors(some, described=described, similar=similar)
+            return self.users.vectors(some, feature_vectors=by_features, similar=similar)
         vectors = self.users.vectors(some, similar=similar)
         cold = some.user_counts == 0
-        vectors[cold] = described[cold]
+        vectors[cold] = by_features[cold]
         return vectors
 
 

@@ -108,7 +108,7 @@ class OcmfFit:
             found = self._solved(problem, self.parameters)
             self.parameters, value = found.place.astype(np.float32), found.value
         self.users = self.side.rows(self.parameters).astype(np.float32, copy=False)
-        value += float((self.item_side.shrunk(self.items) * self.items).sum(dtype=np.float64))
+        value += float((self.item_side.regularised(self.items) * self.items).sum(dtype=np.float64))
         if not np.isfinite(value):
             raise Diverged("the factors are not finite: fit with more regularisation (reg)")
         return value

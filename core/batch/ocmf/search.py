@@ -85,8 +85,8 @@ class _Trials:
             return split.score(model.trained_users[held_out], model.item_factors)
         # what they have counts beside what they are
         users = users_of(model, self._feature_map)
-        described = users.described(self.features[held_out])
-        vectors = users.vectors(split.fit.rows(held_out), described=described)
+        by_features = users.feature_vectors(self.features[held_out])
+        vectors = users.vectors(split.fit.rows(held_out), feature_vectors=by_features)
         return split.score(vectors, users.row.item_factors)
 
 

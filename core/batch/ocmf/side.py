@@ -131,7 +131,7 @@ class Side:
         smoothed: Floats = self.graph * (self.laplacian @ rows)
         return smoothed
 
-    def shrunk(self, parameters: Floats) -> Floats:
+    def regularised(self, parameters: Floats) -> Floats:
         """Return diag(reg) W."""
         return self.reg[:, None] * parameters
 

@@ -111,7 +111,9 @@ class Point:
         pairs = p.loss.value(self._score) - p.pair_weight * np.square(p.target - self._score)
         everything = p.constant + _dot(self._place, self._all_pairs) + p.linear(self._place)
         smooth = 0.0 if self._smoothed is None else _dot(self._rows, self._smoothed)
-        return _sum(pairs) + everything + _dot(self._place, p.side.shrunk(self._place)) + smooth
+        return (
+            _sum(pairs) + everything + _dot(self._place, p.side.regularised(self._place)) + smooth
+        )
 
     @cached_property
     def _all_pairs(self) -> Floats:
@@ -128,7 +130,7 @@ class Point:
         rows = p.pairs.weighted_sums(slope, p.partners)
         if self._smoothed is not None:
             rows = rows + 2.0 * self._smoothed
-        every = 2.0 * (self._all_pairs + p.side.shrunk(self._place))
+        every = 2.0 * (self._all_pairs + p.side.regularised(self._place))
         gradient: Floats = p.side.back(rows) + every - p.pull
         return gradient
 
@@ -146,7 +148,7 @@ class Point:
         if smoothed is not None:
             product = product + 2.0 * smoothed
         product = p.side.back(product) + 2.0 * p.all_pairs(direction, rows)
-        return product + 2.0 * p.side.shrunk(direction)
+        return product + 2.0 * p.side.regularised(direction)
 
     def line(self, direction: Floats) -> "Line":
         """Return f along a direction; a trial costs one pass over the pairs' scores."""
@@ -154,9 +156,9 @@ class Point:
         rows = p.side.rows(direction)
         shift = p.pairs.scores(rows, p.partners)
         linear = 2.0 * _dot(direction, self._all_pairs) + p.linear(direction)
-        linear += 2.0 * _dot(self._place, p.side.shrunk(direction))
+        linear += 2.0 * _dot(self._place, p.side.regularised(direction))
         square = _dot(direction, p.all_pairs(direction, rows))
-        square += _dot(direction, p.side.shrunk(direction))
+        square += _dot(direction, p.side.regularised(direction))
         smoothed = p.side.smoothed(rows)
         if smoothed is not None:
             linear += 2.0 * _dot(self._rows, smoothed)

@@ -29,7 +29,7 @@ class StructuredUsers:
     >>> pairs, x = from_pairs([0, 1, 2], [0, 1, 0]), np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
     >>> model = Ocmf(OcmfConfig(factors=2)).fit(pairs, features=FeatureMap().transform(x))
     >>> users = users_of(model, FeatureMap())
-    >>> new = users.vector(np.array([1], np.int32), described=users.described(x[:1])[0])
+    >>> new = users.vector(np.array([1], np.int32), feature_vector=users.feature_vectors(x[:1])[0])
     >>> (users.row.item_factors @ new).shape
     (2,)
     """
@@ -45,8 +45,8 @@ class StructuredUsers:
     fading: float = 0.0
     """z of a user with n pairs counts n^-fading as much: 1 where users have vectors of their own anyway."""
 
-    def described(self, features: Features) -> F32:
-        """Return z of users described by rows of features, (users, g)."""
+    def feature_vectors(self, features: Features) -> F32:
+        """Return z of users with these rows of features, (users, g)."""
         if self.weights is None:
             raise ConfigError("the model was fitted without features: train it with features")
         known = self.feature_map.transform(features)
@@ -64,36 +64,36 @@ class StructuredUsers:
         weight: F32 | None = None,
         target: F32 | None = None,
         *,
-        described: F32 | None = None,
+        feature_vector: F32 | None = None,
         linked: tuple[F32, F32] | None = None,
     ) -> F32:
-        """Return the vector (g,) of a user with these pairs; ``described`` is its z (g,).
+        """Return the vector (g,) of a user with these pairs; ``feature_vector`` is its z (g,).
 
         ``linked``: vectors (links, g) and weights (links,) of the linked users. In this thread alone.
         """
-        if item_ix.size == 0 and linked is None and described is not None:
-            return described
+        if item_ix.size == 0 and linked is None and feature_vector is not None:
+            return feature_vector
         pull, more_reg = np.zeros(self.row.gram.size, np.float32), 0.0
-        if described is not None:
+        if feature_vector is not None:
             n = max(item_ix.size, 1)
             strength = self.row.regs(np.array([n]))[0] * np.float32(n**-self.fading)
-            pull += strength * described
+            pull += strength * feature_vector
         if linked is not None:
             vectors, weights = linked
             more_reg = self.link * float(weights.sum())
             pull += np.float32(self.link) * (weights @ vectors)
         return self.row.vector(
-            item_ix, weight, target, mean_row=described, pull=pull, more_reg=more_reg
+            item_ix, weight, target, mean_row=feature_vector, pull=pull, more_reg=more_reg
         )
 
     def vectors(
-        self, pairs: Interactions, *, described: F32 | None = None, similar: Any = None
+        self, pairs: Interactions, *, feature_vectors: F32 | None = None, similar: Any = None
     ) -> F32:
-        """Return the vector of each row, (users, g); ``described`` holds each z, ``similar`` links the rows.
+        """Return the vector of each row, (users, g); ``feature_vectors`` holds each z, ``similar`` links the rows.
 
         Linked users are taken as they are without their links.
         """
-        alone = np.stack([self._vector(pairs, u, described) for u in range(pairs.n_users)])
+        alone = np.stack([self._vector(pairs, u, feature_vectors) for u in range(pairs.n_users)])
         if similar is None:
             return alone
         near = sp.csr_array(similar, dtype=np.float32)
@@ -101,13 +101,15 @@ class StructuredUsers:
         for u in range(pairs.n_users):
             at = slice(near.indptr[u], near.indptr[u + 1])
             linked.append((alone[near.indices[at]], near.data[at]))
-        return np.stack([self._vector(pairs, u, described, one) for u, one in enumerate(linked)])
+        return np.stack(
+            [self._vector(pairs, u, feature_vectors, one) for u, one in enumerate(linked)]
+        )
 
     def _vector(
         self,
         pairs: Interactions,
         u: int,
-        described: F32 | None,
+        feature_vectors: F32 | None,
         linked: tuple[F32, F32] | None = None,
     ) -> F32:
         at = slice(pairs.ptr[u], pairs.ptr[u + 1])
@@ -115,6 +117,6 @@ class StructuredUsers:
             pairs.item_ix[at],
             None if pairs.weight is None else pairs.weight[at],
             None if pairs.target is None else pairs.target[at],
-            described=None if described is None else described[u],
+            feature_vector=None if feature_vectors is None else feature_vectors[u],
             linked=linked,
         )

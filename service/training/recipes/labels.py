@@ -13,7 +13,7 @@ from core.labels.snapshot import items_of, of_items
 from core.search.search import Budget
 from core.snapshot import About, Snapshot
 from service.training.by_features import FeatureRecipe, encoders
-from service.training.dataset import Described
+from service.training.dataset import EncodedUsers
 from service.training.material import Material
 from service.training.recipe import OnShare, Searched
 
@@ -39,9 +39,9 @@ class LabelRecipe(FeatureRecipe):
         return fit_items(features, liked, config, material.item_features)
 
     def snapshot(
-        self, name: str, model: LabelledItems, described: Described | None, about: About
+        self, name: str, model: LabelledItems, encoded: EncodedUsers | None, about: About
     ) -> Snapshot:
-        return of_items(name, model, **encoders(described), **about)
+        return of_items(name, model, **encoders(encoded), **about)
 
     def restored(self, snapshot: Snapshot) -> LabelledItems:
         return items_of(snapshot)

@@ -13,7 +13,7 @@ from core.ordinal.stars import Stars
 from core.search.search import Budget
 from core.snapshot import About, Snapshot
 from service.training.by_features import FeatureRecipe, encoders
-from service.training.dataset import Dataset, Described
+from service.training.dataset import Dataset, EncodedUsers
 from service.training.material import Material
 from service.training.recipe import OnShare, Searched
 from service.training.validation import Validation
@@ -47,9 +47,9 @@ class StarRecipe(FeatureRecipe):
         return replace(super().validated(data, model), more=_foreseen(data, model))
 
     def snapshot(
-        self, name: str, model: Stars, described: Described | None, about: About
+        self, name: str, model: Stars, encoded: EncodedUsers | None, about: About
     ) -> Snapshot:
-        return of_stars(name, model, **encoders(described), **about)
+        return of_stars(name, model, **encoders(encoded), **about)
 
     def restored(self, snapshot: Snapshot) -> Stars:
         return stars_of(snapshot)
@@ -57,11 +57,11 @@ class StarRecipe(FeatureRecipe):
 
 def _foreseen(data: Dataset, model: Stars) -> dict[str, float]:
     """Return how well the model predicts the stars that came after the cut."""
-    described, rated = data.described, data.rated
-    if described is None or described.items is None or rated is None:
+    encoded, rated = data.encoded, data.rated
+    if encoded is None or encoded.items is None or rated is None:
         return {}
     later = rated.pairs.rows(~rated.known)
-    found = agreement(model, described.features, described.items.features, later)
+    found = agreement(model, encoded.features, encoded.items.features, later)
     return {f"stars_{name}": value for name, value in found.items()}
 
 
