@@ -12,7 +12,6 @@ from core.ordinal.metrics import equal_levels, mean_auc
 from core.ordinal.qs3orao import LEAST_REG, fit
 from core.ordinal.search import search
 from core.snapshot import array_bytes, restored
-from tests.core import reference_ordinal as naive
 from tests.core.levels import levelled
 
 
@@ -144,14 +143,3 @@ def test_rows_of_another_width_are_refused(rng):
 def test_settings_outside_their_bounds_are_refused(wrong):
     with pytest.raises(ConfigError):
         OrdinalConfig(**wrong)
-
-
-def test_auc_is_the_share_of_pairs_in_order(rng):
-    scores, level = rng.integers(0, 6, 50).astype(float), rng.integers(1, 5, 50)
-    assert mean_auc(scores, level) == pytest.approx(naive.mean_auc(scores, level), abs=1e-12)
-
-
-def test_equal_values_share_a_level():
-    assert equal_levels(np.array([1.0, 1.0, 1.0, 2.0, 3.0]), 5).tolist() == [1, 1, 1, 2, 3]
-    with pytest.raises(DataError, match="one level"):
-        equal_levels(np.ones(4), 5)
