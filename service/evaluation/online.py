@@ -1,7 +1,7 @@
 """One evaluation of the online models: from a request and a file's ratings to a report.
 
-Owns which experts a request means, the choice of open parameters, and the report; the measuring is
-core.online.evaluate's, the command line ``evaluate.py``'s.
+This module maps a request to experts, chooses open parameters and writes the report. The measuring is in
+``core.online.evaluate``, the command line in ``service/cli/eval.py``.
 """
 
 from collections.abc import Callable

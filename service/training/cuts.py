@@ -1,4 +1,4 @@
-"""Where what is known ends and what is held out begins: at one moment for all, or with each user's latest positives."""
+"""The cut between events to learn from and held-out positives: one moment for all, or each user's latest positives."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from core.types import I64
 from service.store.profiles.history_reader import Histories
 
 HELD_OUT = (0.05, 0.1, 0.2)
-"""Shares of the newest positives: the first that leaves enough users to judge."""
+"""Shares of the newest positives to hold out; the first that gives enough held-out users is taken."""
 LATEST = 0.1
-"""Share of each user's own positives, at least one, where no moment leaves enough."""
+"""Share of each user's own positives to hold out, at least one, where no moment gives enough held-out users."""
 DAY_MS = 86_400_000
 
 
@@ -36,12 +36,12 @@ LIMITS = Limits()
 
 @dataclass(frozen=True)
 class Cut:
-    """Known is what happened up to ``at_ms``, held out are the positives after it."""
+    """Events up to ``at_ms`` are known, positives after it are held out."""
 
     at_ms: int
     newest_ms: int
     of_each: bool = False
-    """Held out are each user's latest positives instead, whenever they were: one moment would leave too few judges."""
+    """Whether each user's latest positives are held out instead, because one moment gives too few held-out users."""
 
     @property
     def holds_out(self) -> bool:
@@ -119,7 +119,7 @@ class Times:
             self._size, self._stride = self._sample[0].size, 2 * self._stride
 
     def cuts(self) -> Iterator[Cut]:
-        """Yield the moments that leave about enough judges, the newest first; the last cut is of each user."""
+        """Yield the moments that give about enough held-out users, the newest first; the last cut is of each user."""
         times = np.concatenate([*self._sample, np.empty(0, np.int64)])
         if times.size == 0:
             yield Cut(0, 0)
@@ -127,13 +127,13 @@ class Times:
         first, last = np.concatenate(self._first), np.concatenate(self._last)
         newest = int(last.max())
 
-        def judges(at_ms: int) -> int:
+        def held_out(at_ms: int) -> int:
             return int(((first <= at_ms) & (last > at_ms)).sum())
 
         shares = [int(np.quantile(times, 1.0 - share, method="lower")) for share in HELD_OUT]
-        if (day := newest - DAY_MS) > shares[0] and judges(day) >= self._limits.day_users:
+        if (day := newest - DAY_MS) > shares[0] and held_out(day) >= self._limits.day_users:
             yield Cut(day, newest)
         for at_ms in shares:
-            if judges(at_ms) >= FEWEST_USERS:
+            if held_out(at_ms) >= FEWEST_USERS:
                 yield Cut(at_ms, newest)
         yield Cut(newest, newest, of_each=self._several)

@@ -1,7 +1,7 @@
 """From the histories to what a training needs, with memory for the result and one page of users.
 
 A first reading finds what could divide what is known from what is held out (``cuts.py``), the next one builds the
-matrices (and again, in the rare case that too few users could judge). Users have a number in the dataset alone; items have the namespace's.
+matrices (and again, in the rare case of too few held-out users). Users are numbered within the dataset, items by the namespace.
 """
 
 from collections.abc import Callable, Sequence
