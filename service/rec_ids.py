@@ -1,6 +1,7 @@
-"""Recommendation ids: what a slate was made of, in 32 characters that feedback hands back. Nothing is stored for one.
+"""Recommendation ids: they name what made a slate, in 32 characters that feedback hands back.
 
-An id is no secret and proves nothing: one that was changed or invented is at worst counted for another model.
+Nothing is stored for an id. It is no secret and proves nothing: a forged id is at worst counted for
+another model.
 """
 
 import binascii
@@ -63,7 +64,7 @@ def decode(text: str) -> RecId | None:
 
 
 def source_of(text: str, user: str) -> bytes:
-    """Return the source of an id that a user's feedback carries; b"" if it is not ours, or another user's."""
+    """Return the source of an id in a user's feedback; b"" if it is foreign or another user's."""
     found = decode(text)
     if found is None or (found.user != NOBODY and found.user != hashed(user)):
         return b""

@@ -1,4 +1,4 @@
-"""Who would like an item: users whose features are known, ranked for one item by what a label model says of both."""
+"""The audience of an item: users with known features, ranked for it by a label model."""
 
 import asyncio
 import time
@@ -46,17 +46,17 @@ class Member:
     """Features that speak for the user more than for others, and how much."""
 
 
-class PagePosition(Struct, array_like=True, frozen=True):
-    """Where a page ended: users are considered part by part, in the order of their ids."""
+class AudiencePosition(Struct, array_like=True, frozen=True):
+    """Where a page ended: users are considered slice by slice, in the order of their ids."""
 
     version: str
-    """Of the model."""
+    """The version of the model."""
     after: str | None
-    """The user before the part; None: it is the first."""
+    """The user before the slice; None: it is the first."""
     until: str | None = None
-    """The last user of the part; None: it has not been looked at."""
+    """The last user of the slice; None: it has not been read."""
     score: float = 0.0
-    """Of the last user that was passed."""
+    """The score of the last user that was passed."""
     user: str = ""
 
     def is_behind(self, member: Member) -> bool:
@@ -74,7 +74,7 @@ class Found:
 
     members: Sequence[Member]
     considered: int
-    position: PagePosition | None
+    position: AudiencePosition | None
     """Where it ended; None at the end of the list."""
     known_by: KnownBy | None
     model: AudienceModel | None
@@ -127,11 +127,11 @@ class Audience:
         k: int,
         *,
         exclude_seen: bool,
-        after: PagePosition | None,
+        after: AudiencePosition | None,
     ) -> Found:
-        """Return the k users who would like an item most: one by its id, or one that has this document.
+        """Return the k users who would like an item most, given by its id or by a document.
 
-        NotFound for an id that nobody has ever named, CursorExpired if the model of ``after`` is gone.
+        Raises NotFound for an unknown id, CursorExpired if the model of ``after`` is gone.
         """
         number = None if item is None else await self._number(item)
         lineup = (
@@ -146,9 +146,10 @@ class Audience:
         if wanted is None:
             return _nobody(
                 model,
-                "the model knows neither this item nor any of its features: describe it as others are",
+                "the model knows neither this item nor any of its features: "
+                "describe it as others are",
             )
-        at = after or PagePosition(model.version, None)
+        at = after or AudiencePosition(model.version, None)
         part = await self._ranking(model, wanted, at, of=(item, msgspec.json.encode(document)))
         if not part.considered and after is None and not part.more:
             return _nobody(
@@ -160,22 +161,22 @@ class Audience:
         position = None
         if passed < len(members):
             last = members[passed - 1]
-            position = PagePosition(model.version, at.after, part.until, last.score, last.user)
+            position = AudiencePosition(model.version, at.after, part.until, last.score, last.user)
         elif part.more:
-            position = PagePosition(model.version, part.until)
+            position = AudiencePosition(model.version, part.until)
         here = await self._catalogue.users([member.user for member in shown])
         # the ranking may be older than a deletion
         shown = [member for member, one in zip(shown, here, strict=True) if one.body is not None]
         return Found(shown, part.considered, position, wanted.known_by, model, None)
 
     async def _ranking(
-        self, model: AudienceModel, item: _Item, at: PagePosition, of: Hashable
+        self, model: AudienceModel, item: _Item, at: AudiencePosition, of: Hashable
     ) -> _Ranking:
-        """Return the part at a position, the one that its last page was of if it is still there."""
+        """Return the slice at a position, the cached one of the last page if it is still there."""
         kept = self._rankings.get((model.version, at.after, at.until, of))
         if kept is not None and at.until and time.monotonic() - kept.made_at < FRESH_S:
             return kept
-        part = await self._described(model, at)
+        part = await self._described_users(model, at)
         members = await asyncio.to_thread(_ranked, model, item, part) if part.users else []
         made = _Ranking(time.monotonic(), members, len(part.users), part.until, part.more)
         self._rankings[model.version, at.after, part.until, of] = made
@@ -210,8 +211,8 @@ class Audience:
             return None
         return _Item(factors, "features", number)
 
-    async def _described(self, model: AudienceModel, at: PagePosition) -> "_Part":
-        """Return the users of a part whose features the model knows: the same part, or from here on."""
+    async def _described_users(self, model: AudienceModel, at: AudiencePosition) -> "_Slice":
+        """Return the users of a slice whose features the model knows."""
         users: list[str] = []
         rows: list[Any] = []
         last, end = at.after, None if at.until is None else at.until.encode()
@@ -227,15 +228,15 @@ class Audience:
             looked += len(own)
             last = own[-1] if own else last
             if len(own) < len(page):
-                return _Part(users, rows, last, more=True)
+                return _Slice(users, rows, last, more=True)
             if len(page) < self._page_size:
-                return _Part(users, rows, last, more=False)
-        return _Part(users, rows, last, more=True)
+                return _Slice(users, rows, last, more=False)
+        return _Slice(users, rows, last, more=True)
 
     async def _page(
         self, members: Sequence[Member], number: int | None, k: int
     ) -> tuple[list[Member], int]:
-        """Return the first k members, who have not seen the item if there is one, and how many were passed."""
+        """Return the first k members who have not seen the item, and how many were passed."""
         if number is None:
             return list(members[:k]), k
         shown: list[Member] = []
@@ -253,7 +254,7 @@ class Audience:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Slice:
     users: Sequence[str]
     rows: Sequence[Any]
     until: str | None
@@ -262,7 +263,7 @@ class _Part:
     """Whether users may follow."""
 
 
-def _ranked(model: AudienceModel, item: _Item, part: _Part) -> list[Member]:
+def _ranked(model: AudienceModel, item: _Item, part: _Slice) -> list[Member]:
     users = part.users
     found = [model.model.audience(item.factors, row) for row in part.rows if row.shape[0]]
     scores = np.concatenate([score for score, _ in found])

@@ -1,4 +1,4 @@
-"""The items in columns: frozen blocks, and the masks made of them. Nothing here waits for anything."""
+"""The items in columns: frozen blocks, and the masks made from them. Nothing here waits."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -70,7 +70,7 @@ EMPTY = Block(
 
 @dataclass(frozen=True)
 class _Kept:
-    """A mask over whole blocks, and over items beyond them; it holds from ``since`` on and before ``until``."""
+    """A mask over whole blocks and the items beyond; valid from ``since`` on, before ``until``."""
 
     blocks: Sequence[Block]
     mask: Mask
@@ -79,7 +79,7 @@ class _Kept:
 
 
 class Masks:
-    """The masks of late, by what they are for; a block that is another now is judged anew, the rest is kept."""
+    """Recent masks by their purpose; only blocks that changed are evaluated again."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[object, _Kept] = OrderedDict()
@@ -123,7 +123,7 @@ class Masks:
 
 @dataclass(frozen=True)
 class Catalogued:
-    """All items at one moment. Its masks are shared and read-only; ask for them on the event loop."""
+    """All items at one moment. Masks are shared and read-only; ask for them on the event loop."""
 
     version: int = 0
     """Number of the newest change that is in it."""
@@ -133,11 +133,11 @@ class Catalogued:
     masks: Masks = field(default_factory=Masks, compare=False)
 
     def mask(self, now_ms: int, n: int) -> Mask:
-        """Mark which of the items 0 .. n - 1 may be shown: neither hidden nor deleted, and available now."""
+        """Mark the items below n that may be shown: not hidden, not deleted, available now."""
         return self.masks.get("shown", self.blocks, n, now_ms, lambda block: block.shown(now_ms))
 
     def filter(self, text: str, n: int) -> Mask:
-        """Mark which of the items 0 .. n - 1 pass a filter; its features must have columns, see ``covering``."""
+        """Mark the items below n that pass a filter; its features need columns (``covering``)."""
         return self._mask(("filter", text), n, read(text).mask)
 
     def category(self, name: str, n: int) -> Mask:
@@ -188,7 +188,7 @@ class Catalogued:
         )
 
     def _held(self, names: Iterable[str]) -> dict[str, list[type]]:
-        """Return the types of the values that items have of some features; categories are strings."""
+        """Return the types of the values of some features; categories are strings."""
         held: dict[str, list[type]] = {CATEGORY: [str]}
         for name in sorted({*names} - {CATEGORY}):
             held[name] = [kind for kind in _VALUES if self._holds((name, kind))]

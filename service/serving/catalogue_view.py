@@ -1,9 +1,10 @@
 """The items as this process sees them: who may be shown, filters, categories.
 
-It follows the changes of the catalogue: one is visible within milliseconds, and when many come at most ``PAUSE_S``
-later. What is visible is one frozen ``Catalogued``, swapped by one assignment; what did not change is shared with
-the one before. Columns are kept for the features that filters have named; the first filter that names another
-feature reads all documents again, while changes are followed as ever.
+The view follows the changes of the catalogue: a change is visible within milliseconds, at most
+``PAUSE_S`` later when many come. The visible items are one frozen ``Catalogued``, swapped by one
+assignment; it shares unchanged blocks with the one before. Columns are kept for the features that
+filters have named. The first filter that names another feature reads all documents again, while
+changes are still followed.
 """
 
 import asyncio
@@ -41,7 +42,7 @@ class CatalogueView:
         self.ready = False
         """Whether the items have been read; before, nothing is known to be hidden."""
         self._said: set[str] = set()
-        """Every feature that any document has had: who names one that none has any more finds no values."""
+        """Every feature that any document has had; a filter may still name one that is gone."""
         self._wanted: set[str] = {CATEGORY}
         self._lost = True
         """Whether all documents must be read anew."""
@@ -62,7 +63,7 @@ class CatalogueView:
             _, pending = await asyncio.wait(pending, timeout=0.1)
 
     async def covering(self, text: str) -> Catalogued:
-        """Return the items with columns for all that a filter names; InvalidFilter if it cannot be read.
+        """Return the items with columns for a filter; InvalidFilter if it cannot be parsed.
 
         NotReady when reading them takes long: it goes on, a later try finds them.
         """
@@ -107,7 +108,7 @@ class CatalogueView:
             await asyncio.sleep(self._pause_s)
 
     async def _advanced(self, before: Catalogued, *, block_ms: int | None) -> Catalogued | None:
-        """Return ``before`` with what changed since, itself if nothing did; None if that is not known any more."""
+        """Return ``before`` with later changes, itself if there are none; None if they are lost."""
         changed = await self._feed.changed(before.version, block_ms=block_ms)
         if changed.numbers is None:
             return None

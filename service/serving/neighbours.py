@@ -1,7 +1,7 @@
-"""Users like a user: those whose vectors point the same way, among a sample of all users that this process keeps.
+"""Users like a user: those with similar vectors, among a sample of all users.
 
-Snapshots hold no users, so the sample is folded in here: when a model is first asked, and again after some minutes.
-Until the new one is ready the old one answers.
+Snapshots hold no users, so the sample is folded in here: when a model is first asked, and again
+after some minutes. The old sample answers until the new one is ready.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class Neighbours:
     async def nearest(
         self, model: Ranker, user: str, asker: Asker, k: int
     ) -> list[tuple[str, float]]:
-        """Return the k most similar of the sampled users and the cosines, the most similar first."""
+        """Return the k most similar users of the sample and the cosines, the most similar first."""
         sample = await self._current(model)
         own = _unit(_vector(model, asker)[None])[0]
         cosine = sample.vectors @ own
@@ -61,7 +61,7 @@ class Neighbours:
         return found[:k]
 
     async def _is_here(self, model: Ranker, user: str) -> bool:
-        """Whether a user of the sample is still one: who was deleted since must not be named any more."""
+        """Whether a user of the sample still exists: deleted users must not be named."""
         state = await self._users.get(user)
         return model.knows(Asker(state.preferences))
 

@@ -46,7 +46,7 @@ class OnlineSnapshotFollower(Polled):
             version = source.version()
             if version is None or version == getattr(found.get(partition), "version", None):
                 continue
-            # replaced meanwhile, damaged or of other experts: the one before stays, the next comes soon
+            # replaced meanwhile, damaged or of other experts: keep the present one
             with suppress(NotFound, CoreError):
                 snapshot = self._files.open(source, version)
                 found[partition] = self._items(partition, version, snapshot)

@@ -1,4 +1,4 @@
-"""What is popular and trending, as every api process keeps it: two orders of items, read anew when they changed."""
+"""Popular and trending items: two orders that an api process reads again when they change."""
 
 import asyncio
 from collections.abc import Sequence

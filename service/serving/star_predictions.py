@@ -49,7 +49,7 @@ class StarPredictions:
         self._lineups, self._numbers, self._catalogue = lineups, numbers, catalogue
 
     async def predict(self, users: Sequence[str], items: Sequence[str]) -> StarsFound:
-        """Predict n pairs; of what has no document the model knows nothing, and says what holds for any."""
+        """Predict n pairs; a user or item without features is predicted like a typical one."""
         model = self._lineups.current(None).star_model
         if model is None:
             raise Conflict(f"{inactive(_STRATEGY)}, or ask for `{ONLINE}`")
@@ -99,7 +99,7 @@ def _found(model: StarModel, pairs: _Pairs) -> StarsFound:
 
 
 def _strangers(model: StarModel, pairs: _Pairs) -> Iterator[tuple[I64, F64]]:
-    """Yield pairs with somebody or something unknown, and their scores (pairs, others) with those it may be."""
+    """Yield pairs with an unknown side, and their scores (pairs, others) for typical others."""
     stars, offset = model.stars, model.stars.model.offset
     known, described = pairs.user_known, pairs.item_known
     users, items = model.typical_users, model.typical_items

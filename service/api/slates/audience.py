@@ -13,12 +13,12 @@ from service.http.cursors import InvalidCursor, seal, unseal
 from service.http.documentation import problems
 from service.ids import sequence_token
 from service.ranking.families import AudienceStrategy
-from service.serving.audience import PagePosition
+from service.serving.audience import AudiencePosition
 
 MAX_K = 1_000
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(PagePosition).decode
+_decode = msgspec.msgpack.Decoder(AudiencePosition).decode
 
 router = APIRouter(route_class=Route, tags=["recommendations"])
 
@@ -121,7 +121,7 @@ async def post_audience(runtime: Runtime, body: _Input) -> AudienceAnswer:
     )
 
 
-def _position(content: bytes) -> PagePosition:
+def _position(content: bytes) -> AudiencePosition:
     try:
         return _decode(content)
     except msgspec.DecodeError:
