@@ -76,7 +76,7 @@ def test_an_item_finds_the_users_of_its_kind(shop: Api, redis_url: str) -> None:
     assert first["because"][0]["part"] > 0
 
 
-def test_an_item_that_nobody_knows_is_known_by_its_features(shop: Api, redis_url: str) -> None:
+def test_a_new_item_is_recognised_by_its_features(shop: Api, redis_url: str) -> None:
     activate(shop, redis_url)
     for wanted in ({"item": "i23"}, {"categories": ["s3", "never seen"]}):
         found = post(shop, AUDIENCE, **wanted)
@@ -84,7 +84,7 @@ def test_an_item_that_nobody_knows_is_known_by_its_features(shop: Api, redis_url
         assert found["item"] == wanted.get("item")
 
 
-def test_who_has_seen_the_item_is_left_out(shop: Api, redis_url: str) -> None:
+def test_users_who_have_seen_the_item_are_left_out(shop: Api, redis_url: str) -> None:
     activate(shop, redis_url)
     token = ""
     for n in range(2, 14, 4):
@@ -201,7 +201,7 @@ def test_a_cursor_of_an_audience_belongs_to_what_was_asked(shop: Api, redis_url:
         assert (answer.status_code, answer.json()["code"]) == (422, "invalid_cursor")
 
 
-def test_without_a_model_nobody_is_found_and_the_answer_says_why(shop: Api, redis_url: str) -> None:
+def test_without_a_model_the_audience_is_empty_with_a_reason(shop: Api, redis_url: str) -> None:
     found = post(shop, AUDIENCE, item="i2")
     assert (found["users"], found["model_version"]) == ([], None)
     assert "POST /v1/retrain" in found["reason"]
@@ -224,7 +224,7 @@ def test_without_a_model_nobody_is_found_and_the_answer_says_why(shop: Api, redi
         ({"item": ""}, 422, "invalid_request"),
     ],
 )
-def test_what_makes_no_sense_is_refused(api: Api, body: Any, status: int, code: str) -> None:
+def test_contradictory_requests_are_refused(api: Api, body: Any, status: int, code: str) -> None:
     answer = api("POST", AUDIENCE, json=body)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
 

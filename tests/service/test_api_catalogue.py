@@ -133,7 +133,7 @@ def test_no_change_of_many_at_once_is_lost(api: Api) -> None:
     assert final["version"] == 13
 
 
-def test_many_items_come_as_lines(api: Api) -> None:
+def test_many_items_are_sent_as_lines(api: Api) -> None:
     lines = [json.dumps({"item": f"i{i}", "features": {"n": i}}) for i in range(2_000)]
     lines[7:7] = ["", "{", '{"item": ""}', '{"item": "y", "colour": 1}', '{"hidden": true}']
     lines += [json.dumps({"item": "i0", "features": {"n": -1}})]
@@ -146,7 +146,7 @@ def test_many_items_come_as_lines(api: Api) -> None:
     assert api("GET", "/v1/items/i1999").json()["version"] == 1
 
 
-def test_many_users_come_as_lines(api: Api) -> None:
+def test_many_users_are_sent_as_lines(api: Api) -> None:
     api("PUT", "/v1/users/u1", json={"features": {"age": 30}, "links": [{"user": "u2"}]})
     lines = [json.dumps({"user": f"u{i}", "features": {"age": i}}) for i in range(2_000)]
     lines[3:3] = ['{"user": "x", "categories": []}', '{"item": "x"}', '{"user": "x", "links": 1}']

@@ -116,7 +116,7 @@ def test_every_pattern_has_its_words(api: Api) -> None:
         ("GET", "/v1/models?strategy=magic", None, "query.strategy", "one of 'fbgd', 'ocmf'"),
     ],
 )  # fmt: skip
-def test_a_fault_names_its_field_once_and_what_must_be_said(
+def test_a_fault_names_its_field_once_and_the_expected_value(
     api: Api, method: str, path: str, body: Any, field: str, says: str
 ) -> None:
     more = {} if body is None else {"json": body}
@@ -143,7 +143,7 @@ def test_a_fault_names_its_field_once_and_what_must_be_said(
         ("[7]", "a row of feedback must be an object, not a whole number"),
     ],
 )
-def test_a_row_of_feedback_is_told_the_same_by_each_route(api: Api, row: str, says: str) -> None:
+def test_each_route_reports_a_row_of_feedback_alike(api: Api, row: str, says: str) -> None:
     many = row if row.startswith("[") else f"[{row}]"
     array = api("POST", "/v1/ratings", content=many, headers={"content-type": "application/json"})
     assert says in array.json()["rejected"][0]["detail"]
@@ -152,7 +152,7 @@ def test_a_row_of_feedback_is_told_the_same_by_each_route(api: Api, row: str, sa
         assert says in stream.json()["rejected"][0]["detail"]
 
 
-def test_a_line_of_a_document_is_told_what_is_wrong(api: Api) -> None:
+def test_a_faulty_line_of_a_document_is_reported(api: Api) -> None:
     lines = '{"item": "a", "colour": 1}\n{"item": "a", "features": {"a": {}}}\n{"item"\n[]\n{}\n'
     rejected = api("POST", "/v1/items", content=lines, headers=NDJSON).json()["rejected"]
     says = ("colour: is unknown here", "features.a: must be", "the line is no JSON", "", "item: is")

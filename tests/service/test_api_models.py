@@ -42,7 +42,7 @@ def test_an_empty_registry_is_an_empty_list(api: Api) -> None:
     assert api("GET", "/v1/models/changes").json() == {"items": [], "next_cursor": None}
 
 
-def test_a_model_is_shown_with_all_that_is_known_of_it(api: Api, registry: Registry) -> None:
+def test_a_model_is_shown_with_its_whole_record(api: Api, registry: Registry) -> None:
     made = snapshot(seed=4)
     decision = {"outcome": "refused", "reason": "worse by 3 %"}
     record = published(registry, made, created_ms=1_795_003_200_000, decision=decision)
@@ -87,7 +87,7 @@ def walked(api: Api, path: str, limit: int) -> list[Any]:
         cursor = {"cursor": page["next_cursor"]}
 
 
-def test_models_and_changes_come_page_by_page(api: Api, registry: Registry) -> None:
+def test_models_and_changes_are_paged(api: Api, registry: Registry) -> None:
     for seed in range(5):
         activated(registry, seed=seed)
     for path in ("/v1/models", "/v1/models/changes"):
@@ -199,7 +199,7 @@ def test_an_unknown_version_is_not_found(api: Api, method: str, rest: str, versi
 @pytest.mark.parametrize(
     "body", ['{"wy": ""}', '{"why": 7}', f'{{"why": "{"x" * 501}"}}', '{"strategy": "fbgd"}', "[]"]
 )
-def test_what_is_not_a_reason_is_refused(api: Api, registry: Registry, body: str) -> None:
+def test_invalid_reasons_are_refused(api: Api, registry: Registry, body: str) -> None:
     version = published(registry).version
     headers = {"content-type": "application/json"}
     answer = api("POST", f"/v1/models/{version}/promote", content=body, headers=headers)

@@ -60,7 +60,7 @@ def test_no_two_shapes_share_a_name() -> None:
     assert [name for name, times in names.items() if times > 1] == []
 
 
-def test_who_promotes_or_pins_says_why() -> None:
+def test_promotions_and_pins_need_a_reason() -> None:
     document = json.loads(OPENAPI.read_text())
     for path, method in (("promote", "post"), ("pin", "put")):
         operation = document["paths"][f"/v1/models/{{version}}/{path}"][method]
@@ -91,7 +91,7 @@ def test_the_page_of_routes_names_all_of_them_and_needs_nothing_from_elsewhere(a
     assert not re.search(r"<script|<link|<img|src=|https?://|@import", page)
 
 
-def test_ready_says_what_the_store_promises(
+def test_readiness_reports_the_durability_of_the_store(
     api: Api, private_server: PrivateServer, namespace: str
 ) -> None:
     ready = api.ready()
@@ -101,7 +101,7 @@ def test_ready_says_what_the_store_promises(
         assert durable.ready()["durable"] is True
 
 
-def test_ready_says_who_learns_nothing(
+def test_readiness_reports_partitions_without_a_learner(
     private_server: PrivateServer, namespace: str, tmp_path: Path
 ) -> None:
     settings = Settings(namespace=namespace, data_dir=tmp_path, partitions=2)

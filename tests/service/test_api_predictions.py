@@ -49,7 +49,7 @@ def test_a_rating_changes_the_prediction_that_waits_for_it(learned_api: Api) -> 
     assert after["model_version"] == before["model_version"]
 
 
-def test_a_batch_says_what_single_predictions_say(learned_api: Api) -> None:
+def test_a_batch_equals_single_predictions(learned_api: Api) -> None:
     pairs = [{"user": f"u{i % 7}", "item": f"i{i % 5}"} for i in range(60)]
     rows = [{**pair, "rating": 1 + i % 5} for i, pair in enumerate(pairs)]
     learned_api("POST", "/v1/ratings?wait=learned", json=rows)
@@ -142,7 +142,7 @@ def test_rows_of_other_experts_are_never_predicted_from(redis_url: str, namespac
         assert "rebuild" in ready.json()["detail"]
 
 
-def test_history_is_paged_newest_first_and_what_comes_in_moves_nothing(learned_api: Api) -> None:
+def test_history_is_paged_newest_first_and_new_events_move_nothing(learned_api: Api) -> None:
     for i in range(5):
         learned_api.rate("ada", f"i{i}", 1 + i / 2)
     learned_api(
@@ -194,7 +194,7 @@ def test_a_cursor_belongs_to_its_list(learned_api: Api) -> None:
         assert (answer.status_code, answer.json()["code"]) == (422, "invalid_cursor")
 
 
-def test_what_is_deleted_does_not_come_back(learned_api: Api) -> None:
+def test_deleted_ratings_stay_deleted(learned_api: Api) -> None:
     for item in ("x", "y"):
         learned_api.rate("ada", item, 5)
     receipt = learned_api("DELETE", "/v1/users/ada/ratings/x").json()

@@ -100,7 +100,7 @@ def test_the_follower_of_a_partition_that_is_gone_has_no_say_in_what_serves_now(
     assert (body["judged"], body["seen_through"]) == (902, "0:7,1:5")
 
 
-def test_who_was_not_judged_has_no_figures(api, client):
+def test_rankers_that_were_not_judged_have_no_figures(api, client):
     rankers = {"popular": ranker(0.2, 3, 0.1, "popular"), "fbgd": ranker(0.8, 0, 0.0, "4f2a")}
     record = MixtureRecord(77, 3, 0, rankers, ranker(1.0, 3, 0.1, ""))
     write_mixture(client, PartitionKeys(api.settings.namespace, 0), record)
@@ -118,7 +118,7 @@ def test_an_import_that_only_passed_by_says_why_there_are_no_figures(api, client
     assert "of an import" in body["reason"]
 
 
-def test_what_users_do_weighs_the_rankers(learned_api):
+def test_rankers_are_weighted_by_users_events(learned_api):
     for n in range(60):
         learned_api.rate(f"u{n % 6}", f"i{n % 11}", 5)
     wait_until(lambda: learned_api("GET", "/v1/rankers").json()["judged"] > 0)

@@ -35,7 +35,7 @@ from tests.service.shop import (
 )
 
 
-def test_without_a_model_the_popular_items_come_with_a_reason(shop: Api) -> None:
+def test_without_a_model_popular_items_are_returned_with_a_reason(shop: Api) -> None:
     slate = get(shop, RECOMMENDATIONS, k=3)
     assert items(slate) == ["i0", "i1", "i2"]
     assert slate["strategy"] == slate["model_version"] == "popular"
@@ -57,7 +57,7 @@ def test_a_slate_is_the_fold_in_of_the_history_as_it_is_now(shop: Api, redis_url
     assert said.user == hashed("ada")
 
 
-def test_what_was_just_rated_counts_in_the_next_request(shop: Api, redis_url: str) -> None:
+def test_a_rating_counts_in_the_next_request(shop: Api, redis_url: str) -> None:
     activate(shop, redis_url)
     first = items(get(shop, RECOMMENDATIONS, model="fbgd"))[0]
     token = shop.rate("ada", first, 5)
@@ -93,7 +93,7 @@ def test_a_new_user_is_shrunk_to_the_mean_user_of_the_model(shop: Api, redis_url
     assert items(slate) != expected(N, {4: 1.0}, {4})
 
 
-def test_a_deleted_rating_counts_no_more(shop: Api, redis_url: str) -> None:
+def test_a_deleted_rating_no_longer_counts(shop: Api, redis_url: str) -> None:
     activate(shop, redis_url)
     get(shop, RECOMMENDATIONS)
     receipt = shop("DELETE", "/v1/users/ada/ratings/i7").json()
@@ -210,7 +210,9 @@ def test_reasons_name_past_items(shop: Api, redis_url: str) -> None:
     assert "because" not in get(shop, RECOMMENDATIONS, k=1)["items"][0]
 
 
-def test_somebody_with_a_history_is_answered_as_a_user_would_be(shop: Api, redis_url: str) -> None:
+def test_a_history_in_the_request_is_answered_like_a_user_with_it(
+    shop: Api, redis_url: str
+) -> None:
     activate(shop, redis_url)
     history = [{"item": "i3", "rating": 5}, {"item": "i5", "kind": "like"}, {"item": "no"}]
     answer = shop("POST", "/v1/recommendations", json={"history": history})
@@ -281,7 +283,7 @@ def test_ids_are_those_of_the_path(shop: Api) -> None:
         ({"fields": ",".join(["year"] * 21)}, "invalid_request"),
     ],
 )
-def test_what_cannot_be_answered_is_a_problem(
+def test_unanswerable_requests_are_problems(
     api: Api, parameters: dict[str, Any], code: str
 ) -> None:
     assert fault(api, RECOMMENDATIONS, **parameters) == (422, code)
@@ -314,12 +316,12 @@ def test_an_empty_catalogue_has_an_empty_slate(api: Api) -> None:
         assert (slate["items"], slate["next_cursor"]) == ([], None)
 
 
-def test_an_item_that_nobody_has_rated_is_recommended_last(api: Api) -> None:
+def test_an_item_without_ratings_is_recommended_last(api: Api) -> None:
     api("PUT", "/v1/items/fresh", json={})
     assert items(get(api, "/v1/users/nobody/recommendations")) == ["fresh"]
 
 
-def test_what_is_not_learned_in_time_is_said(api: Api) -> None:
+def test_an_answer_says_that_events_were_not_learned_in_time(api: Api) -> None:
     token = api.rate("ada", "i1", 5)
     assert fault(api, RECOMMENDATIONS, min_sequence=token) == (503, "sequence_not_reached")
 
@@ -428,7 +430,7 @@ def test_several_rankers_are_mixed_by_default(online_shop: Api, redis_url: str) 
     assert sorted(items(page) + items(rest)) == sorted(items(slate))
 
 
-def test_who_is_unknown_to_the_model_asked_for_is_told_so_whoever_else_knows_them(
+def test_the_reason_says_that_the_requested_model_does_not_know_the_user(
     online_shop: Api, redis_url: str
 ) -> None:
     activate(online_shop, redis_url, n_items=10)
@@ -462,7 +464,7 @@ def featured(n_items: int) -> Snapshot:
     return replace(made, parameters={**made.parameters, "encoder": encoder.to_json()})
 
 
-def test_a_cold_user_is_known_by_features(shop: Api, redis_url: str) -> None:
+def test_a_cold_user_is_ranked_by_features(shop: Api, redis_url: str) -> None:
     snapshot = featured(N)
     with Redis.from_url(redis_url) as client:
         activated(Registry(client, shop.settings.namespace), made=snapshot, strategy="ocmf")
@@ -517,7 +519,7 @@ def test_similar_users_are_those_of_like_vectors(shop: Api, redis_url: str) -> N
     assert dict(shop.runtime.recommender._neighbours._samples) == samples
 
 
-def test_a_deleted_user_is_like_nobody_any_more(shop: Api, redis_url: str) -> None:
+def test_a_deleted_user_is_no_longer_similar_to_others(shop: Api, redis_url: str) -> None:
     activate(shop, redis_url)
     shop.rate("twin", "i3", 5)
     shop.rate("twin", "i5", 5)

@@ -42,7 +42,7 @@ def test_a_body_that_ends_too_early_says_what_is_missing(api: Api, path: str, te
     assert "send one whole value, with all its brackets and quotes closed" in problem["detail"]
 
 
-def test_a_parameter_that_is_no_truth_is_told_so(api: Api) -> None:
+def test_a_parameter_that_is_not_true_or_false_is_refused(api: Api) -> None:
     answer = api("GET", RECOMMENDATIONS, params={"exclude_seen": "no"})
     problem = check_problem(answer, 422, "invalid_request")
     assert problem["detail"] == "query.exclude_seen: must be true or false (1 or 0)"
@@ -58,7 +58,7 @@ def test_a_parameter_that_is_no_number_is_shown_one(api: Api) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/recommendations", "/v1/rank"])
-def test_a_fault_of_a_body_is_told_where_the_body_has_it(api: Api, path: str) -> None:
+def test_a_fault_of_a_body_is_located_in_the_body(api: Api, path: str) -> None:
     body = {"candidates": ["a"], "cursor": "abc", "offset": 3}
     problem = check_problem(api("POST", path, json=body), 422, "invalid_request")
     assert [fault["field"] for fault in problem["errors"]] == ["body.offset"]
@@ -88,7 +88,7 @@ def test_variety_is_for_the_first_thousand_items(api: Api, varied: dict[str, flo
     assert [one["field"] for one in problem["errors"]] == ["body.k"]
 
 
-def test_the_limit_of_variety_stands_in_the_document_of_the_api(api: Api) -> None:
+def test_the_limit_of_diversity_is_documented_in_openapi(api: Api) -> None:
     document = api("GET", "/openapi.json").json()
     schemas = document["components"]["schemas"]
     described = [schemas[name]["properties"] for name in ("RecommendationBody", "RankBody")]
@@ -115,13 +115,13 @@ def test_a_wrong_k_in_a_body_names_its_bounds(api: Api, path: str, most: int) ->
 
 
 @pytest.mark.parametrize("path", PERSONAL)
-def test_an_unknown_model_is_told_which_there_are(api: Api, path: str) -> None:
+def test_the_error_of_an_unknown_model_lists_the_known_ones(api: Api, path: str) -> None:
     problem = check_problem(api("GET", path, params={"model": "magic"}), 422, "invalid_request")
     assert "query.model: must be one of fbgd, ocmf" in problem["detail"]
 
 
 @pytest.mark.parametrize("path", [*PERSONAL, *EVERYBODYS])
-def test_an_unknown_parameter_is_told_which_there_are(api: Api, path: str) -> None:
+def test_the_error_of_an_unknown_parameter_lists_the_known_ones(api: Api, path: str) -> None:
     problem = check_problem(api("GET", path, params={"flavour": 1}), 422, "invalid_request")
     assert "query.flavour: this route has no such parameter; it knows:" in problem["detail"]
 
@@ -153,7 +153,7 @@ def test_a_filter_that_cannot_be_read_says_where_and_what(
         assert expected in problem["detail"]
 
 
-def test_a_filter_of_a_feature_that_nobody_has_leaves_nothing(shop: Api) -> None:
+def test_a_filter_of_an_absent_feature_leaves_nothing(shop: Api) -> None:
     slate = get(shop, RECOMMENDATIONS, filter="colour = 'red'")
     assert (items(slate), slate["removed"]) == ([], N - len(SEEN))
     assert (
@@ -231,7 +231,7 @@ def test_a_filter_that_compares_values_of_another_type_says_which_there_are(
     assert not any("its values are" in reason for reason in fitting)
 
 
-def test_who_cannot_explain_says_so(shop: Api, redis_url: str) -> None:
+def test_rankers_without_explanations_say_so(shop: Api, redis_url: str) -> None:
     untrained = get(shop, RECOMMENDATIONS, explain="true", k=3)["reason"]
     assert 'train one with POST /v1/retrain {"model": "fbgd"}' in untrained
     activate(shop, redis_url)
@@ -241,7 +241,7 @@ def test_who_cannot_explain_says_so(shop: Api, redis_url: str) -> None:
         assert ("only fbgd and ocmf know" in (slate["reason"] or "")) != explains
 
 
-def test_likeness_is_known_to_some_models_alone(shop: Api, redis_url: str) -> None:
+def test_only_some_models_compare_users_or_items(shop: Api, redis_url: str) -> None:
     activate(shop, redis_url)
     for path, able in (
         ("/v1/items/i1/similar", "fbgd, ocmf, exmlds, ordinal"),
@@ -267,7 +267,7 @@ def test_nothing_is_like_an_item_that_was_deleted(shop: Api, redis_url: str) -> 
     assert shop("GET", "/v1/items/i1/similar").is_success
 
 
-def test_an_id_of_a_list_that_is_none_is_told_by_its_place(api: Api) -> None:
+def test_an_invalid_id_of_a_list_is_located_by_its_position(api: Api) -> None:
     for body, says in (
         ({"candidates": ["a", ""]}, "`candidates[1]` is empty: an id has 1 to 256 characters"),
         ({"candidates": ["a"], "exclude": ["b" * 257]}, "`exclude[0]` has 257 characters"),
@@ -311,7 +311,7 @@ def test_an_item_that_is_never_available_is_refused(api: Api) -> None:
     assert "never be shown" in problem["detail"]
 
 
-def test_nobody_known_gets_what_is_popular_and_the_reason(shop: Api, redis_url: str) -> None:
+def test_unknown_users_get_popular_items_and_the_reason(shop: Api, redis_url: str) -> None:
     path = "/v1/users/nobody/recommendations"
     assert "train one (POST /v1/retrain)" in get(shop, path)["reason"]
     activate(shop, redis_url)
@@ -324,7 +324,7 @@ def test_nobody_known_gets_what_is_popular_and_the_reason(shop: Api, redis_url: 
 @pytest.mark.parametrize(
     ("strategy", "model"), [("ocmf", "ocmf-lr-wsq"), ("exmlds", "exmlds"), ("ordinal", "ordinal")]
 )
-def test_who_asks_for_a_model_that_is_not_there_is_told_which_to_train(
+def test_a_request_for_an_absent_model_says_which_to_train(
     shop: Api, redis_url: str, strategy: str, model: str
 ) -> None:
     activate(shop, redis_url)
@@ -345,7 +345,7 @@ def test_who_asks_for_a_model_that_is_not_there_is_told_which_to_train(
         assert f'POST /v1/retrain {{"model": "{model}"}}' in reason
 
 
-def test_who_is_unknown_is_told_what_would_help(shop: Api, redis_url: str) -> None:
+def test_answers_to_unknown_users_say_what_would_help(shop: Api, redis_url: str) -> None:
     activate(shop, redis_url)
     nobody = get(shop, "/v1/users/nobody/recommendations")
     assert nobody["reason"].startswith("nothing is known of this user yet: send feedback")
@@ -375,7 +375,7 @@ def test_nothing_is_like_an_item_before_something_was_learned_of_it(
     assert "its first positive feedback" in slate["reason"]
 
 
-def test_an_empty_world_says_why_there_is_nothing(api: Api) -> None:
+def test_an_empty_namespace_answers_with_the_reason(api: Api) -> None:
     slate = get(api, RECOMMENDATIONS)
     assert (items(slate), slate["next_cursor"]) == ([], None)
     assert "train one" in slate["reason"]
@@ -388,7 +388,7 @@ def test_an_empty_world_says_why_there_is_nothing(api: Api) -> None:
     assert "nothing was ever said of it" in problem["detail"]
 
 
-def test_who_has_seen_everything_is_told_so(learned_api: Api) -> None:
+def test_an_answer_to_a_user_who_has_seen_everything_says_so(learned_api: Api) -> None:
     sequence = learned_api.rate("ada", "a", 5)
     slate = get(learned_api, RECOMMENDATIONS, min_sequence=sequence)
     assert items(slate) == []
@@ -400,7 +400,7 @@ def test_who_has_seen_everything_is_told_so(learned_api: Api) -> None:
     assert "`offset` skips all of this answer (items: 1)" in beyond["reason"]
 
 
-def test_where_all_that_fits_is_left_out_the_reason_says_by_what(shop: Api, redis_url: str) -> None:
+def test_the_reason_names_the_option_that_left_out_all_items(shop: Api, redis_url: str) -> None:
     for n in SEEN:
         assert shop("PUT", f"/v1/items/i{n}", json={"categories": ["film"]}).is_success
     wait_until(lambda: len(items(get(shop, "/v1/popular", category="film"))) == len(SEEN))
@@ -428,7 +428,7 @@ def test_where_all_that_fits_is_left_out_the_reason_says_by_what(shop: Api, redi
     assert slate["reason"] == "fbgd knows no item that may be shown and fits `category`"
 
 
-def test_where_no_item_has_categories_that_is_said(shop: Api, redis_url: str) -> None:
+def test_the_reason_says_that_no_item_has_categories(shop: Api, redis_url: str) -> None:
     activate(shop, redis_url)
     says = "no item has categories: write them (PUT /v1/items/{item}, or a column `categories`"
     lists = [{"category": "Horror"}, {"max_per_category": 1}]

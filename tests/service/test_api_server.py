@@ -89,7 +89,7 @@ def resident(pid: int) -> int:
     return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def test_a_server_that_stops_waits_for_nobody_who_watches(
+def test_a_server_that_stops_does_not_wait_for_streaming_clients(
     redis_url: str, namespace: str, tmp_path: Path
 ) -> None:
     with api_process(redis_url, namespace, tmp_path / "api.log") as (url, pid):

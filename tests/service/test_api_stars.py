@@ -66,7 +66,7 @@ def get(api: Api, path: str, **parameters: Any) -> Any:
     return answer.json()
 
 
-def test_a_prediction_tells_the_level_and_how_likely_each_is(
+def test_a_prediction_has_a_level_and_the_probability_of_each(
     shop: Api, redis_url: str, snapshot: Snapshot
 ) -> None:
     version = activate(shop, redis_url, snapshot)
@@ -97,7 +97,7 @@ def test_many_pairs_are_answered_in_their_order(
     assert 1.0 < unknown["expected"] < 5.0
 
 
-def test_of_a_stranger_nothing_is_surer_than_of_somebody_known(
+def test_predictions_for_unknown_users_are_less_certain(
     shop: Api, redis_url: str, snapshot: Snapshot
 ) -> None:
     activate(shop, redis_url, snapshot)
@@ -155,9 +155,7 @@ def kinds(slate: Any, n: int) -> set[int]:
     return {int(entry["item"][1:]) % 3 for entry in slate["items"][:n]}
 
 
-def test_items_that_nobody_has_rated_are_ranked(
-    shop: Api, redis_url: str, snapshot: Snapshot
-) -> None:
+def test_items_without_ratings_are_ranked(shop: Api, redis_url: str, snapshot: Snapshot) -> None:
     version = activate(shop, redis_url, snapshot)
     slate = get(shop, "/v1/users/u2/recommendations", model="ordinal", k=10)
     assert (slate["strategy"], slate["model_version"]) == ("ordinal", version)

@@ -13,7 +13,7 @@ def row(user: str, value: float = 3.0) -> Row:
     return Row(user, 0, value, 1, 0, 0, b"")
 
 
-def test_what_is_submitted_in_one_turn_is_one_entry(api: Api) -> None:
+def test_events_submitted_in_one_turn_are_one_entry(api: Api) -> None:
     async def submit() -> list[int]:
         submit = api.runtime.append_queue.submit
         pending = [submit(0, [row(f"u{i}"), row("both")]) for i in range(256)]

@@ -69,7 +69,7 @@ def warmed(
 
 
 @pytest.mark.parametrize("inline", [0, INLINE])
-def test_what_takes_long_is_made_beside_the_loop(inline: int) -> None:
+def test_long_computations_run_beside_the_event_loop(inline: int) -> None:
     threads: set[threading.Thread] = set()
 
     def noting(ranker: Ranker, asker: Asker) -> Head | None:

@@ -71,7 +71,7 @@ def numbers(mask: np.ndarray) -> list[int]:
     return np.flatnonzero(mask).tolist()
 
 
-def test_what_was_written_before_and_after_the_start_is_seen(
+def test_documents_written_before_and_after_the_start_are_seen(
     redis_url: str, namespace: str
 ) -> None:
     async def story() -> None:
@@ -95,7 +95,7 @@ def test_what_was_written_before_and_after_the_start_is_seen(
     asyncio.run(story())
 
 
-def test_items_come_and_go_at_their_moments(redis_url: str, namespace: str) -> None:
+def test_items_become_available_and_unavailable_in_time(redis_url: str, namespace: str) -> None:
     async def story() -> None:
         async with world(redis_url, namespace) as w:
             await w.number(3)
@@ -142,9 +142,7 @@ def test_the_first_filter_that_names_a_feature_finds_it(redis_url: str, namespac
     asyncio.run(story())
 
 
-def test_a_filter_that_waits_too_long_is_asked_to_come_again(
-    redis_url: str, namespace: str
-) -> None:
+def test_a_filter_that_waits_too_long_is_asked_to_retry(redis_url: str, namespace: str) -> None:
     async def story() -> None:
         async with world(redis_url, namespace, patience_s=0.0) as w:
             await w.number(3)
@@ -217,7 +215,9 @@ def test_columns_are_read_while_changes_go_on(redis_url: str, namespace: str) ->
     asyncio.run(story())
 
 
-def test_an_unforeseen_failure_is_logged_and_it_goes_on(redis_url: str, namespace: str) -> None:
+def test_an_unexpected_failure_is_logged_and_the_view_goes_on(
+    redis_url: str, namespace: str
+) -> None:
     async def story() -> None:
         async with world(redis_url, namespace) as w:
             await w.number(2)

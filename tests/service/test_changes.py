@@ -62,7 +62,7 @@ async def commit(
     )
 
 
-def test_everybody_who_waits_is_told(redis_url: str, namespace: str) -> None:
+def test_all_waiting_requests_are_woken(redis_url: str, namespace: str) -> None:
     keys = PartitionKeys(namespace, 0)
 
     async def story() -> None:
@@ -79,7 +79,7 @@ def test_everybody_who_waits_is_told(redis_url: str, namespace: str) -> None:
     asyncio.run(story())
 
 
-def test_what_was_learned_before_is_known_without_the_feed(redis_url: str, namespace: str) -> None:
+def test_events_learned_before_need_no_feed(redis_url: str, namespace: str) -> None:
     keys = PartitionKeys(namespace, 0)
 
     async def story() -> None:
@@ -94,7 +94,7 @@ def test_what_was_learned_before_is_known_without_the_feed(redis_url: str, names
     asyncio.run(story())
 
 
-def test_an_unforeseen_failure_is_logged_and_the_feed_goes_on(
+def test_an_unexpected_failure_is_logged_and_the_feed_goes_on(
     redis_url: str, namespace: str
 ) -> None:
     keys = PartitionKeys(namespace, 0)
@@ -179,7 +179,7 @@ def test_listeners_hear_who_changed_and_of_every_gap(redis_url: str, namespace: 
     asyncio.run(story())
 
 
-def test_listeners_hear_that_the_feed_says_less_than_the_state(
+def test_listeners_are_told_that_the_feed_is_behind_the_state(
     redis_url: str, namespace: str
 ) -> None:
     keys = PartitionKeys(namespace, 0)

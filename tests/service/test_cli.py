@@ -45,7 +45,7 @@ def test_every_verb_has_a_help_of_its_own(verb: str) -> None:
     assert load(verb).help
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_printed() -> None:
     said = hedgerow("--version")
     assert (said.returncode, said.stdout) == (0, f"hedgerow {version('hedgerow')}\n")
 
@@ -90,7 +90,7 @@ def test_serve_connects_to_a_given_redis_before_it_compiles(tmp_path: Path) -> N
     assert "secret" not in line
 
 
-def test_an_api_process_says_where_it_listens(redis_url: str, namespace: str) -> None:
+def test_an_api_process_logs_its_address(redis_url: str, namespace: str) -> None:
     given = {"HEDGEROW_REDIS_URL": redis_url, "HEDGEROW_NAMESPACE": namespace}
     command = [*COMMAND, "api", "--port", "0"]
     with subprocess.Popen(

@@ -68,7 +68,7 @@ def test_a_mark_of_the_encoding_is_no_part_of_a_name(file, tmp_path):
         (("--target", "goal", "--ignore", "text"), "the file has 400 rows, give fewer"),
     ],
 )
-def test_what_is_wrong_is_said_with_advice(file, arguments, says):
+def test_bad_input_is_an_error_with_advice(file, arguments, says):
     result = run(file, *arguments)
     assert result.exit_code == 2
     assert says in result.stderr.replace("\n", " ")

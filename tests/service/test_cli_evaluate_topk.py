@@ -79,7 +79,7 @@ def test_the_report_has_the_names_of_the_contract_and_beats_popularity(files):
     assert ours["epochs"] == ours["parameters"]["epochs"]
 
 
-def test_every_row_counts_as_taken_whatever_its_rating_and_the_help_says_so(files, tmp_path):
+def test_every_row_is_a_positive_whatever_its_rating_and_the_help_says_so(files, tmp_path):
     train, test, _ = files
     rated = tmp_path / "rated.csv"
     rows = gzip.decompress(train.read_bytes()).decode().split()[1:]
@@ -119,7 +119,7 @@ def test_cold_users_get_the_popular_items_and_unknown_items_are_misses(tmp_path)
     assert "check that both write ids alike" in refused.output
 
 
-def test_test_pairs_that_training_has_are_left_out_and_told(tmp_path):
+def test_test_pairs_of_the_training_are_left_out_and_reported(tmp_path):
     train, test, half = tmp_path / "train.csv", tmp_path / "test.csv", tmp_path / "half.csv"
     train.write_text("user,item\na,x\nb,x\nb,y\n")
     test.write_text("user,item\na,y\nb,z\n")
@@ -138,7 +138,7 @@ def test_test_pairs_that_training_has_are_left_out_and_told(tmp_path):
     assert "hold out pairs that training lacks" in " ".join(refused.output.split())
 
 
-def test_too_few_users_are_told_how_to_go_without_a_search(tmp_path):
+def test_the_error_of_too_few_users_says_how_to_skip_the_search(tmp_path):
     train, test = tmp_path / "train.csv", tmp_path / "test.csv"
     train.write_text("user,item\na,x\na,y\nb,x\nb,y\n")
     test.write_text("user,item\nc,x\n")
@@ -278,7 +278,7 @@ def side(files, tmp_path_factory):
         ("svdfeature", ["--items"]),
     ],
 )
-def test_what_is_known_beside_the_pairs_is_used(files, side, model, options):
+def test_side_information_is_used(files, side, model, options):
     paths = {"--users": "users.csv", "--items": "items.csv", "--graph": "links.csv"}
     named = [part for option in options for part in (option, side / paths[option])]
     found = report(*files[:2], "--model", model, "--budget-s", "2", *named)
@@ -287,7 +287,7 @@ def test_what_is_known_beside_the_pairs_is_used(files, side, model, options):
     assert ("graph" in found["parameters"]) == ("--graph" in options)
 
 
-def test_how_much_of_a_side_file_is_of_use_is_told(files, tmp_path):
+def test_the_report_says_how_much_of_a_feature_file_was_used(files, tmp_path):
     rows = gzip.decompress(files[0].read_bytes()).decode().split()[1:]
     known = {row.split(",")[0] for row in rows}
     users, links = tmp_path / "users.csv", tmp_path / "links.csv"
@@ -314,7 +314,7 @@ def test_the_report_says_how_features_and_links_are_used_and_what_each_way_score
 
 
 @pytest.mark.parametrize("use", ["cold", "beside", "made"])
-def test_how_features_are_used_can_be_stated(files, side, use):
+def test_the_use_of_features_can_be_stated(files, side, use):
     options = ["--users", side / "users.csv", "--set", f"features={use}", "--budget-s", "0"]
     found = report(*files[:2], "--model", "ocmf-sq-wsq", *options)
     assert found["parameters"]["features"] == use
@@ -343,9 +343,7 @@ def test_features_and_links_answer_users_without_pairs(files, newcomers, option)
     assert found["recall@1"] >= 2.0 * found["cold"]["popular"]["recall@1"]
 
 
-def test_without_features_users_without_pairs_get_what_is_popular_and_the_table_says_so(
-    files, newcomers
-):
+def test_users_without_features_and_pairs_get_popular_items_and_the_table_says_so(files, newcomers):
     found = report(files[0], newcomers[0], "--budget-s", "0", "--k", "1")
     popular = found["cold"].pop("popular")
     assert found["cold"] == {"n_users": 8, **popular}

@@ -48,7 +48,7 @@ def registry(redis_url: str, namespace: str) -> Iterator[Registry]:
         yield Registry(client, namespace)
 
 
-def test_nothing_trained_says_what_to_do(operator: Operator) -> None:
+def test_without_trained_models_the_output_says_what_to_do(operator: Operator) -> None:
     assert "hedgerow retrain" in operator("list").stdout
     assert "nothing was ever promoted" in operator("changes").stdout
     assert (operator.json("list"), operator.json("changes")) == ([], [])
@@ -104,7 +104,7 @@ def test_a_version_is_named_by_how_it_begins(operator: Operator, registry: Regis
     assert "rolled_back" in operator("changes").stdout
 
 
-def test_what_was_done_is_said(operator: Operator, registry: Registry) -> None:
+def test_commands_print_their_changes(operator: Operator, registry: Registry) -> None:
     version = published(registry).version
     assert f"{version[:12]} active" in operator("promote", version).stderr
     assert f"{version[:12]} active, pinned" in operator("pin", version).stderr

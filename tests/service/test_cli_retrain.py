@@ -41,7 +41,7 @@ def test_a_training_is_ordered_watched_and_serves(running: ServiceProcess) -> No
     assert job["version"] in json.dumps(models)
 
 
-def test_the_outcome_is_told_in_words(running: ServiceProcess) -> None:
+def test_the_outcome_is_printed_in_words(running: ServiceProcess) -> None:
     done = hedgerow(
         "retrain", "--budget-s", "0", "--promote-unjudged", "--wait", "--url", running.url
     )
@@ -62,7 +62,7 @@ def test_the_very_same_model_is_no_promotion() -> None:
     assert outcome(job | {"decision": first}) == "promoted"
 
 
-def test_a_graph_without_links_is_told(running: ServiceProcess) -> None:
+def test_a_graph_without_links_is_reported(running: ServiceProcess) -> None:
     order = ("--model", "ocmf-sq-wsq", "--set", "graph=0.1", "--budget-s", "0")
     done = hedgerow("retrain", *order, "--wait", "--url", running.url)
     assert done.returncode == 0, done.stderr
@@ -75,7 +75,7 @@ def test_a_wrong_model_or_setting_is_one_line(running: ServiceProcess) -> None:
     assert "there is no model 'magic' to train; there are: fbgd" in done.stderr
 
 
-def test_a_stage_is_told_at_once_and_only_once_while_nothing_moves() -> None:
+def test_a_stage_is_printed_at_once_and_only_once_without_progress() -> None:
     told = Told()
     assert told.is_due("searching", "10%")
     assert not told.is_due("searching", "10%")
@@ -89,7 +89,7 @@ def test_settings_are_names_and_numbers() -> None:
             settings([wrong])
 
 
-def test_features_without_columns_are_told() -> None:
+def test_features_without_columns_are_reported() -> None:
     features = {
         "users": {"columns": 9, "left_out": {"names": 0, "values": 1200}},
         "items": {"columns": 9, "left_out": {"names": 0, "values": 0}},

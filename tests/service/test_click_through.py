@@ -71,7 +71,7 @@ def test_impressions_and_clicks_are_counted_for_the_model_that_made_the_slate(
         }
 
 
-def test_a_slate_comes_back_as_impressions_and_a_click(learned_api: Api) -> None:
+def test_feedback_to_a_slate_counts_as_impressions_and_a_click(learned_api: Api) -> None:
     learned_api.ready()
     for item in ("x", "y"):
         sequence = learned_api.rate("bob", item, 5)

@@ -46,7 +46,7 @@ ROW = st.tuples(
 
 @settings(max_examples=50)
 @given(users=st.lists(USER, min_size=1, max_size=4, unique=True), rows=st.lists(ROW, max_size=5))
-def test_an_entry_comes_back_as_it_was_packed(users, rows):
+def test_an_entry_is_read_as_it_was_packed(users, rows):
     entry = entry_of(users, rows)
     back = decode(encode(entry))
     assert back.users == entry.users

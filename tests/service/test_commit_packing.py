@@ -1,4 +1,4 @@
-"""A commit as commands: readers of the store, and replays of a backup, rely on each of them and on their order."""
+"""A commit as commands: readers of the store and replays rely on each command and on the order."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def change(*fields, watermark=9):
     return [b"XADD", KEYS.changes.encode(), *kept, *fields]
 
 
-def test_the_smallest_commit_moves_the_watermark_and_tells():
+def test_the_smallest_commit_moves_the_watermark_and_announces_it():
     assert commands(Commit(follows=7, watermark=9, changes=Changes())) == [
         change(b"f", b"7", b"e", b"4", b"u", b"", b"i", b""),
         [b"HSET", KEYS.state.encode(), b"watermark", b"9"],
@@ -139,7 +139,7 @@ def test_every_change_is_a_command_in_its_place():
 
 
 @pytest.mark.parametrize("side", ["touched_users", "touched_items"])
-def test_more_than_the_feed_lists_is_told_as_all(side):
+def test_a_commit_of_too_many_users_announces_all(side):
     many = {"touched_users": ["u"] * (LISTED + 1), "touched_items": np.arange(LISTED + 1)}
     told, _ = commands(Commit(follows=7, watermark=9, changes=Changes(**{side: many[side]})))
     assert told == change(b"f", b"7", b"e", b"4", b"a", b"1")

@@ -69,7 +69,7 @@ def test_counters_do_not_depend_on_batches_and_survive_a_restart(
 
 
 @pytest.mark.parametrize("kind", [DELETE_RATING, DELETE_USER])
-def test_what_is_deleted_no_longer_counts(learner_of, feed, kind):
+def test_deleted_events_no_longer_count(learner_of, feed, kind):
     learner = learner_of()
     feed.append([Event("ann", "a", 5), Event("bob", "a", 5), Event("ann", "a", 0, VIEW)])
     feed.append([Event("ann", "a", kind=kind)])

@@ -78,7 +78,7 @@ def test_partitions_and_pages_change_nothing_but_the_order(client, namespace, pa
     assert sum(data.sequences) == len(told)
 
 
-def test_what_is_learned_after_the_reader_was_made_is_left_out(client, namespace):
+def test_events_learned_after_the_reader_was_made_are_left_out(client, namespace):
     reader = stored(client, namespace, [Record("ada", 0)])
     stored(client, namespace, [Record("ada", 1), Record("bob", 0)])
     data = read(reader, READING, with_documents=False)
@@ -94,7 +94,7 @@ def test_records_of_a_deleted_item_do_not_teach(client, namespace):
     assert rows(data.whole) == [[(1, 1, 1)], [(0, 1, 1)]]
 
 
-def test_judges_are_users_known_before_the_cut_with_new_positives_after_it(client, namespace):
+def test_held_out_users_have_a_history_before_the_cut_and_new_positives_after_it(client, namespace):
     data = read(stored(client, namespace, world()), READING, with_documents=False)
     at_ms, newest = data.cut.at_ms, data.cut.newest_ms
     assert at_ms < newest == START_MS + 60_000 * (300 * 25 - 1)
@@ -124,7 +124,7 @@ def test_a_trimmed_item_counts_as_seen(client, namespace):
     assert left == gone[1:].tolist()
 
 
-def test_a_trimmed_item_that_is_newer_than_the_reading_is_nobodys(client, namespace):
+def test_a_trimmed_item_that_is_newer_than_the_reading_is_ignored(client, namespace):
     reader = stored(client, namespace, world())
     before = read(reader, READING, with_documents=False).held_out
     user_ix = next(ix for ix in before.user_ix.tolist() if ix % 100)
@@ -201,7 +201,7 @@ def test_users_who_came_one_after_the_other_judge_all_the_same(client, namespace
     assert data.held_out.user_ix.size >= FEWEST_USERS
 
 
-def test_what_follows_a_held_out_positive_is_not_known_either(client, namespace):
+def test_events_after_a_held_out_positive_are_held_out_too(client, namespace):
     told = [
         Record("ada", 0, time_ms=START_MS + 1),
         Record("ada", 2, value=1.0, time_ms=START_MS + 4),
@@ -216,7 +216,7 @@ def test_what_follows_a_held_out_positive_is_not_known_either(client, namespace)
     assert rows(data.held_out.seen) == [[(0, 1, 1), (3, 1, 1)]]
 
 
-def test_where_nobody_likes_two_items_nothing_is_held_out(client, namespace):
+def test_nothing_is_held_out_if_no_user_likes_two_items(client, namespace):
     told = [Record(f"u{n}", n % 7, time_ms=START_MS + n) for n in range(300)]
     data = read(stored(client, namespace, told), READING, with_documents=False)
     assert not data.cut.holds_out

@@ -29,7 +29,7 @@ def triples(rated):
     )
 
 
-def test_of_a_pair_the_latest_rating_counts_and_other_kinds_do_not(client, namespace):
+def test_the_latest_rating_of_a_pair_counts_and_other_kinds_do_not(client, namespace):
     told = [
         Record("ada", 0, value=1.0),
         Record("ada", 0, value=4.0),
@@ -41,7 +41,7 @@ def test_of_a_pair_the_latest_rating_counts_and_other_kinds_do_not(client, names
     assert read(stored(client, namespace, []), READING, with_documents=True).now.rated is None
 
 
-def test_what_was_known_at_the_cut_is_a_part(client, namespace):
+def test_ratings_known_at_the_cut_are_a_subset(client, namespace):
     data = read(
         stored(client, namespace, world()), READING, with_documents=False, with_ratings=True
     )

@@ -18,7 +18,7 @@ def shown(progress: Progress) -> str:
     return console.file.getvalue()
 
 
-def test_the_view_can_be_drawn_before_anything_is_known() -> None:
+def test_the_view_can_be_rendered_before_the_first_figures() -> None:
     assert "0 ratings" in shown(Progress("http://x"))
     assert plain_line(Progress("http://x")).startswith("0 ratings")
 

@@ -38,7 +38,7 @@ def test_durability_os_leaves_the_disk_to_the_system(tmp_path: Path) -> None:
         assert setting(server.url, "appendfsync") == "no"
 
 
-def test_what_was_written_is_there_after_a_stop_and_a_start(tmp_path: Path) -> None:
+def test_data_survive_a_stop_and_a_start(tmp_path: Path) -> None:
     with EmbeddedServer(tmp_path) as server, client(server.url) as redis_client:
         redis_client.set("kept", "yes")
     with EmbeddedServer(tmp_path) as server, client(server.url) as redis_client:
@@ -152,7 +152,9 @@ def test_a_server_that_does_not_start_says_why(tmp_path: Path) -> None:
     "words",
     ["Write error: No space left on device", "Short write while writing to the AOF file: (n=7)"],
 )
-def test_a_full_disk_is_said_before_the_words_of_the_server(tmp_path: Path, words: str) -> None:
+def test_a_full_disk_is_reported_before_the_last_lines_of_the_server(
+    tmp_path: Path, words: str
+) -> None:
     lines = ["1:M * ready", f"1:M # {words}", *["1:M * bye"] * 20]
     (tmp_path / "server.log").write_text("\n".join(lines))
     said = EmbeddedServer(tmp_path).last_words()

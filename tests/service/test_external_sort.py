@@ -13,7 +13,7 @@ from service.store.log.codec import records
     window=st.integers(1, 30),
     seed=st.integers(0, 2**32),
 )
-def test_ratings_come_back_by_sequence_with_their_users(tmp_path_factory, n, run, window, seed):
+def test_ratings_are_sorted_by_sequence_with_their_users(tmp_path_factory, n, run, window, seed):
     rng = np.random.default_rng(seed)
     owner, sequence = rng.integers(0, 5, n), rng.permutation(n)
     item, value = rng.integers(0, 9, n), rng.integers(1, 6, n)

@@ -124,7 +124,7 @@ def differing(found, wanted) -> list[int]:
     ]
 
 
-def test_a_positive_is_ranked_with_what_was_known_before_it(learner, feed, client, eager):
+def test_a_positive_is_ranked_with_the_state_before_it(learner, feed, client, eager):
     events = some_ratings(300, items=N_ITEMS)
     found = judged(learner, feed, client, eager, events)
     wanted = expected(feed, client, eager, events)
@@ -204,7 +204,7 @@ def test_an_event_long_before_the_newest_is_no_test(learner, feed, client, eager
     assert judged(learner, feed, client, eager, late).keys() == {3, 5}
 
 
-def test_what_arrives_too_fast_is_passed_over_and_counted(client, namespace, feed, tmp_path):
+def test_events_that_arrive_too_fast_are_skipped_and_counted(client, namespace, feed, tmp_path):
     settings = Settings(namespace=namespace, data_dir=tmp_path, judged_per_s=20)
     learner = Learner(settings, client, open_namespace(client, settings), 0)
     learner.follower_inbox.is_followed = True
@@ -219,9 +219,7 @@ def test_what_arrives_too_fast_is_passed_over_and_counted(client, namespace, fee
     assert learner.follower_inbox.passed_over == 500 - taken
 
 
-def test_what_is_passed_over_is_counted_through_restarts(
-    redis_url, client, namespace, feed, tmp_path
-):
+def test_skipped_events_are_counted_through_restarts(redis_url, client, namespace, feed, tmp_path):
     settings = Settings(namespace=namespace, data_dir=tmp_path, judged_per_s=1)
     for counted in (199, 398):
         learner = Learner(settings, client, open_namespace(client, settings), 0)

@@ -173,7 +173,7 @@ def followed(learned, **leads):
     return found
 
 
-def test_a_first_model_begins_as_heavy_as_the_gate_expects_it_to_become():
+def test_a_first_model_starts_with_the_weight_that_the_gate_predicts():
     # what 30 judgements amid an import have left
     imported = {"online": 0.4, "popular": 0.35, "trending": 0.25}
     found = followed(standing(30, **imported), fbgd=0.012)
@@ -184,7 +184,7 @@ def test_a_first_model_begins_as_heavy_as_the_gate_expects_it_to_become():
     assert worse["fbgd"] < worse["popular"] / 4
 
 
-def test_a_first_model_that_nobody_could_judge_ranks_alone():
+def test_a_first_model_that_the_gate_could_not_judge_ranks_alone():
     found = followed(standing(30, online=0.2, popular=0.6, trending=0.2), fbgd=None)
     assert max(found[name] for name in OTHERS) < LEAST_WEIGHT * found["fbgd"]
     # and shares with the next that nobody could judge
@@ -192,7 +192,7 @@ def test_a_first_model_that_nobody_could_judge_ranks_alone():
     assert both["fbgd"] == pytest.approx(both["ocmf"])
 
 
-def test_one_that_nobody_could_judge_is_held_to_be_like_the_best_but_stars_earn_their_weight():
+def test_an_unjudged_model_starts_like_the_best_but_stars_earn_their_weight():
     found = followed(LearnedWeights(None), fbgd=0.01, ocmf=0.002, exmlds=None, ordinal=None)
     assert found["exmlds"] == pytest.approx(found["fbgd"])
     assert found["ocmf"] < found["fbgd"]
@@ -204,7 +204,7 @@ def test_the_gate_prevails_until_a_model_was_judged_often():
     assert followed(young, fbgd=0.01, ocmf=0.01)["fbgd"] > 0.3
 
 
-def test_a_later_model_stands_to_the_heaviest_as_the_gate_expects():
+def test_a_later_model_is_weighted_relative_to_the_heaviest_as_the_gate_predicts():
     learned = {"fbgd": 0.7, "online": 0.05, "popular": 0.2, "trending": 0.05}
     for lead in (0.004, 0.01, 0.02):
         expected = foreseen({"fbgd": 0.01, "ocmf": lead} | dict.fromkeys(OTHERS, 0.0))
@@ -214,7 +214,7 @@ def test_a_later_model_stands_to_the_heaviest_as_the_gate_expects():
         assert found["fbgd"] / found["popular"] == pytest.approx(3.5)
 
 
-def test_a_later_model_that_nobody_could_judge_is_no_heavier_than_the_heaviest():
+def test_an_unjudged_later_model_is_no_heavier_than_the_heaviest():
     learned = {"fbgd": 0.1, "online": 0.2, "popular": 0.6, "trending": 0.1}
     found = followed(standing(2_000, **learned), fbgd=None, ocmf=None)
     assert found["ocmf"] == pytest.approx(found["popular"])

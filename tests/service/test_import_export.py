@@ -116,7 +116,9 @@ def test_clicks_and_purchases_come_from_a_csv_with_the_checks_of_ndjson(
     assert history(running, "gus") == [("a", "rating", 4.0), ("b", "click", None)]
 
 
-def test_a_csv_without_ratings_and_kinds_is_told_that_it_needs_one_of_them(tmp_path: Path) -> None:
+def test_the_error_of_a_csv_without_ratings_and_kinds_says_that_it_needs_one(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "pairs.csv"
     file.write_text("user,item\na,b\n")
     with pytest.raises(BadFile, match="must name user,item and rating or kind"):
@@ -211,7 +213,7 @@ def not_authorised(running: ServiceProcess) -> bool:
     return False
 
 
-def test_a_csv_export_holds_ratings_and_says_what_it_left_out(running: ServiceProcess) -> None:
+def test_a_csv_export_holds_ratings_and_reports_what_it_left_out(running: ServiceProcess) -> None:
     with running.client() as client:
         client.post("/v1/ratings", {"user": 'd"d', "item": "a,b", "rating": 1}, wait="learned")
         client.post("/v1/ratings", {"user": 'd"d', "item": "x", "kind": "view"}, wait="learned")

@@ -17,7 +17,7 @@ def test_a_server_that_syncs_every_write_is_durable(private_server: PrivateServe
     assert report.warning is None
 
 
-def test_a_server_without_a_log_is_allowed_but_said_not_durable(redis_url: str) -> None:
+def test_a_server_without_a_log_is_allowed_but_reported_as_not_durable(redis_url: str) -> None:
     with redis.Redis.from_url(redis_url) as client:
         report = inspect_server(client)
     assert not report.durable
@@ -35,7 +35,7 @@ def test_a_server_that_may_evict_is_refused_with_the_way_out(policy: str) -> Non
         check_server(GOOD, appendfsync="always", policy=policy)
 
 
-def test_the_policy_comes_from_info_where_config_is_forbidden() -> None:
+def test_the_policy_is_read_from_info_if_config_is_forbidden() -> None:
     with pytest.raises(Misconfigured, match="allkeys-lfu"):
         check_server({**GOOD, "maxmemory_policy": "allkeys-lfu"}, appendfsync=None, policy=None)
 
@@ -45,7 +45,7 @@ def test_a_server_that_is_too_old_is_refused() -> None:
         check_server({**GOOD, "redis_version": "6.0.16"}, appendfsync="always", policy="noeviction")
 
 
-def test_a_valkey_server_is_known_by_its_own_version() -> None:
+def test_a_valkey_server_is_recognised_by_its_own_version() -> None:
     info = {**GOOD, "server_name": "valkey", "valkey_version": "9.1.2"}
     report = check_server(info, appendfsync="always", policy="noeviction")
     assert (report.product, report.version) == ("valkey", "9.1.2")

@@ -25,7 +25,7 @@ def test_an_order_holds_while_the_server_that_carries_it_is_away(client, namespa
     assert client.lrange(queue, 0, -1) == [first.id.encode()]
 
 
-def test_jobs_that_nobody_carries_are_sent_again(client, namespace):
+def test_jobs_without_a_worker_are_queued_again(client, namespace):
     jobs = Jobs(client, client, namespace)
     first, second = (jobs.submit("fbgd", {}, budget_s=0, who="ada", why="order") for _ in range(2))
     queue = f"rq:queue:hedgerow-{namespace}"
@@ -40,7 +40,7 @@ def test_jobs_that_nobody_carries_are_sent_again(client, namespace):
     assert sorted(job.decode() for job in client.lrange(queue, 0, -1)) == sorted(carried)
 
 
-def test_what_travels_is_the_id_alone_as_json(client, namespace):
+def test_a_queued_job_is_its_id_as_json(client, namespace):
     jobs = Jobs(client, client, namespace)
     job = jobs.submit("fbgd", {"factors": 8}, budget_s=0, who="ada", why="order")
     packed = zlib.decompress(client.hget(f"rq:job:{job.id}", "data"))

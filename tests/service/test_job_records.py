@@ -61,7 +61,7 @@ def test_only_its_worker_reports_a_job(records):
     assert records.record(job.id).progress == 0.0
 
 
-def test_of_many_who_claim_a_job_one_gets_it(records):
+def test_one_of_many_claims_of_a_job_succeeds(records):
     job = made(records)
     got = []
     threads = [

@@ -276,7 +276,7 @@ def test_a_roll_back_waits_for_nothing_that_is_made_ahead(two: Two) -> None:
     assert served() == (first, False)
 
 
-def test_what_is_made_ahead_goes_with_the_history_it_was_made_of(two: Two) -> None:
+def test_a_warmed_ranking_is_dropped_with_its_history(two: Two) -> None:
     two.agree()
     two.activate("fbgd", 2)
     two.follow()

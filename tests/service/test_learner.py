@@ -65,7 +65,7 @@ def test_impressions_go_to_the_side_stream_only(learner_of, feed, client):
     assert [len(fields[b"d"]) // 24 for _, fields in entries] == [64, 36]
 
 
-def test_impressions_are_events_for_the_schedule_but_make_nobody_a_judge(learner_of, feed, client):
+def test_impressions_count_for_the_schedule_but_not_as_held_out_users(learner_of, feed, client):
     learner = learner_of()
     seen = [Event(f"u{n % ENOUGH_USERS}", f"i{n % 7}", 0, IMPRESSION) for n in range(FIRST)]
     feed.append(seen)
@@ -144,7 +144,7 @@ def test_the_change_feed_names_what_was_touched(learner_of, feed):
     assert np.frombuffer(first[b"i"], "<u4").tolist() == [0]
 
 
-def test_a_commit_that_touches_very_many_says_all(learner_of, feed):
+def test_a_commit_of_very_many_users_announces_all(learner_of, feed):
     learner = learner_of()
     feed.append([Event(f"u{n}", "a", 5) for n in range(1_001)])
     learner.drain()
@@ -326,7 +326,7 @@ def test_histories_without_a_state_stop_the_start(learner_of, feed, client):
         learner_of()
 
 
-def test_an_unreadable_entry_stops_the_learner_and_says_which(learner_of, feed):
+def test_an_unreadable_entry_stops_the_learner_with_its_name(learner_of, feed):
     learner = learner_of()
     feed.append_packed(b"nonsense", 1)
     with pytest.raises(Misconfigured, match="log entry 1 "):

@@ -179,7 +179,7 @@ DAY_MS = 86_400_000
 
 
 @pytest.mark.parametrize("own_days", [-100, 0, 100])
-def test_of_two_ratings_the_later_counts_wherever_the_two_users_live(two_partitions, own_days):
+def test_the_later_of_two_ratings_counts_in_any_partitions(two_partitions, own_days):
     """By the events' own time, whichever came first and whichever was known first."""
     users = [f"v{n}" for n in range(12)]
     pairs = list(pairwise(users))[::2]
@@ -279,7 +279,7 @@ def test_a_merge_that_broke_off_between_two_partitions_is_sent_again(two_partiti
     assert items_of(two_partitions, source) == []
 
 
-def test_what_comes_after_the_copy_stays_with_the_source(client, namespace, learner_of):
+def test_events_after_the_copy_stay_with_the_source(client, namespace, learner_of):
     feed = Feed(client, namespace)
     feed.append([Event("anon", "a", 5), Event("anon", "b", 4)])
     feed.append([Event("anon", "c", 3)])

@@ -30,7 +30,7 @@ def test_before_the_first_there_is_none(snapshots):
         snapshots.manifest("v")
 
 
-def test_it_comes_back_to_the_bit_in_chunks(snapshots):
+def test_a_snapshot_in_chunks_is_restored_to_the_bit(snapshots):
     large = made(0.5, n=CHUNK_BYTES // 16 + 7)
     snapshots.publish(large)
     assert snapshots.version() == large.version
@@ -55,7 +55,7 @@ def test_the_next_one_replaces_it_and_lets_its_chunks_expire(snapshots, client, 
     assert client.ttl(after) == -1
 
 
-def test_a_lost_chunk_is_told(snapshots, client, namespace):
+def test_a_lost_chunk_is_an_error(snapshots, client, namespace):
     snapshots.publish(made(1.0))
     client.delete(*chunk_keys(client, namespace))
     with pytest.raises(SnapshotFormat, match="is gone"):

@@ -41,7 +41,7 @@ def read(request: pytest.FixtureRequest) -> Callable[[Path], object]:
         (b"\x1f\x8bnonsense", "cut off or damaged"),
     ],
 )
-def test_every_reader_says_the_same_of_a_file_that_cannot_be_read(
+def test_every_reader_reports_an_unreadable_file_alike(
     read: Callable[[Path], object], tmp_path: Path, content: bytes | None, says: str
 ) -> None:
     path = tmp_path / "given"
@@ -59,7 +59,9 @@ def test_a_directory_is_no_file(read: Callable[[Path], object], tmp_path: Path) 
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_lines_come_unpacked_numbered_and_without_a_mark(tmp_path: Path, packed: bool) -> None:
+def test_lines_are_unpacked_numbered_and_without_a_byte_order_mark(
+    tmp_path: Path, packed: bool
+) -> None:
     path = tmp_path / "given"
     content = BOM + b'\n{"a": 1}\r\n' + BOM
     path.write_bytes(gzip.compress(content, mtime=0) if packed else content)

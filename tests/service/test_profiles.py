@@ -69,7 +69,7 @@ def test_rows_and_state_are_those_of_the_learner(learner, feed, reading):
         assert np.array_equal(answer.arrays[name], array), name
 
 
-def test_what_was_never_rated_has_no_row(learner, reading):
+def test_users_and_items_without_ratings_have_no_row(learner, reading):
     async def story(reader):
         return await reader.rows("nobody", [None])
 
@@ -135,7 +135,7 @@ def test_users_are_listed_in_the_order_of_their_bytes(learner, feed, reading):
     assert reading(story) == (["(y", "[x", "a", "aa"], ["b", "é"], True, False)
 
 
-def test_reports_come_back_as_they_were_written(learner, feed, reading, client):
+def test_reports_are_read_as_they_were_written(learner, feed, reading, client):
     for first in range(0, 3_000, 500):
         feed.append(some_ratings(500, seed=first))
         learner.drain()

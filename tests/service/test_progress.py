@@ -6,12 +6,12 @@ from service.store.server.inspection import PartitionReport, inspect_partition
 from tests.stories import run
 
 
-def test_a_new_partition_waits_for_nobody(redis_url, namespace):
+def test_a_new_partition_has_nothing_waiting(redis_url, namespace):
     report = run(redis_url, lambda one: partition_progress(one, namespace, 0))
     assert (report.appended, report.behind, report.leader) == (0, 0, None)
 
 
-def test_what_waits_is_what_is_appended_and_not_learned(client, redis_url, namespace):
+def test_waiting_events_are_appended_and_not_learned(client, redis_url, namespace):
     keys = PartitionKeys(namespace, 1)
     client.mset({keys.sequence: 100, keys.log_bytes: 4_000, keys.lease: "host:1:a"})
     client.hset(keys.state, "watermark", 90)

@@ -114,7 +114,7 @@ def test_chunks_say_where_they_start_and_how_far_the_file_is_read(path):
         (b"\x1f\x8bnonsense", "gzip data is cut off"),
     ],
 )
-def test_what_cannot_be_read_is_named_with_file_and_line(path, data, says):
+def test_unreadable_lines_are_named_with_file_and_line(path, data, says):
     path.write_bytes(data)
     with pytest.raises(BadFile) as caught:
         read_ratings(path)

@@ -190,7 +190,7 @@ def test_a_lost_state_costs_a_rebuild_and_no_data(learner_of, feed, redis_url, n
     assert learner.drain() == 100
 
 
-def test_what_was_deleted_stays_deleted(learner_of, feed, redis_url, namespace):
+def test_deleted_events_stay_deleted(learner_of, feed, redis_url, namespace):
     feed.append(some_ratings(400))
     feed.append([Event("u1", "i1", 0, DELETE_USER), Event("u2", "i7", 0, DELETE_ITEM)])
     learner_of().drain()

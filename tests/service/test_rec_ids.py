@@ -23,7 +23,7 @@ VERSION = "3fa2b4c1d2e3" + 52 * "0"
     st.integers(0, 2**48 - 1),
     st.none() | st.text(st.characters(codec="utf-8"), max_size=300),
 )
-def test_an_id_says_what_the_slate_was_made_of(strategy, time_ms, user):
+def test_an_id_holds_strategy_version_time_and_user(strategy, time_ms, user):
     text = encode(strategy, VERSION, time_ms, user)
     assert (len(text), text.isascii()) == (LENGTH, True)
     found = decode(text)
@@ -39,7 +39,7 @@ def test_a_slate_without_a_model_has_none_in_its_id():
 
 
 @given(st.text(max_size=40) | st.binary(min_size=24, max_size=24).map(lambda b: b.hex()[:32]))
-def test_what_is_no_id_of_ours_says_nothing(text):
+def test_a_foreign_id_has_no_source(text):
     found = decode(text)
     assert found is None or named(found.source)[0] in STRATEGIES
 

@@ -41,7 +41,7 @@ def test_an_empty_registry_has_nothing(registry: Registry) -> None:
             read(UNKNOWN)
 
 
-def test_a_published_model_comes_back_to_the_bit(registry: Registry) -> None:
+def test_a_published_model_is_restored_to_the_bit(registry: Registry) -> None:
     made = large()
     record = published(registry, made)
     chunks = list(registry.chunks(record.version))
@@ -152,7 +152,7 @@ def test_the_record_must_be_of_the_snapshot(registry: Registry) -> None:
         registry.publish(snapshot(seed=2), record)
 
 
-def test_what_serves_changes_only_from_what_was_expected(registry: Registry) -> None:
+def test_the_served_version_changes_only_from_the_expected_one(registry: Registry) -> None:
     a, b = published(registry, seed=1).version, published(registry, seed=2).version
     registry.set_active("fbgd", a, expected=None, who="gate", why="nothing was active")
     for wrong in (None, b):
@@ -174,7 +174,7 @@ def test_only_a_model_of_the_strategy_can_serve_it(registry: Registry) -> None:
     assert registry.active() == {}
 
 
-def test_of_many_that_race_for_one_expectation_one_wins(redis_url: str, namespace: str) -> None:
+def test_one_of_many_racing_promotions_wins(redis_url: str, namespace: str) -> None:
     with connect(redis_url, role="test") as client:
         registry = Registry(client, namespace)
         versions = [published(registry, seed=seed).version for seed in range(8)]
@@ -196,7 +196,7 @@ def test_of_many_that_race_for_one_expectation_one_wins(redis_url: str, namespac
         assert [change.version for change in registry.changes(10)] == [winner]
 
 
-def test_every_change_says_who_when_and_why(registry: Registry) -> None:
+def test_every_change_has_an_author_a_time_and_a_reason(registry: Registry) -> None:
     before_ms = time.time_ns() // 1_000_000
     a, b = published(registry, seed=1).version, published(registry, seed=2).version
     registry.set_active("fbgd", a, expected=None, who="gate", why="nothing was active")
@@ -304,14 +304,14 @@ def test_a_damaged_manifest_is_refused(registry: Registry, client: redis.Redis) 
             registry.manifest(record.version)
 
 
-def test_a_missing_chunk_is_said(registry: Registry, client: redis.Redis) -> None:
+def test_a_missing_chunk_is_an_error(registry: Registry, client: redis.Redis) -> None:
     record = published(registry)
     client.delete(*registry._chunk_keys(record.version))
     with pytest.raises(SnapshotFormat, match="is not in the store"):
         list(registry.chunks(record.version))
 
 
-def test_a_server_that_is_away_is_said(private_server: PrivateServer, namespace: str) -> None:
+def test_an_unreachable_server_is_an_error(private_server: PrivateServer, namespace: str) -> None:
     with connect(private_server.url, role="test") as client:
         registry = Registry(client, namespace)
         private_server.kill()

@@ -42,7 +42,7 @@ def test_a_few_items_are_rated_often_and_most_rarely() -> None:
     assert counts[300:].sum() < 0.35 * counts.sum()
 
 
-def test_there_is_something_to_learn_and_something_that_nobody_can_know() -> None:
+def test_the_world_has_a_learnable_part_and_noise() -> None:
     world = SampleWorld()
     ratings = world.ratings(20_000)
     age = np.zeros_like(ratings.user_ix)
@@ -65,7 +65,7 @@ def test_tastes_drift() -> None:
     assert np.abs(young - old).mean() > 0.5
 
 
-def test_with_a_reach_users_go_on_rating_the_items_that_they_have_rated() -> None:
+def test_with_a_reach_users_rate_so_many_items_at_most_and_go_on() -> None:
     world = SampleWorld(n_users=60, n_items=150, reach=60)
     ratings = world.ratings(30_000)
     rated = np.zeros((60, 150), dtype=np.bool_)

@@ -74,7 +74,7 @@ def test_new_events_of_all_partitions_count(plan, client, namespace):
     assert plan.due() is None
 
 
-def test_the_first_training_comes_when_the_histories_can_be_judged(plan, client, namespace):
+def test_the_first_training_starts_when_enough_users_can_be_held_out(plan, client, namespace):
     learned(client, namespace, schedules.FIRST, 0)
     users(client, namespace, schedules.ENOUGH_USERS - 1)
     assert plan.due() is None
@@ -93,7 +93,7 @@ def test_a_small_community_waits_for_more_events(plan, client, namespace):
 @pytest.mark.parametrize(
     ("before", "after"), [(2_000, 2_000), (50_000, 10_000), (10_000_000, 100_000)]
 )
-def test_later_trainings_come_with_growth(plan, client, namespace, before, after):
+def test_later_trainings_start_with_growth(plan, client, namespace, before, after):
     learned(client, namespace, before, 0)
     began_now(plan)
     assert plan.after_events(plan.current(), plan.last()) == after
@@ -114,7 +114,7 @@ def test_growth_is_no_condition_where_somebody_set_one_or_none(client, namespace
     assert usual.after_events(usual.current(), usual.last()) == schedules.FIRST_OF_FEW
 
 
-def test_an_order_that_comes_to_nothing_moves_nothing_but_the_pause(client, namespace):
+def test_a_failed_training_changes_nothing_but_the_pause(client, namespace):
     plan = Schedules(client, Settings(namespace=namespace, retrain_after_events=100))
     learned(client, namespace, 100)
     pauses = []
@@ -132,7 +132,7 @@ def test_an_order_that_comes_to_nothing_moves_nothing_but_the_pause(client, name
     assert plan.not_before_ms(last) - last.tried_ms == 600_000
 
 
-def test_without_a_pause_what_comes_to_nothing_still_waits_longer_and_longer(plan):
+def test_without_a_pause_failed_trainings_still_wait_longer_and_longer(plan):
     pauses = []
     for _ in range(12):
         plan.ordered()
@@ -270,7 +270,7 @@ def test_a_schedule_that_is_forgotten_leaves_its_version(client, namespace):
     assert later.replace(Schedule(), "eve", expected=2).version == 3
 
 
-def test_of_two_changes_of_one_version_the_second_is_refused(plan):
+def test_the_second_change_of_one_version_is_refused(plan):
     plan.replace(Schedule(after_events=5), "ada", expected=0)
     with pytest.raises(VersionConflict, match="at version 1"):
         plan.replace(Schedule(after_events=6), "bob", expected=0)

@@ -51,7 +51,9 @@ def test_an_empty_registry_is_ready_once_it_was_read(models: ActiveModels) -> No
     assert (models.ready, serving(models)) == (True, {})
 
 
-def test_what_the_registry_names_serves(models: ActiveModels, registry: Registry) -> None:
+def test_the_model_that_the_registry_names_is_served(
+    models: ActiveModels, registry: Registry
+) -> None:
     first = activated(registry, seed=1)
     other = activated(registry, seed=2, strategy="ocmf")
     published(registry, seed=3)
@@ -129,7 +131,7 @@ def test_a_new_model_takes_over_once_it_is_prepared(
     assert serving(prepared) == {"fbgd": second.version}
 
 
-def test_what_served_before_takes_over_at_once(
+def test_the_previous_model_takes_over_at_once(
     prepared: ActiveModels, preparing: Preparing, registry: Registry
 ) -> None:
     first, second = activated(registry, seed=1), activated(registry, seed=2)
@@ -286,7 +288,7 @@ def test_a_version_that_is_removed_goes_on_serving(
     assert models.current.models["fbgd"].snapshot.version == record.version
 
 
-def test_files_of_models_that_serve_no_more_are_removed(
+def test_files_of_models_that_no_longer_serve_are_removed(
     models: ActiveModels, registry: Registry, tmp_path: Path
 ) -> None:
     activated(registry, seed=1)

@@ -164,7 +164,7 @@ def test_a_damaged_file_is_fetched_anew(
         assert path.read_bytes() == good
 
 
-def test_what_a_killed_writer_left_is_removed(
+def test_files_of_a_killed_writer_are_removed(
     files: SnapshotFiles, registry: Registry, directory: Path
 ) -> None:
     version = published(registry).version

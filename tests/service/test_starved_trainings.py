@@ -30,14 +30,14 @@ def told(reporter) -> list[str]:
     return [line["event"] for line in logs]
 
 
-def test_a_training_without_a_processor_is_told_once(reporter):
+def test_a_training_without_a_processor_is_reported_once(reporter):
     # more of a processor than there is: as if others had taken nearly all of it
     assert told(reporter(starved=float("inf"), starved_after_s=0.0)) == ["training_starved"]
 
 
-def test_a_training_that_has_its_share_says_nothing(reporter):
+def test_a_training_with_its_share_is_not_reported(reporter):
     assert told(reporter(starved=0.0, starved_after_s=0.0)) == []
 
 
-def test_a_training_that_has_just_begun_says_nothing(reporter):
+def test_a_training_that_has_just_begun_is_not_reported(reporter):
     assert told(reporter(starved=float("inf"))) == []

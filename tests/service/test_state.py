@@ -7,7 +7,7 @@ from service.store.keys import PartitionKeys
 from service.store.log.state import PartitionState, check_rows, read_deleted_items, read_state
 
 
-def test_what_is_not_stored_is_zero(client, namespace):
+def test_absent_state_is_zero(client, namespace):
     keys = PartitionKeys(namespace, 0)
     assert read_state(client, keys) == PartitionState()
     client.hset(keys.state, mapping={"epoch": 3, "fingerprint": "00ff", "of_a_later_version": 1})

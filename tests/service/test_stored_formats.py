@@ -37,7 +37,7 @@ def packed(change: Change) -> dict[bytes, bytes]:
     return {name.encode(): value for name, value in texts.items()}
 
 
-def test_a_change_comes_back_as_it_was_written():
+def test_a_change_is_read_as_it_was_written():
     answers = np.array([(7, 3.5, 3.0, 4.0, LEARNED)], dtype=AWAITED_ANSWER)
     items = np.array([3, 70_000])
     change = Change(follows=6, epoch=2, users=["ann", "b/é"], items=items, answers=answers)
@@ -55,7 +55,7 @@ def test_a_change_comes_back_as_it_was_written():
     assert back.answers.tolist() == answers.tolist()
 
 
-def test_a_change_of_very_many_users_says_all():
+def test_a_change_of_very_many_users_is_stored_as_all():
     named = Change(follows=0, epoch=1, users=[f"u{n}" for n in range(LISTED)])
     many = Change(follows=0, epoch=1, users=[f"u{n}" for n in range(LISTED + 1)])
     assert not Change.unpack(packed(named)).is_all
@@ -68,7 +68,7 @@ def test_a_change_without_names_is_read_as_none():
     assert (back.follows, list(back.users), back.items.size, back.answers.size) == (-1, [], 0, 0)
 
 
-def test_a_dedupe_chunk_comes_back_as_it_was_written():
+def test_a_dedupe_chunk_is_read_as_it_was_written():
     chunk = DedupeChunk(appended_ms=1_763_000_000_000, digests=bytes(range(32)))
     assert chunk.pack() == (1_763_000_000_000).to_bytes(8, "little") + bytes(range(32))
     assert DedupeChunk.unpack(chunk.pack()) == chunk
@@ -76,7 +76,7 @@ def test_a_dedupe_chunk_comes_back_as_it_was_written():
     assert DedupeChunk.unpack(DedupeChunk(-5, b"").pack()) == DedupeChunk(-5, b"")
 
 
-def test_a_point_of_the_experts_comes_back_as_it_was_written():
+def test_a_point_of_the_experts_is_read_as_it_was_written():
     expert = {"name": "sgd", "weight": 0.25, "part": 0.5, "recent_loss": 0.125}
     point = {"learned": 990, "experts": [expert]}
     entry = (b"1000-0", {b"d": pack_point(point)})
@@ -98,7 +98,7 @@ def test_click_through_is_summed_over_the_partitions(client, redis_url, namespac
     assert found == {bytes.fromhex("00013fa2b4c1d2e3"): {6: 5, 2: 1}}
 
 
-def test_topics_come_back_as_they_were_written(client, redis_url, namespace):
+def test_topics_are_read_as_they_were_written(client, redis_url, namespace):
     keys = PartitionKeys(namespace, 0)
     topics = {"sequence": 600, "topics": [[{"item": "tt1", "strength": 0.81}]]}
 
@@ -108,7 +108,7 @@ def test_topics_come_back_as_they_were_written(client, redis_url, namespace):
     assert run(redis_url, lambda connection: read_topics(connection, keys)) == topics
 
 
-def test_a_mixture_comes_back_as_it_was_written(client, redis_url, namespace):
+def test_a_mixture_is_read_as_it_was_written(client, redis_url, namespace):
     keys = PartitionKeys(namespace, 0)
     ranker = RankerRecord(weight=0.5, version="4f2a", judged=31, mrr=0.25, ndcg10=0.125)
     record = MixtureRecord(

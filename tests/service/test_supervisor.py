@@ -50,7 +50,7 @@ def test_the_whole_service_answers_and_leaves_no_process_behind(tmp_path: Path) 
     assert not (tmp_path / "data" / "server.json").exists()
 
 
-def test_what_is_killed_comes_back_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_a_killed_role_is_restarted_and_nothing_is_lost(tmp_path: Path) -> None:
     with service(tmp_path) as running, running.client() as client:
         client.wait_until_ready()
         client.post("/v1/ratings", [RATING], wait="learned")
@@ -129,7 +129,7 @@ def test_a_public_address_is_refused_while_there_is_no_key(tmp_path: Path) -> No
     assert f"`hedgerow keys create --data-dir {tmp_path}`" in said
 
 
-def test_a_port_in_use_is_said_with_the_way_out(tmp_path: Path) -> None:
+def test_a_port_in_use_is_an_error_with_advice(tmp_path: Path) -> None:
     with closing(listen("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert "--port" in refusal("--port", port, "--data-dir", str(tmp_path))
@@ -166,6 +166,6 @@ def test_a_given_server_that_may_evict_is_refused(private_server: PrivateServer)
     assert "noeviction" in refusal(HEDGEROW_REDIS_URL=private_server.url)
 
 
-def test_where_a_socket_listens_is_said_as_an_address() -> None:
+def test_the_address_of_a_listening_socket_is_logged() -> None:
     with closing(listen("127.0.0.1", 0)) as listener:
         assert url_of(listener) == f"http://127.0.0.1:{listener.getsockname()[1]}"

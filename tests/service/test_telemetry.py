@@ -49,7 +49,7 @@ def test_a_verb_that_is_no_role_prints_no_log_among_its_output() -> None:
     assert "store_loading" in done.stderr
 
 
-def test_what_is_below_the_level_is_left_out() -> None:
+def test_messages_below_the_level_are_left_out() -> None:
     stream = io.StringIO()
     set_up_logs("api", "warning", stream)
     logger().info("learner_started")
@@ -101,7 +101,7 @@ def test_a_traceback_shows_no_values(stream: io.StringIO) -> None:
     assert secret not in stream.getvalue()
 
 
-def test_an_outage_is_told_when_it_begins_every_minute_and_when_it_is_over() -> None:
+def test_an_outage_is_logged_when_it_begins_every_minute_and_when_it_ends() -> None:
     clock, stream = [100.0], io.StringIO()
     set_up_logs("learner", "info", stream)
     outage = Outage(lambda: clock[0])

@@ -46,7 +46,7 @@ def test_a_script_gets_its_keys_and_values(client, namespace):
     assert sent(client, transaction) == answer
 
 
-def test_what_one_command_answers_as_an_error_is_raised(client, namespace):
+def test_the_error_of_one_command_is_raised(client, namespace):
     client.set(f"{namespace}:k", "no list")
     transaction = Transaction()
     transaction.add("RPUSH", f"{namespace}:k", 1)

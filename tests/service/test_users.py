@@ -111,7 +111,7 @@ def test_a_change_during_a_read_leaves_nothing_stale(redis_url: str, namespace: 
     run(redis_url, namespace, story)
 
 
-def test_who_asks_at_once_shares_a_round_trip(redis_url: str, namespace: str) -> None:
+def test_simultaneous_reads_share_a_round_trip(redis_url: str, namespace: str) -> None:
     async def story(users: Users, client: AsyncClient, keys: PartitionKeys) -> None:
         await rate(client, keys, "u1", {7: 5.0}, 1)
         names = [f"u{n % 100}" for n in range(150)]
@@ -149,7 +149,7 @@ def test_memory_is_bounded(redis_url: str, namespace: str) -> None:
     run(redis_url, namespace, story, most_bytes=8_000)
 
 
-def test_what_was_made_goes_with_the_history_it_was_made_of(redis_url: str, namespace: str) -> None:
+def test_cached_results_are_dropped_with_their_history(redis_url: str, namespace: str) -> None:
     async def story(users: Users, client: AsyncClient, keys: PartitionKeys) -> None:
         await rate(client, keys, "ada", {7: 5.0}, 1)
         known = await users.get("ada")
@@ -164,7 +164,7 @@ def test_what_was_made_goes_with_the_history_it_was_made_of(redis_url: str, name
     run(redis_url, namespace, story)
 
 
-def test_what_a_user_takes_is_what_is_counted() -> None:
+def test_the_counted_size_of_a_user_is_the_memory_it_takes() -> None:
     def known(n: int) -> UserState:
         own, ones = np.arange(n, dtype=np.int32), np.ones(n, np.float32)
         row = np.frombuffer(bytes([n]) * 400, np.float32)
