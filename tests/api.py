@@ -60,7 +60,7 @@ class Api:
         models = self.runtime.active
         async with asyncio.timeout(60):
             await asyncio.to_thread(models.refresh)
-            # what is made ahead for a model is made on this loop
+            # the cache for a new model is warmed on this loop
             while models._coming:
                 await asyncio.sleep(0.01)
                 await asyncio.to_thread(models.refresh)
@@ -73,7 +73,7 @@ class Api:
         return self.run(self.client.request(method, path, **more))
 
     def ready(self) -> Any:
-        """Wait until it is ready, and return what it says then."""
+        """Wait until the application is ready and return its readiness report."""
         wait_until(lambda: self("GET", "/readyz").is_success)
         return self("GET", "/readyz").json()
 

@@ -1,4 +1,4 @@
-"""A job's record in RQ as an intruder who can write to that Redis would change it."""
+"""Forge a job's record in RQ, as an intruder with write access to Redis could."""
 
 import json
 from pathlib import Path

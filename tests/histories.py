@@ -66,7 +66,7 @@ def _store(client, keys: PartitionKeys, told: list[Record]) -> None:
 def world(
     *, users: int = 300, items: int = 80, each: int = 25, seed: int = 0, start_ms: int = START_MS
 ) -> list[Record]:
-    """Users of four tastes who like the items of theirs; in the order of time, a minute apart."""
+    """Return records of users with four tastes, in the order of time, a minute apart."""
     rng = np.random.default_rng(seed)
     told = []
     for u in range(users):

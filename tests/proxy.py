@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class LossyProxy:
-    """Stands before a server's unix socket; ``loses(request)`` decides whose answer is swallowed.
+    """Forwards to a server; ``loses(request)`` decides which replies are lost.
 
     With ``hangs`` the line stays open after the loss, as if the answer were merely late.
     """

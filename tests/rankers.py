@@ -47,7 +47,7 @@ def online(n_items: int, seed: int = 0) -> Online:
 
 
 def online_of(rows: F32, rated: F32) -> Online:
-    """The online model with these rows of items, of which some were rated."""
+    """Return the online ranker with these rows of items, some of them rated."""
     model = OnlineModel(OnlineConfig())
     rows = model.parameters(rows)
     rows[:, COUNT] = rated
@@ -55,7 +55,7 @@ def online_of(rows: F32, rated: F32) -> Online:
 
 
 def rated(items: list[int], seed: int = 1) -> Asker:
-    """Somebody with a history and a row of the online model."""
+    """Return a user with a history and a row of the online model."""
     width = OnlineModel(OnlineConfig()).width
     row = np.random.default_rng(seed).normal(0.1, 0.1, width).astype(np.float32)
     return Asker(asker(items).preferences, row=row)

@@ -11,7 +11,7 @@ DEADLINE_S = 60.0
 
 
 class PrivateServer(EmbeddedServer):
-    """An embedded server; after ``kill``, ``start`` brings it back with what it had stored."""
+    """An embedded server; ``start`` after ``kill`` restores the stored data."""
 
     def kill(self) -> None:
         """SIGKILL, as a power cut would."""

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def run(redis_url: str, story: Callable[[redis.asyncio.Redis], Awaitable[T]]) -> T:
-    """Return what ``story(connection)`` returns."""
+    """Run ``story(connection)`` and return its result."""
 
     async def main() -> T:
         async with connect_async(redis_url, role="test") as connection:

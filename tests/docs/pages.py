@@ -1,4 +1,4 @@
-"""The pages of the documentation, and what stands in them."""
+"""The pages of the documentation and their content."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def code(text: str) -> list[str]:
-    """Return what stands in code blocks and between backticks."""
+    """Return the text of code blocks and between backticks."""
     return re.findall(r"```.*?```|`[^`\n]+`", text, re.DOTALL)
 
 

@@ -154,7 +154,7 @@ def test_every_key_in_the_store_is_in_the_data_dictionary(running: ServiceProces
 
 
 def key_shapes() -> Iterator[str]:
-    """Every key of the data dictionary, with `.*` where an id or a number stands."""
+    """Return every key of the data dictionary, with `.*` for ids and numbers."""
     yield "rq:.*"
     for made in (keys.NamespaceKeys("main"), keys.PartitionKeys("main", 0)):
         for name, member in vars(type(made)).items():

@@ -1,4 +1,4 @@
-"""What the pages on evaluation and on Python say works, in the order in which they say it."""
+"""The examples of the pages on evaluation and on Python work, in their order."""
 
 import json
 import re

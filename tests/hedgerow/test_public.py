@@ -1,4 +1,4 @@
-"""The public package exports exactly what it says, and loads nothing before it is used."""
+"""The public package exports exactly its documented names, and loads them when they are used."""
 
 import ast
 import importlib
@@ -70,7 +70,7 @@ def test_a_name_is_public_in_one_place() -> None:
     ("name", "found"), public(), ids=lambda one: one if type(one) is str else ""
 )
 def test_each_public_name_shows_an_example(name: str, found: Any) -> None:
-    """The examples run as doctests, where they stand."""
+    """Run the examples as doctests in their place."""
     constant = not (inspect.isclass(found) or inspect.isfunction(found))
     if not constant and not (inspect.isclass(found) and issubclass(found, Exception)):
         assert ">>> " in (found.__doc__ or ""), f"{name} has no example"

@@ -1,4 +1,4 @@
-"""The online model by ids says what the model with tables and numbers says."""
+"""The online model by ids predicts the same as the model with tables and numbers."""
 
 import numpy as np
 import pytest

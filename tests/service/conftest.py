@@ -63,7 +63,7 @@ def eager_learner(client: redis.Redis, eager: Settings) -> Iterator[Learner]:
 
 @pytest.fixture
 def api(redis_url: str, namespace: str, tmp_path: Path) -> Iterator[Api]:
-    """The application, with nobody learning; so it does not wait long for that."""
+    """The application without a learner, and with a short wait for one."""
     settings = Settings(namespace=namespace, data_dir=tmp_path, wait_timeout_ms=50)
     with Api(settings, redis_url) as api:
         yield api

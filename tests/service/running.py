@@ -51,7 +51,7 @@ def store_pid(running: ServiceProcess) -> int:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether no process of this id is left (one that nobody waited for counts as gone)."""
+    """Return whether no process has this id; a zombie counts as gone."""
     return command_line(pid) == ""
 
 

@@ -1,4 +1,4 @@
-"""A small shop behind the api: who rated what in it, asking it, and models that serve it."""
+"""A small shop behind the api: its ratings, requests to it, and models that serve it."""
 
 from typing import Any
 

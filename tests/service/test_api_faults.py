@@ -43,7 +43,7 @@ def operations(api: Api) -> Iterator[tuple[str, str, Any]]:
 
 
 def refusals(api: Api) -> Iterator[tuple[Any, Any]]:
-    """Yield what was wrong and its problem, for every parameter and every field of every route."""
+    """Yield a fault and its problem for every parameter and every field of every route."""
     for method, path, operation in operations(api):
         for parameter in operation.get("parameters", ()):
             if parameter["in"] == "query":

@@ -1,4 +1,4 @@
-"""Trainings and their schedule over HTTP, without a trainer: what is ordered waits."""
+"""Trainings and their schedule over HTTP, without a trainer: ordered jobs wait."""
 
 import json
 from collections.abc import Iterator

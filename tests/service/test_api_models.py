@@ -1,4 +1,4 @@
-"""Operators look at models and decide what serves."""
+"""Operators inspect models and choose the served ones."""
 
 from typing import Any
 
@@ -75,7 +75,7 @@ def test_models_are_listed_newest_first_and_by_strategy(api: Api, registry: Regi
 
 
 def walked(api: Api, path: str, limit: int) -> list[Any]:
-    """Return what all pages of a list hold."""
+    """Return the entries of all pages of a list."""
     found: list[Any] = []
     cursor: dict[str, str] = {}
     while True:

@@ -53,7 +53,7 @@ def test_every_reference_of_the_document_leads_somewhere() -> None:
 
 
 def test_no_two_shapes_share_a_name() -> None:
-    """They would be one schema of the document: the body of one route, told as another's."""
+    """Models with one name would share a schema of the document."""
     shapes = [one for kind in (BaseModel, Struct) for one in _below(kind)]
     names = Counter(one.__name__ for one in shapes if one.__module__.startswith("service.api."))
     assert names["Slate"] == 1

@@ -1,4 +1,4 @@
-"""Posting feedback: what is accepted, what is refused and how, what is answered."""
+"""Posting feedback: accepted and refused events, and the answers."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Recommendations over HTTP: for users, for somebody, page by page, with and without a model."""
+"""Recommendations over HTTP: for users and histories, in pages, with and without a model."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -420,7 +420,7 @@ def test_several_rankers_are_mixed_by_default(online_shop: Api, redis_url: str) 
     assert (slate["strategy"], slate["reason"]) == ("mixture", None)
     assert slate["model_version"].startswith("mixture-")
     assert slate["models"] == versions
-    # whatever the weights are by now: they say which ranker speaks most for an item
+    # the weights of this moment decide which ranker contributes most to an item
     assert {entry["strategy"] for entry in slate["items"]} <= set(STRATEGIES) - {"mixture"}
     assert len(items(slate)) == 7
     page = get(online_shop, "/v1/users/fan7/recommendations", k=3)
@@ -484,7 +484,7 @@ def test_a_cold_user_is_ranked_by_features(shop: Api, redis_url: str) -> None:
     assert (unknown["strategy"], unknown["reason"] is None) == ("popular", False)
     personal = get(shop, RECOMMENDATIONS, model="ocmf")
     assert personal["strategy"] == "ocmf"
-    # a vector that was kept meanwhile does not stand in the way of features that come later
+    # a cached vector does not hide features that are written later
     told = post(shop, "/v1/recommendations", user="ada", model="ocmf", features={"country": "NO"})
     assert told["items"] != personal["items"]
     shop("PUT", "/v1/users/ada", json={"features": {"country": "NO"}})
@@ -511,7 +511,7 @@ def test_similar_users_are_those_of_like_vectors(shop: Api, redis_url: str) -> N
     assert cold["users"] == []
     second = activate(shop, redis_url, seed=1)
     assert get(shop, path)["model_version"] == second
-    # who asks two models in turn has both samples
+    # requests to two models in turn keep both samples
     samples = dict(shop.runtime.recommender._neighbours._samples)
     assert samples.keys() == {version, second}
     activate(shop, redis_url)

@@ -1,4 +1,4 @@
-"""NDJSON uploads: speed comes from whole blocks, correctness from being the same as row by row."""
+"""NDJSON uploads: blocks are decoded at once, with the same result as row by row."""
 
 import asyncio
 import json
@@ -65,7 +65,7 @@ def test_however_a_body_is_chunked_its_lines_are_the_same(seed: int) -> None:
     expected = body.removesuffix(b"\n").split(b"\n")
     assert sorted(found) == list(range(len(expected)))
     for number, line in enumerate(expected):
-        # a line beyond the bound may come whole: then the upload refuses it
+        # a line beyond the bound may arrive whole; then the upload refuses it
         assert found[number] in ({line, None} if len(line) > 40 else {line})
 
 

@@ -1,4 +1,4 @@
-"""The items in memory: what is visible, from when on, after changes, gaps and a lost stream."""
+"""The items in memory: visibility in time, after changes, gaps and a lost stream."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -132,7 +132,7 @@ def test_the_first_filter_that_names_a_feature_finds_it(redis_url: str, namespac
             assert seen.names == {CATEGORY, "year", "tags"}
             only = "colour = 'red'"
             assert numbers((await w.view.covering(only)).filter(only, 4)) == [3]
-            # what no document says needs no reading
+            # a feature that no document has needs no reading
             before = w.view.current
             assert await w.view.covering("size = 3") is before
             assert numbers(before.filter("not size = 3", 5)) == [0, 1, 2, 3, 4]

@@ -15,7 +15,7 @@ from service.store.log.codec import AWAITED_ANSWER, DUPLICATE, LEARNED
 
 
 class Heard:
-    """A listener that writes down what it hears, None for anything."""
+    """A listener that records the changes that it hears, None for all users."""
 
     def __init__(self) -> None:
         self.users: list[list[str] | None] = []
@@ -88,7 +88,7 @@ def test_events_learned_before_need_no_feed(redis_url: str, namespace: str) -> N
         async with following(redis_url, namespace) as (follower, client):
             await follower.reached(0, 41)
             await client.hset(keys.state, "watermark", 42)  # type: ignore[misc]
-            # the feed never says so: the state is read again when the feed is silent
+            # the feed never announces it: the state is read again when the feed is silent
             await follower.reached(0, 42)
 
     asyncio.run(story())
@@ -131,7 +131,7 @@ def test_predictions_are_handed_to_those_who_wait(redis_url: str, namespace: str
 
 
 def test_a_second_entry_of_one_watermark_is_read_once(redis_url: str, namespace: str) -> None:
-    """A rebuild tells of its swap under the watermark that the feed has already."""
+    """A rebuild announces its swap under a watermark that the feed has already."""
     keys = PartitionKeys(namespace, 0)
 
     async def story() -> None:

@@ -1,4 +1,4 @@
-"""``hedgerow eval online``: the contract of its output, and what it refuses."""
+"""``hedgerow eval online``: the contract of its output, and refusals."""
 
 import json
 import math
@@ -85,7 +85,7 @@ def test_a_seed_repeats_the_report(ratings):
 
 
 def test_the_order_of_time_learns_the_earlier_ratings(ratings, tmp_path):
-    """The file runs backwards: learned forwards it gives what its mirror image gives."""
+    """A file in reverse order of time gives the figures of its mirror image."""
     header, *lines = ratings.read_text().splitlines()
     mirror = tmp_path / "mirror.csv"
     mirror.write_text("\n".join([header, *reversed(lines)]) + "\n")

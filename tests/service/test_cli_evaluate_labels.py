@@ -1,4 +1,4 @@
-"""``hedgerow eval labels``: the contract of its output, and what it refuses."""
+"""``hedgerow eval labels``: the contract of its output, and refusals."""
 
 import gzip
 import json
@@ -63,7 +63,7 @@ def test_the_report_has_the_names_of_the_contract_and_knows_something(files, mod
     assert 100.0 >= found["p@1"] > found["p@3"] > found["p@5"]
     if model == "ocmf-sq-sq":
         assert "weight" not in found["parameters"]
-    # what it reports can be stated, and makes the same model
+    # the reported settings can be stated and make the same model
     stated = [f"--set={name}={value}" for name, value in found["parameters"].items()]
     again = report(*files, "--model", model, "--budget-s", "0", *stated)
     assert timeless(again) == timeless(found)

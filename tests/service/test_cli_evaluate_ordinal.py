@@ -1,4 +1,4 @@
-"""``hedgerow eval ordinal``: the contract of its output, and what it refuses."""
+"""``hedgerow eval ordinal``: the contract of its output, and refusals."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""``hedgerow eval topk``: the contract of its output, and what it refuses."""
+"""``hedgerow eval topk``: the contract of its output, and refusals."""
 
 import gzip
 import json
@@ -52,7 +52,7 @@ def run(*arguments):
 
 
 def heads_of(printed):
-    """Return what the columns of the table are called."""
+    """Return the names of the table's columns."""
     line = next(line for line in printed.splitlines() if line.startswith("┃"))
     return [head for head in (part.strip() for part in line.split("┃")) if head]
 

@@ -1,4 +1,4 @@
-"""`hedgerow models`: an operator decides what serves, with or without a running api."""
+"""`hedgerow models`: an operator chooses the served models, with or without a running api."""
 
 import json
 from collections.abc import Iterator

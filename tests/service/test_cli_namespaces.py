@@ -1,4 +1,4 @@
-"""`hedgerow namespaces`: what is there, and the deletion of one that nobody works for."""
+"""`hedgerow namespaces`: the list, and the deletion of a namespace without processes."""
 
 import json
 from pathlib import Path

@@ -61,7 +61,7 @@ def test_an_entry_without_sources_is_written_as_before_there_were_any():
     sourced = encode(entry_of(["ann"], [(0, 7, 4.5, 1, 0, HAS_SOURCE)]))
     assert (plain[:4], sourced[:4]) == (b"hrl1", b"hrl2")
     assert len(sourced) == len(plain) + SOURCE_BYTES
-    # an early entry may have had the flag's bit set by nobody: it has no sources
+    # in the first format the bit of this flag has no meaning
     assert decode(b"hrl1" + sourced[4:-SOURCE_BYTES]).sources == b""
 
 

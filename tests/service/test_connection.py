@@ -1,4 +1,4 @@
-"""Connections: each command is sent once, and errors that pass are told from mistakes of ours."""
+"""Connections: each command is sent once; temporary errors differ from programming errors."""
 
 import pytest
 from redis import exceptions as redis_errors

@@ -91,7 +91,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def left_behind(tmp_path: Path, thread: str) -> int:
-    """A server whose supervisor was killed at once."""
+    """Start a server whose supervisor is killed at once."""
     killed = subprocess.run(
         [sys.executable, "-c", LEAVES_A_SERVER, str(tmp_path), thread],
         capture_output=True,

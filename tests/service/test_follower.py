@@ -195,7 +195,7 @@ def test_an_event_long_before_the_newest_is_no_test(learner, feed, client, eager
     now_ms = int(time.time() * 1000)
     late = [
         Event("ann", "i1", 5, time_ms=now_ms - 9 * day),
-        # does not count: nobody knows what comes in a year
+        # an event a year ahead does not count
         Event("bob", "i1", 5, time_ms=now_ms + 365 * day),
         Event("ann", "i2", 5, time_ms=now_ms - 3 * day),
         Event("ann", "i3", 5, time_ms=now_ms - 5 * day),
@@ -228,7 +228,7 @@ def test_skipped_events_are_counted_through_restarts(redis_url, client, namespac
         )
         learner.follower_inbox.refresh(learner.watermark)
         follower.start()
-        # nobody is known yet, or knows the item anew: not one of them can be judged
+        # all users are new or repeat an item, so that no event can be judged
         feed.append([Event(f"u{n}", "i1", 5) for n in range(200)])
         learner.drain()
         learner.close()
@@ -248,7 +248,7 @@ def test_the_follower_publishes_weights_and_the_online_snapshot(
         for event in some_ratings(200, items=N_ITEMS):
             feed.append([event])
             learner.drain()
-            # what waits with an old view is passed over, and here each event makes a new one
+            # events that wait with an old view are skipped, and here each event makes a new view
             wait_until(lambda: not learner.follower_inbox._waiting)
         wait_until(lambda: client.exists(feed.keys.online_snapshot))
         wait_until(lambda: (record := read_mixture(client, feed.keys)) and record.judged > 10)

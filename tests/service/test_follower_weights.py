@@ -1,4 +1,4 @@
-"""TrainedModel models in the mixture: each is judged for the users that it knows, with what an api process would know."""
+"""Trained models in the mixture: judged on the users that they know, as an api process ranks."""
 
 import json
 
@@ -91,13 +91,13 @@ def test_an_ordinal_model_is_judged_for_users_whose_features_it_knows(
     for item in ("i1", "i4", "i7"):
         feed.append([Event("ann", item, 5), Event("bob", item, 5)])
         learner.drain()
-        # a later view would take the place of theirs
+        # a later view would replace theirs
         wait_until(lambda: not learner.follower_inbox._waiting)
     wait_until(lambda: judged("popular") == 4)
     record = read_mixture(client, feed.keys)
     assert record.rankers["ordinal"].version == version
     assert record.rankers["ordinal"].judged == 2
-    # items of her kind come first, before anybody has rated them
+    # items of her kind are first, even before they are rated
     assert record.rankers["ordinal"].mrr > 0.05
 
 
@@ -174,7 +174,7 @@ def followed(learned, **leads):
 
 
 def test_a_first_model_starts_with_the_weight_that_the_gate_predicts():
-    # what 30 judgements amid an import have left
+    # the weights after 30 judgements during an import
     imported = {"online": 0.4, "popular": 0.35, "trending": 0.25}
     found = followed(standing(30, **imported), fbgd=0.012)
     assert found["fbgd"] > 5 * found["popular"]
@@ -187,7 +187,7 @@ def test_a_first_model_starts_with_the_weight_that_the_gate_predicts():
 def test_a_first_model_that_the_gate_could_not_judge_ranks_alone():
     found = followed(standing(30, online=0.2, popular=0.6, trending=0.2), fbgd=None)
     assert max(found[name] for name in OTHERS) < LEAST_WEIGHT * found["fbgd"]
-    # and shares with the next that nobody could judge
+    # it shares with the next unjudged model
     both = followed(LearnedWeights(None), fbgd=None, ocmf=None)
     assert both["fbgd"] == pytest.approx(both["ocmf"])
 
@@ -240,7 +240,7 @@ def test_deletions_reach_the_follower_without_reading_them_all_again(
     feed.append([Event("ann", "i3", 5), Event("", "i2", 0, DELETE_ITEM)])
     learner.drain()
     wait_until(lambda: not learner.follower_inbox._waiting)
-    # nothing that ann liked is left, but for what she has just taken
+    # all items that ann liked are excluded but the one she has just taken
     feed.append([Event("ann", "i4", 5)])
     learner.drain()
     wait_until(lambda: follower._deleted.keys() == {1, 2})
@@ -274,7 +274,7 @@ def test_what_a_follower_left_that_is_gone_does_not_count_for_models_promoted_si
         assert found.of(2)["ocmf"] > found.of(2)["fbgd"]
         judged(here, 2, ocmf=2, fbgd=5, popular=20, trending=30, online=60)
         records[0] = here.record
-    # whoever comes back begins as expected, too, and counts by what it has judged
+    # a partition that returns starts as expected too, and counts by its own judgements
     followed(gone, fbgd=0.01, ocmf=0.02)
     assert knowing([here.record, gone.record], versions) == [here.record, gone.record]
 

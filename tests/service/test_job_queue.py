@@ -1,4 +1,4 @@
-"""What travels to the trainer, and what a worker takes from it: an id, never a function to call."""
+"""The queue to the trainer: a worker takes an id from it, never a function to call."""
 
 import json
 import zlib

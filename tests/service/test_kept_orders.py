@@ -64,7 +64,7 @@ class Two:
         return _Opened(self._redis_url, self.keeping.settings.namespace)
 
     def follow(self) -> None:
-        """Let both know what the store knows."""
+        """Let both processes catch up with the store."""
         for api in (self.keeping, self.plain):
             api.follow_models()
             for polled in (
@@ -78,7 +78,7 @@ class Two:
         wait_until(lambda: self._sees(self.keeping, version) and self._sees(self.plain, version))
 
     def online_is_new(self) -> bool:
-        """Whether both rank with an online snapshot that holds everything: no other comes then."""
+        """Return whether both rank with the last online snapshot, which holds all events."""
         self.follow()
         found = [api.runtime.online_items.current[0] for api in (self.keeping, self.plain)]
         return {f"0:{items.seen_through}" for items in found} == {self.token}

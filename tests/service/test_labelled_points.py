@@ -1,4 +1,4 @@
-"""Labelled points in the XMLC text format: what is read, and what a bad line says."""
+"""Labelled points in the XMLC text format, and the errors of bad lines."""
 
 import gzip
 

@@ -201,7 +201,7 @@ def test_a_deleted_item_starts_over(learner_of, feed, client):
 
 @pytest.mark.parametrize("deletion", [DELETE_RATING, DELETE_ITEM])
 def test_a_deletion_leaves_the_same_memory_as_a_restart(learner_of, feed, deletion):
-    """The user's ring is a function of the history: who goes on and who reads it anew agree."""
+    """A user's ring is a function of the history: a running and a restarted learner agree."""
     ratings = some_ratings(300, users=3, items=8)
     learner = learner_of()
     feed.append(ratings)

@@ -180,7 +180,7 @@ DAY_MS = 86_400_000
 
 @pytest.mark.parametrize("own_days", [-100, 0, 100])
 def test_the_later_of_two_ratings_counts_in_any_partitions(two_partitions, own_days):
-    """By the events' own time, whichever came first and whichever was known first."""
+    """The time of the events decides, whatever the order in which they arrived."""
     users = [f"v{n}" for n in range(12)]
     pairs = list(pairwise(users))[::2]
     homes = {tuple(partition_of(user, 2) for user in pair) for pair in pairs}

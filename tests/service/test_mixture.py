@@ -1,4 +1,4 @@
-"""Mixture records of several partitions, joined by what each has judged."""
+"""Mixture records of several partitions, joined by their numbers of judgements."""
 
 import pytest
 

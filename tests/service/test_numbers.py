@@ -1,4 +1,4 @@
-"""Item numbers: dense, given once, the same for everybody."""
+"""Item numbers: dense, given once, the same for all processes."""
 
 import asyncio
 

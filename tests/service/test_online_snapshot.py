@@ -1,4 +1,4 @@
-"""The online snapshot: replaced as a whole, readers of the last one are told, its chunks expire."""
+"""The online snapshot: replaced as a whole; readers of the old one get an error; chunks expire."""
 
 import numpy as np
 import pytest

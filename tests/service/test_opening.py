@@ -1,4 +1,4 @@
-"""One function opens all files: what it reads, and the errors of each reader."""
+"""One function opens all files: the formats that it reads, and the errors of each reader."""
 
 import gzip
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a learner and a rebuild read of a partition: all of it, however many reads that takes."""
+"""Learners and rebuilds read a whole partition, however many reads that takes."""
 
 import numpy as np
 import pytest

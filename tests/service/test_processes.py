@@ -1,4 +1,4 @@
-"""A training leaves the processors to those who serve, whichever way the system shares them out."""
+"""A training leaves the processors to serving processes under every scheduler setting."""
 
 import json
 import os

@@ -36,7 +36,7 @@ def proxy(redis_url, tmp_path_factory):
 
 
 def writer_of(client, keys):
-    """Take over the partition, and return who writes to it from now on."""
+    """Take over the partition and return its writer."""
     state = take_over(client, keys, fingerprint=FINGERPRINT, machine="m")
     return ProfileWriter(client, keys, state)
 

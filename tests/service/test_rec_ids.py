@@ -1,4 +1,4 @@
-"""The codec of recommendation ids: whole, bounded, and unmoved by what anybody makes of them."""
+"""The codec of recommendation ids: round trips, bounds, and ids that were tampered with."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -40,7 +40,7 @@ def errors(client, namespace, losses):
 
 
 def began_now(plan, model="fbgd"):
-    """Note a training of what is learned by now that ended well."""
+    """Record a successful training of all events learned so far."""
     last = plan.last()
     learned = [plan.new_events(last) + last.events, 0]
     return plan.trained(model, now_ms(), learned)
@@ -204,7 +204,7 @@ def test_a_cron_of_the_settings_waits_for_its_next_moment_on_the_first_day(clien
     plan = Schedules(client, chosen)
     plan.trainer_came()
     assert plan.due() is None
-    # once there was a training, what was missed is made up for
+    # after a first training, a missed one is caught up on
     last_began(client, namespace, ago_ms=400 * 24 * HOUR_MS)
     assert plan.due() == "cron"
 
@@ -260,7 +260,7 @@ def test_a_schedule_that_is_forgotten_leaves_its_version(client, namespace):
     plan = Schedules(client, Settings(namespace=namespace, retrain_after_events=7))
     plan.replace(Schedule(after_events=5), "ada")
     plan.reset("bob")
-    # what the settings say by now, not what they said then
+    # the present settings count, not those of that time
     later = Schedules(client, Settings(namespace=namespace, retrain_after_events=8))
     found = later.current()
     assert (found.after_events, found.of_settings) == (8, True)

@@ -37,7 +37,7 @@ def serving(models: ActiveModels) -> dict[str, str]:
 
 
 def damage(registry: Registry, client: redis.Redis, version: str) -> bytes:
-    """Flip bits of a model's first chunk in the store, and return what it was."""
+    """Flip bits of a model's first chunk in the store and return the original chunk."""
     key = registry._chunk_keys(version)[0]
     good = client.get(key)
     assert isinstance(good, bytes)
@@ -89,7 +89,7 @@ def test_a_promotion_swaps_one_frozen_object(models: ActiveModels, registry: Reg
 
 
 class Preparing:
-    """Prepares models until it is told that they are ready."""
+    """Prepares models until the test declares them ready."""
 
     def __init__(self) -> None:
         self.begun: list[tuple[str, Future[None]]] = []

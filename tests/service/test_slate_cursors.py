@@ -1,4 +1,4 @@
-"""Cursors of slates hold what was shown, or there is none."""
+"""Cursors of slates hold all shown items, or there is no cursor."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Models as mapped files: written once, checked always, removed when nobody looks at them."""
+"""Models as mapped files: written once, always checked, removed when no process maps them."""
 
 import contextlib
 import gc

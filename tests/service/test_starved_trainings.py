@@ -1,4 +1,4 @@
-"""A training that gets hardly any processor says so, for its end may be far."""
+"""A training that gets hardly any processor time reports that, for it may take very long."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ WORKER = "host:1:cafe"
 
 @pytest.fixture
 def reporter(client, namespace):
-    """Return what makes the reporter of a running job, with bounds of its own."""
+    """Return a factory of reporters of a running job, with other bounds."""
     client.set(NamespaceKeys(namespace).trainer, WORKER)
     records = JobRecords(client, namespace)
     job = records.create("fbgd", {}, budget_s=1.0, who="ada", why="order")

@@ -1,4 +1,4 @@
-"""The state of a partition as it is stored, and what of it a learner refuses."""
+"""The stored state of a partition, and states that a learner refuses."""
 
 import pytest
 

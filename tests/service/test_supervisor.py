@@ -73,7 +73,7 @@ def test_when_the_supervisor_is_killed_everything_ends(tmp_path: Path) -> None:
         os.kill(running.pid, signal.SIGKILL)
         for pid in pids[1:]:
             wait_until(partial(is_gone, pid))
-        # what the next start on this data directory does: the socket's directory is left over
+        # like the next start on this data directory, which finds the socket's directory
         stop_leftover(tmp_path / "data" / "server.json")
 
 
@@ -109,7 +109,7 @@ def test_a_learner_that_is_replaced_over_and_over_is_no_failure() -> None:
 
 
 def refusal(*arguments: str, **environment: str) -> str:
-    """What `hedgerow serve` says when it does not start."""
+    """Return the output of a `hedgerow serve` that does not start."""
     done = subprocess.run(
         [*COMMAND, "serve", *arguments],
         capture_output=True,

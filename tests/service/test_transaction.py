@@ -1,4 +1,4 @@
-"""Transactions packed by hand: Redis reads what redis-py would have sent."""
+"""Transactions packed by hand have the bytes that redis-py would send."""
 
 import numpy as np
 import pytest

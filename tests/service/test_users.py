@@ -1,4 +1,4 @@
-"""What an api process keeps of users: fresh, bounded, read together."""
+"""The user cache of an api process: fresh, bounded, read in batches."""
 
 import asyncio
 import tracemalloc

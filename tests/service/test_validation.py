@@ -46,7 +46,7 @@ def asker(pairs: Interactions, user: int) -> Asker:
 
 
 def served(users: StructuredUsers, pairs: Interactions, asked: Any) -> I32:
-    """Return the lists that serving makes of a model, (asked, DEPTH)."""
+    """Return the lists that serving makes with a model, (users, DEPTH)."""
     ranker = FoldIn(FAMILIES["fbgd"], "1", users, {})
     every = np.ones(pairs.n_items, np.bool_)
     lists = []
