@@ -91,7 +91,7 @@ class _OneClass:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        return self._settings.told(self._config)
+        return self._settings.all_values(self._config)
 
     def compile(self) -> None:
         model = LabelModel(LabelConfig(OcmfConfig(factors=2, rounds=2)))
@@ -134,7 +134,7 @@ class _Embedding:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        return self._settings.told(self._config)
+        return self._settings.all_values(self._config)
 
     def compile(self) -> None:
         model = Exmlds(replace(self._config, factors=2, landmarks=0, clusters=1, learners=1))

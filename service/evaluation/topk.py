@@ -106,7 +106,7 @@ def fit(
     done = perf_counter()
     model = recipe.fit(known, searched.config)
     seconds = perf_counter() - done
-    settings = recipe.settings.told(searched.config)
+    settings = recipe.settings.all_values(searched.config)
     return Fitted(
         users=recipe.user_vectors(known, searched.config, model),
         parameters={n: v for n, v in settings.items() if _means_something(n, known, recipe)},

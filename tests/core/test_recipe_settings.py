@@ -21,7 +21,7 @@ def test_values_of_the_usual_settings_give_them_back(settings: RecipeSettings[ob
 
 @pytest.mark.parametrize("settings", ALL, ids=lambda one: one.name)
 def test_texts_of_the_usual_settings_give_them_back(settings: RecipeSettings[object]) -> None:
-    texts = {name: str(value) for name, value in settings.told(settings.base).items()}
+    texts = {name: str(value) for name, value in settings.all_values(settings.base).items()}
     assert settings.config(settings.parsed(texts)) == settings.base
 
 

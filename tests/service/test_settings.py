@@ -71,7 +71,7 @@ def test_every_unknown_name_is_listed_with_the_nearest_known_one(
         ("port = ", "not valid TOML"),
         ("[kinds.view]\nwieght = 1.0", "kinds.view.wieght is not a setting; did you mean weight?"),
         ("[kinds.wish]\ncode = 1\nweight = 1.0\nsign = 1\nhides = false", "same code 1"),
-        ("[kinds.rating]\ncode = 9\nweight = 1.0\nsign = 1\nhides = false", "not a kind"),
+        ("[kinds.rating]\ncode = 9\nweight = 1.0\nsign = 1\nhides = false", "cannot be a kind"),
         ('scale = "5:1"', "must be below the highest"),
         ("kinds = 3", "HEDGEROW_KINDS"),
     ],
