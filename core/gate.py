@@ -77,9 +77,10 @@ def paired_interval(candidate: F64, rival: F64, rng: np.random.Generator) -> Int
                the interval lies between quantiles of d_b
     """
     if candidate.shape != rival.shape or candidate.ndim != 1:
-        raise ShapeError(f"scores of the same users are wanted: {candidate.shape}, {rival.shape}")
+        shapes = f"{candidate.shape}, {rival.shape}"
+        raise ShapeError(f"scores must be of the same users, not of shapes {shapes}")
     if candidate.size == 0:
-        raise ConfigError("no user judges: hold out more")
+        raise ConfigError("there are no held-out users: hold out more")
     difference = candidate - rival
     n = difference.size
     step = max(1, _AT_ONCE // n)
@@ -93,6 +94,6 @@ def paired_interval(candidate: F64, rival: F64, rng: np.random.Generator) -> Int
 
 def _few(n: int, fewest: int) -> str:
     return (
-        f"only {n} users could judge, {fewest} are needed: users who like two items or more "
-        "(and have features, where a model knows users by nothing else)"
+        f"only {n} held-out users, {fewest} are needed: users who like two items or more "
+        "(and have features, if the model needs them)"
     )

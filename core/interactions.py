@@ -155,7 +155,7 @@ def _bound(name: str, ix: I64, given: int | None) -> int:
     if lowest < 0 or highest >= bound:
         raise DataError(
             f"{name} numbers must be in 0 .. {bound - 1}: got {lowest if lowest < 0 else highest}; "
-            "number what there is without gaps (np.unique(ids, return_inverse=True))"
+            "number all ids without gaps (np.unique(ids, return_inverse=True))"
         )
     return highest + 1 if given is None else given
 
@@ -168,7 +168,7 @@ def whole_numbers(name: str, given: Any) -> I64:
     is_float = ix.dtype.kind == "f" and bool(np.isfinite(ix).all())
     if ix.dtype.kind not in "iub" and not (is_float and bool((ix == np.rint(ix)).all())):
         raise DataError(
-            f"{name} numbers must be whole numbers from 0: number what there is "
+            f"{name} numbers must be whole numbers from 0: number all ids "
             "(np.unique(ids, return_inverse=True))"
         )
     return ix.astype(np.int64)
@@ -195,10 +195,11 @@ def _moments(time: Any, n: int, kept: I64) -> I64 | None:
         missing = ~np.isfinite(given) if given.dtype.kind == "f" else np.zeros(n, np.bool_)
     if given.dtype.kind not in "iuf" or missing.any():
         raise DataError(
-            "a time is missing, infinite or no number: mend or remove the pair, or give no times"
+            "a time is missing, infinite or not a number: correct or remove the pair, "
+            "or give no times"
         )
     if given.dtype.kind == "f" and ((given != np.rint(given)) | (np.abs(given) > LATEST)).any():
-        raise DataError("times must be whole numbers of milliseconds: multiply, and round them")
+        raise DataError("times must be whole numbers of milliseconds: convert and round them")
     return given.astype(np.int64)[kept]
 
 
@@ -209,7 +210,7 @@ def _check_size(name: str, values: "np.typing.NDArray[Any]", n: int) -> None:
 
 def _check_values(name: str, values: F32) -> None:
     if not np.isfinite(values).all():
-        raise DataError(f"a {name} is NaN or infinite: mend or remove the pair")
+        raise DataError(f"a {name} is NaN or infinite: correct or remove the pair")
     if name == "weight" and not (values > 0.0).all():
         raise DataError("a weight is not above 0: remove the pair or give it target 0")
 

@@ -107,11 +107,11 @@ def restored(manifest: Mapping[str, Any], parts: Mapping[str, Buffer]) -> Snapsh
     Raises SnapshotFormat if the bytes do not match the manifest.
     """
     if not isinstance(manifest, Mapping):
-        raise SnapshotFormat("the manifest is no mapping: give what `Snapshot.manifest` returned")
+        raise SnapshotFormat("the manifest is not a mapping: give that of `Snapshot.manifest`")
     if manifest.get("schema") != SCHEMA:
         raise SnapshotFormat(
             f"the manifest has schema {manifest.get('schema')!r}, this version reads {SCHEMA}: "
-            "train the model anew"
+            "retrain the model"
         )
     try:
         entries = manifest["arrays"]
@@ -162,7 +162,7 @@ def _plain(name: str, value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(f"{name}.{at}", one) for at, one in enumerate(value)]
     if isinstance(value, float) and not math.isfinite(value):
-        raise SnapshotFormat(f"{name} is {value}: a snapshot takes finite numbers, leave it out")
+        raise SnapshotFormat(f"{name} is {value}: a snapshot holds finite numbers, leave it out")
     return value
 
 

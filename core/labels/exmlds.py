@@ -96,7 +96,7 @@ def labelled(features: Any, labels: Interactions) -> tuple[Features, Interaction
     """Return the points that have labels; other points contribute nothing to the embedding."""
     rows: Any = checked(features)
     if rows.shape[0] != labels.n_users:
-        raise ShapeError(f"features of {rows.shape[0]} points, labels of {labels.n_users}")
+        raise ShapeError(f"features of {rows.shape[0]} points, but labels of {labels.n_users}")
     known = np.flatnonzero(labels.user_counts)
     if known.size == 0:
         raise DataError("no point has a label: give at least one labelled point")
@@ -119,7 +119,7 @@ def embedded(
         raise ConfigError(
             f"{config.factors} factors for {rows.shape[1]} features and {labels.n_items} labels, "
             f"clusters {clusters}, learners {config.learners}: "
-            "more than memory should hold, give fewer"
+            "too much for memory, give fewer"
         )
     parts: list[Part] = []
     for learner in range(config.learners):
@@ -180,7 +180,7 @@ def _places(
     if config.variant == "exmlds3":
         known = co_occurrence(labels) if correlations is None else correlations
         if known.shape != (labels.n_items, labels.n_items):
-            raise ShapeError(f"{labels.n_items} labels, correlations of shape {known.shape}")
+            raise ShapeError(f"{labels.n_items} labels, but correlations of shape {known.shape}")
         found = joint_sppmi(labels, known, config.mix, config.shift)
         both = _spectral(found.times, found.size, config.factors, rng)
         return both[: labels.n_users], both[labels.n_users :]

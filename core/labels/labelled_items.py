@@ -1,4 +1,7 @@
-"""A fitted label model of items: it ranks items for users by features, and users for an item. It loads no fitting code."""
+"""A fitted label model of items: it ranks items for users by features, and users for an item.
+
+This module imports no fitting code.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,7 +52,7 @@ class LabelledItems:
         """
         if self.item_weights is None:
             raise ConfigError(
-                "the model knows no features of items: describe items, train it again"
+                "the model was trained without features of items: send some and retrain it"
             )
         mapped: Any = FeatureMap().transform(features)
         if mapped.shape[1] != self.item_weights.shape[0]:

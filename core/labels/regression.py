@@ -59,7 +59,8 @@ class Regression:
             mu     <- mu + X W - alpha
         """
         if not (rho > 0.0 and l1 >= 0.0 and sweeps >= 1):
-            raise ConfigError(f"ADMM needs rho > 0, l1 >= 0 and a sweep, not {rho}, {l1}, {sweeps}")
+            given = f"{rho}, {l1}, {sweeps}"
+            raise ConfigError(f"ADMM needs rho > 0, l1 >= 0 and at least one sweep, not {given}")
         alpha, mu = np.zeros_like(targets), np.zeros_like(targets)
         weights = np.zeros((self._X.shape[1], targets.shape[1]), np.float32)
         for _ in range(sweeps):
@@ -71,11 +72,9 @@ class Regression:
 
     def _check(self, targets: Any, reg: float) -> None:
         if not 0.0 < reg < np.inf:
-            raise ConfigError(
-                f"reg must be above 0, not {reg}: without it features may be collinear"
-            )
+            raise ConfigError(f"reg must be above 0, not {reg}: features can be collinear")
         if targets.ndim != 2 or targets.shape[0] != self._X.shape[0]:
-            raise ShapeError(f"{self._X.shape[0]} points need as many targets: got {targets.shape}")
+            raise ShapeError(f"{self._X.shape[0]} points need one target each: got {targets.shape}")
 
     def _solve(self, right: F64, reg: float) -> F64:
         """Return (G + reg I)^-1 right, G = X'X or X X'."""

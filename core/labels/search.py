@@ -274,8 +274,8 @@ def _splits(
 ) -> list[_Split]:
     if labels.n_users < FEWEST_POINTS:
         raise DataError(
-            f"fewer than {FEWEST_POINTS} labelled points are too few to choose settings on: "
-            "give more, or search nothing (a budget of 0 seconds)"
+            f"fewer than {FEWEST_POINTS} labelled points are too few for a search of settings: "
+            "give more, or skip the search with a budget of 0 seconds"
         )
     held = round(labels.n_users * HELD_OUT)
     n_held_out = int(min(held, MOST_HELD_OUT, max(MOST_SCORES // labels.n_items, FEWEST_POINTS)))

@@ -51,7 +51,7 @@ def space_of(snapshot: Snapshot) -> LabelSpace:
         n_features = int(known["n_features"])
         return LabelSpace(FeatureMap(landmarks), n_features, labels=labels, votes=votes, **parts)
     except (KeyError, TypeError) as error:
-        raise SnapshotFormat(f"the snapshot is not of a label model: {error}") from error
+        raise SnapshotFormat(f"this is not the snapshot of a label model: {error}") from error
 
 
 def of_items(
@@ -74,5 +74,5 @@ def items_of(snapshot: Snapshot) -> LabelledItems:
     """Return items as labels; arrays are the snapshot's own. SnapshotFormat if one is missing."""
     arrays = snapshot.arrays
     if "item_places" not in arrays:
-        raise SnapshotFormat("the snapshot is not of items as labels: it has no places of items")
+        raise SnapshotFormat("this is not the snapshot of a label model of items: no item vectors")
     return LabelledItems(space_of(snapshot), arrays["item_places"], arrays.get("item_weights"))

@@ -92,7 +92,7 @@ class LabelSpace:
         They are -1 and -inf where there are fewer labels.
         """
         if n < 1:
-            raise ConfigError(f"at least one label must be asked for, not {n}")
+            raise ConfigError(f"n must be at least 1, not {n}")
         mapped = self.mapped(features)
         ids = np.full((mapped.shape[0], n), -1, np.int32)
         found = np.full((mapped.shape[0], n), -np.inf, np.float32)
@@ -108,7 +108,7 @@ class LabelSpace:
         """Return the features as the model reads them; ShapeError for another number of columns."""
         if features.ndim != 2 or features.shape[1] != self.n_features:
             raise ShapeError(
-                f"the model knows {self.n_features} features: "
+                f"the model needs {self.n_features} features: "
                 f"got an array of shape {features.shape}"
             )
         return self.feature_map.transform(features)

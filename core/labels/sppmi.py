@@ -93,11 +93,11 @@ def _checked(correlations: Any) -> sparse.csr_array:
     """Return C; DataError unless it is symmetric and not negative."""
     known: Any = sparse.csr_array(correlations)
     if known.nnz and not (known.data.min() >= 0.0 and np.isfinite(known.data).all()):
-        raise DataError("label correlations must be finite numbers not below 0: give counts")
+        raise DataError("label correlations must be finite and not negative: give counts")
     apart = abs(known - known.T)
     if apart.nnz and apart.max() > 1e-6 * known.max():
         raise DataError(
-            "label correlations must be symmetric: give how often labels occur together"
+            "label correlations must be symmetric: give counts of labels that occur together"
         )
     return sparse.csr_array(known)
 

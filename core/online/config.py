@@ -57,7 +57,7 @@ class OnlineConfig:
         if not 0.0 < self.beta < 1.0:
             raise ConfigError(f"beta must be above 0 and below 1, not {self.beta}")
         if not 0.0 <= self.share < 1.0:
-            raise ConfigError(f"share must be in 0 .. 1, 1 left out, not {self.share}")
+            raise ConfigError(f"share must be at least 0 and below 1, not {self.share}")
         if self.rho is not None:
             self._check_sampling(self.rho)
 

@@ -46,7 +46,7 @@ def _cut(order: I64, test_fraction: float) -> Split:
     if not 0.0 < test_fraction < 1.0:
         raise ConfigError(f"the test fraction must be between 0 and 1, not {test_fraction}")
     if order.size < 2:
-        raise ConfigError("one rating cannot be split into training and test part: give more")
+        raise ConfigError("one rating cannot be split into training and test set: give more")
     n_train = min(max(round(order.size * (1.0 - test_fraction)), 1), order.size - 1)
     return Split(order[:n_train], order[n_train:])
 

@@ -221,7 +221,7 @@ class OnlineModel:
         """Predict n pairs of rows (n, width); modifies nothing."""
         if user_rows.shape != item_rows.shape or user_rows.shape[1:] != (self.width,):
             raise ShapeError(
-                f"rows must be two arrays of one shape (n, {self.width}), "
+                f"rows must be two arrays of equal shape (n, {self.width}), "
                 f"not {user_rows.shape} and {item_rows.shape}"
             )
         user_rows, item_rows = _plain(user_rows, np.float32), _plain(item_rows, np.float32)
@@ -294,7 +294,7 @@ class OnlineModel:
     ) -> None:
         """Raise ShapeError for a batch that would make a kernel write out of bounds."""
         if not user_ix.size == item_ix.size == rating.size == sequence.size:
-            raise ShapeError("user_ix, item_ix, rating and sequence must have one length")
+            raise ShapeError("user_ix, item_ix, rating and sequence must have equal lengths")
         if users.rows.shape[1] != self.width or items.rows.shape[1] != self.width:
             raise ShapeError(f"rows must be {self.width} wide: make the tables with this model")
         for table, ix in ((users.rows, user_ix), (items.rows, item_ix)):

@@ -1,4 +1,4 @@
-"""Fitting stars: from ratings of some pairs, and features of users and items, to a model; and how well it predicts."""
+"""Fitting of stars: a model of ratings from features of users and items, and its metrics."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -38,15 +38,15 @@ def fit_stars(users: Any, items: Any, rated: RatedPairs, config: StarsConfig) ->
 
     users (users, d) and items (items, e) are sparse features.
     """
-    rated = _described(users, items, rated)
+    rated = _with_features(users, items, rated)
     if rated.value.size == 0:
-        raise DataError("no rating of a described user and a described item: describe both")
+        raise DataError("no rating has features of both its user and its item: send both")
     rng = np.random.default_rng([config.seed, 20])
     most = max(MOST_DENSE // (users.shape[1] + items.shape[1]), 1_000)
     rated = rated.rows(rng.permutation(rated.value.size)[: min(config.labelled, most)])
     level, values = levels_of_ratings(rated.value)
     if values.size < 2:
-        raise DataError("all ratings have one level: there is nothing to tell apart")
+        raise DataError("all ratings have the same level: there is nothing to learn")
     # A rated pair among the drawn ones is rare and harmless: its level is merely ignored.
     spare = np.flatnonzero(np.diff(users.indptr)), np.flatnonzero(np.diff(items.indptr))
     user_ix, item_ix = (rng.choice(rows, min(config.unlabelled, most)) for rows in spare)
@@ -69,7 +69,7 @@ def agreement(stars: Stars, users: Any, items: Any, rated: RatedPairs) -> dict[s
     ``mae``: of the expected rating, on the ratings' scale · ``accuracy``: share of pairs whose true
     level is the predicted one · empty if there is no such pair
     """
-    rated = _described(users, items, rated)
+    rated = _with_features(users, items, rated)
     rated = rated.rows(slice(None, None, -(-rated.value.size // MOST_JUDGED) or 1))
     if rated.value.size == 0:
         return {}
@@ -82,7 +82,7 @@ def agreement(stars: Stars, users: Any, items: Any, rated: RatedPairs) -> dict[s
     }
 
 
-def _described(users: Any, items: Any, rated: RatedPairs) -> RatedPairs:
+def _with_features(users: Any, items: Any, rated: RatedPairs) -> RatedPairs:
     known = (np.diff(users.indptr) > 0)[rated.user_ix] & (np.diff(items.indptr) > 0)[rated.item_ix]
     return rated.rows(known)
 

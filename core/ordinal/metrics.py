@@ -21,7 +21,7 @@ def mean_auc(scores: F64, level: I64) -> float:
         n, m = int(above.sum()), int((~above).sum())
         found.append((ranks[above].sum() - n * (n + 1) / 2) / (n * m))
     if not found:
-        raise DataError("all rows to judge by have one level: give rows of at least two levels")
+        raise DataError("all test rows have the same level: give rows of at least two levels")
     return float(np.mean(found))
 
 
@@ -50,5 +50,5 @@ def equal_levels(target: F64, levels: int) -> I64:
     raw = np.searchsorted(edges, target, side="left")
     level: I64 = 1 + np.unique(raw, return_inverse=True)[1].astype(np.int64)
     if level.max() == 1:
-        raise DataError("the target has one level only: choose a target that varies")
+        raise DataError("the target has only one level: choose a target that varies")
     return level

@@ -52,7 +52,7 @@ class OrdinalModel:
     def scores(self, x: F64) -> F64:
         """Return f of the rows of ``x`` (n, d), (n,) f64, in O(n m d) time and O(m) memory."""
         if x.ndim != 2 or x.shape[1] != len(self.low):
-            raise ShapeError(f"rows have {x.shape[1:]} features, the model knows {len(self.low)}")
+            raise ShapeError(f"rows have {x.shape[1:]} features, the model needs {len(self.low)}")
         found = np.empty(len(x))
         for start in range(0, len(x), ROWS):
             part = slice(start, start + ROWS)

@@ -72,7 +72,7 @@ def pairing(counts: I64, gamma: float) -> Pairing:
             cross += weight * (np.outer(one, other) + np.outer(other, one))
             linear += weight * (one - other)
     if not splits:
-        raise DataError("all labelled rows have one level: give rows of at least two levels")
+        raise DataError("all labelled rows have the same level: give rows of at least two levels")
     return Pairing(square / splits, cross / splits, linear / splits, g + 1.5 * (1.0 - g))
 
 

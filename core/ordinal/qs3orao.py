@@ -44,7 +44,7 @@ def fit(x: F64, level: I64, levels: int, config: OrdinalConfig | None = None) ->
     span = x.max(axis=0) - low
     varies = span > 1.0 / LARGEST
     if not varies.any():
-        raise DataError("no feature varies: give features that tell rows apart")
+        raise DataError("all features are constant: give features that vary")
     inverse = np.divide(1.0, span, out=np.zeros_like(span), where=varies)
     rng = np.random.default_rng([config.seed, 0])
     spare = rng.permutation(np.flatnonzero(level == 0))[: config.unlabelled]
@@ -95,7 +95,7 @@ def _solve(z: F32, group: I64, levels: int, found: Found, config: OrdinalConfig)
 
 def _check(x: F64, level: I64, levels: int) -> None:
     if x.ndim != 2 or x.shape[0] != len(level):
-        raise ShapeError(f"features {x.shape} and levels {level.shape} must have as many rows")
+        raise ShapeError(f"features {x.shape} and levels {level.shape} must have equally many rows")
     if not -LARGEST <= x.min(initial=0.0) <= x.max(initial=0.0) <= LARGEST:
         raise DataError(f"features must be finite numbers of at most {LARGEST:g}")
     if levels < 2:
@@ -103,4 +103,4 @@ def _check(x: F64, level: I64, levels: int) -> None:
     if len(level) == 0 or level.min() < 0 or level.max() > levels:
         raise DataError(f"levels must be in 1 .. {levels}, 0 where unknown")
     if len(np.unique(level[level > 0])) < 2:
-        raise DataError("all labelled rows have one level: give rows of at least two levels")
+        raise DataError("all labelled rows have the same level: give rows of at least two levels")

@@ -70,9 +70,7 @@ def descend(x: F32, group: I64, levels: int, features: RandomFeatures, by: Steps
         scores += phi @ change.astype(np.float32)
     found: F64 = scale * coefficients
     if not np.isfinite(found).all():
-        raise Diverged(
-            "the steps left the finite numbers: give a larger reg or a smaller first step"
-        )
+        raise Diverged("the steps diverged: give a larger reg or a smaller first step")
     return found
 
 

@@ -35,7 +35,7 @@ def model_of(snapshot: Snapshot) -> OrdinalModel:
         read = Levels(snapshot.arrays["thresholds"], snapshot.arrays["odds"], numbers.pop("slope"))
         return OrdinalModel(**arrays, **numbers, levels=read)
     except (KeyError, TypeError) as error:
-        raise SnapshotFormat(f"the snapshot is not of an ordinal model: {error}") from error
+        raise SnapshotFormat(f"this is not the snapshot of an ordinal model: {error}") from error
 
 
 def of_stars(
@@ -61,4 +61,4 @@ def stars_of(snapshot: Snapshot) -> Stars:
         width, values = int(snapshot.parameters["n_user_features"]), arrays["values"]
         return Stars(model_of(snapshot), width, values, arrays["item_vectors"])
     except (KeyError, TypeError) as error:
-        raise SnapshotFormat(f"the snapshot is not of stars for pairs: {error}") from error
+        raise SnapshotFormat(f"this is not the snapshot of a model of stars: {error}") from error

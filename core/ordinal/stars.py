@@ -63,7 +63,7 @@ class Stars:
         model = self.model
         width = len(range(*part.indices(model.low.size)))
         if features.shape[1] != width:
-            raise ShapeError(f"{features.shape[1]} features, the model knows {width}")
+            raise ShapeError(f"{features.shape[1]} features, the model needs {width}")
         # Computes z' W without forming z, which the lower ends of the ranges would make dense.
         inverse, ends = model.inverse_range[part], model.low[part] * model.inverse_range[part]
         scaled = sparse.csr_array(features, copy=True)

@@ -145,11 +145,11 @@ def test_data_that_teach_nothing_are_refused():
         model.ranked(features, 1)
     with pytest.raises(DataError, match="no point has a label"):
         model.fit(features, labels.keep(np.zeros(len(labels), np.bool_)))
-    with pytest.raises(ShapeError, match="features of 19 points, labels of 20"):
+    with pytest.raises(ShapeError, match="features of 19 points, but labels of 20"):
         model.fit(features[:19], labels)
     with pytest.raises(DataError, match="NaN or infinite"):
         model.fit(np.full((20, 2), np.nan), labels)
-    with pytest.raises(ShapeError, match="24 labels, correlations"):
+    with pytest.raises(ShapeError, match="24 labels, but correlations"):
         Exmlds(small("exmlds3")).fit(features, labels, correlations=np.eye(3))
     for wrong, says in (
         (-np.eye(24), "not below 0"),
@@ -158,7 +158,7 @@ def test_data_that_teach_nothing_are_refused():
     ):
         with pytest.raises(DataError, match=says):
             Exmlds(small("exmlds3")).fit(features, labels, correlations=wrong)
-    with pytest.raises(ShapeError, match="the model knows 40 features"):
+    with pytest.raises(ShapeError, match="the model needs 40 features"):
         model.fit(features, labels).ranked(features[:, :7], 1)
     with pytest.raises(ConfigError, match="at least one label"):
         model.ranked(features, 0)
@@ -272,7 +272,7 @@ def test_stated_settings_stay_and_without_a_budget_there_is_no_search():
 
 def test_too_few_points_to_search_on_are_refused():
     features, labels = topics(12)
-    with pytest.raises(DataError, match="too few to choose settings on"):
+    with pytest.raises(DataError, match="too few for a search of settings"):
         search(features, labels, small("exmlds1"), Budget(Trials(), 9.0))
 
 
@@ -291,5 +291,5 @@ def test_a_snapshot_answers_with_identical_bits(changes):
 
 
 def test_a_snapshot_of_another_model_is_refused():
-    with pytest.raises(SnapshotFormat, match="not of a label model"):
+    with pytest.raises(SnapshotFormat, match="not the snapshot of a label model"):
         space_of(Snapshot("popular", {"a": np.ones(1)}))

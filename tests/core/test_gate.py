@@ -45,7 +45,7 @@ def test_with_few_users_the_gate_does_not_compare() -> None:
     rival = scores(rng, n=199)
     decision = decide(rival - 0.3, rival, rng)
     assert decision.outcome == "not_judged"
-    assert "only 199 users" in decision.reason
+    assert "only 199 held-out users" in decision.reason
 
 
 @pytest.mark.parametrize("n", [0, 5, 500])

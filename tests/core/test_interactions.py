@@ -77,7 +77,7 @@ def whole(shape):
         ({"n_items": 1}, "item numbers"),
         ({"time": np.array([np.nan])}, "time is missing, infinite"),
         ({"time": np.array(["NaT"], "datetime64[s]")}, "time is missing, infinite"),
-        ({"time": np.array(["noon"])}, "time is missing, infinite or no number"),
+        ({"time": np.array(["noon"])}, "time is missing, infinite or not a number"),
         ({"time": np.array([1.5])}, "whole numbers of milliseconds"),
         ({"time": np.array([1e300])}, "whole numbers of milliseconds"),
     ],
@@ -91,7 +91,7 @@ def test_bad_values_are_refused(settings, says):
     ("users", "says"),
     [
         ([-1, 2], r"user numbers must be in 0 \.\. 2147483647: got -1"),
-        ([1, 10**10], "got 10000000000; number what there is without gaps"),
+        ([1, 10**10], "got 10000000000; number all ids without gaps"),
         ([1.5, 2], "must be whole numbers"),
         ([np.nan, 2], "must be whole numbers"),
         ([np.inf, 2], "must be whole numbers"),

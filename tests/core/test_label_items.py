@@ -64,7 +64,7 @@ def constant(model: LabelledItems, factors: np.ndarray) -> float:
 
 
 def test_without_features_of_items_there_is_no_audience_by_features() -> None:
-    with pytest.raises(ConfigError, match="describe items"):
+    with pytest.raises(ConfigError, match="without features of items"):
         fit_items(*world(), SMALL).factors_of(each_kind())
     with pytest.raises(ShapeError, match="columns of items"):
         fit_items(*world(), SMALL, item_kinds()).factors_of(sparse.csr_array((1, 9)))
@@ -119,7 +119,7 @@ def test_a_restored_snapshot_scores_the_same_bits() -> None:
     with pytest.raises(SnapshotFormat, match="fold-in"):
         objective_of(back)
     without = {name: array for name, array in made.arrays.items() if name != "item_places"}
-    with pytest.raises(SnapshotFormat, match="no places of items"):
+    with pytest.raises(SnapshotFormat, match="no item vectors"):
         items_of(replace(made, arrays=without))
 
 

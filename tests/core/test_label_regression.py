@@ -91,7 +91,7 @@ def test_problems_without_a_solution_are_refused():
     X, Z = world()
     with pytest.raises(ConfigError, match="reg must be above 0"):
         Regression(X).ridge(Z, 0.0)
-    with pytest.raises(ShapeError, match="40 points need as many targets"):
+    with pytest.raises(ShapeError, match="40 points need one target each"):
         Regression(X).ridge(Z[:-1], 1.0)
     with pytest.raises(ConfigError, match="ADMM needs"):
         Regression(X).admm(Z, 1.0, 0.1, rho=0.0, sweeps=3)

@@ -106,7 +106,7 @@ def test_a_row_of_zeros_stays_out_of_a_blend():
 
 
 def test_other_features_and_no_labels_are_refused(space):
-    with pytest.raises(ShapeError, match="knows 5 features"):
+    with pytest.raises(ShapeError, match="needs 5 features"):
         space.scores(np.ones((2, 4), np.float32))
-    with pytest.raises(ConfigError, match="at least one label"):
+    with pytest.raises(ConfigError, match="at least 1"):
         space.ranked(features(), 0)

@@ -73,20 +73,20 @@ def test_a_snapshot_of_another_model_is_refused(rng):
         fit(x, known, 3, OrdinalConfig(blocks=1)), settings={}, metrics={}, cuts={}
     )
     bare = type(taken)(taken.model, {"low": taken.arrays["low"]}, taken.parameters)
-    with pytest.raises(SnapshotFormat, match="not of an ordinal model"):
+    with pytest.raises(SnapshotFormat, match="not the snapshot of an ordinal model"):
         snapshot.model_of(bare)
 
 
 @pytest.mark.parametrize(
-    "spoil", ["one level", "constant", "not finite", "too large", "beyond", "one row"]
+    "spoil", ["the same level", "constant", "not finite", "too large", "beyond", "one row"]
 )
 def test_rows_that_teach_nothing_are_refused_with_the_reason(rng, spoil):
     x, _, known = big(rng, 60, 40)
     match spoil:
-        case "one level":
-            known, says = np.where(known > 0, 2, 0), "one level"
+        case "the same level":
+            known, says = np.where(known > 0, 2, 0), "the same level"
         case "constant":
-            x, says = np.ones_like(x), "no feature varies"
+            x, says = np.ones_like(x), "all features are constant"
         case "not finite":
             x[3, 1], says = np.nan, "finite"
         case "too large":
@@ -94,7 +94,7 @@ def test_rows_that_teach_nothing_are_refused_with_the_reason(rng, spoil):
         case "beyond":
             known[0], says = 4, r"in 1 \.\. 3"
         case _:
-            known[1:], says = 0, "one level"
+            known[1:], says = 0, "the same level"
     with pytest.raises(DataError, match=says):
         fit(x, known, 3)
 
@@ -135,7 +135,7 @@ def test_rows_of_another_width_are_refused(rng):
     x, _, known = big(rng, 60, 40)
     with pytest.raises(ShapeError):
         fit(x, known[:-1], 3)
-    with pytest.raises(ShapeError, match="the model knows 4"):
+    with pytest.raises(ShapeError, match="the model needs 4"):
         fit(x, known, 3, OrdinalConfig(blocks=1)).scores(x[:, :2])
 
 

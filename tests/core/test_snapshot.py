@@ -98,7 +98,7 @@ def test_damaged_snapshots_are_refused(snapshot, change, says):
 
 def test_a_manifest_is_a_mapping_with_shapes_that_exist():
     for odd in ([], "abc", None):
-        with pytest.raises(SnapshotFormat, match="the manifest is no mapping"):
+        with pytest.raises(SnapshotFormat, match="the manifest is not a mapping"):
             restored(odd, {})
     made = Snapshot("test", {"a": np.empty((0, 3), np.float32)})
     manifest, parts = travelled(made)

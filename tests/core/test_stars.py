@@ -131,19 +131,19 @@ def test_a_restored_snapshot_scores_the_same_bits(stars: Stars) -> None:
     assert np.array_equal(stars_of(back).scores(users), stars.scores(users))
     assert encoders_of(back) == (encoder, encoder)
     del (parameters := dict(made.parameters))["n_user_features"]
-    with pytest.raises(SnapshotFormat, match="stars for pairs"):
+    with pytest.raises(SnapshotFormat, match="model of stars"):
         stars_of(type(made)(made.model, made.arrays, parameters))
 
 
 def test_data_that_teach_nothing_are_refused(stars: Stars) -> None:
     users, items, rated = world()
     nobody = sparse.csr_array(users.shape, dtype=np.float32)
-    with pytest.raises(DataError, match="describe both"):
+    with pytest.raises(DataError, match="send both"):
         fit_stars(nobody, items, rated, SMALL)
     same = RatedPairs(rated.user_ix, rated.item_ix, np.full_like(rated.value, 3.0))
-    with pytest.raises(DataError, match="one level"):
+    with pytest.raises(DataError, match="the same level"):
         fit_stars(users, items, same, SMALL)
-    with pytest.raises(ShapeError, match="the model knows 3"):
+    with pytest.raises(ShapeError, match="the model needs 3"):
         stars.user_vectors(sparse.csr_array((1, 4)))
 
 

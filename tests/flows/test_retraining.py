@@ -155,7 +155,7 @@ def test_with_few_users_a_model_serves_only_if_none_does_yet(room, redis_url, na
         first, second = here.trained(**QUICK), here.trained(factors=9, epochs=4)
         assert first.decision["outcome"] == "promoted"
         assert (
-            "no other model of its strategy serves yet; only 40 users could"
+            "no other model of its strategy serves yet; only 40 held-out users"
             in first.decision["reason"]
         )
         assert (first.metrics["judges"], first.metrics["held_out"]) == (
@@ -164,7 +164,7 @@ def test_with_few_users_a_model_serves_only_if_none_does_yet(room, redis_url, na
         )
         assert "lead" not in first.metrics
         assert second.decision["outcome"] == "not_judged"
-        assert "only 40 users could judge, 200 are needed" in second.decision["reason"]
+        assert "only 40 held-out users, 200 are needed" in second.decision["reason"]
         assert "promote it if you know better" in second.decision["reason"]
         # the metrics are there for a manual decision
         assert {"ndcg@10"} <= second.metrics.keys() & second.metrics["rival"].keys()

@@ -80,8 +80,8 @@ def test_bad_input_is_an_error_with_advice(file, arguments, says):
         ("", "the file is empty"),
         ("goal,a\n", "no rows"),
         ("goal,a\n1,2,3\n", "line 2: 3 cells, the header has 2"),
-        ("goal,a\n1,2\n1,3\n1,4\n", "one level only"),
-        ("goal,a\n1,2\n2,2\n3,2\n4,2\n", "no feature varies"),
+        ("goal,a\n1,2\n1,3\n1,4\n", "only one level"),
+        ("goal,a\n1,2\n2,2\n3,2\n4,2\n", "all features are constant"),
         ("goal,a\n1,nan\n", "'nan' is not a finite number"),
     ],
 )

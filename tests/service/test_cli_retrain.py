@@ -47,7 +47,7 @@ def test_the_outcome_is_printed_in_words(running: ServiceProcess) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert ": promoted, " in done.stderr
-    assert "only 30 users could judge, 200 are needed" in done.stderr
+    assert "only 30 held-out users, 200 are needed" in done.stderr
     assert "180 pairs of 30 users and 18 items" in done.stderr
     assert re.search(r"^job \w+: \w+, \d+%$", done.stderr, re.MULTILINE)
     assert done.stdout == ""
