@@ -10,8 +10,6 @@ from service.training.validation import Validation, validated_by_features, with_
 class FeatureRecipe:
     """Such a model needs documents, and those held-out users validate it whose documents have features."""
 
-    with_documents = with_items = True
-
     def held_out(self, data: Dataset) -> Dataset:
         return with_features(data)
 

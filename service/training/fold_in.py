@@ -10,8 +10,6 @@ from service.training.validation import Validation, validated
 class FoldInRecipe:
     """Such a model answers every user with a history, so that all held-out users validate it."""
 
-    with_items = with_ratings = False
-
     def held_out(self, data: Dataset) -> Dataset:
         return data
 

@@ -9,11 +9,11 @@ from typing import Any
 from core.errors import ConfigError
 from service.errors import InvalidTraining
 from service.ranking.families import FAMILIES
-from service.ranking.strategies import Strategy
+from service.ranking.family import Family
 
 TRAINED = {one.name: one for family in FAMILIES.values() for one in family.recipes}
 """Settings of the recipes whose models serve, by name."""
-_STRATEGIES = {one.name: family.strategy for family in FAMILIES.values() for one in family.recipes}
+_FAMILIES = {one.name: family for family in FAMILIES.values() for one in family.recipes}
 
 
 def check_order(model: str, parameters: Mapping[str, Any]) -> None:
@@ -28,6 +28,6 @@ def check_order(model: str, parameters: Mapping[str, Any]) -> None:
         raise InvalidTraining(str(error)) from error
 
 
-def strategy_of(model: str) -> Strategy:
-    """Return the strategy that models of a recipe serve."""
-    return _STRATEGIES[model]
+def family_of(model: str) -> Family:
+    """Return the family of a recipe."""
+    return _FAMILIES[model]

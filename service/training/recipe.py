@@ -76,18 +76,6 @@ class RankingRecipe(Recipe[ConfigT], Protocol[ConfigT]):
 class ServedRecipe(Recipe[ConfigT], Protocol[ConfigT]):
     """A recipe whose models serve: the trainer offers it."""
 
-    @property
-    def with_documents(self) -> bool:
-        """Return whether it learns from features and links of users."""
-
-    @property
-    def with_items(self) -> bool:
-        """Return whether it learns from features of items."""
-
-    @property
-    def with_ratings(self) -> bool:
-        """Return whether it learns from ratings as they are."""
-
     def held_out(self, data: Dataset) -> Dataset:
         """Return the dataset with those held-out users alone whom such a model is for."""
 

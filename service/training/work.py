@@ -34,7 +34,7 @@ from service.store.profiles.history_reader import HistoryReader
 from service.telemetry import logger
 from service.training import dataset as datasets
 from service.training.dataset import Dataset, EncodedUsers
-from service.training.orders import strategy_of
+from service.training.orders import family_of
 from service.training.recipe import ServedRecipe
 from service.training.recipes import SERVED, checked
 from service.training.reporter import Reporter
@@ -87,7 +87,7 @@ class Training:
         self._record, self._reporter = record, reporter
         self._registry = Registry(client, namespace.name)
         self._recipe: ServedRecipe[Any] = checked(record.model, record.parameters)
-        self._strategy = strategy_of(record.model)
+        self._family = family_of(record.model)
 
     def run(self) -> None:
         """Go through all stages."""
@@ -132,9 +132,9 @@ class Training:
         data = datasets.read(
             HistoryReader(self._client, self._namespace),
             configs.reading(self._settings, self._namespace),
-            with_documents=self._recipe.with_documents,
-            with_items=self._recipe.with_items,
-            with_ratings=self._recipe.with_ratings,
+            with_documents=self._family.reads_user_features,
+            with_items=self._family.reads_item_features,
+            with_ratings=self._family.predicts_stars,
             on_progress=self._reporter.share,
         )
         whole = data.whole
@@ -157,7 +157,7 @@ class Training:
         validation = self._recipe.validated(data, fitted)
         candidate = Contender(self._record.model, fitted, config, validation)
         self._reporter.share(0.3)
-        version = self._registry.active().get(self._strategy)
+        version = self._registry.active().get(self._family.strategy)
         rival = None if version is None else self._rival(data, version, candidate)
         self._reporter.share(0.8)
         if rival is not None and self._would_rather_keep(rival, candidate):
@@ -210,7 +210,7 @@ class Training:
             outcome, reason = "promoted", f"{reason}; the order lets it serve unjudged"
         elif outcome == "not_judged":
             reason = f"{reason}; promote it if you know better"
-        pinned = self._registry.pins().get(self._strategy)
+        pinned = self._registry.pins().get(self._family.strategy)
         if pinned is not None and outcome == "promoted":
             outcome = "refused"
             reason = f"version {pinned[:SHOWN]} is pinned: unpin it to let others serve ({reason})"
@@ -255,7 +255,7 @@ class Training:
     def _published(self, snapshot: Snapshot, decision: Mapping[str, Any]) -> ModelRecord:
         return ModelRecord.of(
             snapshot,
-            self._strategy,
+            self._family.strategy,
             created_ms=now_ms(),
             job=self._record.id,
             decision=decision,
@@ -270,7 +270,7 @@ class Training:
         why = f"job {self._record.id}: {decision['reason']}"
         try:
             self._registry.set_active(
-                self._strategy,
+                self._family.strategy,
                 published.version,
                 expected=decision["rival"],
                 who=self._record.who,
@@ -297,7 +297,7 @@ class Training:
         pinned = self._registry.pins()
         for strategy, version in self._registry.active().items():
             served = self._registry.record(version)
-            if strategy in {self._strategy, *pinned} or served.model not in SERVED:
+            if strategy in {self._family.strategy, *pinned} or served.model not in SERVED:
                 continue
             # so many wait that this one is left out
             with suppress(Backlogged):

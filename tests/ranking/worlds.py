@@ -148,7 +148,7 @@ def trained(family: Family, recipe: RecipeSettings[Any]) -> Case:
     made_by = SERVED[recipe.name]
     settings = {name: value for name, value in SMALL.items() if name in recipe.names}
     known, encoded = material(), None
-    if made_by.with_documents:
+    if family.reads_user_features:
         links = sparse.csr_array((known.pairs.n_users, known.pairs.n_users))
         items = EncodedItems(KINDS, item_kinds(N_ITEMS))
         encoded = EncodedUsers(KINDS, known.user_features, links, items)

@@ -19,7 +19,6 @@ from service.training.searching import search_with_shrinkage
 class FbgdRecipe(FoldInRecipe):
     """Learns from pairs alone."""
 
-    with_documents = False
     [settings] = fbgd.RECIPES
     files: frozenset[str] = frozenset()
 

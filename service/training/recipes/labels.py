@@ -21,7 +21,6 @@ from service.training.recipe import OnShare, Searched
 class LabelRecipe(FeatureRecipe):
     """Label embeddings; they are validated, as they serve, by features alone."""
 
-    with_ratings = False
     [settings] = labels.RECIPES
 
     def search(

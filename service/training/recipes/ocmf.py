@@ -26,7 +26,6 @@ class OcmfRecipe(FoldInRecipe):
     """One of the three losses."""
 
     settings: RecipeSettings[FeatureUse]
-    with_documents = True
     files = frozenset({"users", "graph"})
 
     def search(

@@ -22,7 +22,6 @@ from service.training.validation import Validation
 class StarRecipe(FeatureRecipe):
     """Ordinal scores of pairs; kernel and regularisation are found by validation within each fit."""
 
-    with_ratings = True
     [settings] = ordinal.RECIPES
 
     def search(
