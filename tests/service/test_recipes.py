@@ -28,7 +28,7 @@ def ticking() -> Any:
 
 
 def searched(pairs: Interactions, given: dict[str, Any], seconds: float) -> tuple[Any, ...]:
-    """Return the settings found, the seconds left for the search, and the fits of its result."""
+    """Return the settings found, the seconds left for the search, and the number of fits."""
     left: list[float] = []
     fits: list[FbgdConfig] = []
 
