@@ -40,8 +40,8 @@ class Figures:
 
 @app.command()
 def bench(
-    ratings: Annotated[int, typer.Option(min=1_000, help="How many to send.")] = 200_000,
-    requests: Annotated[int, typer.Option(min=10, help="How many single requests to time.")] = 500,
+    ratings: Annotated[int, typer.Option(min=1_000, help="Number of ratings to send.")] = 200_000,
+    requests: Annotated[int, typer.Option(min=10, help="Number of single requests to time.")] = 500,
     as_json: options.Json = False,
 ) -> None:
     """Measure this machine with a temporary service: ingest, writes and predictions one by one."""

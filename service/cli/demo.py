@@ -34,12 +34,12 @@ def demo(
     rate: Annotated[float, typer.Option(min=0.1, max=FASTEST, help="Ratings a second.")] = 50.0,
     port: options.Port = None,
     data_dir: options.DataDir = None,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed, another sample world.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the sample world.")] = 0,
     seconds: Annotated[
-        float | None, typer.Option(min=0, help="End by itself after so long.")
+        float | None, typer.Option(min=0, help="End after this many seconds.")
     ] = None,
 ) -> None:
-    """Watch the service learn: a sample world, or your own ratings, streams in until Ctrl-C.
+    """Watch the service learn from a stream of ratings, a sample world or your own, until Ctrl-C.
 
     The data directory is a temporary one unless you name one.
     """
@@ -98,6 +98,6 @@ def _say_where_to_look(console: Console, url: str, world: World, rate: float) ->
         minutes = world.total / rate / 60.0
         lines.append(
             f"{world.total:,} ratings, {rate:g} a second, take {minutes:,.0f} min; "
-            f"--rate changes that, up to {FASTEST}."
+            f"set --rate to change that, up to {FASTEST}."
         )
     console.print("\n".join(lines), highlight=False, soft_wrap=True, markup=False)

@@ -1,6 +1,6 @@
-"""``hedgerow eval``: how good the models are on a file of ratings.
+"""``hedgerow eval``: metrics of models on data sets in files.
 
-Owns the options and what is printed; ``evaluation.py`` does the work.
+This module owns options and output of `eval online`; ``service/evaluation`` does the work.
 """
 
 from pathlib import Path
@@ -56,7 +56,7 @@ def _show(report: Report) -> None:
 
 @eval_app.callback()
 def _group() -> None:
-    """How good the models are on a data set."""
+    """Evaluate models on data sets in files."""
 
 
 def _parse_scale(text: str | None) -> Scale | None:
@@ -81,27 +81,36 @@ def online(
         Model, typer.Option(help="A set of experts (-m learned, -u equal weights) or a single one")
     ] = "nn-apa-m",
     experts: Annotated[
-        Experts | None, typer.Option(help="The set; default, but paper for nn-apa-u")
+        Experts | None, typer.Option(help="Set of experts; default, or paper for nn-apa-u")
     ] = None,
     aggregator: Annotated[
-        AggregatorName | None, typer.Option(help="stack, but hedge for the paper's experts")
+        AggregatorName | None,
+        typer.Option(help="By default stack, or hedge for experts of the paper"),
     ] = None,
     init: Annotated[
         Init, typer.Option(help="paper: start at U[0, 1), clip no prediction, choose parameters")
     ] = "default",
-    scale: Annotated[str | None, typer.Option(help="LOW:HIGH; taken from the data")] = None,
-    order: Annotated[Order, typer.Option(help="time learns the earlier ratings")] = "random",
-    test_fraction: Annotated[float, typer.Option(help="The part that is only predicted")] = 0.2,
-    seed: Annotated[int, typer.Option(min=0, help="Of the split and of the start")] = 0,
-    rank: Annotated[int, typer.Option(min=1, max=1000, help="Of a single model")] = 10,
+    scale: Annotated[
+        str | None, typer.Option(help="LOW:HIGH; by default taken from the data")
+    ] = None,
+    order: Annotated[
+        Order, typer.Option(help="Random split, or time: test on the latest ratings")
+    ] = "random",
+    test_fraction: Annotated[
+        float, typer.Option(help="Share of the ratings in the test set")
+    ] = 0.2,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the split and the initial values")] = 0,
+    rank: Annotated[int, typer.Option(min=1, max=1000, help="Rank of a single model")] = 10,
     c: Annotated[float | None, typer.Option(help="Aggressiveness of a single model")] = None,
-    eps: Annotated[float | None, typer.Option(help="Errors up to this do not teach")] = None,
-    delta: Annotated[float | None, typer.Option(help="Start of the metric of NN-APA")] = None,
-    variant: Annotated[Variant, typer.Option(help="Hard, linear or squared slack")] = "pa2",
+    eps: Annotated[float | None, typer.Option(help="Largest error that causes no update")] = None,
+    delta: Annotated[float | None, typer.Option(help="Initial metric of NN-APA")] = None,
+    variant: Annotated[
+        Variant, typer.Option(help="Hard constraint (pa), linear (pa1) or squared (pa2) slack")
+    ] = "pa2",
     step: Annotated[Step, typer.Option(help="Clip at 0, or solve the constrained step")] = "clip",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout")] = False,
 ) -> None:
-    """Predict, then learn, each rating of one part of RATINGS in a single pass; test on the rest."""
+    """Predict, then learn, each rating of a training set in one pass; then predict a test set."""
     settled: dict[str, float | None] = {"c": c, "eps": eps, "delta": delta}
     given = Given(**{key: value for key, value in settled.items() if value is not None})  # type: ignore[typeddict-item]
 

@@ -1,4 +1,4 @@
-"""``hedgerow eval labels``: the options and what is printed; ``service/evaluation/labels.py`` does the work."""
+"""``hedgerow eval labels``: options and output; ``service/evaluation/labels.py`` does the work."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -28,15 +28,15 @@ def labels(
         float, typer.Option(help="Share of the training labels that the model sees")
     ] = 1.0,
     given: Annotated[
-        list[str] | None, typer.Option("--set", help="NAME=VALUE: a setting that is not searched")
+        list[str] | None, typer.Option("--set", help="NAME=VALUE: fix a setting")
     ] = None,
     budget_s: Annotated[float, typer.Option(min=0.0, help=BUDGET_HELP)] = 120.0,
     seed: Annotated[
-        int, typer.Option(min=0, help="Of the search, the start and what is revealed")
+        int, typer.Option(min=0, help="Seed of the search, the fit and the revealed labels")
     ] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout")] = False,
 ) -> None:
-    """Fit on TRAIN with settings the program finds itself; rank all labels for the points of TEST."""
+    """Fit a model on TRAIN, search its settings, and rank all labels for the points of TEST."""
 
     def work(on_progress: OnProgress) -> Report:
         request = Request(model, revealed, settings_of(given or [], "reg=0.1"), budget_s, seed)
@@ -54,7 +54,7 @@ def _show(report: Report) -> None:
     seconds = (report[f"{what}_seconds"] for what in ("fit", "predict", "search"))
     table.add_row(
         *(f"{report[name]:.2f}" for name in ("p@1", "p@3", "p@5")),
-        *(f"{one:.2f}" for one in seconds),
+        *(f"{duration:.2f}" for duration in seconds),
     )
     out = Console()
     out.print(table)

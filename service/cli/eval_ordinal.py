@@ -1,4 +1,4 @@
-"""``hedgerow eval ordinal``: ordinal scores of a table from few labelled rows."""
+"""``hedgerow eval ordinal``: ordinal regression on a table of which few rows are labelled."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,17 +14,19 @@ from service.files.tables import read_table
 
 def ordinal(
     file: Annotated[Path, typer.Argument(help="CSV of numbers with a header, also gzip")],
-    target: Annotated[str, typer.Option(help="The column that is cut into levels")],
+    target: Annotated[str, typer.Option(help="Column that is divided into levels")],
     ignore: Annotated[str, typer.Option(help="Columns to leave out, joined by commas")] = "",
-    levels: Annotated[int, typer.Option(min=2, max=1000, help="Of equal frequency")] = 5,
-    labelled: Annotated[int, typer.Option(min=2, help="Rows whose level is known")] = 500,
+    levels: Annotated[
+        int, typer.Option(min=2, max=1000, help="Number of levels, of equal frequency")
+    ] = 5,
+    labelled: Annotated[int, typer.Option(min=2, help="Number of labelled rows")] = 500,
     solver: Annotated[
-        Solver, typer.Option(help="closed: where all steps lead; stochastic: the steps themselves")
+        Solver, typer.Option(help="closed: solution in closed form; stochastic: gradient steps")
     ] = "closed",
-    seed: Annotated[int, typer.Option(min=0, help="Of the labelled rows and of the fit")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the choice of rows and the fit")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout")] = False,
 ) -> None:
-    """Learn from a few labelled rows and many unlabelled ones; judge by the unlabelled."""
+    """Learn from a few labelled rows and many unlabelled ones; test on the unlabelled rows."""
     ignored = [name.strip() for name in ignore.split(",") if name.strip()]
 
     def work(_: OnProgress) -> Report:
@@ -41,6 +43,6 @@ def _show(report: Report) -> None:
         f"of {report['n_unlabelled']} rows after {report['n_labelled']} labelled ones, "
         f"{report['fit_seconds']:.1f} s"
     )
-    out.print("thresholds " + ", ".join(f"{one:.3f}" for one in report["thresholds"]))
-    found = report["parameters"]
-    out.print(f"reg {found['reg']:.3g}, share of labelled pairs {found['gamma']:g}")
+    out.print("thresholds " + ", ".join(f"{edge:.3f}" for edge in report["thresholds"]))
+    chosen = report["parameters"]
+    out.print(f"reg {chosen['reg']:.3g}, share of labelled pairs {chosen['gamma']:g}")

@@ -1,4 +1,4 @@
-"""What the verbs of ``hedgerow eval`` share: a bar while they work, what they found, errors in a sentence."""
+"""Code that the verbs of ``hedgerow eval`` share: progress bar, output and error messages."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ from service.errors import ServiceError
 
 Report = dict[str, Any]
 OnProgress = Callable[[str, float], None]
-"""Hears what is being done and which share of it is."""
+"""Called with the name of a step and the share of it that is done."""
 
 _errors = Console(stderr=True)
 
@@ -23,7 +23,7 @@ _errors = Console(stderr=True)
 def evaluated(
     work: Callable[[OnProgress], Report], show: Callable[[Report], None], *, as_json: bool
 ) -> None:
-    """Print what ``work`` reports; what it cannot do is said in a sentence, with exit code 2."""
+    """Print the report that ``work`` returns; for an error, one sentence and exit code 2."""
     try:
         with _bar() as on_progress:
             report = work(on_progress)
@@ -38,7 +38,7 @@ def evaluated(
 
 @contextmanager
 def _bar() -> Iterator[OnProgress]:
-    """Show a bar on stderr where somebody watches."""
+    """Show a progress bar on stderr if that is a terminal."""
     if not _errors.is_terminal:
         yield lambda what, share: None
         return
@@ -54,7 +54,7 @@ def _bar() -> Iterator[OnProgress]:
 
 
 def settings_of(pairs: Sequence[str], example: str) -> dict[str, str]:
-    """Read NAME=VALUE pairs."""
+    """Return NAME=VALUE pairs as a mapping; raise ConfigError for malformed or repeated ones."""
     named = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

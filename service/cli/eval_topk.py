@@ -1,4 +1,4 @@
-"""``hedgerow eval topk``: the options and what is printed; ``service/evaluation/topk.py`` does the work."""
+"""``hedgerow eval topk``: options and output; ``service/evaluation/topk.py`` does the work."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -36,24 +36,23 @@ def topk(
     model: Annotated[
         Model,
         typer.Option(
-            help="fbgd for users with a history; ocmf-lr-wsq for users known by features or links alone; "
-            "svdfeature for what comes next, by the item before and features; see docs/explanation/batch-models.md"
+            help="fbgd for users with a history; ocmf-lr-wsq for users with only features or "
+            "links; svdfeature for the next item, by the previous one and features; see "
+            "docs/explanation/batch-models.md"
         ),
     ] = "fbgd",
     k: Annotated[str, typer.Option("--k", help="List lengths, joined by commas")] = "10,20",
     given: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", help="NAME=VALUE: a setting that is not searched; a wrong NAME lists all"
-        ),
+        typer.Option("--set", help="NAME=VALUE: fix a setting; an unknown NAME lists all of them"),
     ] = None,
     budget_s: Annotated[float, typer.Option(min=0.0, help=BUDGET_HELP)] = 120.0,
-    seed: Annotated[int, typer.Option(min=0, help="Of the search and of the start")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the search and the fit")] = 0,
     users: Annotated[
         Path | None,
         typer.Option(
-            help="CSV of users' features, for the ocmf models: user,... How they are used is "
-            "found on a validation part, or said by --set features=cold, beside or made"
+            help="CSV of users' features, for the ocmf models: user,... Validation chooses how "
+            "they are used, unless --set features=cold, beside or made"
         ),
     ] = None,
     items: Annotated[
@@ -64,11 +63,11 @@ def topk(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout")] = False,
 ) -> None:
-    """Fit on TRAIN with settings the program finds itself; rank all items for the users of TEST.
+    """Fit a model on TRAIN, search its settings, and rank all items for the users of TEST.
 
-    Every row counts as taken, whatever its rating: leave out rows that are not liked.
-    Beside the model stands what most users have taken (popular). Users without pairs in TRAIN (cold) are in the
-    means, and have figures of their own.
+    Every row counts as a positive, whatever its rating: leave out items that users did not like.
+    The table compares the model with popularity (popular). Users without pairs in TRAIN (cold) are
+    part of the means, and also have metrics of their own.
     """
 
     def work(on_progress: OnProgress) -> Report:
@@ -104,32 +103,32 @@ def _show(report: Report) -> None:
     out.print(table)
     if report["repeated_pairs"]:
         out.print(
-            f"{report['repeated_pairs']} pairs of the test file are in the training file: left out"
+            f"{report['repeated_pairs']} test pairs are left out: they are in the training file"
         )
     if report["unknown_item_pairs"]:
         out.print(
-            f"{report['unknown_item_pairs']} pairs of the test file are about items that the training file lacks: "
-            "no list can hold them, they count as missed"
+            f"{report['unknown_item_pairs']} test pairs have items that are not in the training "
+            "file: they count as misses"
         )
-    for option, told in report.get("side", {}).items():
-        out.print(_beside(option, told))
-    if (said := _settings(report["parameters"])) != "":
-        out.print(said)
-    for one in report.get("validation", []):
-        use = _settings({name: value for name, value in one.items() if "@" not in name})
-        out.print(f"on validation: {use}: ndcg@20 {one['ndcg@20']:.4f}")
+    for option, counts in report.get("side", {}).items():
+        out.print(_side_file(option, counts))
+    if (parameters := _settings(report["parameters"])) != "":
+        out.print(parameters)
+    for trial in report.get("validation", []):
+        use = _settings({name: value for name, value in trial.items() if "@" not in name})
+        out.print(f"on validation: {use}: ndcg@20 {trial['ndcg@20']:.4f}")
     out.print(f"search {report['search_seconds']:.1f} s, final fit {report['fit_seconds']:.1f} s")
 
 
-def _beside(option: str, told: dict[str, int]) -> str:
-    """Say what of a side file is of use."""
+def _side_file(option: str, counts: dict[str, int]) -> str:
+    """Return a line about how much of a side file is used."""
     if option == "graph":
-        return f"--graph: {told['links']} links join users of these files"
-    return f"--{option} describes {told['described']} of {told['of']} {option}"
+        return f"--graph: {counts['links']} links join users of these files"
+    return f"--{option}: {counts['described']} of {counts['of']} {option} have features"
 
 
 def _columns(report: Report) -> dict[str, dict[str, float]]:
-    """Return what the table compares: the model and popularity, for all users and for the cold ones."""
+    """Return the columns of the table: the model and popularity, for all users and cold ones."""
     columns, cold = {report["model"]: report}, report.get("cold")
     columns.setdefault("popular", report["popular"])
     if cold is not None:
@@ -139,7 +138,7 @@ def _columns(report: Report) -> dict[str, dict[str, float]]:
 
 
 def _settings(parameters: dict[str, Any]) -> str:
-    """Return names with values."""
+    """Return settings as text, name by name."""
     return ", ".join(
         f"{name} {value if isinstance(value, str) else format(value, 'g')}"
         for name, value in parameters.items()

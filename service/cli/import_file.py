@@ -39,9 +39,11 @@ def import_file(
     ] = None,
     items: Annotated[
         Path | None,
-        typer.Option(help="Documents of items, CSV or NDJSON; they go before the feedback."),
+        typer.Option(help="Documents of items, CSV or NDJSON; sent before the feedback."),
     ] = None,
-    users: Annotated[Path | None, typer.Option(help="Documents of users, likewise.")] = None,
+    users: Annotated[
+        Path | None, typer.Option(help="Documents of users, in the same formats.")
+    ] = None,
     url: options.Url = None,
     key: options.Key = None,
     as_json: options.Json = False,
@@ -51,10 +53,10 @@ def import_file(
     A CSV of feedback needs a header with user,item and rating or kind (click, purchase, ...). With
     both, each row fills one of them and leaves the other empty. It may have timestamp: Unix seconds
     or milliseconds, or RFC 3339. NDJSON may contain what POST /v1/ratings accepts. A bad line of
-    NDJSON is rejected and the others go on; a bad line of a CSV ends the import: mend it and import
-    the file again. After a broken connection the import goes on, and a file that is imported twice
-    within the service's dedupe window (the last 1 000 000 events, 24 hours) counts once; the output
-    says how many rows the service had before.
+    NDJSON is rejected and the rest is sent; a bad line of a CSV ends the import: correct it and
+    import the file again. After a broken connection the import goes on, and a file that is imported
+    twice within the service's dedupe window (the last 1 000 000 events, 24 hours) counts once; the
+    output says how many rows the service had before.
 
     Documents replace those that were there. A line of NDJSON is what POST /v1/items or POST
     /v1/users accepts. A CSV has the column item or user. The columns categories, hidden,

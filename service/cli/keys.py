@@ -26,11 +26,11 @@ def keys() -> None:
 @app.command()
 def create(
     role: Annotated[Role, typer.Option(help="read < write < admin.")] = "admin",
-    name: Annotated[str, typer.Option(help="Whose key it is, for the list.")] = "",
+    name: Annotated[str, typer.Option(help="Name of the owner, for the list.")] = "",
     data_dir: options.DataDir = None,
     as_json: options.Json = False,
 ) -> None:
-    """Create a key and print it, only this once."""
+    """Create a key and print it; it is never shown again."""
     settings = load_settings(data_dir=data_dir)
     with open_store(settings, create=True) as url, connect(url, role="keys") as client:
         key, secret = create_key(client, settings.namespace, role, name)
@@ -49,7 +49,7 @@ def create(
 
 @app.command("list")
 def list_keys(data_dir: options.DataDir = None, as_json: options.Json = False) -> None:
-    """List all keys, revoked ones too."""
+    """List all keys, including revoked ones."""
     settings = load_settings(data_dir=data_dir)
     with open_store(settings) as url, connect(url, role="keys") as client:
         known = sorted(
@@ -66,10 +66,10 @@ def list_keys(data_dir: options.DataDir = None, as_json: options.Json = False) -
 
 @app.command()
 def revoke(
-    key_id: Annotated[str, typer.Argument(help="The id that `hedgerow keys list` shows.")],
+    key_id: Annotated[str, typer.Argument(help="An id from `hedgerow keys list`.")],
     data_dir: options.DataDir = None,
 ) -> None:
-    """Make a key worthless, within two seconds."""
+    """Revoke a key; it stops working within two seconds."""
     settings = load_settings(data_dir=data_dir)
     with open_store(settings) as url, connect(url, role="keys") as client:
         revoke_key(client, settings.namespace, key_id)

@@ -1,4 +1,4 @@
-"""`hedgerow learner`."""
+"""`hedgerow learner`: runs the learner of one partition."""
 
 import signal
 import threading
@@ -21,12 +21,13 @@ app = options.verb()
 
 @app.command()
 def learner(
-    partition: Annotated[int, typer.Option(min=0, help="Which partition to learn.")] = 0,
+    partition: Annotated[int, typer.Option(min=0, help="Partition to learn.")] = 0,
     lifeline: options.Lifeline = None,
 ) -> None:
-    """Run the learner of one partition beside a given Redis (HEDGEROW_REDIS_URL).
+    """Run the learner of one partition with a given Redis (HEDGEROW_REDIS_URL).
 
-    A second one for the same partition waits as a standby. The exit code is 75 when another one took over.
+    A second learner of the partition waits as a standby. The exit code is 75 if another one took
+    over.
     """
     settings = load_settings()
     set_up_logs(f"learner-{partition}", settings.log_level)
@@ -36,7 +37,7 @@ def learner(
     follow_lifeline(lifeline)
     url = options.given_redis(settings, "learner")
     if lifeline is None:
-        # by hand a store that is not there is one line, as with the other roles; later it is waited for
+        # started by hand: an unreachable store is one line, as for other roles; later it is awaited
         with connect(url, role=f"learner-{partition}") as client:
             open_namespace(client, settings)
     try:

@@ -26,9 +26,9 @@ from service.store.server.opening import open_store
 
 WHO = "command line"
 Version = Annotated[
-    str, typer.Argument(help="A version of `hedgerow models list`, or how it begins.")
+    str, typer.Argument(help="A version from `hedgerow models list`, or its first characters.")
 ]
-Why = Annotated[str, typer.Option(help="Kept with who and when.")]
+Why = Annotated[str, typer.Option(help="Reason, for `hedgerow models changes`.")]
 Strategy = Annotated[
     str | None, typer.Argument(help="fbgd, ocmf, exmlds or ordinal; needed if several are active.")
 ]
@@ -38,7 +38,7 @@ app = options.verb()
 
 @app.callback()
 def models() -> None:
-    """List the trained models and decide which of them serve."""
+    """List trained models, and choose which ones serve."""
 
 
 @app.command("list")
@@ -61,11 +61,13 @@ def list_models(data_dir: options.DataDir = None, as_json: options.Json = False)
 
 @app.command()
 def changes(
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="The newest so many.")] = 20,
+    limit: Annotated[
+        int, typer.Option(min=1, max=1_000, help="Number of changes, newest first.")
+    ] = 20,
     data_dir: options.DataDir = None,
     as_json: options.Json = False,
 ) -> None:
-    """List who changed what serves, when and why."""
+    """List changes of the active models: when, who and why."""
     with _registry(data_dir) as registry:
         found = registry.changes(limit)
     if as_json:
@@ -75,7 +77,7 @@ def changes(
     for change in found:
         console.print(*_lines(change), sep="\n", markup=False)
     if not found:
-        console.print("nothing was ever promoted")
+        console.print("no model has been promoted yet")
 
 
 @app.command()
@@ -85,7 +87,7 @@ def promote(
     data_dir: options.DataDir = None,
     as_json: options.Json = False,
 ) -> None:
-    """Let a model serve instead of the active one of its strategy, whatever the gate said."""
+    """Make a model the active one of its strategy, whatever the gate decided."""
     with _registry(data_dir) as registry:
         record = registry.named(version)
         expected = registry.active().get(record.strategy)
@@ -100,7 +102,7 @@ def pin(
     data_dir: options.DataDir = None,
     as_json: options.Json = False,
 ) -> None:
-    """Let a model serve and stay, whatever is trained, until it is unpinned."""
+    """Make a model active and keep it so, whatever is trained, until it is unpinned."""
     with _registry(data_dir) as registry:
         record = registry.named(version)
         registry.pin(record.version, WHO, why)
@@ -114,7 +116,7 @@ def unpin(
     data_dir: options.DataDir = None,
     as_json: options.Json = False,
 ) -> None:
-    """Let the next training replace a model again; it goes on serving until then."""
+    """Allow the next training to replace a model; until then it keeps serving."""
     with _registry(data_dir) as registry:
         record = registry.named(version)
         registry.unpin(record.version, WHO, why)
@@ -128,7 +130,7 @@ def rollback(
     data_dir: options.DataDir = None,
     as_json: options.Json = False,
 ) -> None:
-    """Let the model serve again that served before; repeated, the one before that."""
+    """Make the previous model active again; when repeated, the one before that."""
     with _registry(data_dir) as registry:
         name = strategy or registry.only_strategy()
         _tell(registry, registry.roll_back(name, who=WHO, why=why), as_json=as_json)

@@ -25,7 +25,7 @@ app = options.verb()
 
 @app.callback()
 def namespaces() -> None:
-    """List the namespaces of a store, delete one with all that it holds."""
+    """List the namespaces of a store, or delete one with all its data."""
 
 
 @app.command("list")
@@ -44,8 +44,8 @@ def list_namespaces(data_dir: options.DataDir = None, as_json: options.Json = Fa
 
 @app.command()
 def delete(
-    name: Annotated[str, typer.Argument(help="A name that `hedgerow namespaces list` shows.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do it; there is no way back.")] = False,
+    name: Annotated[str, typer.Argument(help="A name from `hedgerow namespaces list`.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Delete it; this cannot be undone.")] = False,
     data_dir: options.DataDir = None,
 ) -> None:
     """Delete a namespace: histories, documents, models, keys.
@@ -57,7 +57,7 @@ def delete(
         if not yes:
             raise Misconfigured(
                 f"this deletes {found.users:,} users with their histories and {found.items:,} "
-                "items for ever: add --yes if you mean it (`hedgerow export` keeps the histories)"
+                "items for ever: add --yes to confirm (`hedgerow export` saves the histories)"
             )
         deleted = delete_namespace(client, name)
     say(f"the namespace {name} is deleted, {deleted:,} keys")

@@ -1,4 +1,4 @@
-"""`hedgerow openapi`: needs no Redis."""
+"""`hedgerow openapi`: prints the OpenAPI document without a Redis."""
 
 import json
 
@@ -19,7 +19,7 @@ def openapi() -> None:
 
 
 def document() -> str:
-    """Return the document as it is committed."""
-    # the defaults: the document must not depend on the machine it is made on
+    """Return the document as committed in the repository."""
+    # default settings, so that the document does not depend on this machine
     settings = Settings.model_construct()
     return json.dumps(create_app(no_runtime, settings).openapi(), indent=2, sort_keys=True)

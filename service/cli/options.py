@@ -14,23 +14,24 @@ Host = Annotated[
     str | None,
     typer.Option(help="Address to listen on; other than loopback only once an API key exists."),
 ]
-Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 asks the system for one.")]
+Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 lets the system choose.")]
 DataDir = Annotated[
-    Path | None, typer.Option(help="Where the private server keeps its files.", file_okay=False)
+    Path | None,
+    typer.Option(help="Directory for the files of the private server.", file_okay=False),
 ]
 Lifeline = Annotated[int | None, typer.Option(hidden=True)]
 """Read end of a pipe that closes when the process that started us is gone."""
 Url = Annotated[
     str | None,
     typer.Option(
-        help="Where the service listens; by default the host and port of the settings, "
+        help="Address of the service; by default the host and port of the settings, "
         "http://127.0.0.1:8000 if there are none."
     ),
 ]
 Key = Annotated[
-    str | None, typer.Option(help="API key, if the service wants one.", envvar=API_KEY_NAME)
+    str | None, typer.Option(help="API key, if the service needs one.", envvar=API_KEY_NAME)
 ]
-BUDGET_HELP = "Wall seconds for the search of settings; the final fit comes on top. 0: no search"
+BUDGET_HELP = "Wall-clock seconds for the search of settings, without the final fit. 0: no search"
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")]
 
 
@@ -73,8 +74,8 @@ def given_redis(settings: Settings, role: str) -> str:
     """Return the URL of the given Redis; a role that runs alone needs one."""
     if settings.redis_url is None:
         raise Misconfigured(
-            f"`hedgerow {role}` runs beside a Redis of yours: set HEDGEROW_REDIS_URL "
-            "(redis://host:6379/0); `hedgerow serve` brings its own"
+            f"`hedgerow {role}` needs a Redis: set HEDGEROW_REDIS_URL "
+            "(redis://host:6379/0); `hedgerow serve` starts its own"
         )
     return settings.redis_url
 

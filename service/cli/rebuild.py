@@ -1,4 +1,4 @@
-"""`hedgerow rebuild`."""
+"""`hedgerow rebuild`: options and output; ``service/learning/rebuild.py`` does the work."""
 
 import json
 from collections.abc import Callable
@@ -23,18 +23,18 @@ def rebuild(
     into: Annotated[
         str | None,
         typer.Option(
-            help="Write into this new namespace, to compare; the present one stays as it is."
+            help="Write to this new namespace, for comparison; the current one does not change."
         ),
     ] = None,
     data_dir: options.DataDir = None,
     as_json: options.Json = False,
 ) -> None:
-    """Learn everything anew from the histories, with the experts that the settings name.
+    """Learn all ratings again from the histories, with the experts in the settings.
 
-    Reads and writes go on meanwhile. After a change of HEDGEROW_EXPERTS or HEDGEROW_AGGREGATOR: run this
-    with the new settings, then start api and learners anew with them; until then predictions answer 503,
-    and `hedgerow serve` with the old ones stops at the next event. With --into the exit code is 1 if
-    the rows differ from those of the present namespace.
+    The service keeps reading and writing meanwhile. After a change of HEDGEROW_EXPERTS or
+    HEDGEROW_AGGREGATOR, run this with the new settings, then restart api and learners with them.
+    Until then predictions answer 503, and `hedgerow serve` with the old settings stops at the next
+    event. With --into the exit code is 1 if the rows differ from those of the current namespace.
     """
     settings = load_settings(data_dir=data_dir)
     with open_store(settings) as url, _progress() as progress:
@@ -51,8 +51,9 @@ def rebuild(
     differ = any(result.differences for result in results)
     if differ:
         say(
-            "expected where something was deleted or merged since the last rebuild: what it taught others is in the "
-            "present rows and not in the histories; `hedgerow rebuild` without --into takes it out there, too"
+            "differences are expected if users or items were deleted or merged since the last "
+            "rebuild: the current rows still contain what others learned from them; "
+            "`hedgerow rebuild` without --into removes that, too"
         )
     raise typer.Exit(1 if differ else 0)
 

@@ -22,10 +22,10 @@ LINE_S = 2.0
 LONGEST_BUDGET_S = 3_600.0
 """Longest budget that the service accepts, in seconds."""
 PATIENCE_S = 5.0
-"""Seconds that a job is queued while none is running before the user is told why."""
+"""Seconds that a job is queued while none is running before the user is pace why."""
 NO_LINKS = (
-    "no links: `graph` did nothing, since no user with a history is linked to another one. Put "
-    'links into the users\' documents (PATCH /v1/users/{user} with {"links": [{"user": "..."}]}), '
+    "no links: `graph` had no effect, because no user with a history is linked to another one. Add "
+    'links to the users\' documents (PATCH /v1/users/{user} with {"links": [{"user": "..."}]}), '
     "then retrain"
 )
 
@@ -39,30 +39,30 @@ def retrain(
     ] = "fbgd",
     given: Annotated[
         list[str] | None,
-        typer.Option("--set", help="NAME=NUMBER: a setting that is not searched; may be repeated."),
+        typer.Option("--set", help="NAME=NUMBER: fix a setting; may be repeated."),
     ] = None,
     budget_s: Annotated[
         float | None,
         typer.Option(
             min=0.0,
             max=LONGEST_BUDGET_S,
-            help="Wall seconds for the search of settings, at most an hour; reading, fitting and "
-            "judging come on top. 0: no search.",
+            help="Wall-clock seconds for the search of settings, at most an hour, without reading, "
+            "fitting and validation. 0: no search.",
         ),
     ] = None,
     promote_unjudged: Annotated[
         bool,
-        typer.Option(help="Let the model serve even where too few users can judge it."),
+        typer.Option(help="Let the model serve even if there are too few held-out users."),
     ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Watch the job until it has ended.")] = False,
     url: options.Url = None,
     key: options.Key = None,
     as_json: options.Json = False,
 ) -> None:
-    """Train a ranking model on all histories; it serves if it is not worse than what serves now.
+    """Train a ranking model on all histories; it serves unless it is worse than the active model.
 
-    With --wait the exit code is 1 if the job failed or was cancelled. It is no failure if the gate
-    refuses the model: the one before goes on serving.
+    With --wait the exit code is 1 if the job failed or was cancelled. A model that the gate refuses
+    is not a failure: the previous model keeps serving.
     """
     order: dict[str, Any] = {"model": model, "parameters": settings(given or [])}
     if promote_unjudged:
@@ -103,14 +103,14 @@ def watch(client: ServiceClient, job: dict[str, Any]) -> dict[str, Any]:
         TaskProgressColumn(),
         TimeElapsedColumn(),
     )
-    told = Told()
+    pace = LogPace()
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         bar = progress.add_task("queued", total=1.0)
         while job["status"] in UNFINISHED:
             says = job["stage"] or job["status"]
             progress.update(bar, description=says, completed=job["progress"])
             far = f"{job['progress']:.0%}"
-            if not console.is_terminal and told.is_due(says, far):
+            if not console.is_terminal and pace.is_due(says, far):
                 say(f"job {job['id']}: {says}, {far}")
             if job["status"] == "queued" and (waits := queued.reason()):
                 say(waits)
@@ -120,8 +120,8 @@ def watch(client: ServiceClient, job: dict[str, Any]) -> dict[str, Any]:
     return job
 
 
-class Told:
-    """Decides which lines a log gets: each stage at once, its progress every other second."""
+class LogPace:
+    """Decides which lines a log gets: each stage at once, its progress every LINE_S seconds."""
 
     def __init__(self) -> None:
         self._stage, self._far, self._at = "", "", 0.0
@@ -152,16 +152,16 @@ class Queued:
         if running:
             return f"queued: job {running[0]} is running first"
         return (
-            "queued: no trainer is running, it seems (`hedgerow serve` brings one unless "
-            "HEDGEROW_TRAINER=false, `hedgerow trainer` is one); Ctrl-C leaves the job in the queue"
+            "queued: no trainer seems to be running (`hedgerow serve` starts one unless "
+            "HEDGEROW_TRAINER=false, or run `hedgerow trainer`); Ctrl-C leaves the job in the queue"
         )
 
 
 def _show(job: dict[str, Any]) -> None:
     if job["status"] in UNFINISHED:
         say(
-            f"job {job['id']} is {job['status']}: GET /v1/jobs/{job['id']} says how far it is, "
-            "--wait watches"
+            f"job {job['id']} is {job['status']}: GET /v1/jobs/{job['id']} shows its progress, "
+            "--wait watches it"
         )
         return
     if job["status"] != "succeeded":
@@ -172,18 +172,18 @@ def _show(job: dict[str, Any]) -> None:
     if "ndcg@10" in metrics:
         others = [
             f"{name} {metrics[key]['ndcg@10']:.4f}"
-            for name, key in (("what served", "rival"), ("popularity", "popular"))
+            for name, key in (("active model", "rival"), ("popularity", "popular"))
             if metrics[key]
         ]
         judged = (
-            f"{metrics['judges']:,} users judged ({metrics['held_out']} held out), "
+            f"{metrics['judges']:,} held-out users ({metrics['held_out']}), "
             f"ndcg@10: {metrics['ndcg@10']:.4f}"
         )
         say("; ".join([judged, *others]))
     if "stars_mae" in metrics:
         say(
-            f"stars that came later are foreseen with a mean error of {metrics['stars_mae']:.2f}, "
-            f"{metrics['stars_accuracy']:.0%} of them to the level"
+            f"later stars are predicted with a mean error of {metrics['stars_mae']:.2f}, "
+            f"{metrics['stars_accuracy']:.0%} of them exactly"
         )
     say(
         f"{metrics['pairs']:,} pairs of {metrics['users']:,} users and {metrics['items']:,} items, "
@@ -196,11 +196,11 @@ def _show(job: dict[str, Any]) -> None:
 
 
 def left_out(features: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for items or users some of whose features have no column."""
+    """Return a sentence for items, and one for users, if some of their features have no column."""
     return [
-        f"features of {who}: the most frequent have columns; left out are "
-        f"{one['left_out']['names']:,} more features and {one['left_out']['values']:,} more values "
-        f"that several {who} have"
-        for who, one in features.items()
-        if any(one["left_out"].values())
+        f"features of {side}: the most frequent have columns; left out are "
+        f"{report['left_out']['names']:,} more features and {report['left_out']['values']:,} more "
+        f"values that several {side} share"
+        for side, report in features.items()
+        if any(report["left_out"].values())
     ]

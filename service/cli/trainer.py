@@ -23,9 +23,10 @@ app = options.verb()
 
 @app.command()
 def trainer(lifeline: options.Lifeline = None) -> None:
-    """Run the trainer beside a given Redis (HEDGEROW_REDIS_URL).
+    """Run the trainer with a given Redis (HEDGEROW_REDIS_URL).
 
-    A second one for the same namespace waits as a standby. The exit code is 75 when another one took over.
+    A second trainer of the namespace waits as a standby. The exit code is 75 if another one took
+    over.
     """
     try:
         run_trainer(lifeline, train)

@@ -110,7 +110,7 @@ def test_cold_users_get_the_popular_items_and_unknown_items_are_misses(tmp_path)
     found = report(train, test, "--k", "1", "--budget-s", "0")
     assert found["recall@1"] == 0.5
     printed = run(train, test, "--model", "popular").stdout
-    assert "1 pairs of the test file are about items that the training file lacks" in " ".join(
+    assert "1 test pairs have items that are not in the training file" in " ".join(
         printed.split()
     )
     test.write_text("user,item\nnew, X\na,never\n")
@@ -132,7 +132,7 @@ def test_test_pairs_of_the_training_are_left_out_and_reported(tmp_path):
         (found["n_users"], found["recall@1"]) == (clean["n_users"], clean["recall@1"]) == (2, 0.5)
     )
     printed = run(train, half, "--model", "popular").stdout
-    assert "2 pairs of the test file are in the training file" in " ".join(printed.split())
+    assert "2 test pairs are left out: they are in the training file" in " ".join(printed.split())
     refused = run(train, train, "--model", "popular")
     assert refused.exit_code == 2
     assert "hold out pairs that training lacks" in " ".join(refused.output.split())
@@ -299,7 +299,7 @@ def test_the_report_says_how_much_of_a_feature_file_was_used(files, tmp_path):
     told = {"users": {"described": 40, "of": len(known)}, "graph": {"links": 1}}
     assert found["side"] == told
     printed = run(*files[:2], *options).stdout
-    assert f"--users describes 40 of {len(known)} users" in printed
+    assert f"--users: 40 of {len(known)} users have features" in printed
     assert "1 links join users" in printed
 
 

@@ -50,7 +50,7 @@ def registry(redis_url: str, namespace: str) -> Iterator[Registry]:
 
 def test_without_trained_models_the_output_says_what_to_do(operator: Operator) -> None:
     assert "hedgerow retrain" in operator("list").stdout
-    assert "nothing was ever promoted" in operator("changes").stdout
+    assert "no model has been promoted yet" in operator("changes").stdout
     assert (operator.json("list"), operator.json("changes")) == ([], [])
 
 

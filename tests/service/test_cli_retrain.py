@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.cli.retrain import Told, left_out, settings
+from service.cli.retrain import LogPace, left_out, settings
 from service.client import ndjson, outcome
 from service.errors import Misconfigured
 from service.processes.child import ServiceProcess
@@ -66,7 +66,7 @@ def test_a_graph_without_links_is_reported(running: ServiceProcess) -> None:
     order = ("--model", "ocmf-sq-wsq", "--set", "graph=0.1", "--budget-s", "0")
     done = hedgerow("retrain", *order, "--wait", "--url", running.url)
     assert done.returncode == 0, done.stderr
-    assert "no links: `graph` did nothing" in done.stderr
+    assert "no links: `graph` had no effect" in done.stderr
 
 
 def test_a_wrong_model_or_setting_is_one_line(running: ServiceProcess) -> None:
@@ -76,10 +76,10 @@ def test_a_wrong_model_or_setting_is_one_line(running: ServiceProcess) -> None:
 
 
 def test_a_stage_is_printed_at_once_and_only_once_without_progress() -> None:
-    told = Told()
-    assert told.is_due("searching", "10%")
-    assert not told.is_due("searching", "10%")
-    assert told.is_due("fitting", "10%")
+    pace = LogPace()
+    assert pace.is_due("searching", "10%")
+    assert not pace.is_due("searching", "10%")
+    assert pace.is_due("fitting", "10%")
 
 
 def test_settings_are_names_and_numbers() -> None:
