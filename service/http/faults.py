@@ -33,7 +33,7 @@ PYDANTIC = {
     "int_type": _WHOLE,
     "int_parsing": _WHOLE,
     "int_from_float": _WHOLE,
-    "int_parsing_size": _WHOLE + " of fewer digits",
+    "int_parsing_size": _WHOLE + " with fewer digits",
     "float_type": _NUMBER,
     "float_parsing": _NUMBER,
     "finite_number": "must be a finite number",
@@ -55,7 +55,7 @@ PYDANTIC = {
     "too_long": "must have at most {max_length} entries",
     "literal_error": "must be one of {expected}",
     "enum": "must be one of {expected}",
-    "json_invalid": "is no JSON: {error}; send one whole value, "
+    "json_invalid": "is not JSON: {error}; send one complete value, "
     "with all its brackets and quotes closed",
 }
 """Messages by the type of pydantic's error, with fields of its context in braces."""
@@ -83,7 +83,7 @@ MSGSPEC: Sequence[tuple[re.Pattern[str], str]] = [
         (r"Expected `(array|object)` of length <= (?P<n>\d+)", "must have at most {n} entries"),
         (r"Expected `datetime` with a timezone", f"must be {_NAMES['datetime']}"),
         (r"Invalid RFC3339", f"must be {_NAMES['datetime']}"),
-        (r"(Number|Integer value) out of range", "must be a number that is not so large"),
+        (r"(Number|Integer value) out of range", "must be a smaller number"),
     )
 ]
 """Messages by the text of msgspec's error."""
@@ -92,7 +92,7 @@ _FIELD = re.compile(r"Object (?:missing required|contains unknown) field `(.+)`"
 
 def unknown(known: Sequence[str]) -> str:
     """Return the message for an unknown field; ``known`` are those that exist."""
-    return f"is unknown here; known are: {', '.join(sorted(known)) or 'none'}"
+    return f"is unknown; allowed are: {', '.join(sorted(known)) or 'none'}"
 
 
 def of_pydantic(fault: Mapping[str, Any]) -> tuple[str, str]:

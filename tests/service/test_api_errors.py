@@ -89,7 +89,7 @@ def test_bodies_that_are_no_json_are_refused(api: Api, method: str, route: str) 
         assert answer.status_code in {400, 422}, body[:20]
         check_problem(answer, answer.status_code, answer.json()["code"])
     if route in NO_BODY_NEEDED:
-        return  # what is no JSON is none to them
+        return  # a body of another content type counts as no body
     form = api(method, path, content=b"a=b", headers={"content-type": "text/plain"})
     check_problem(form, form.status_code, form.json()["code"])
     assert form.status_code in {415, 422}

@@ -81,7 +81,7 @@ def test_every_pattern_has_its_words(api: Api) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "body", "field", "says"),
     [
-        ("PUT", ITEM, {"flavour": 1}, "body.flavour", "is unknown here; known are: available_from"),
+        ("PUT", ITEM, {"flavour": 1}, "body.flavour", "is unknown; allowed are: available_from"),
         ("PUT", ITEM, {"features": {"a": [1, 2]}}, "body.features.a", "must be a number (whole"),
         ("PUT", ITEM, {"features": {"a": None}}, "body.features.a", "must be a number (whole"),
         ("PUT", ITEM, {"features": {"a b": 1}}, "body.features.a b", "a letter or _ first"),
@@ -89,7 +89,7 @@ def test_every_pattern_has_its_words(api: Api) -> None:
         ("PUT", ITEM, {"hidden": 1}, "body.hidden", "must be true or false"),
         ("PUT", ITEM, {"categories": [""]}, "body.categories.0", "must not be empty"),
         ("PUT", ITEM, {"available_from": "now"}, "body.available_from", "give a time as RFC 3339"),
-        ("PUT", USER, {"links": [LINK | {"w": 1}]}, "body.links.0.w", "known are: user, weight"),
+        ("PUT", USER, {"links": [LINK | {"w": 1}]}, "body.links.0.w", "allowed are: user, weight"),
         ("PUT", USER, {"links": [LINK | {"weight": 0}]}, "body.links.0.weight", "more than 0"),
         ("POST", "/v1/predictions", {"pairs": []}, "body.pairs", "must not be empty"),
         ("POST", "/v1/predictions", {}, "body.pairs", "is missing"),
@@ -98,13 +98,13 @@ def test_every_pattern_has_its_words(api: Api) -> None:
         ("POST", "/v1/rank", {"candidates": [1]}, "body.candidates.0", "must be a string, not a"),
         ("POST", "/v1/recommendations", {"k": 0}, "body.k", "must be from 1 to 1000"),
         ("POST", "/v1/recommendations", {"blend": 2}, "body.blend", "must be from 0 to 1"),
-        ("POST", "/v1/recommendations", {"flavour": 1}, "body.flavour", "known are: blend, "),
+        ("POST", "/v1/recommendations", {"flavour": 1}, "body.flavour", "allowed are: blend, "),
         (
             "POST",
             "/v1/recommendations",
             {"history": [{"item": "a", "stars": 1}]},
             "body.history.0.stars",
-            "known are: item, kind, rating",
+            "allowed are: item, kind, rating",
         ),
         ("POST", "/v1/recommendations", [], "body", "must be an object, not a list"),
         ("POST", "/v1/admin/keys", {"role": "king", "name": "n"}, "body.role", "one of 'read'"),
@@ -135,7 +135,7 @@ def test_a_fault_names_its_field_once_and_the_expected_value(
         ('{"user": "a", "item": "b", "rating": "3"}', "`rating` must be a number, not a string"),
         (
             '{"user": "a", "item": "b", "stars": 3}',
-            "`stars` is unknown here; known are: event_id, ",
+            "`stars` is unknown; allowed are: event_id, ",
         ),
         ('{"user": 7, "item": "b", "rating": 3}', "`user` must be a string, not a whole number"),
         ('{"user": "a", "item": "b", "rating": 3, "timestamp": 7}', "RFC 3339"),
@@ -155,7 +155,7 @@ def test_each_route_reports_a_row_of_feedback_alike(api: Api, row: str, says: st
 def test_a_faulty_line_of_a_document_is_reported(api: Api) -> None:
     lines = '{"item": "a", "colour": 1}\n{"item": "a", "features": {"a": {}}}\n{"item"\n[]\n{}\n'
     rejected = api("POST", "/v1/items", content=lines, headers=NDJSON).json()["rejected"]
-    says = ("colour: is unknown here", "features.a: must be", "the line is no JSON", "", "item: is")
+    says = ("colour: is unknown", "features.a: must be", "the line is not JSON", "", "item: is")
     for one, words in zip(rejected, says, strict=True):
         assert words in one["detail"]
         assert not JARGON.search(one["detail"])

@@ -110,9 +110,7 @@ def test_cold_users_get_the_popular_items_and_unknown_items_are_misses(tmp_path)
     found = report(train, test, "--k", "1", "--budget-s", "0")
     assert found["recall@1"] == 0.5
     printed = run(train, test, "--model", "popular").stdout
-    assert "1 test pairs have items that are not in the training file" in " ".join(
-        printed.split()
-    )
+    assert "1 test pairs have items that are not in the training file" in " ".join(printed.split())
     test.write_text("user,item\nnew, X\na,never\n")
     refused = run(train, test, "--model", "popular")
     assert refused.exit_code == 2
