@@ -1,6 +1,6 @@
 """Everything that touches the world: HTTP, Redis, processes, files, the command line.
 
-Internal: import from ``hedgerow``. The verbs are in ``cli``; ``runtime`` wires an api process
-together, which ``serving`` answers for; ``learning`` and ``training`` are the other roles; ``store``
-alone knows Redis.
+Internal: import public names from ``hedgerow``. ``cli`` has the verbs. ``runtime`` assembles an api
+process, which answers through ``serving``; ``learning`` and ``training`` are the other roles. Only
+``store`` uses Redis.
 """

@@ -24,7 +24,7 @@ UNFINISHED = ("queued", "running")
 
 
 class Refused(ServiceError):
-    """A problem that repeating the request would not solve."""
+    """An error of the service that repeating the request would not solve."""
 
 
 @dataclass
@@ -38,9 +38,9 @@ class Receipt:
 
 
 class ServiceClient:
-    """Speaks to one running service; safe to use from several threads.
+    """Client of one running service, which several threads may share.
 
-    Requests are repeated while the service is away or busy; ``Refused`` carries its objections.
+    Requests are repeated while the service is away or busy; ``Refused`` has its error message.
 
     >>> def recommended(url: str, user: str) -> list[str]:
     ...     with ServiceClient(url) as client:
@@ -78,7 +78,7 @@ class ServiceClient:
         self.close()
 
     def close(self) -> None:
-        """Close all connections; a request that is waiting to be repeated gives up."""
+        """Close all connections; requests that wait for a retry are given up."""
         self._closed.set()
         self._http.close()
 
@@ -122,7 +122,7 @@ class ServiceClient:
                 said = _detail(answer)
             pause.wait(0.1)
         waited = monotonic() - started
-        raise NotReady(f"{self.url} was not ready after {waited:.0f} s; it says: {said}")
+        raise NotReady(f"{self.url} was not ready after {waited:.0f} s: {said}")
 
     def wait_until_learned(self, sequence: str, deadline_s: float = 300.0) -> None:
         """Return when everything up to ``sequence`` is learned; NotReady after the deadline."""
@@ -164,7 +164,7 @@ class ServiceClient:
                 break
         raise StoreUnavailable(
             f"no answer from {self.url} ({problem}); is the service running there? "
-            "`hedgerow serve` starts it, --url names another place"
+            "`hedgerow serve` starts it, --url gives another address"
         )
 
 

@@ -1,4 +1,4 @@
-"""From settings and a namespace to core's configurations: every role must build the very same ones."""
+"""Configurations of core, built from settings and a namespace, the same in every role."""
 
 from core.meaning import KindTable, Reading
 from core.online.config import OnlineConfig

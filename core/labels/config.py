@@ -240,4 +240,4 @@ POINT_RECIPES = tuple(
     )
     for variant in _OWN
 )
-"""Recipes for labelled points, which ``hedgerow eval labels`` offers; a server trains none of them."""
+"""Recipes for labelled points, for ``hedgerow eval labels``; a service does not train them."""

@@ -1,1 +1,1 @@
-"""What `hedgerow demo` streams and shows."""
+"""The work of `hedgerow demo`: the ratings that it streams and the view that it shows."""

@@ -1,7 +1,7 @@
-"""A made-up world: users with tastes, items with genres and titles, a long tail, drift.
+"""A synthetic world: users with tastes, items with genres and titles, a long tail, drift.
 
-Everything follows from the seed; the titles come from our own lists of words. Half of the variance
-of ratings can be learned (tastes, good items, strict users), the rest is noise.
+Everything is determined by the seed; titles are made from our own lists of words. Half of the
+variance of ratings can be learned (tastes, good items, strict users); the rest is noise.
 """
 
 from collections.abc import Iterator
@@ -31,9 +31,9 @@ SHAPES = ("The {first} {noun}", "{first} {noun}", "A {first} {noun}", "The {noun
 PLACES = ("Amber Bay", "Old Mill", "Saltmoor", "Vell", "Ninefold", "Thornwick", "Low Water", "Esk")
 
 STRENGTH = 1.0
-"""Standard deviation of what a user's taste adds for an item of one genre, in stars."""
+"""Standard deviation of a taste's contribution to the rating of an item of one genre, in stars."""
 NOISE = 0.45
-"""Standard deviation of what nobody can know."""
+"""Standard deviation of the noise, in stars."""
 START_MS = 1_767_225_600_000
 """1 January 2026: a fixed time, so that the same seed gives the same events."""
 BLOCK = 4096
@@ -48,7 +48,7 @@ class Item:
     genres: tuple[str, ...]
 
     def document(self) -> dict[str, object]:
-        """Return it as a line of ``POST /v1/items``."""
+        """Return the item as a line of ``POST /v1/items``."""
         return {"item": self.id, "categories": list(self.genres), "features": {"title": self.title}}
 
 
@@ -73,9 +73,9 @@ class Ratings:
 
 
 class SampleWorld:
-    """The same seed and sizes give the same world and the same events.
+    """Users, items and an endless stream of ratings, determined by the seed and the sizes.
 
-    With ``reach`` a user rates at most so many different items, and then those again.
+    With ``reach`` a user rates at most that many different items, and afterwards the same again.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class SampleWorld:
         self._reach = n_items if reach is None else reach
         rng = np.random.default_rng(self._seed)
         self.users = [f"user-{number:04}" for number in range(n_users)]
-        # an item belongs to one genre, every third also to another
+        # each item has one genre, every third item a second one
         first = rng.integers(len(GENRES), size=n_items)
         second = (first + rng.integers(1, len(GENRES), size=n_items)) % len(GENRES)
         second[rng.random(n_items) > 1 / 3] = -1
@@ -98,13 +98,13 @@ class SampleWorld:
         self._quality = rng.normal(0.0, 0.4, n_items)
         self._strictness = rng.normal(0.0, 0.4, n_users)
         self._taste = rng.normal(0.0, STRENGTH, (2, n_users, len(GENRES)))
-        # after about so many ratings a user's first taste has turned into the second
+        # number of ratings after which a user's first taste has turned into the second
         self._turn = rng.uniform(60.0, 400.0, n_users)
         self._activity = _long_tail(rng, n_users, 0.6)
         self._popularity = _long_tail(rng, n_items, 0.8)
 
     def true_rating(self, user_ix: I64, item_ix: I64, age: I64) -> F64:
-        """Return the expected ratings of n pairs; the user has given ``age`` ratings before."""
+        """Return the expected ratings of n pairs; ``age`` (n,) counts each user's past ratings."""
         turned = 1.0 / (1.0 + np.exp(-10.0 * (age / self._turn[user_ix] - 1.0)))[:, None]
         taste = (1.0 - turned) * self._taste[0, user_ix] + turned * self._taste[1, user_ix]
         fits = np.einsum("ng,ng->n", taste, self._genre[item_ix])
@@ -112,7 +112,7 @@ class SampleWorld:
         return stars
 
     def events(self) -> Iterator[Event]:
-        """Yield ratings without end; every call starts from the beginning."""
+        """Yield an endless stream of ratings, the same at each call."""
         for block in self.blocks():
             rows = zip(
                 block.user_ix.tolist(),
@@ -136,7 +136,7 @@ class SampleWorld:
         return Ratings(*(np.concatenate([getattr(b, c) for b in blocks])[:n] for c in columns))
 
     def blocks(self) -> Iterator[Ratings]:
-        """Yield ratings in blocks without end."""
+        """Yield an endless stream of ratings in blocks."""
         rng = np.random.default_rng((*self._seed, 1))
         seen = np.zeros((len(self.users), len(self.items)), dtype=np.bool_)
         ever = seen.copy()
@@ -146,7 +146,7 @@ class SampleWorld:
             user, one, other = self._draw(rng)
             ages = age[user] + _earlier_ones(user)
             stars, other_stars = (self.true_rating(user, item, ages) for item in (one, other))
-            # people choose what they expect to like, not always
+            # people mostly choose what they expect to like
             takes_other = (other_stars > stars) & (rng.random(BLOCK) < 0.7)
             item = np.where(takes_other, other, one)
             stars = np.where(takes_other, other_stars, stars)
@@ -154,7 +154,7 @@ class SampleWorld:
             new = new[_within(user[new], item[new], ever, self._reach)]
             user, item, stars = user[new], item[new], stars[new]
             seen[user, item] = ever[user, item] = True
-            # who has seen half of what is within reach begins anew
+            # users who have seen half of the items in reach begin again
             seen[seen.sum(axis=1) > 0.5 * self._reach] = False
             np.add.at(age, user, 1)
             rating = np.clip(np.rint(stars + rng.normal(0.0, NOISE, len(stars))), 1.0, 5.0)
@@ -179,7 +179,7 @@ def _items(rng: np.random.Generator, first: I64, second: I64) -> list[Item]:
 
 
 def _title(rng: np.random.Generator, nouns: tuple[str, ...], taken: set[str]) -> str:
-    """Make a title that is not taken; sequels get a number when the words run out."""
+    """Return a new title; when the words run out, sequels get a number."""
     shape, first, noun, place = (
         words[rng.integers(len(words))] for words in (SHAPES, FIRST_WORDS, nouns, PLACES)
     )
@@ -199,25 +199,25 @@ def _long_tail(rng: np.random.Generator, n: int, exponent: float) -> F64:
 
 
 def _earlier_ones(values: I64) -> I64:
-    """Return how often each value occurred before its place."""
+    """Return how often each value occurred at earlier positions, (n,)."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
-    place = np.arange(len(values))
-    starts = np.maximum.accumulate(np.where(np.r_[True, ordered[1:] != ordered[:-1]], place, 0))
+    position = np.arange(len(values))
+    starts = np.maximum.accumulate(np.where(np.r_[True, ordered[1:] != ordered[:-1]], position, 0))
     earlier = np.empty(len(values), dtype=np.int64)
-    earlier[order] = place - starts
+    earlier[order] = position - starts
     return earlier
 
 
 def _first_time(user: I64, item: I64, seen: NDArray[np.bool_]) -> I64:
-    """Return the places of pairs that are neither in ``seen`` nor earlier in the block."""
+    """Return the positions of pairs that are neither in ``seen`` nor earlier in the block."""
     pair = user * seen.shape[1] + item
     firsts = np.sort(np.unique(pair, return_index=True)[1])
     return firsts[~seen[user[firsts], item[firsts]]]
 
 
 def _within(user: I64, item: I64, ever: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
-    """Tell which pairs leave their user with at most ``reach`` different items."""
+    """Return which pairs leave their user with at most ``reach`` different items, (n,)."""
     allowed = ever[user, item]
     first = np.flatnonzero(~allowed)
     allowed[first] = ever.sum(axis=1)[user[first]] + _earlier_ones(user[first]) < reach

@@ -25,9 +25,9 @@ from service.processes.child import ServiceProcess
 TICK_S = 0.1
 """Seconds between two requests that send ratings."""
 LOOK_S = 0.5
-"""Seconds between two looks at experts and predictions."""
+"""Seconds between two requests for experts and predictions."""
 LINE_S = 10.0
-"""Seconds between two lines where there is no terminal."""
+"""Seconds between two lines if there is no terminal."""
 LEGEND = (
     f"Every {LINE_S:.0f} s: ratings · mean error of the first {RECENT} → of the last {RECENT} · "
     "training"
@@ -43,7 +43,7 @@ MOST_AWAITED = 100
 
 
 class Demo:
-    """Streams ratings and looks at what they do, each at its own pace, until Ctrl-C."""
+    """Streams ratings, shows what the service learns and trains, each in a thread, until Ctrl-C."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Demo:
         self._problem: BaseException | None = None
 
     def run(self, seconds: float | None) -> None:
-        """Run until Ctrl-C, for some seconds, or until something is wrong."""
+        """Run until Ctrl-C, for some seconds, or until an error."""
         workers = [
             threading.Thread(target=self._guarded, args=(work,), daemon=True)
             for work in (self._stream, self._look, self._train)
@@ -89,7 +89,7 @@ class Demo:
                 self._ended.set()
 
     def _stream(self) -> None:
-        """Send ratings evenly; what the service predicted just before tells how wrong it was."""
+        """Send ratings at an even rate; note the errors of the predictions made before each one."""
         due = 0.0
         while not self._ended.wait(TICK_S):
             due += self._rate * TICK_S
@@ -98,18 +98,18 @@ class Demo:
             if not rows:
                 continue
             answer = self._client.post("/v1/ratings", rows, wait="learned")
-            for one in answer.get("predictions", []):
-                truth = rows[one["index"]]["rating"]
-                self._progress.add_error(abs(one["rating"] - float(str(truth))))
+            for prediction in answer.get("predictions", []):
+                truth = rows[prediction["index"]]["rating"]
+                self._progress.add_error(abs(prediction["rating"] - float(str(truth))))
             self._add_samples(rows)
 
     def _add_samples(self, rows: list[dict[str, object]]) -> None:
-        """Watch the first few users with the item that the next one rated."""
+        """Add samples from the first few users, each with the item that the next user rated."""
         samples = self._progress.samples
         for row, following in pairwise(rows):
             user, item = str(row["user"]), str(following["item"])
-            known = {sample.user for sample in samples} | {sample.item for sample in samples}
-            if len(samples) < SAMPLES and not known & {user, item}:
+            taken = {sample.user for sample in samples} | {sample.item for sample in samples}
+            if len(samples) < SAMPLES and not taken & {user, item}:
                 samples.append(Sample(user, item, self._world.titles.get(item, item)))
 
     def _look(self) -> None:
@@ -117,7 +117,7 @@ class Demo:
         while not self._ended.wait(LOOK_S):
             report = self._client.get("/v1/experts")
             self._progress.experts = [
-                Expert(one["name"], one["part"], one["recent_loss"]) for one in report["experts"]
+                Expert(row["name"], row["part"], row["recent_loss"]) for row in report["experts"]
             ]
             samples = list(self._progress.samples)
             if samples:
@@ -131,14 +131,14 @@ class Demo:
             learned = now
 
     def _recommended(self, user: str) -> Recommended:
-        """Ask what a user is recommended."""
+        """Return the current recommendations for a user."""
         path = f"/v1/users/{segment(user)}/recommendations"
         slate = self._client.get(path, k=RECOMMENDED)
         titles = (self._world.titles.get(one["item"], one["item"]) for one in slate["items"])
         return Recommended(user, tuple(titles), slate["strategy"])
 
     def _train(self) -> None:
-        """Order a training whenever the ratings have doubled, and say how it goes."""
+        """Start a training whenever the number of ratings has doubled, and note its progress."""
         due = FIRST_TRAINING
         while not self._ended.wait(LOOK_S):
             if self._progress.learned < due:
@@ -146,8 +146,8 @@ class Demo:
             due = 2 * self._progress.learned
             job = self._client.post("/v1/retrain", ORDER)
             while job["status"] in UNFINISHED and not self._ended.wait(LOOK_S):
-                said = job["stage"] or job["status"]
-                self._progress.training = f"training: {said} {job['progress']:.0%}"
+                stage = job["stage"] or job["status"]
+                self._progress.training = f"training: {stage} {job['progress']:.0%}"
                 job = self._client.get(f"/v1/jobs/{job['id']}")
             self._progress.training = trained(job, due)
 
@@ -171,11 +171,11 @@ class Demo:
                 return
             waited += pause
             if not self._service.alive:
-                raise NotReady(f"the service has ended; it says: {self._service.last_words()}")
+                raise NotReady(f"the service has ended: {self._service.last_words()}")
             yield
 
 
 def trained(job: Mapping[str, Any], due: int) -> str:
-    """Say how a training ended, with the reason if it made no model, and when the next begins."""
+    """Return how a training ended, why it made no model, and the number of ratings for the next."""
     reason = f" ({job['error']})" if job["error"] else ""
     return f"training {outcome(job)}{reason}, next at {due:,}"

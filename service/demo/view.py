@@ -23,10 +23,10 @@ RECENT = 200
 
 @dataclass(frozen=True)
 class Expert:
-    """One expert's part in what is served, and its error of late."""
+    """One expert: its contribution to predictions, and its recent error."""
 
     name: str
-    part: float
+    contribution: float
     recent_loss: float
 
 
@@ -43,14 +43,14 @@ class Sample:
     high: float = 0.0
 
     def update(self, rating: float, low: float, high: float) -> None:
-        """Take a new prediction."""
+        """Set a new prediction."""
         if self.rating is not None and abs(rating - self.rating) >= 0.005:
             self.before = self.rating
         self.rating, self.low, self.high = rating, low, high
 
     @property
     def arrow(self) -> str:
-        """Where it went when it last changed."""
+        """The direction of the latest change."""
         if self.before is None or self.rating is None:
             return " "
         return "↗" if self.rating > self.before else "↘"
@@ -58,7 +58,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Recommended:
-    """What one user is recommended now, and by which strategy."""
+    """Current recommendations for one user, and their strategy."""
 
     user: str
     titles: tuple[str, ...]
@@ -67,25 +67,25 @@ class Recommended:
 
 @dataclass
 class Progress:
-    """All that is known of a demo under way."""
+    """The state of a running demo."""
 
     url: str
     total: int | None = None
-    """Ratings of the file, None for a world without end."""
+    """Number of ratings in the file, None for an endless world."""
     learned: int = 0
     rate: float = 0.0
     experts: list[Expert] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     curve: list[float] = field(default_factory=list)
     training: str = "the ranking model waits for more ratings"
-    """How far the last training is, or how it ended."""
+    """Progress or outcome of the latest training."""
     recommended: Recommended | None = None
     _recent: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
     _every: int = 20
     _first_error: float | None = None
 
     def add_error(self, error: float) -> None:
-        """Note the error of one prediction that was made before its rating was learned."""
+        """Record the error of one prediction, made before its rating was learned."""
         self.learned += 1
         self._recent.append(error)
         if self.learned == RECENT:
@@ -93,23 +93,24 @@ class Progress:
         if self.learned % self._every == 0:
             self.curve.append(self.error)
         if len(self.curve) == 2 * POINTS:
-            # the whole history stays in sight: half the points, twice as far apart
+            # keep the whole history in view: half the points, twice as far apart
             self.curve = self.curve[1::2]
             self._every *= 2
 
     @property
     def error(self) -> float:
-        """Mean absolute error of the last ratings."""
+        """Mean absolute error of the latest RECENT ratings."""
         return sum(self._recent) / len(self._recent) if self._recent else float("nan")
 
     @property
     def first_error(self) -> float | None:
-        """The same of the first ratings, None while there are too few."""
+        """Mean absolute error of the first RECENT ratings, None while there are fewer."""
         return self._first_error
 
 
 def sparkline(values: Sequence[float]) -> str:
     """Return values as a curve of small bars.
+
 
     >>> sparkline([0.0, 0.5, 1.0])
     '▁▅█'
@@ -142,16 +143,18 @@ def _counted(progress: Progress) -> str:
 
 
 def screen(progress: Progress) -> RenderableType:
-    """Return everything for a terminal."""
+    """Return the whole view for a terminal."""
     return Group(
-        Panel(_curve(progress), title="how wrong predictions are, in stars", title_align="left"),
+        Panel(_curve(progress), title="error of predictions, in stars", title_align="left"),
         Panel(
             _experts(progress.experts),
-            title="how much each expert counts in a prediction, and its own error",
+            title="contribution of each expert to predictions, and its own error",
             title_align="left",
         ),
-        Panel(_samples(progress.samples), title="what some users would rate", title_align="left"),
-        Panel(_recommended(progress), title="what one of them is recommended", title_align="left"),
+        Panel(
+            _samples(progress.samples), title="predicted ratings of some users", title_align="left"
+        ),
+        Panel(_recommended(progress), title="recommendations for one of them", title_align="left"),
         Text(f"{progress.url}/docs shows the API · Ctrl-C ends the demo", style="dim"),
     )
 
@@ -171,12 +174,12 @@ def _thinned(values: Sequence[float]) -> list[float]:
 
 def _experts(experts: Sequence[Expert]) -> RenderableType:
     table = Table.grid(padding=(0, 2))
-    largest = max((abs(one.part) for one in experts), default=1.0) or 1.0
-    for one in experts:
-        bar = "█" * round(abs(one.part) / largest * WIDTH)
-        style = "cyan" if one.part >= 0 else "red"
-        error = f"error {4.0 * one.recent_loss:.3f}"
-        table.add_row(one.name, Text(bar, style=style), f"{one.part:+.2f}", Text(error, "dim"))
+    largest = max((abs(expert.contribution) for expert in experts), default=1.0) or 1.0
+    for expert in experts:
+        bar = "█" * round(abs(expert.contribution) / largest * WIDTH)
+        style = "cyan" if expert.contribution >= 0 else "red"
+        share, error = f"{expert.contribution:+.2f}", f"error {4.0 * expert.recent_loss:.3f}"
+        table.add_row(expert.name, Text(bar, style=style), share, Text(error, "dim"))
     return table
 
 

@@ -1,4 +1,4 @@
-"""What streams into `hedgerow demo`: the sample world, or a file of ratings."""
+"""Sources of ratings for `hedgerow demo`: the sample world, or a file of ratings."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,20 +17,20 @@ A user rates at most ``REACH`` different items, so there is always something to 
 
 @dataclass(frozen=True)
 class World:
-    """What streams into the demo: ``titles`` of items by id, and ratings as the api takes them."""
+    """A source of ratings: ``titles`` of items by id, and ratings in the form of the api."""
 
     titles: dict[str, str]
     documents: list[dict[str, object]]
     ratings: Iterator[dict[str, object]]
     pair: tuple[str, str]
-    """A user and an item to ask for."""
+    """A user and an item for examples of requests."""
     scale: str = "1:5"
     total: int | None = None
-    """How many ratings there are, None without end."""
+    """Number of ratings, None if endless."""
 
 
 def sample_world(seed: int) -> World:
-    """Return the made-up world."""
+    """Return the sample world of a seed."""
     world = SampleWorld(seed, n_users=USERS, n_items=ITEMS, reach=REACH)
     ratings = (
         {"user": event.user, "item": event.item, "rating": event.rating} for event in world.events()
@@ -41,7 +41,7 @@ def sample_world(seed: int) -> World:
 
 
 def file_world(path: Path) -> World:
-    """Return a file as a world; its first rows decide the scale."""
+    """Return a file of ratings as a world; its first rows determine the scale."""
     chunks = read_chunks(path)
     first = next(chunks)
     low, high = float(first.rating.min()), float(first.rating.max())

@@ -61,7 +61,7 @@ def table_rows(path: Path, named: str) -> Iterator[dict[str, str]]:
         try:
             yield from _checked(reader, lines, named)
         except csv.Error as error:
-            raise lines.bad(f"{error}: mend the quotes or the line") from error
+            raise lines.bad(f"{error}: correct the quotes or the line") from error
 
 
 def _checked(
@@ -77,7 +77,7 @@ def _checked(
         )
     for row in reader:
         if None in row or None in row.values():
-            says = f"not {len(header)} columns as the header has: mend the line"
+            says = f"not {len(header)} columns as the header has: correct the line"
             raise lines.bad(says, reader.line_num)
         yield row
 

@@ -58,7 +58,7 @@ class _PointReader:
             if len(self._ptr) > n:
                 if line.strip():
                     raise self._bad(
-                        number, f"more than the {n} points of the first line: mend that number"
+                        number, f"more than the {n} points of the first line: correct that number"
                     )
                 continue
             self._point(number, line, n_features, n_labels)
@@ -113,7 +113,7 @@ class _PointReader:
             if not abs(value) <= LARGEST:
                 raise self._bad(
                     number,
-                    f"feature {feature} has no finite value up to {LARGEST:g}: mend or remove it",
+                    f"feature {feature} must be finite, at most {LARGEST:g}: correct or remove it",
                 )
             self._features.append(feature)
             self._values.append(value)

@@ -75,7 +75,7 @@ def _problems(cells: Cells, rating: F64, moments: F64 | None) -> Iterator[tuple[
     if cells.times is not None and moments is not None:
         for row in np.flatnonzero(~(np.abs(moments) < LATEST_MS))[:1].tolist():
             says = f"the timestamp {cells.times[row]!r} is neither Unix seconds nor RFC 3339 "
-            yield row, f"{says}(2026-11-18T12:00:00Z): mend it, or leave the whole column out"
+            yield row, f"{says}(2026-11-18T12:00:00Z): correct it, or leave the whole column out"
 
 
 def _moments(times: list[str]) -> F64:

@@ -45,7 +45,7 @@ def _header(first: str, blanks: bool, lines: FileLines) -> list[str]:
     try:
         titles = next(csv.reader([first], skipinitialspace=blanks), [])
     except csv.Error as error:
-        raise lines.bad(f"{error}: mend the line") from error
+        raise lines.bad(f"{error}: correct the line") from error
     return [title.strip() for title in titles]
 
 
@@ -82,11 +82,11 @@ def _rows(
             if len(row) == width:
                 rows.append((begins, row))
             elif row:
-                says = f"{len(row)} columns where the header has {width}: mend the line"
+                says = f"{len(row)} columns where the header has {width}: correct the line"
                 return rows, lines.bad(says + _unclosed(begins, lines.number), begins)
             begins = lines.number + 1
     except csv.Error as error:
-        return rows, lines.bad(f"{error}: mend the quotes or the line", begins)
+        return rows, lines.bad(f"{error}: correct the quotes or the line", begins)
     except BadFile as error:
         return rows, error
     return rows, None

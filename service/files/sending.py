@@ -133,7 +133,7 @@ def _sent_before(summary: Summary) -> str:
         for one in first
     )
     return (
-        f"Of the rows before, {summary.accepted:,} are stored{refused}; import the mended file: "
+        f"Of the rows before, {summary.accepted:,} are stored{refused}; import the corrected file: "
         "what was sent counts once"
     )
 

@@ -28,7 +28,7 @@ def read_table(path: Path, target: str, ignored: Sequence[str] = ()) -> Table:
         try:
             return _read(path, csv.reader(lines.texts()), target, ignored)
         except csv.Error as error:
-            raise lines.bad(f"not a CSV ({error}): mend the line") from error
+            raise lines.bad(f"not a CSV ({error}): correct the line") from error
 
 
 def _read(path: Path, rows: Iterator[list[str]], target: str, ignored: Sequence[str]) -> Table:
@@ -56,7 +56,7 @@ def _numbers(
     path: Path, line: int, row: list[str], wanted: list[int], names: list[str]
 ) -> list[float]:
     if len(row) != len(names):
-        says = f"{len(row)} cells, the header has {len(names)}: mend the line"
+        says = f"{len(row)} cells, the header has {len(names)}: correct the line"
         raise BadFile(path, says, line=line)
     found = []
     for at in wanted:
@@ -65,7 +65,7 @@ def _numbers(
         except ValueError:
             value = float("nan")
         if not math.isfinite(value):
-            says = f"{row[at]!r} is not a finite number: mend it, or leave the column out with"
+            says = f"{row[at]!r} is not a finite number: correct it, or leave the column out with"
             raise BadFile(path, f"{says} --ignore {names[at]}", line=line, column=names[at])
         found.append(value)
     return found

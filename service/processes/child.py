@@ -17,7 +17,7 @@ from service.settings import Settings, environment, without_hedgerow
 
 
 class ServiceProcess:
-    """`hedgerow serve` in ``settings.data_dir``; its log is ``serve.log`` there."""
+    """A child process `hedgerow serve`; its log is ``serve.log`` in ``settings.data_dir``."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -39,7 +39,7 @@ class ServiceProcess:
 
     @property
     def log(self) -> Path:
-        """The file of its messages."""
+        """The log file of the service."""
         return self._settings.data_dir / "serve.log"
 
     @property
@@ -51,11 +51,11 @@ class ServiceProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """Whether the service is still running."""
         return self._process is not None and self._process.poll() is None
 
     def stop(self) -> None:
-        """Stop it in order: everything acknowledged is stored."""
+        """Stop the service in order, so that everything acknowledged is stored."""
         if self._process is not None:
             end_process(self._process, patience_s=60.0)
             stdout: IO[bytes] | Any = self._process.stdout
@@ -66,22 +66,22 @@ class ServiceProcess:
             self._lifeline = -1
 
     def wait_until_ready(self, client: ServiceClient) -> None:
-        """Return when it can serve; if it ends instead, NotReady repeats its last messages."""
+        """Return once the service is ready; if it ends instead, NotReady has its last messages."""
         try:
             client.wait_until_ready(alive=lambda: self.alive)
         except NotReady as error:
             if self.alive:
                 raise
-            raise NotReady(f"the service has ended; it says: {self.last_words()}") from error
+            raise NotReady(f"the service has ended: {self.last_words()}") from error
 
     def last_words(self) -> str:
-        """Return the last messages for people in its log: the lines that are not JSON."""
+        """Return the last lines in its log that are not JSON: messages for people."""
         lines = self.log.read_text(errors="replace").splitlines()
         plain = [line for line in lines if line and not line.startswith("{")]
         return " ".join(plain[-3:]) or f"nothing, see {self.log}"
 
     def client(self, **options: Any) -> ServiceClient:
-        """Return a client of it."""
+        """Return a client of the service."""
         return ServiceClient(self.url, **options)
 
     def _start(self) -> None:
@@ -102,5 +102,5 @@ class ServiceProcess:
         os.close(theirs)
         first: str = self._process.stdout.readline().decode() if self._process.stdout else ""
         if not first.startswith(STARTED):
-            raise NotReady(f"the service did not start; it says: {self.last_words()}")
+            raise NotReady(f"the service did not start: {self.last_words()}")
         self.url = first.removeprefix(STARTED).strip()

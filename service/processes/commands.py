@@ -9,11 +9,11 @@ from service.processes.compiled import is_compiled
 from service.settings import without_hedgerow
 
 COMMAND = (sys.executable, "-P", "-m", "service.cli")
-"""How to call it; -P because the working directory may contain a folder ``service``."""
+"""The command line; -P because the working directory may contain a folder ``service``."""
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 """Environment that limits BLAS and OpenMP to one thread: our kernels are the parallel part."""
 SUPERSEDED = 75
-"""Exit code of a learner or trainer that another one replaced; it comes back as a standby."""
+"""Exit code of a learner or trainer that another one replaced; it is restarted as a standby."""
 REFUSED = 2
 """Exit code of a process with wrong settings: starting it again would not help."""
 

@@ -19,8 +19,8 @@ def refuse_open_bind(settings: Settings, client: Client) -> None:
     if is_loopback(settings.host) or read_ring(client, settings.namespace):
         return
     raise Misconfigured(
-        f"refusing to listen on {settings.host} while there is no API key: anybody could write. "
-        f"Make one first with `{keys_create(settings)}`, or listen on 127.0.0.1"
+        f"refusing to listen on {settings.host} while there is no API key: anyone could write. "
+        f"Create one first with `{keys_create(settings)}`, or listen on 127.0.0.1"
     )
 
 

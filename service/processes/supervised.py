@@ -1,28 +1,28 @@
-"""One process that the supervisor keeps running: its command, its last ends, its next start."""
+"""One process that the supervisor keeps running: its command, its latest ends, its next start."""
 
 from collections import deque
 from dataclasses import dataclass, field
 
 ENDS_ALLOWED, WITHIN_S = 5, 30.0
-"""Ends of a process, and the seconds within which so many stop the service."""
+"""The service stops if a process ends this many times within this many seconds."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 4.0
 """Seconds before the next start; they double with each end."""
 
 
 @dataclass
 class Supervised:
-    """A process that must run, and its last ends."""
+    """A process that must run, and the times of its latest ends."""
 
     name: str
     arguments: list[str]
     files: tuple[int, ...] = ()
-    """File descriptors that it inherits."""
+    """File descriptors that the process inherits."""
     essential: bool = True
     """Whether the service stops if the process keeps ending; it serves without a trainer."""
     ended: deque[float] = field(default_factory=lambda: deque(maxlen=ENDS_ALLOWED))
 
     def ended_too_often(self, now: float) -> bool:
-        """Note an end; True when it was one too many."""
+        """Record an end; return whether the process has ended too often."""
         self.ended.append(now)
         return len(self.ended) == ENDS_ALLOWED and now - self.ended[0] <= WITHIN_S
 

@@ -34,7 +34,7 @@ from service.telemetry import logger
 
 STOP_S = 15.0
 """Seconds that a child may take to end before it is killed."""
-LOADING = "usually 4 s, some times as long on a busy machine; GET /readyz says when all is there"
+LOADING = "usually 4 s, several times as long on a busy machine; GET /readyz says when it is ready"
 
 
 def serve(settings: Settings) -> None:
@@ -169,7 +169,7 @@ class Supervisor:
         too_often = child.ended_too_often(asyncio.get_running_loop().time())
         problem = None
         if child.essential and code == REFUSED:
-            problem = f"{child.name} cannot run; its message stands above"
+            problem = f"{child.name} cannot run; see its message above"
         elif child.essential and too_often and code != SUPERSEDED:
             problem = (
                 f"{child.name} ended {ENDS_ALLOWED} times within {WITHIN_S:.0f} s (last exit code "
