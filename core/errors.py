@@ -13,19 +13,19 @@ CoreError
 
 
 class CoreError(Exception):
-    """Base of every error that core raises on purpose."""
+    """Base class of every error that core raises on purpose."""
 
 
 class ConfigError(CoreError):
-    """A setting is outside its bounds, or two settings do not go together."""
+    """A setting is out of bounds, or two settings conflict."""
 
 
 class ShapeError(CoreError):
-    """Arrays have shapes or types that do not fit one another."""
+    """Arrays have the wrong shapes or types, or do not match one another."""
 
 
 class StateMismatch(CoreError):
-    """Rows or state were written by another set of experts."""
+    """Rows or state belong to another set of experts."""
 
 
 class DataError(CoreError):

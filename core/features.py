@@ -50,22 +50,22 @@ class FeatureEncoder:
     """Turns documents into rows; ``to_json`` and ``of_json`` store it as JSON."""
 
     columns: tuple[Column, ...] = ()
-    _places: dict[tuple[str, str], int] = field(init=False, repr=False, compare=False)
+    _column_of: dict[tuple[str, str], int] = field(init=False, repr=False, compare=False)
     _numbers: dict[str, tuple[int, tuple[float, ...]]] = field(
         init=False, repr=False, compare=False
     )
 
     def __post_init__(self) -> None:
-        places: dict[tuple[str, str], int] = {}
+        column_of: dict[tuple[str, str], int] = {}
         numbers: dict[str, tuple[int, tuple[float, ...]]] = {}
         at = 0
         for column in self.columns:
             if column.edges is not None:
                 numbers[column.name] = (at, column.edges)
             else:
-                places |= {(column.name, value): at + i for i, value in enumerate(column.values)}
+                column_of |= {(column.name, value): at + i for i, value in enumerate(column.values)}
             at += column.width
-        object.__setattr__(self, "_places", places)
+        object.__setattr__(self, "_column_of", column_of)
         object.__setattr__(self, "_numbers", numbers)
 
     @property
@@ -75,12 +75,12 @@ class FeatureEncoder:
 
     @property
     def names(self) -> list[str]:
-        """Return the name of each column's feature, (width,)."""
+        """Return the feature name of each column, (width,)."""
         return [column.name for column in self.columns for _ in range(column.width)]
 
     @property
     def features(self) -> list[str]:
-        """Return the name of each feature, once."""
+        """Return the feature names, each once."""
         return [column.name for column in self.columns]
 
     def transform(self, documents: Sequence[Document]) -> sp.csr_array:
@@ -92,15 +92,15 @@ class FeatureEncoder:
         return sp.csr_array((ones, columns, ptr), shape=(len(rows), self.width))
 
     def _row(self, document: Document) -> list[int]:
-        found = set()
+        row = set()
         for name, value in document.items():
             if name in self._numbers and (number := _number(value)) is not None:
                 first, edges = self._numbers[name]
-                found.add(first + bisect_right(edges, number))
+                row.add(first + bisect_right(edges, number))
             else:
-                places = (self._places.get((name, text)) for text in _texts(value))
-                found.update(place for place in places if place is not None)
-        return sorted(found)
+                columns = (self._column_of.get((name, text)) for text in _texts(value))
+                row.update(column for column in columns if column is not None)
+        return sorted(row)
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return the encoder as JSON values."""
@@ -178,7 +178,7 @@ class EncoderFit:
         self._dropped = LeftOut()
 
     def add(self, documents: Iterable[Document]) -> None:
-        """Count the values of these documents."""
+        """Count the values of more documents."""
         for document in documents:
             self._names.update(document.keys())
             for name, value in document.items():
@@ -192,7 +192,7 @@ class EncoderFit:
                 self._drop_texts()
 
     def encoder(self) -> FeatureEncoder:
-        """Return the encoder of all documents so far."""
+        """Return the encoder for all documents so far."""
         texts = self._frequent()
         columns = []
         for name in sorted(_most(self._names, self._limits.names)):
@@ -209,17 +209,17 @@ class EncoderFit:
         chosen = _most(self._names, self._limits.names)
         names = _of_several(n for name, n in self._names.items() if name not in chosen)
         values = sum(
-            max(len(found) - self._limits.values, 0) for found in self._frequent().values()
+            max(len(texts) - self._limits.values, 0) for texts in self._frequent().values()
         )
         return LeftOut(self._dropped.names + names, self._dropped.values + values)
 
     def _frequent(self) -> dict[str, list[str]]:
         """Return the texts of each feature that occur in several documents, most frequent first."""
-        found: dict[str, list[str]] = {}
-        for (name, text), n in sorted(self._texts.items(), key=lambda one: (-one[1], one[0])):
+        frequent: dict[str, list[str]] = {}
+        for (name, text), n in sorted(self._texts.items(), key=lambda entry: (-entry[1], entry[0])):
             if n >= FEWEST_DOCUMENTS:
-                found.setdefault(name, []).append(text)
-        return found
+                frequent.setdefault(name, []).append(text)
+        return frequent
 
     def _drop_names(self) -> None:
         kept = _most(self._names, self._limits.names)

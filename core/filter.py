@@ -72,8 +72,8 @@ class Columns:
         """
         columns = {}
         for name in names:
-            said = [one.get(name) for one in facts]
-            for kind, column in _typed(enumerate(said)).items():
+            values = (item.get(name) for item in facts)
+            for kind, column in _typed(enumerate(values)).items():
                 columns[name, kind] = column
         return cls(len(facts), columns)
 
@@ -94,18 +94,18 @@ class Columns:
 
 def _typed(values: Iterable[tuple[int, Value | Sequence[str] | None]]) -> dict[type, Column]:
     """Return the columns of (item, value or list) pairs by the type of the value."""
-    found: dict[type, tuple[list[int], list[Value]]] = {}
-    for number, said in values:
-        if said is None:
+    by_type: dict[type, tuple[list[int], list[Value]]] = {}
+    for number, given in values:
+        if given is None:
             continue
-        each: Sequence[Value] = said if isinstance(said, list | tuple) else (said,)
-        for value in each:
-            owners, own = found.setdefault(_kind(value), ([], []))
+        members: Sequence[Value] = given if isinstance(given, list | tuple) else (given,)
+        for value in members:
+            owners, owned = by_type.setdefault(_kind(value), ([], []))
             owners.append(number)
-            own.append(value)
+            owned.append(value)
     return {
-        kind: Column(np.array(owners, np.int32), np.array(own, _TYPES[kind]))
-        for kind, (owners, own) in found.items()
+        kind: Column(np.array(owners, np.int32), np.array(owned, _TYPES[kind]))
+        for kind, (owners, owned) in by_type.items()
     }
 
 
@@ -122,7 +122,7 @@ def _joined(parts: list[Column], changed: Mask, *, fresh: bool) -> Column:
     for old in parts[: len(parts) - fresh]:
         stays = ~changed[old.owner]
         kept.append((old.owner[stays], old.value[stays]))
-    owner = np.concatenate([own for own, _ in kept])
+    owner = np.concatenate([owners for owners, _ in kept])
     order = np.argsort(owner, kind="stable")
     return Column(owner[order], np.concatenate([value for _, value in kept])[order])
 
@@ -276,12 +276,12 @@ class _Reader:
             self._fail(f"at most {MAX_DEPTH} levels of `not` and brackets")
         self._advance("a feature, `not` or `(`")
         if negated:
-            found: Expression = Not(self._negation())
+            expression: Expression = Not(self._negation())
         else:
-            found = self.expression()
+            expression = self.expression()
             self._take(")", "`and`, `or` or `)`")
         self._depth -= 1
-        return found
+        return expression
 
     def _term(self) -> Term:
         if self.kind != "word" or self.text in _WORDS:
@@ -331,15 +331,15 @@ class _Reader:
         self._advance("`and`, `or` or the end")
 
     def _advance(self, expected: str) -> None:
-        found = _TOKEN.match(self._source, self._next)
-        if found is None:
+        token = _TOKEN.match(self._source, self._next)
+        if token is None:
             rest = self._source[self._next :]
             self.at = self._next + len(rest) - len(rest.lstrip())
             self._fail(f"{expected}; strings stand between single quotes, '' is a quote in one")
-        self.kind = str(found.lastgroup)
-        self.text = found[self.kind]
-        self.at = found.start(self.kind) - (self.kind == "text")
-        self._next = found.end()
+        self.kind = str(token.lastgroup)
+        self.text = token[self.kind]
+        self.at = token.start(self.kind) - (self.kind == "text")
+        self._next = token.end()
 
     def _fail(self, expected: str) -> NoReturn:
         raise FilterSyntax(f"at character {self.at + 1} of the filter: expected {expected}")

@@ -82,7 +82,7 @@ class Interactions:
         )
 
     def rows(self, users: I64) -> "Interactions":
-        """Return the rows of these users, in this order."""
+        """Return the rows of these users, in the given order."""
         counts = self.user_counts[users]
         ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         at = np.repeat(self.ptr[users] - ptr[:-1], counts) + np.arange(ptr[-1])

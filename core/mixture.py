@@ -22,7 +22,7 @@ def combine(lists: Sequence[List], weights: Sequence[float]) -> List:
     >>> combine([(a, np.ones(2, np.float32)), (b, np.ones(2, np.float32))], [1.0, 1.0])[0]
     array([1, 3, 2], dtype=int32)
     """
-    item, score, _ = mixed(lists, weights, sum(min(one.size, DEPTH) for one, _ in lists))
+    item, score, _ = mixed(lists, weights, sum(min(items.size, DEPTH) for items, _ in lists))
     return item, score
 
 
@@ -34,12 +34,14 @@ def mixed(lists: Sequence[List], weights: Sequence[float], n: int) -> tuple[I32,
     Equation   score(y) = sum over the lists that hold y of w / (20 + rank of y), rank 1 .. 100
     """
     first = np.zeros(len(lists) + 1, np.int64)
-    first[1:] = [min(one.size, DEPTH) for one, _ in lists]
+    first[1:] = [min(items.size, DEPTH) for items, _ in lists]
     first = first.cumsum()
-    listed = np.concatenate([one[:DEPTH] for one, _ in lists]) if lists else np.empty(0, np.int32)
+    listed = (
+        np.concatenate([items[:DEPTH] for items, _ in lists]) if lists else np.empty(0, np.int32)
+    )
     n = min(n, int(first[-1]))
     item, score, loudest = np.empty(n, np.int32), np.empty(n, np.float32), np.empty(n, np.int64)
     if n:
         merge.merge(listed, first, np.array(weights, np.float64), SMOOTH, item, score, loudest)
-    found = int(np.count_nonzero(item >= 0))
-    return item[:found], score[:found], loudest[:found]
+    size = int(np.count_nonzero(item >= 0))
+    return item[:size], score[:size], loudest[:size]

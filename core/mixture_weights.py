@@ -74,8 +74,8 @@ class Weights:
 
     def after(self, n: int, gains: Mapping[str, float]) -> "Weights":
         """Return the weights after one event of a user with n preferences; see ``hedge``."""
-        own = hedge(self.of(n), gains)
-        return Weights(hedge(self.shared, gains), {**self.by_length, length(n): own})
+        of_class = hedge(self.of(n), gains)
+        return Weights(hedge(self.shared, gains), {**self.by_length, length(n): of_class})
 
 
 def length(n: int) -> int:

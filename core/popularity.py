@@ -30,11 +30,11 @@ def trending(rows: F64, half_life_ms: float) -> tuple[I32, F32]:
 
     Equation   order by log2 recent + T / half life, which is the same order at every moment
     """
-    known = rows[:, RECENT] > 0.0
-    newest = float(rows[known, TIME].max(initial=0.0))
+    counted = rows[:, RECENT] > 0.0
+    newest = float(rows[counted, TIME].max(initial=0.0))
     with np.errstate(divide="ignore"):
         level = np.log2(rows[:, RECENT]) + (rows[:, TIME] - newest) / half_life_ms
-    items, order = _ordered(level, known)
+    items, order = _ordered(level, counted)
     return items, np.exp2(order)
 
 
@@ -43,20 +43,20 @@ def joined(parts: Sequence[F64], half_life_ms: float) -> F64:
     rows = np.zeros((max(map(len, parts), default=0), WIDTH))
     rows[:, TIME] = -np.inf
     for part in parts:
-        known = np.flatnonzero(part[:, RECENT] > 0.0)
-        rows[known, TIME] = np.maximum(rows[known, TIME], part[known, TIME])
+        items = np.flatnonzero(part[:, RECENT] > 0.0)
+        rows[items, TIME] = np.maximum(rows[items, TIME], part[items, TIME])
     for part in parts:
         rows[: len(part), TOTAL] += part[:, TOTAL]
-        known = np.flatnonzero(part[:, RECENT] > 0.0)
-        age = (rows[known, TIME] - part[known, TIME]) / half_life_ms
-        rows[known, RECENT] += part[known, RECENT] * np.exp2(-age)
+        items = np.flatnonzero(part[:, RECENT] > 0.0)
+        age = (rows[items, TIME] - part[items, TIME]) / half_life_ms
+        rows[items, RECENT] += part[items, RECENT] * np.exp2(-age)
     rows[:, TIME] = np.where(rows[:, RECENT] > 0.0, rows[:, TIME], 0.0)
     return rows
 
 
-def _ordered(score: F64, known: Mask) -> tuple[I32, F32]:
-    """Return the known items by score; ties are broken by item number."""
-    items = np.flatnonzero(known)
+def _ordered(score: F64, counted: Mask) -> tuple[I32, F32]:
+    """Return the counted items by score; ties are broken by item number."""
+    items = np.flatnonzero(counted)
     order = np.argsort(-score[items], kind="stable")
     best = items[order]
     return best.astype(np.int32), score[best].astype(np.float32)

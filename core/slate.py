@@ -69,8 +69,8 @@ def _unit(vectors: F32) -> F32:
 
 def _members(groups: Sequence[Sequence[Hashable]]) -> dict[Hashable, list[int]]:
     members: dict[Hashable, list[int]] = {}
-    for position, own in enumerate(groups):
-        for group in set(own):
+    for position, names in enumerate(groups):
+        for group in set(names):
             members.setdefault(group, []).append(position)
     return members
 
@@ -119,19 +119,19 @@ def explain(
     array([[0.333]])
     """
     q = objective.item_factors
-    own, asked = q[item_ix].astype(np.float64), q[items].astype(np.float64)
-    pull, curvature = _pull(objective, own @ vector, item_ix, weight, target)
-    a = own.T @ (own * curvature[:, None])
+    paired, asked = q[item_ix].astype(np.float64), q[items].astype(np.float64)
+    pull, curvature = _pull(objective, paired @ vector, item_ix, weight, target)
+    a = paired.T @ (paired * curvature[:, None])
     reg = float(objective.regs(np.array([item_ix.size]))[0]) + objective.constant(item_ix.size)[1]
     a[np.diag_indices_from(a)] += objective.gram.astype(np.float64) + reg + 1e-20
-    contribution = (own @ np.linalg.solve(a, asked.T)).T * pull
+    contribution = (paired @ np.linalg.solve(a, asked.T)).T * pull
     return Explanation(contribution, asked @ vector - contribution.sum(axis=1))
 
 
 def _pull(
     objective: RowObjective, x: F64, item_ix: I32, weight: F32, target: F32
 ) -> tuple[F64, F64]:
-    """Return c and h (n,) of the equation."""
+    """Return c and h of the equation in ``explain``, both (n,)."""
     w = weight.astype(np.float64)
     a, below = objective.negative[item_ix].astype(np.float64), objective.negative_target
     if objective.loss == "square":

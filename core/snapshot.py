@@ -50,7 +50,7 @@ class Snapshot:
     def __post_init__(self) -> None:
         frozen = {name: _frozen(name, array) for name, array in self.arrays.items()}
         object.__setattr__(self, "arrays", frozen)
-        for name in _SAID:
+        for name in _MAPPINGS:
             object.__setattr__(self, name, _plain(name, getattr(self, name)))
 
     @property
@@ -89,7 +89,7 @@ def blob(snapshot: Snapshot) -> Iterator[bytes]:
 
 def blob_bytes(manifest: Mapping[str, Any]) -> int:
     """Return the number of bytes that ``blob`` yields."""
-    return max((at.stop + -at.stop % ALIGNMENT for at in _places(manifest).values()), default=0)
+    return max((at.stop + -at.stop % ALIGNMENT for at in _slices(manifest).values()), default=0)
 
 
 def mapped(manifest: Mapping[str, Any], data: Buffer) -> Snapshot:
@@ -98,7 +98,7 @@ def mapped(manifest: Mapping[str, Any], data: Buffer) -> Snapshot:
     Raises SnapshotFormat if the data does not match the manifest.
     """
     view = memoryview(data)
-    return restored(manifest, {name: view[at] for name, at in _places(manifest).items()})
+    return restored(manifest, {name: view[at] for name, at in _slices(manifest).items()})
 
 
 def restored(manifest: Mapping[str, Any], parts: Mapping[str, Buffer]) -> Snapshot:
@@ -119,7 +119,7 @@ def restored(manifest: Mapping[str, Any], parts: Mapping[str, Buffer]) -> Snapsh
         if missing:
             raise SnapshotFormat(f"manifest and arrays differ in {', '.join(sorted(missing))}")
         arrays = {name: _array(name, entry, parts[name]) for name, entry in entries.items()}
-        rest = {key: {**manifest[key]} for key in _SAID}
+        rest = {key: {**manifest[key]} for key in _MAPPINGS}
         return Snapshot(manifest["model"], arrays, **rest)
     except (KeyError, TypeError, AttributeError) as error:
         raise SnapshotFormat(f"the manifest lacks or misspells {error}") from error
@@ -146,7 +146,7 @@ def snapshot_of(
     return Snapshot(model, arrays, {**settings, **parameters}, about["metrics"], about["cuts"])
 
 
-_SAID = ("parameters", "metrics", "cuts")
+_MAPPINGS = ("parameters", "metrics", "cuts")
 """Fields of a manifest that hold plain JSON."""
 
 
@@ -183,17 +183,17 @@ def _entry(array: Array) -> dict[str, Any]:
     return {"dtype": array.dtype.str, "shape": list(array.shape), "sha256": digest}
 
 
-def _places(manifest: Mapping[str, Any]) -> dict[str, slice]:
+def _slices(manifest: Mapping[str, Any]) -> dict[str, slice]:
     """Return the slice of the blob that holds each array."""
-    places, start = {}, 0
+    slices, start = {}, 0
     try:
         for name, entry in sorted(manifest["arrays"].items()):
             stop = start + _size(name, entry)
-            places[name] = slice(start, stop)
+            slices[name] = slice(start, stop)
             start = stop + -stop % ALIGNMENT
     except (KeyError, TypeError, AttributeError) as error:
         raise SnapshotFormat(f"the manifest lacks or misspells {error}") from error
-    return places
+    return slices
 
 
 def _size(name: str, entry: Mapping[str, Any]) -> int:
