@@ -59,7 +59,7 @@ def parse_sequence_token(token: str) -> dict[int, int]:
     {0: 123, 1: 7}
     """
     if not _TOKEN.fullmatch(token):
-        raise InvalidSequence("hand back a `sequence` or `seen_through` exactly as it was given")
+        raise InvalidSequence("send a `sequence` or `seen_through` exactly as you received it")
     pairs = (part.split(":") for part in token.split(","))
     return {int(partition): int(sequence) for partition, sequence in pairs}
 

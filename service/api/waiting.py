@@ -32,7 +32,7 @@ async def reached(runtime: ApiRuntime, token: str | None, users: Iterable[str]) 
     if max(wanted) >= partitions:
         raise InvalidSequence(
             f"min_sequence names partition {max(wanted)}, the last one here is {partitions - 1}: "
-            "hand back a `sequence` or `seen_through` of this namespace"
+            "send a `sequence` or `seen_through` of this namespace"
         )
     concerned = {partition_of(user, partitions) for user in users} & wanted.keys()
     sequences = {partition: wanted[partition] for partition in concerned}

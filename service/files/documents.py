@@ -26,7 +26,7 @@ def read_documents(path: Path, named: str, rows: int = ROWS) -> Iterator[FilePar
     documents = _lines(path) if is_ndjson(path) else _rows(path, named)
     while chosen := list(islice(documents, rows)):
         numbers = [number for number, _ in chosen]
-        # no progress within the file: there are few parts
+        # without the progress within the file, because there are few parts
         yield FilePart(b"\n".join(line for _, line in chosen), numbers, 0.0)
 
 
@@ -38,12 +38,12 @@ def _lines(path: Path) -> Numbered:
 
 
 def _rows(path: Path, named: str) -> Numbered:
-    known: dict[str, int] = {}
+    line_of: dict[str, int] = {}
     for number, row in enumerate(table_rows(path, named), 2):
         _check_is_document(path, named, row)
-        if (before := known.setdefault(row[named], number)) != number:
+        if (before := line_of.setdefault(row[named], number)) != number:
             says = f"{named} {row[named]!r} is in line {before} already: "
-            raise BadFile(path, says + "each has one document; leave one line", line=number)
+            raise BadFile(path, says + "keep one line for each", line=number)
         document: dict[str, Any] = {named: row[named]}
         features = {}
         for name, text in row.items():
@@ -57,10 +57,10 @@ def _rows(path: Path, named: str) -> Numbered:
 
 
 def _check_is_document(path: Path, named: str, row: dict[str, str]) -> None:
-    """Refuse feedback: read as documents it would replace all of them."""
+    """Refuse a file of feedback, which as documents would replace all existing ones."""
     if {"user", "item"} <= row.keys():
         says = "a file with the columns user and item holds feedback, not documents of"
-        raise BadFile(path, f"{says} {named}s: `hedgerow import {path.name}` takes it")
+        raise BadFile(path, f"{says} {named}s: import it with `hedgerow import {path.name}`")
 
 
 def _feature(text: str) -> float | int | str | list[str]:

@@ -29,19 +29,19 @@ def read_features(path: Path, named: str, numbers: dict[str, int]) -> sp.csr_arr
                 name: feature_value(text) for name, text in row.items() if name != named and text
             }
     if not found:
-        raise BadFile(path, f"no row is about a known {named}: check the ids")
+        raise BadFile(path, f"no row has the id of a known {named}: check the ids")
     fit = EncoderFit(np.random.default_rng(0))
     fit.add(documents)
     return fit.encoder().transform(documents)
 
 
 def read_links(path: Path, numbers: dict[str, int]) -> I64:
-    """Return the links (n, 2) among ``numbers`` from two columns: user and, say, friend."""
+    """Return the links (n, 2) among ``numbers`` from two columns, such as user and friend."""
     links = []
     for row in table_rows(path, "user"):
         if len(row) != 2:
             says = f"{','.join(row)}: a link has the column user and one more, such as friend: "
-            raise BadFile(path, says + "leave the others out, every link counts alike", line=1)
+            raise BadFile(path, says + "remove other columns, links have no weights", line=1)
         ends = numbers.get(row["user"]), numbers.get(next(v for k, v in row.items() if k != "user"))
         if None not in ends:
             links.append(ends)
@@ -55,7 +55,7 @@ def table_rows(path: Path, named: str) -> Iterator[dict[str, str]]:
     with opened(path, form="CSV file", longest_line=LONGEST_ROW) as lines:
         texts = lines.texts()
         first = next(texts)
-        # as in a file of ratings: if the header has a blank after commas, rows may have it too
+        # as in files of ratings: if the header has blanks after commas, rows may have them too
         blanks = ", " in first
         reader = csv.DictReader(chain([first], texts), strict=True, skipinitialspace=blanks)
         try:

@@ -23,7 +23,7 @@ ROWS = 50_000
 
 
 class FeedbackLine(msgspec.Struct, omit_defaults=True):
-    """One event as the api takes it."""
+    """One event in the form of the api."""
 
     user: str
     item: str
@@ -35,7 +35,7 @@ class FeedbackLine(msgspec.Struct, omit_defaults=True):
 
 
 class _Loose(msgspec.Struct):
-    """One event as files hold it; other fields are ignored."""
+    """One event in a file; other fields are ignored."""
 
     user: str | int
     item: str | int
@@ -58,7 +58,7 @@ class _Loose(msgspec.Struct):
 
 
 def read_parts(path: Path, rows: int = ROWS) -> Iterator[FilePart]:
-    """Yield a file in parts of ``rows``; BadFile when it cannot be read at all."""
+    """Yield a file in parts of ``rows``; BadFile if it cannot be read."""
     if is_ndjson(path):
         yield from _ndjson_parts(path, rows)
     else:

@@ -15,9 +15,9 @@ from typing import BinaryIO, cast
 from service.errors import ServiceError
 
 LONGEST_LINE = 1 << 20
-"""Most bytes of a line; a longer one is refused instead of read into memory."""
+"""Maximum bytes of a line; a longer one is refused instead of read into memory."""
 LONGEST_ROW = 1 << 24
-"""Most bytes of a line in files with many columns."""
+"""Maximum bytes of a line in files with many columns."""
 BOM = b"\xef\xbb\xbf"
 """The byte order mark that some editors put before the first line."""
 GZIP = b"\x1f\x8b"
@@ -25,7 +25,7 @@ GZIP = b"\x1f\x8b"
 
 
 class BadFile(ServiceError):
-    """A file that cannot be read as what it should be."""
+    """A file that cannot be read in its expected format."""
 
     status, code = 422, "bad_file"
 
@@ -49,11 +49,11 @@ class BadFile(ServiceError):
 
 
 class FileLines:
-    """The lines of an open file, unpacked and without a byte order mark; they can be taken once."""
+    """The lines of an open file, unpacked and without a byte order mark; iterate once."""
 
     def __init__(self, path: Path, raw: BinaryIO, longest: int, form: str) -> None:
         self.number = 0
-        """Number of the line taken last, from 1."""
+        """Number of the latest line, from 1."""
         self._path, self._raw, self._longest, self._form = path, raw, longest, form
         self._size = max(os.fstat(raw.fileno()).st_size, 1)
         is_packed = raw.read(len(GZIP)) == GZIP
@@ -85,7 +85,7 @@ class FileLines:
             yield text
 
     def bad(self, problem: str, line: int | None = None) -> BadFile:
-        """Return the error for a line, by default the one taken last."""
+        """Return the error for a line, by default the latest one."""
         return BadFile(self._path, problem, line=line or self.number)
 
 
@@ -93,7 +93,7 @@ class FileLines:
 def opened(
     path: Path, *, form: str = "file", longest_line: int = LONGEST_LINE
 ) -> Iterator[FileLines]:
-    """Yield the lines of a file; raise BadFile if it cannot be read, also while lines are taken.
+    """Yield the lines of a file; raise BadFile if it cannot be read, also during iteration.
 
     ``form`` names the expected kind of file in the message.
     """
@@ -109,19 +109,19 @@ def opened(
 
 
 def is_ndjson(path: Path) -> bool:
-    """Return whether the first line that is not blank begins as a JSON object does."""
+    """Return whether the first line that is not blank begins a JSON object."""
     with opened(path) as lines:
         return next((line for line in lines if line.strip()), b"").lstrip().startswith(b"{")
 
 
 def filled_lines(path: Path) -> int:
-    """Return how many lines of a file are not blank."""
+    """Return the number of lines in a file that are not blank."""
     with opened(path) as lines:
         return sum(bool(line.strip()) for line in lines)
 
 
 def other_separator(header: list[str]) -> str | None:
-    """Return the separator of a header without commas, None if it has none that is known."""
+    """Return the separator of a header without commas, None if there is none that we know."""
     marks = {";": "';'", "\t": "tabs"}
     found = [said for mark, said in marks.items() if any(mark in title for title in header)]
     return found[0] if found else None

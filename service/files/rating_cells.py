@@ -17,7 +17,7 @@ LATEST_MS = 253_402_300_800_000
 
 @dataclass(frozen=True)
 class RatingChunk:
-    """Some rows of a file in their order."""
+    """Consecutive rows of a file."""
 
     users: list[str]
     items: list[str]
@@ -34,7 +34,7 @@ class RatingChunk:
 
 @dataclass(frozen=True)
 class Cells:
-    """Some rows as texts, column by column; ``lines`` are the numbers of their lines."""
+    """Rows as texts, column by column; ``lines`` are the numbers of their lines."""
 
     lines: list[int]
     users: list[str]
@@ -45,7 +45,7 @@ class Cells:
 
 
 def checked(cells: Cells, lines: FileLines) -> RatingChunk:
-    """Return the rows as numbers; BadFile names the first line with a cell that cannot be one."""
+    """Return the rows as numbers; BadFile for the first line with an invalid cell."""
     rating = np.array([*map(_number, cells.ratings)], dtype=np.float64)
     moments = None if cells.times is None else _moments(cells.times)
     for row, problem in sorted(_problems(cells, rating, moments))[:1]:

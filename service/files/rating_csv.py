@@ -11,12 +11,12 @@ from service.files.rating_cells import Cells, RatingChunk, checked
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a caller wants of a file of ratings."""
+    """Options for reading a file of ratings."""
 
     rows: int
-    """Most rows of a chunk."""
+    """Maximum number of rows in a chunk."""
     rated: bool
-    """Whether a column of ratings is needed; without one all are 1."""
+    """Whether a column of ratings is required; without one all ratings are 1."""
     kinds: bool
     """Whether a column ``kind`` is read, with or instead of ratings."""
 

@@ -18,7 +18,7 @@ from service.files.parts import FilePart
 
 STREAM = "/v1/ratings/stream"
 KEPT = 1_000
-"""Most rejected rows that are kept with their reasons; the others are only counted."""
+"""Maximum number of rejected rows kept with their reasons; the others are only counted."""
 
 
 @dataclass
@@ -31,10 +31,10 @@ class Summary:
     seconds: float = 0.0
     sequence: str = ""
     known: int | None = None
-    """Accepted rows that had been sent before and count once."""
+    """Accepted rows that the service already had; they count once."""
 
     def add(self, part: FilePart, receipt: Receipt) -> None:
-        """Count one part."""
+        """Add the receipt of one part."""
         self.accepted += receipt.accepted
         self.sequence = receipt.sequence or self.sequence
         bad = [
@@ -57,21 +57,21 @@ OnPart = Callable[[float, Summary], None]
 """Called after each part with the share of the file that has been read and the result so far."""
 
 
-def _unheard(read: float, summary: Summary) -> None:
+def _ignored(read: float, summary: Summary) -> None:
     """Ignore the progress."""
 
 
-def send(client: ServiceClient, path: Path, on_part: OnPart = _unheard) -> Summary:
+def send(client: ServiceClient, path: Path, on_part: OnPart = _ignored) -> Summary:
     """Send all feedback of a file in order; raise BadFile or StoreUnavailable."""
     return send_parts(client, STREAM, read_parts(path), keyed=True, on_part=on_part)
 
 
 def send_documents(
-    client: ServiceClient, path: Path, named: str, on_part: OnPart = _unheard
+    client: ServiceClient, path: Path, named: str, on_part: OnPart = _ignored
 ) -> Summary:
     """Send the documents of a file; ``named`` is item or user.
 
-    The parts need no key: writing a document twice changes nothing.
+    The parts need no idempotency key: writing a document twice changes nothing.
     """
     return send_parts(client, f"/v1/{named}s", read_documents(path, named), on_part=on_part)
 
@@ -82,9 +82,9 @@ def send_parts(
     parts: Iterable[FilePart],
     *,
     keyed: bool = False,
-    on_part: OnPart = _unheard,
+    on_part: OnPart = _ignored,
 ) -> Summary:
-    """Send all parts in order, each while the next one is read."""
+    """Send all parts in order; read the next part while one is sent."""
     summary, started = Summary(), perf_counter()
     under_way: tuple[FilePart, Future[Receipt]] | None = None
     faults: list[BadFile] = []
@@ -107,9 +107,9 @@ def send_parts(
 
 
 def part_key(index: int, part: FilePart) -> str:
-    """Return the Idempotency-Key of a part, made of its position and content.
+    """Return the Idempotency-Key of a part, computed from its position and content.
 
-    So the parts before a mended line have the same keys as before and count once.
+    After a line is corrected, the parts before it keep their keys and therefore count once.
     """
     digest = hashlib.blake2b(part.lines, digest_size=16, salt=index.to_bytes(8, "big"))
     return f"import-{digest.hexdigest()}"
@@ -133,14 +133,14 @@ def _sent_before(summary: Summary) -> str:
         for one in first
     )
     return (
-        f"Of the rows before, {summary.accepted:,} are stored{refused}; import the corrected file: "
-        "what was sent counts once"
+        f"{summary.accepted:,} earlier rows are stored{refused}; import the corrected file: "
+        "rows that are stored already count once"
     )
 
 
 @contextmanager
 def _giving_up(client: ServiceClient, summary: Summary) -> Iterator[None]:
-    """Add to the error of a service that is gone how much it has stored, and stop waiting."""
+    """Close the client on an error; if the service is away, say how many rows it has stored."""
     try:
         yield
     except BaseException as error:
@@ -149,5 +149,5 @@ def _giving_up(client: ServiceClient, summary: Summary) -> Iterator[None]:
             raise
         raise StoreUnavailable(
             f"{error}. {summary.accepted:,} rows are stored for certain; import the same file "
-            "again when the service is back: what it has counts once"
+            "again when the service is back: rows that are stored already count once"
         ) from error

@@ -20,7 +20,7 @@ class InvalidCursor(ServiceError):
 
     def __init__(self) -> None:
         super().__init__(
-            "hand back `next_cursor` of the same list unchanged, "
+            "send `next_cursor` of the same list unchanged, "
             "with the same parameters, or leave it out"
         )
 
@@ -38,14 +38,14 @@ def unseal(of: bytes, given: str) -> bytes:
     except (binascii.Error, UnicodeError):
         raise InvalidCursor from None
     content = packed[DIGEST_BYTES:]
-    # several last characters may decode to the same bytes
+    # different last characters can decode to the same bytes
     if seal(of, content) != given:
         raise InvalidCursor
     return content
 
 
 def make_cursor(of: str, position: str | int) -> str:
-    """Return a cursor of a list whose positions are texts or numbers."""
+    """Return a cursor for a position, a text or a number, in the list named ``of``."""
     return seal(of.encode(), str(position).encode())
 
 

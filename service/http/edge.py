@@ -26,7 +26,7 @@ class Edge:
         self._numbers = itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # routes match on the raw path, so that %2F belongs to the id
+        # routes match the raw path, so that %2F is part of the id
         raw = scope.get("raw_path")
         path = scope["path"] = raw.decode("latin-1") if raw else quote(scope["path"])
         request_id = scope["request_id"] = f"{self._prefix}-{next(self._numbers):x}"
@@ -55,5 +55,5 @@ class Edge:
             if not started:
                 await response(scope, receive, send_with_id)
             elif not ended:
-                # the server cuts the connection: half an answer must not look like a whole one
+                # the server closes the connection, so that half an answer does not look complete
                 raise

@@ -1,4 +1,4 @@
-"""Cutting a body of any length into blocks of whole lines, with bounded memory."""
+"""Splitting of a body of any length into blocks of whole lines, in bounded memory."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from starlette.types import Message, Receive
 
 LINGER_S = 0.02
-"""Seconds that complete lines wait for more lines before they are handed on."""
+"""Seconds that complete lines wait for more lines before they are yielded."""
 
 
 @dataclass(frozen=True)
@@ -15,16 +15,16 @@ class LineBlock:
     """Whole lines; only the last line of the body may lack its newline."""
 
     first: int
-    """Number of its first line, from 0."""
+    """Number of the first line in the block, from 0."""
     text: bytes
     n: int
-    """How many lines it holds."""
+    """Number of lines in the block."""
     too_long: bool = False
-    """Whether the block stands for one line beyond the bound; its text is left out."""
+    """Whether the block stands for one line that is too long, without its text."""
 
 
 class BodyLines:
-    """The blocks of one body; afterwards ``cut`` tells whether the client left before its end."""
+    """The blocks of one body; ``cut`` is true if the client left before the end of the body."""
 
     def __init__(self, receive: Receive, *, block_bytes: int, max_line_bytes: int) -> None:
         self._receive = receive
@@ -36,7 +36,7 @@ class BodyLines:
         self.cut = False
 
     async def blocks(self) -> AsyncIterator[LineBlock]:
-        """Yield the lines in order, once there are enough or none has come for a moment."""
+        """Yield lines in order, once a block is full or no more arrive for LINGER_S."""
         parts: list[bytes] = []
         size, more = 0, True
         pending: asyncio.Task[Message] | None = None
@@ -71,7 +71,7 @@ class BodyLines:
         self._rest = text[end:]
         blocks += self._whole_lines(text[:end])
         if len(self._rest) > self._max_line:
-            # drop its beginning: the line is refused in any case
+            # drop the beginning of the line, which is refused in any case
             self._rest, self._skipping = b"", True
         return blocks
 

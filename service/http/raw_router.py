@@ -1,7 +1,7 @@
-"""Routing without the framework: finds the raw route of a request by its path alone.
+"""Routing of raw routes without the framework, by method and path alone.
 
-Routing and middleware of the framework cost more than ranking for a user. Nothing is lost: raw
-routes check callers, parameters and bodies themselves.
+The framework's routing and middleware take longer than ranking for a user. Raw routes do not need
+them: they check callers, parameters and bodies themselves.
 """
 
 from collections.abc import Iterable
@@ -39,19 +39,21 @@ class RawRouter:
         if not has_id:
             self._exact[method, route.path] = route.handle
         elif "{" not in after:
-            one = _WithId(method=method, before=before, after=after, name=name, app=route.handle)
-            self._with_id.append(one)
+            self._with_id.append(
+                _WithId(method=method, before=before, after=after, name=name, app=route.handle)
+            )
 
     def find(self, scope: Scope, path: str) -> ASGIApp | None:
-        """Return the app for a raw path, with its id in the scope; None: ask the framework."""
+        """Return the app for a raw path, and put the id into the scope; None for other paths."""
         method = scope["method"]
         app = self._exact.get((method, path))
         if app is not None:
             return app
-        for one in self._with_id:
-            if path.startswith(one.before) and path.endswith(one.after) and method == one.method:
-                segment = path[len(one.before) : len(path) - len(one.after)]
+        for route in self._with_id:
+            before, after = route.before, route.after
+            if path.startswith(before) and path.endswith(after) and method == route.method:
+                segment = path[len(before) : len(path) - len(after)]
                 if "/" not in segment:
-                    scope["path_params"] = {one.name: segment}
-                    return one.app
+                    scope["path_params"] = {route.name: segment}
+                    return route.app
         return None

@@ -1,8 +1,8 @@
-"""How Hedgerow's routes differ from FastAPI's: a role each, bounded bodies, no unknown parameters.
+"""FastAPI routes with a role each, bounded bodies and no unknown parameters.
 
-``Route`` serves ordinary handlers. ``RawRoute`` passes the request to its handler as it came,
-without pydantic: for writes and slates, where each microsecond counts and msgspec is the parser.
-An application derives its own classes from these and gives them its table of roles.
+``Route`` serves ordinary handlers. ``RawRoute`` passes the request to its handler unparsed, without
+pydantic: for writes and slates, where each microsecond counts and msgspec is the parser. An
+application derives its own classes from these and gives them its table of roles.
 """
 
 from collections import Counter
@@ -21,12 +21,12 @@ from service.http.auth import Roles
 
 
 class Route(APIRoute):
-    """A route with a role, a bounded body and no parameters but those it declares."""
+    """A route that has a role, bounds its body and refuses parameters that it does not declare."""
 
     roles: ClassVar[Roles] = {}
-    """Roles of all routes; a route that is missing here cannot be built."""
+    """The role of each (method, path); a route without a role cannot be built."""
     streams = False
-    """Whether the handler reads a body of any length itself."""
+    """Whether the handler itself reads a body of any length."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -57,7 +57,7 @@ class Route(APIRoute):
         twice = sorted(name for name, n in names.items() if n > 1)
         known = ", ".join(sorted(self.parameters)) or "none"
         if unknown:
-            _refuse(unknown[0], f"this route has no such parameter; it knows: {known}")
+            _refuse(unknown[0], f"this route has no such parameter; allowed are: {known}")
         if twice:
             _refuse(twice[0], "give the parameter once")
 
@@ -82,7 +82,7 @@ class RawRoute(Route):
         self.app = _direct(self.endpoint)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # the framework would look up again what is known here
+        # the framework's handler would repeat the lookup of the endpoint
         await self.app(scope, receive, send)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -93,7 +93,7 @@ class QueryRoute(RawRoute):
     """A raw route whose GET reads the query itself and refuses unknown and repeated parameters."""
 
     def _check_parameters(self, query: bytes) -> None:
-        # a page view does not pay for a second parse
+        # a GET parses its query once, in its handler
         if "GET" not in self.needs:
             super()._check_parameters(query)
 
@@ -136,7 +136,7 @@ async def read_body(receive: Receive) -> bytes:
 
 
 def media_type(request: Request, *allowed: str) -> None:
-    """Refuse a body of another content type: so no web page can write without CORS preflight."""
+    """Refuse other content types, so that no web page can write without a CORS preflight."""
     for name, value in request.scope["headers"]:
         if name == b"content-type":
             given = value.partition(b";")[0].strip().lower().decode("latin-1")

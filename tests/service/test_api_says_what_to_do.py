@@ -39,7 +39,7 @@ def test_a_wrong_k_names_its_bounds(api: Api, path: str) -> None:
 def test_a_body_that_ends_too_early_says_what_is_missing(api: Api, path: str, text: str) -> None:
     answer = api("POST", path, content=text, headers={"content-type": "application/json"})
     problem = check_problem(answer, 422, "malformed_json")
-    assert "send one whole value, with all its brackets and quotes closed" in problem["detail"]
+    assert "send one complete value, with all its brackets and quotes closed" in problem["detail"]
 
 
 def test_a_parameter_that_is_not_true_or_false_is_refused(api: Api) -> None:
@@ -123,7 +123,7 @@ def test_the_error_of_an_unknown_model_lists_the_known_ones(api: Api, path: str)
 @pytest.mark.parametrize("path", [*PERSONAL, *EVERYBODYS])
 def test_the_error_of_an_unknown_parameter_lists_the_known_ones(api: Api, path: str) -> None:
     problem = check_problem(api("GET", path, params={"flavour": 1}), 422, "invalid_request")
-    assert "query.flavour: this route has no such parameter; it knows:" in problem["detail"]
+    assert "query.flavour: this route has no such parameter; allowed are:" in problem["detail"]
 
 
 @pytest.mark.parametrize(
@@ -453,7 +453,7 @@ def test_a_cursor_that_cannot_go_on_says_how_to(shop: Api, redis_url: str) -> No
         asked(model="ocmf"),
     ):
         problem = check_problem(shop("GET", RECOMMENDATIONS, params=wrong), 422, "invalid_cursor")
-        assert "hand back `next_cursor` of the same list" in problem["detail"]
+        assert "send `next_cursor` of the same list" in problem["detail"]
     for seed in range(1, 10):
         activate(shop, redis_url, seed=seed)
         get(shop, RECOMMENDATIONS, model="fbgd")

@@ -370,7 +370,11 @@ def test_the_table_has_every_figure_of_the_model_beside_popularity(files):
     [
         ("item,kind\ni1,a\n", ["--model", "fbgd", "--items"], "--items is of no use to fbgd"),
         ("user,tribe\nu1\n", ["--model", "ocmf-sq-sq", "--users"], "line 2: not 2 columns"),
-        ("user,tribe\nx,a\n", ["--model", "ocmf-sq-sq", "--users"], "no row is about a known user"),
+        (
+            "user,tribe\nx,a\n",
+            ["--model", "ocmf-sq-sq", "--users"],
+            "no row has the id of a known",
+        ),
         ("who,tribe\nu1,a\n", ["--model", "ocmf-sq-sq", "--users"], "must name user"),
         ("user;tribe\nu1;a\n", ["--model", "ocmf-sq-sq", "--users"], "separated by ';'"),
         ("user,friend\nx,y\n", ["--model", "ocmf-sq-sq", "--graph"], "check the ids"),

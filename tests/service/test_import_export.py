@@ -142,10 +142,7 @@ def test_a_bad_line_ends_an_import_with_what_was_sent_before(
     with running.client() as client, pytest.raises(BadFile) as caught:
         sending.send_parts(client, sending.STREAM, read_parts(file, 1), keyed=True)
     said = str(caught.value)
-    assert (
-        "line 4: the user is empty: give it an id. Of the rows before, 1 are stored, 1 refused"
-        in said
-    )
+    assert "line 4: the user is empty: give it an id. 1 earlier rows are stored, 1 refused" in said
     assert "the first in line 3" in said
 
 
@@ -291,7 +288,7 @@ def test_a_service_that_goes_away_is_told_with_what_is_stored(tmp_path: Path) ->
     file.write_text("user,item,rating\na,b,3\n")
     heard: list[str] = []
     gone = "http://127.0.0.1:9"
-    said = pytest.raises(StoreUnavailable, match=r"--url.* 0 rows are stored .*counts once")
+    said = pytest.raises(StoreUnavailable, match=r"--url.* 0 rows are stored .*count once")
     with ServiceClient(gone, patience_s=0.0, tell=heard.append) as client, said:
         client.reached = True
         sending.send(client, file)

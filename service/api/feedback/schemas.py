@@ -148,7 +148,7 @@ def decode_fault(error: Exception) -> Fault:
         return "malformed_json", "the text is not UTF-8, or holds a lone surrogate"
     if not isinstance(error, msgspec.ValidationError):
         early = (
-            "the JSON ends too early: send one whole value, with all its brackets and quotes closed"
+            "the JSON ends too early: send one complete value, with all its brackets and quotes closed"
         )
         return "malformed_json", early if "truncated" in str(error) else str(error)
     field, words = of_msgspec(error, Feedback)

@@ -207,7 +207,7 @@ def read_query(query: bytes, wanted: type[Q]) -> Q:
         for name in given:
             if name not in known:
                 names = ", ".join(sorted(known))
-                refuse("query", name, f"this route has no such parameter; it knows: {names}")
+                refuse("query", name, f"this route has no such parameter; allowed are: {names}")
         _refuse("query", error, wanted)
 
 
