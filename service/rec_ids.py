@@ -1,6 +1,6 @@
-"""Recommendation ids: they name what made a slate, in 32 characters that feedback hands back.
+"""Recommendation ids: 32 characters that name the origin of a slate, for feedback to refer to.
 
-Nothing is stored for an id. It is no secret and proves nothing: a forged id is at worst counted for
+Nothing is stored for an id. It is neither secret nor authentic: at worst a forged id is counted for
 another model.
 """
 
@@ -25,19 +25,19 @@ _PREFIX = re.compile(r"(?:[a-z]+-)?([0-9a-f]{12})[0-9a-f]*")
 
 @dataclass(frozen=True)
 class RecId:
-    """What an id says."""
+    """The content of an id."""
 
     source: bytes
-    """What the log keeps of it: strategy and model, see ``named``."""
+    """Strategy and model, as the log keeps them; see ``named``."""
     time_ms: int
     user: bytes
-    """See ``hashed``; ``NOBODY`` where nobody in particular asked."""
+    """Hash of the user, see ``hashed``; ``NOBODY`` for a request without a user."""
 
 
 def encode(strategy: Strategy, model_version: str, time_ms: int, user: str | None) -> str:
-    """Return the id of a slate; ``user`` is None where nobody in particular asked."""
-    whose = NOBODY if user is None else hashed(user)
-    packed = _head(strategy, model_version) + time_ms.to_bytes(6) + whose
+    """Return the id of a slate; ``user`` is None for a request without a user."""
+    owner = NOBODY if user is None else hashed(user)
+    packed = _head(strategy, model_version) + time_ms.to_bytes(6) + owner
     return urlsafe_b64encode(packed + _check(packed)).decode()
 
 
@@ -48,7 +48,7 @@ def _head(strategy: Strategy, model_version: str) -> bytes:
 
 
 def decode(text: str) -> RecId | None:
-    """Return what an id says; None for a text that is no id of ours."""
+    """Return the content of an id, None for any other text."""
     if len(text) != LENGTH:
         return None
     try:
@@ -64,11 +64,11 @@ def decode(text: str) -> RecId | None:
 
 
 def source_of(text: str, user: str) -> bytes:
-    """Return the source of an id in a user's feedback; b"" if it is foreign or another user's."""
-    found = decode(text)
-    if found is None or (found.user != NOBODY and found.user != hashed(user)):
+    """Return the source of an id in a user's feedback; b"" if it is invalid or another user's."""
+    rec_id = decode(text)
+    if rec_id is None or (rec_id.user != NOBODY and rec_id.user != hashed(user)):
         return b""
-    return found.source
+    return rec_id.source
 
 
 def named(source: bytes) -> tuple[Strategy, str]:
@@ -77,17 +77,17 @@ def named(source: bytes) -> tuple[Strategy, str]:
 
 
 def model_prefix(version: str) -> str:
-    """Return what an id keeps of a model version, "" for one without a hash.
+    """Return the part of a model version that ids contain, "" for a version without a hash.
 
     >>> model_prefix("online-4f0797966127d249"), model_prefix("popular")
     ('4f0797966127', '')
     """
-    found = _PREFIX.fullmatch(version)
-    return found[1] if found else ""
+    match = _PREFIX.fullmatch(version)
+    return match[1] if match else ""
 
 
 def hashed(user: str) -> bytes:
-    """Return the eight bytes that stand for a user."""
+    """Return the hash of a user in ids, eight bytes."""
     return blake2b(user.encode(), digest_size=8, person=b"rec-id").digest()
 
 

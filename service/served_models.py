@@ -1,7 +1,7 @@
 """The models that serve in this process: follow the registry, map its models, swap all at once.
 
 A request reads ``current`` once and keeps to it, so no answer mixes two versions. A model that
-cannot be loaded is a fault that operators see; the one before it goes on serving.
+cannot be loaded is a fault that operators see; the previous model keeps serving.
 """
 
 import threading
@@ -23,16 +23,16 @@ from service.store.models.snapshot_files import SnapshotFiles
 from service.telemetry import logger
 
 POLL_S = 0.25
-"""Seconds that a process may be behind a promotion; each look is one small read."""
+"""Seconds between two reads of the registry, hence the longest delay of a promotion."""
 RETRY_S = 5.0
-"""Between two attempts to load a model that could not be loaded."""
+"""Seconds between two attempts to load a model."""
 TIDY_S = 30.0
-"""Between two looks for files that no process needs any more."""
+"""Seconds between two searches for files that no process needs any longer."""
 
 
 @dataclass(frozen=True, eq=False)
 class ActiveModel:
-    """One model; its arrays are pages that all processes share."""
+    """A model that serves; its arrays are memory pages that all processes share."""
 
     record: ModelRecord
     snapshot: Snapshot
@@ -51,7 +51,7 @@ def active_model(
     """Return a published model with its ranker; CoreError if its snapshot is not of its family."""
     family = families.get(record.strategy)
     if family is None or family.read is None:
-        known = ", ".join(name for name, one in families.items() if one.trained)
+        known = ", ".join(name for name, entry in families.items() if entry.trained)
         raise UnknownFamily(
             f"there are no models of the strategy {record.strategy}; known: {known}"
         )
@@ -63,7 +63,7 @@ def active_model(
 
 @dataclass(frozen=True)
 class Fault:
-    """A version that should serve and does not."""
+    """A version that is active in the registry but cannot be loaded."""
 
     version: str
     detail: str
@@ -71,7 +71,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class ActiveSet:
-    """What serves at one moment, by strategy."""
+    """The models that serve at one moment, and the faults, by strategy."""
 
     models: Mapping[str, ActiveModel] = field(default_factory=dict)
     faults: Mapping[str, Fault] = field(default_factory=dict)
@@ -83,14 +83,14 @@ class ActiveSet:
 
 
 class _Coming(NamedTuple):
-    """A model that takes over from another as soon as it is prepared."""
+    """A model that replaces another one as soon as it is prepared."""
 
     model: ActiveModel
     prepared: Future[None]
 
 
 class ActiveModels:
-    """Keeps ``current`` up to date while it is started, or whenever ``refresh`` is called."""
+    """Keeps ``current`` up to date between ``start`` and ``close``, and at each ``refresh``."""
 
     def __init__(
         self,
@@ -102,11 +102,11 @@ class ActiveModels:
     ) -> None:
         self._registry, self._files, self._families = registry, files, families
         self._prepare = prepare
-        """Called with a model that never served; the one before serves until the future is done."""
+        """Called with a model that has never served; the previous one serves until it is done."""
         self._coming: dict[str, _Coming] = {}
-        """By version."""
+        """Models in preparation by version."""
         self._closing = threading.Event()
-        # one at a time: a slower one would bring an older set back
+        # one refresh at a time: a slower one could restore an older set
         self._refreshing = threading.Lock()
         self._thread = threading.Thread(target=self._follow, name="active-models", daemon=True)
         self._retry_at: dict[str, float] = {}
@@ -117,18 +117,18 @@ class ActiveModels:
         """Whether the registry has been read."""
 
     def start(self) -> None:
-        """Begin to follow, in a thread."""
+        """Start to follow the registry in a thread."""
         self._thread.start()
 
     def close(self) -> None:
-        """Stop following; what ``current`` holds stays usable."""
+        """Stop following the registry; the models in ``current`` stay usable."""
         self._closing.set()
         if self._thread.ident is not None:
             self._thread.join()
         self._wait_for(set())
 
     def refresh(self) -> None:
-        """Read the registry, load what is new, swap; StoreUnavailable if it does not answer."""
+        """Read the registry, load new models and swap them; StoreUnavailable without an answer."""
         with self._refreshing:
             self._refresh()
 
@@ -155,13 +155,13 @@ class ActiveModels:
             try:
                 self.refresh()
             except StoreUnavailable:
-                pass  # what serves goes on serving; /readyz says that the store is away
-            except Exception:  # noqa: BLE001 - a thread that ends in silence would hide every later model
+                pass  # the current models keep serving; /readyz reports the outage
+            except Exception:  # noqa: BLE001 - if the thread ended, no later model would serve
                 logger().error("active_models_failed", exc_info=True)
             self._closing.wait(POLL_S)
 
     def _loaded(self, strategy: str, version: str) -> tuple[ActiveModel | None, Fault | None]:
-        """Return the model that serves the strategy from now on, and why it is not ``version``."""
+        """Return the model to serve a strategy, and the fault if it is not ``version``."""
         present, fault = self.current.models.get(strategy), self.current.faults.get(strategy)
         if present is not None and present.record.version == version:
             return present, None
@@ -175,11 +175,11 @@ class ActiveModels:
             return present, Fault(version, str(error))
 
     def _next(self, version: str, present: ActiveModel | None) -> ActiveModel:
-        """Return the model of a version, or the present one until that is prepared."""
+        """Return the model of a version, or the present model until the new one is prepared."""
         coming = self._coming.get(version)
         if coming is None:
             model = self._load(version)
-            # who goes back to a model wants to be rid of the present one now
+            # a rollback takes effect at once: operators want to be rid of the present model
             new = present is not None and not self._registry.has_served(version)
             prepared = self._prepare(model) if new else None
             if prepared is None:
@@ -188,7 +188,7 @@ class ActiveModels:
         return coming.model if present is None or coming.prepared.done() else present
 
     def _wait_for(self, versions: set[str]) -> None:
-        """End what prepares other models: they serve by now, or will not."""
+        """Keep only the preparation of these versions; other models serve already or never will."""
         for version in self._coming.keys() - versions:
             self._coming.pop(version).prepared.cancel()
 
@@ -196,7 +196,7 @@ class ActiveModels:
         record = self._registry.record(version)
         snapshot = self._files.open(self._registry, version)
         model = active_model(record, snapshot, self._families)
-        # before it serves: this compiles the kernels for read-only arrays, or finds a fault
+        # before it serves: loads kernels for read-only arrays, and detects faults
         model.ranker.warm()
         return model
 

@@ -15,16 +15,15 @@ import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
 EVENTS = {
-    "active_models_failed": "an unexpected error while following the registry; it is tried again",
+    "active_models_failed": "an unexpected error while following the registry; it is retried",
     "cache_warming_failed": "a model takes over with a cold cache; the next request of each user "
     "computes its own order",
-    "catalogue_view_failed": "an unexpected error while following the catalogue; it is tried again",
-    "change_feed_failed": "an unexpected error while following a partition's commits; it is tried "
-    "again",
+    "catalogue_view_failed": "an unexpected error while following the catalogue; it is retried",
+    "change_feed_failed": "an unexpected error while following commits of a partition; retried",
     "child_ended": "a child process ended by itself; it is started again after a pause",
     "child_started": "the supervisor started a child process",
     "client_disconnected": "a client left before the end of a body; its complete rows are kept",
-    "follower_failed": "an unexpected error while weighing the rankers; it goes on after a pause",
+    "follower_failed": "an unexpected error while judging the rankers; it continues after a pause",
     "given_server_not_durable": "the given Redis may lose acknowledged events in a crash",
     "kernels_loaded": "an api process has loaded its compiled kernels and can predict and rank",
     "learner_stands_by": "another learner leads the partition; this one waits until it is gone",
@@ -32,13 +31,13 @@ EVENTS = {
     "learner_stopped": "a learner ended because it was told to",
     "learner_superseded": "another learner took over the partition",
     "library_message": "a message of a library",
-    "model_activated": "a model serves in this process, instead of the one before it",
-    "model_damaged": "the serving model cannot be read from the store; a training tries its "
-    "settings again",
-    "model_not_loaded": "the active model cannot be loaded; the one before it goes on serving",
+    "model_activated": "a model serves in this process instead of the previous one",
+    "model_damaged": "the active model cannot be read from the store; a training compares with a "
+    "new fit of its settings",
+    "model_not_loaded": "the active model cannot be loaded; the previous one keeps serving",
     "others_not_ordered": "Redis was away after a scheduled training, so the trainings of the "
-    "other strategies were not ordered; the next scheduled training orders them",
-    "polling_failed": "an unexpected error while polling for derived data; it is tried again",
+    "other strategies were not requested; the next scheduled training requests them",
+    "polling_failed": "an unexpected error while polling for derived data; it is retried",
     "request_failed": "a request ended in an unexpected error; the answer has the request id",
     "service_loading": "the processes of `serve` load libraries and kernels until `kernels_loaded`",
     "service_stopped": "everything that `serve` started has ended",
@@ -47,28 +46,28 @@ EVENTS = {
     "store_restarted": "the private server ended by itself and was started again",
     "store_unavailable": "Redis does not answer; repeated every minute until it does",
     "trainer_stands_by": "another trainer works for the namespace; this one waits until it is gone",
-    "trainer_started": "a trainer waits for trainings that are ordered or due",
+    "trainer_started": "a trainer waits for trainings that are requested or due",
     "trainer_superseded": "another trainer took over the namespace; this one stands by",
-    "training_died": "the process of a training ended too early; the model before goes on serving",
+    "training_died": "the process of a training ended early; the previous model keeps serving",
     "training_ended": "a training has ended; the event has the decision of the gate",
-    "training_failed": "a training failed, see the reason; the model before goes on serving",
+    "training_failed": "a training failed, see the reason; the previous model keeps serving",
     "training_given_up": "a training was cancelled",
-    "training_not_noted": "a model serves, but Redis was away when the schedule was to note its "
-    "training: the schedule will order another one",
-    "training_scheduled": "the schedule ordered a training",
+    "training_not_noted": "a model serves, but Redis was away when the schedule was to record its "
+    "training: the schedule will request another one",
+    "training_scheduled": "the schedule requested a training",
     "training_starved": "a training gets hardly any processor time because others use it all; a "
     "lower `trainer_nice` gives it more",
     "training_started": "a process begins a training",
     "warm_up_failed": "the kernels could not be compiled; predictions wait, `/readyz` stays false",
 }
-"""Every name that is logged, and its meaning."""
+"""Every event in the logs, and its meaning."""
 
 
 # verbs log too, to stderr: programs read their stdout
 structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
 
 SAID_AGAIN_S = 60.0
-"""Seconds between two lines about a store that stays away."""
+"""Seconds between two lines about an outage of the store."""
 
 
 def logger() -> FilteringBoundLogger:
@@ -77,14 +76,14 @@ def logger() -> FilteringBoundLogger:
 
 
 class Outage:
-    """Logs that the store is away: at the beginning, every minute, and at the end."""
+    """Logs an outage of the store: its beginning, every minute, and its end."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._began = self._said = -math.inf
 
     def lasts(self, detail: str) -> None:
-        """Note that the store did not answer."""
+        """Record that the store did not answer."""
         now = self._clock()
         if self._began == -math.inf:
             self._began = now
@@ -93,14 +92,14 @@ class Outage:
             logger().warning("store_unavailable", detail=detail, for_s=round(now - self._began))
 
     def over(self) -> None:
-        """Note that the store answered."""
+        """Record that the store answered."""
         if self._began > -math.inf:
             logger().info("store_answers", after_s=round(self._clock() - self._began))
             self._began = self._said = -math.inf
 
 
 def set_up_logs(role: str, level: str, stream: TextIO | None = None) -> None:
-    """Send our events and messages of libraries to ``stream`` (stderr), each with the role."""
+    """Send our events and the messages of libraries to ``stream`` (stderr), each with the role."""
     stream = stream or sys.stderr
     number = logging.getLevelNamesMapping()[level.upper()]
     shared = _shared(role)
@@ -147,6 +146,6 @@ def _final(*, pretty: bool) -> Sequence[Processor]:
 
 
 def _as_field(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """A library's sentence is not an event's name."""
+    """Move the sentence of a library out of the event's name."""
     event["message"], event["event"] = event["event"], "library_message"
     return event

@@ -27,7 +27,7 @@ app = options.verb()
 
 
 class Server(uvicorn.Server):
-    """A server that tells the application at once to stop, not after the last answer."""
+    """A server that tells the application to stop at once, before the last answers are sent."""
 
     def __init__(self, config: uvicorn.Config, stopping: threading.Event) -> None:
         super().__init__(config)
@@ -60,7 +60,7 @@ def api(
         else socket.socket(fileno=listen_fd)
     )
     if listen_fd is None:
-        # as `serve` does: programs that start us read the address from it
+        # as `serve` does: programs that start us read the address from stdout
         print(f"{STARTED}{url_of(listener)}", flush=True)  # noqa: T201
     serve_app(settings, url, listener)
 
@@ -76,7 +76,7 @@ def serve_app(settings: Settings, url: str, listener: socket.socket) -> None:
         server_header=False,
         timeout_graceful_shutdown=STOP_S,
     )
-    # everything loaded by now stays until the end: collecting it would halt the loop for 0.1 s
+    # everything loaded so far is permanent: scanning it would block the event loop for 0.1 s
     gc.collect()
     gc.freeze()
     Server(config, application.state.stopping).run(sockets=[listener])

@@ -19,9 +19,9 @@ from service.processes.child import ServiceProcess
 from service.settings import Settings, load_settings
 
 FASTEST = 900
-"""Most ratings a second."""
+"""Maximum number of ratings a second."""
 TRAINER_NICE = 10
-"""Niceness of trainings: somebody waits for them, on a machine that may be busy."""
+"""Niceness of trainings, less than the usual 19 because the user waits for them."""
 
 app = options.verb()
 
@@ -62,7 +62,7 @@ def demo(
 
 
 def _settings(world: World, port: int | None, directory: Path) -> Settings:
-    """Return settings for a service whose trainings the demo orders, and somebody waits for."""
+    """Return settings for a service whose trainings the demo starts, with a user who waits."""
     return load_settings(
         port=port,
         data_dir=directory,

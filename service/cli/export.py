@@ -86,7 +86,7 @@ def _write_csv(out: BinaryIO, lines: Sequence[FeedbackLine]) -> None:
 
 
 class _Text:
-    """What csv writes to: text in, UTF-8 out, the file below stays open."""
+    """A text file for csv that writes UTF-8 to a binary file and leaves that open."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out

@@ -24,7 +24,7 @@ from service.files.sending import KEPT, STREAM, OnPart, Summary, send, send_docu
 
 FEEDBACK = "feedback"
 SHOWN = 20
-"""Most rejected rows that the terminal shows; the JSON form has the first 1 000."""
+"""Maximum number of rejected rows on the terminal; the JSON output has the first 1 000."""
 LEARNED_S = 10.0
 """Seconds to wait for the learner, which finds repeated rows; after that they are not reported."""
 
@@ -71,7 +71,7 @@ def import_file(
         )
     found: dict[str, Summary] = {}
     with ServiceClient(options.service_url(url), key, tell=say) as client:
-        # an empty stream tells at once whether the service is there and the key is good
+        # an empty stream checks at once that the service answers and accepts the key
         client.upload(STREAM, b"")
         for name, path in (("items", items), ("users", users)):
             if path is not None:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 MOST = 500
-"""Most characters of a message: the names in it may be long."""
+"""Maximum length of a message in characters: names in it may be long."""
 
 JOB_ID, KEY_ID = r"^[0-9a-f]{16}$", r"^[0-9a-f]{12}$"
 NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
