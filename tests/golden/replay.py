@@ -75,8 +75,11 @@ def figures() -> dict[str, Any]:
         environment = _environment() | {"HEDGEROW_REDIS_URL": url, "HEDGEROW_DATA_DIR": room}
         with _service(environment, Path(room)) as client:
             _write_data(client)
-            for model, parameters in ORDERS.items():
-                _train(client, model, parameters)
+            versions = [_train(client, model, stated) for model, stated in ORDERS.items()]
+            _until_weighed(client, versions)
+        # a new process has read the weights of the mixture before its first answer
+        with _service(environment, Path(room)) as client:
+            _wait(lambda: all(_serves(client, name) for name in STRATEGIES if name != "mixture"))
             slates = _slates(client)
         with redis.Redis.from_url(url) as store:
             digests = _state(store) | _models(store)
@@ -147,7 +150,8 @@ def _until_learned(client: httpx.Client, sequence: str) -> None:
     _wait(seen)
 
 
-def _train(client: httpx.Client, model: str, parameters: Mapping[str, Any]) -> None:
+def _train(client: httpx.Client, model: str, parameters: Mapping[str, Any]) -> str:
+    """Train a model and wait until it serves; return its version."""
     order = {"model": model, "parameters": parameters, "budget_s": 0, "promote_unjudged": True}
     answer = client.post("/v1/retrain", json=order)
     answer.raise_for_status()
@@ -163,6 +167,23 @@ def _train(client: httpx.Client, model: str, parameters: Mapping[str, Any]) -> N
         return bool(answer.json()["model_version"] == ended["version"])
 
     _wait(serves)
+    return str(ended["version"])
+
+
+def _until_weighed(client: httpx.Client, versions: Iterable[str]) -> None:
+    """Wait until the follower has written weights for all of these models that it judges."""
+    judged = set(versions[:2]) | {versions[-1]}
+    _wait(
+        lambda: (
+            judged <= {one["model_version"] for one in client.get("/v1/rankers").json()["rankers"]}
+        )
+    )
+
+
+def _serves(client: httpx.Client, strategy: str) -> bool:
+    path = "/v1/users/1/recommendations"
+    answer = client.get(path, params={"model": strategy, "k": 1}).json()
+    return bool(answer["strategy"] == strategy and answer["items"])
 
 
 def _job(client: httpx.Client, job: str) -> Any:
