@@ -152,7 +152,7 @@ def test_data_that_teach_nothing_are_refused():
     with pytest.raises(ShapeError, match="24 labels, but correlations"):
         Exmlds(small("exmlds3")).fit(features, labels, correlations=np.eye(3))
     for wrong, says in (
-        (-np.eye(24), "not below 0"),
+        (-np.eye(24), "not negative"),
         (np.full((24, 24), np.nan), "finite"),
         (np.triu(np.ones((24, 24))), "symmetric"),
     ):

@@ -272,7 +272,7 @@ def test_a_snapshot_that_is_not_of_its_family_is_a_fault(
     activated(registry, seed=2, strategy="of a later version")
     models.refresh()
     assert serving(models) == {}
-    assert "not of items as labels" in models.current.faults["exmlds"].detail
+    assert "not the snapshot of a label model of items" in models.current.faults["exmlds"].detail
     assert "known: fbgd, ocmf" in models.current.faults["of a later version"].detail
 
 
