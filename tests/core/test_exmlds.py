@@ -160,7 +160,7 @@ def test_data_that_teach_nothing_are_refused():
             Exmlds(small("exmlds3")).fit(features, labels, correlations=wrong)
     with pytest.raises(ShapeError, match="the model needs 40 features"):
         model.fit(features, labels).ranked(features[:, :7], 1)
-    with pytest.raises(ConfigError, match="at least one label"):
+    with pytest.raises(ConfigError, match="n must be at least 1"):
         model.ranked(features, 0)
 
 
