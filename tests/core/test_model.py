@@ -148,7 +148,7 @@ def test_arrays_are_views_of_the_state():
         ({"item_ix": np.array([-1])}, "row number"),
         ({"rating": np.array([np.nan])}, r"scale 1\.\.5"),
         ({"rating": np.array([5.1])}, r"scale 1\.\.5"),
-        ({"rating": np.array([1.0, 2.0])}, "one length"),
+        ({"rating": np.array([1.0, 2.0])}, "equal lengths"),
     ],
 )
 def test_a_batch_that_does_not_fit_is_refused_and_changes_nothing(change, said):
@@ -179,9 +179,9 @@ def test_tables_and_rows_of_another_width_are_refused():
     other = OnlineModel(OnlineConfig(experts=PAPER_SMALL))
     with pytest.raises(ShapeError, match="make the tables with this model"):
         world.model.learn(other.user_table(20), world.items, *stream(n=1))
-    with pytest.raises(ShapeError, match="one shape"):
+    with pytest.raises(ShapeError, match="equal shape"):
         world.model.predict(world.users.rows[:2], world.items.rows[:3])
-    with pytest.raises(ShapeError, match="one shape"):
+    with pytest.raises(ShapeError, match="equal shape"):
         world.model.predict(other.user_table(1).rows, other.item_table(1).rows)
 
 
