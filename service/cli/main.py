@@ -28,7 +28,7 @@ COMMANDS = {
     ),
     "retrain": ("service.cli.retrain", "Train a model in a running service."),
     "export": ("service.cli.export", "Write all histories as NDJSON or CSV."),
-    "eval": ("service.cli.eval:eval_app", "Evaluate models on data sets in files."),
+    "eval": ("service.cli.eval.main", "Evaluate models on data sets in files."),
     "bench": ("service.cli.bench", "Measure the speed of the service on this machine."),
     "models": ("service.cli.models", "List trained models, and choose which ones serve."),
     "keys": ("service.cli.keys", "Create, list and revoke API keys."),
@@ -37,7 +37,7 @@ COMMANDS = {
     "openapi": ("service.cli.openapi", "Print the OpenAPI document."),
     "doctor": ("service.cli.doctor", "Check this machine, the settings and the store."),
 }
-"""Verb: (module with its typer app, its line in the list of verbs)."""
+"""Verb: (module with the typer `app`, line in the list of verbs)."""
 
 
 class Verbs(typer.core.TyperGroup):
@@ -56,8 +56,7 @@ class Verbs(typer.core.TyperGroup):
 
 def load(verb: str) -> Any:
     """Import the module of a verb and return its command."""
-    module, _, attribute = COMMANDS[verb][0].partition(":")
-    return typer.main.get_command(getattr(importlib.import_module(module), attribute or "app"))
+    return typer.main.get_command(importlib.import_module(COMMANDS[verb][0]).app)
 
 
 app = typer.Typer(

@@ -1,6 +1,6 @@
 """One evaluation of a label model: from two files of labelled points to a report.
 
-The models are in ``label_models.py``, the command line in ``service/cli/eval_labels.py``.
+The models are in ``label_models.py``, the command line in ``service/cli/eval/labels.py``.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """One evaluation of the online models: from a request and a file's ratings to a report.
 
 This module maps a request to experts, chooses open parameters and writes the report. The measuring is in
-``core.online.evaluate``, the command line in ``service/cli/eval.py``.
+``core.online.evaluate``, the command line in ``service/cli/eval/online.py``.
 """
 
 from collections.abc import Callable

@@ -53,7 +53,7 @@ def test_the_contract_of_route_modules_names_every_one_of_them() -> None:
 
 
 def test_the_contract_of_verbs_names_every_one_of_them() -> None:
-    modules = {module.partition(":")[0] for module, _ in COMMANDS.values()}
+    modules = {module.removesuffix(".main") for module, _ in COMMANDS.values()}
     assert modules == contract("verbs")
 
 

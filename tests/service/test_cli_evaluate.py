@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from service.cli.eval import eval_app
+from service.cli.eval.main import app
 
 KEYS = {
     "model",
@@ -38,7 +38,7 @@ def ratings(tmp_path_factory):
 
 
 def run(*arguments):
-    return CliRunner().invoke(eval_app, ["online", *map(str, arguments)])
+    return CliRunner().invoke(app, ["online", *map(str, arguments)])
 
 
 def report(*arguments):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from service.cli.eval import eval_app
-from service.cli.eval_labels import Model
+from service.cli.eval.labels import Model
+from service.cli.eval.main import app
 from service.evaluation.label_models import MODELS
 from tests.core import ranking
 from tests.core.labelled import points
@@ -38,7 +38,7 @@ def files(tmp_path_factory):
 
 
 def run(*arguments):
-    return CliRunner().invoke(eval_app, ["labels", *map(str, arguments)])
+    return CliRunner().invoke(app, ["labels", *map(str, arguments)])
 
 
 def report(*arguments):
@@ -172,7 +172,7 @@ def test_one_class_models_rank_items_too(tmp_path):
     reports = {}
     for model in ("popular", "ocmf-lr-wsq", "ocmf-sq-wsq", "ocmf-sq-sq"):
         arguments = ["--model", model, *([] if model == "popular" else ["--budget-s", "2"])]
-        result = CliRunner().invoke(eval_app, ["topk", str(train), str(test), *arguments, "--json"])
+        result = CliRunner().invoke(app, ["topk", str(train), str(test), *arguments, "--json"])
         assert result.exit_code == 0, result.output
         reports[model] = json.loads(result.stdout)["ndcg@10"]
     popular = reports.pop("popular")

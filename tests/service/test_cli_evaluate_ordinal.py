@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from service.cli.eval import eval_app
+from service.cli.eval.main import app
 
 CONTRACT = {"model", "auc", "mae", "accuracy", "fit_seconds", "thresholds"}
 
@@ -25,7 +25,7 @@ def file(tmp_path_factory):
 
 
 def run(*arguments):
-    return CliRunner().invoke(eval_app, ["ordinal", *map(str, arguments)])
+    return CliRunner().invoke(app, ["ordinal", *map(str, arguments)])
 
 
 USUAL = ("--target", "goal", "--ignore", "text", "--labelled", "80", "--levels", "4")

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from core.interactions import split_within_users
-from service.cli.eval import eval_app
-from service.cli.eval_topk import Model
+from service.cli.eval.main import app
+from service.cli.eval.topk import Model
 from service.training.recipes import RANKING
 from tests.core import ranking
 
@@ -48,7 +48,7 @@ def files(tmp_path_factory):
 
 
 def run(*arguments):
-    return CliRunner().invoke(eval_app, ["topk", *map(str, arguments)])
+    return CliRunner().invoke(app, ["topk", *map(str, arguments)])
 
 
 def heads_of(printed):

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from core.errors import ConfigError
-from service.cli.eval_run import OnProgress, Report, evaluated, settings_of
+from service.cli.eval.run import OnProgress, Report, evaluated, settings_of
 from service.cli.options import BUDGET_HELP
 from service.evaluation.files import SideFiles
 from service.evaluation.topk import Request, evaluate_topk

@@ -1,7 +1,4 @@
-"""``hedgerow eval``: metrics of models on data sets in files.
-
-This module owns options and output of `eval online`; ``service/evaluation`` does the work.
-"""
+"""``hedgerow eval online``: options and output; ``service/evaluation/online.py`` does the work."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,61 +12,11 @@ from core.online.config import AggregatorName
 from core.online.experts import Init, Step, Variant
 from core.online.recipes import Given
 from core.scale import Scale
-from service.cli import options
-from service.cli.eval_labels import labels
-from service.cli.eval_ordinal import ordinal
-from service.cli.eval_run import OnProgress, Report, evaluated
-from service.cli.eval_topk import topk
+from service.cli.eval.run import OnProgress, Report, evaluated
 from service.evaluation.online import Experts, Model, Order, Request, evaluate_online
 from service.files.ratings import read_ratings
 
-eval_app = options.verb()
 
-
-def _show(report: Report) -> None:
-    out = Console()
-    table = Table(
-        title=f"{report['model']}: {report['n_train']} learned, {report['n_test']} tested"
-    )
-    for name in ("online MAE", "test MAE", "test RMSE", "in 80 % interval", "ratings/s"):
-        table.add_column(name, justify="right")
-    table.add_row(
-        f"{report['train_mae']:.4f}",
-        f"{report['test_mae']:.4f}",
-        f"{report['test_rmse']:.4f}",
-        f"{report['coverage80']:.3f}",
-        f"{report['ratings_per_second']:,.0f}",
-    )
-    out.print(table)
-    experts = Table(title="experts")
-    for name in ("expert", "rank", "c", "weight", "part", "test MAE", "updates"):
-        experts.add_column(name, justify="left" if name == "expert" else "right")
-    for one in report["experts"]:
-        c = "" if one["c"] is None else f"{one['c']:g}"
-        figures = (f"{one['weight']:.3f}", f"{one['part']:.3f}", f"{one['mae']:.4f}")
-        experts.add_row(one["name"], str(one["rank"]), c, *figures, str(one["updates"]))
-    out.print(experts)
-
-
-# --- the command ---------------------------------------------------------------------------------
-
-
-@eval_app.callback()
-def _group() -> None:
-    """Evaluate models on data sets in files."""
-
-
-def _parse_scale(text: str | None) -> Scale | None:
-    if text is None:
-        return None
-    try:
-        low, high = map(float, text.split(":"))
-    except ValueError as error:
-        raise ConfigError(f"--scale must be LOW:HIGH, such as 1:5, not {text!r}") from error
-    return Scale(low, high)
-
-
-@eval_app.command("online")
 def online(
     ratings: Annotated[
         Path,
@@ -135,6 +82,36 @@ def online(
     evaluated(work, _show, as_json=as_json)
 
 
-eval_app.command("topk")(topk)
-eval_app.command("labels")(labels)
-eval_app.command("ordinal")(ordinal)
+def _parse_scale(text: str | None) -> Scale | None:
+    if text is None:
+        return None
+    try:
+        low, high = map(float, text.split(":"))
+    except ValueError as error:
+        raise ConfigError(f"--scale must be LOW:HIGH, such as 1:5, not {text!r}") from error
+    return Scale(low, high)
+
+
+def _show(report: Report) -> None:
+    out = Console()
+    table = Table(
+        title=f"{report['model']}: {report['n_train']} learned, {report['n_test']} tested"
+    )
+    for name in ("online MAE", "test MAE", "test RMSE", "in 80 % interval", "ratings/s"):
+        table.add_column(name, justify="right")
+    table.add_row(
+        f"{report['train_mae']:.4f}",
+        f"{report['test_mae']:.4f}",
+        f"{report['test_rmse']:.4f}",
+        f"{report['coverage80']:.3f}",
+        f"{report['ratings_per_second']:,.0f}",
+    )
+    out.print(table)
+    experts = Table(title="experts")
+    for name in ("expert", "rank", "c", "weight", "part", "test MAE", "updates"):
+        experts.add_column(name, justify="left" if name == "expert" else "right")
+    for one in report["experts"]:
+        c = "" if one["c"] is None else f"{one['c']:g}"
+        figures = (f"{one['weight']:.3f}", f"{one['part']:.3f}", f"{one['mae']:.4f}")
+        experts.add_row(one["name"], str(one["rank"]), c, *figures, str(one["updates"]))
+    out.print(experts)

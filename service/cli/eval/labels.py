@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from service.cli.eval_run import OnProgress, Report, evaluated, settings_of
+from service.cli.eval.run import OnProgress, Report, evaluated, settings_of
 from service.cli.options import BUDGET_HELP
 from service.evaluation.labels import Request, evaluate_labels
 from service.files.labelled_points import read_xmlc

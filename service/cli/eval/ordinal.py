@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from core.ordinal.config import OrdinalConfig, Solver
-from service.cli.eval_run import OnProgress, Report, evaluated
+from service.cli.eval.run import OnProgress, Report, evaluated
 from service.evaluation.ordinal import evaluate_ordinal
 from service.files.tables import read_table
 

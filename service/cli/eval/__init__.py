@@ -1,0 +1,1 @@
+"""``hedgerow eval``: one module per subcommand. Start at ``main.py``."""
