@@ -62,12 +62,16 @@ def decide(
         return Decision("not_judged", _few(candidate.size, fewest))
     if rival is None:
         return Decision("promoted", _FIRST)
-    found = paired_interval(candidate, rival, rng)
+    difference = paired_interval(candidate, rival, rng)
     bound = -TOLERATED * float(rival.mean())
-    says = f"{found.mean:+.4f}, 95 % interval {found.low:+.4f} to {found.high:+.4f}"
-    if found.high < bound:
-        return Decision("refused", f"worse than what serves: {says}, all below {bound:.4f}", found)
-    return Decision("promoted", f"not worse than what serves: {says}", found)
+    figures = (
+        f"{difference.mean:+.4f}, 95 % interval {difference.low:+.4f} to {difference.high:+.4f}"
+    )
+    if difference.high < bound:
+        return Decision(
+            "refused", f"worse than the active model: {figures}, all below {bound:.4f}", difference
+        )
+    return Decision("promoted", f"not worse than the active model: {figures}", difference)
 
 
 def paired_interval(candidate: F64, rival: F64, rng: np.random.Generator) -> Interval:

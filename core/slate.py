@@ -114,8 +114,9 @@ def explain(
 
     >>> q, one = np.ones((2, 1), np.float32), np.ones(1, np.float32)
     >>> objective = RowObjective(q, one, one, np.zeros(2, np.float32), 0.0, 1.0, 0.0, 1.0)
-    >>> own, asked = np.zeros(1, np.int32), np.ones(1, np.int32)
-    >>> explain(objective, objective.vector(own), own, one, one, asked).contribution.round(3)
+    >>> liked, asked = np.zeros(1, np.int32), np.ones(1, np.int32)
+    >>> user = objective.vector(liked)
+    >>> explain(objective, user, liked, one, one, asked).contribution.round(3)
     array([[0.333]])
     """
     q = objective.item_factors

@@ -150,12 +150,12 @@ def _store(settings: Settings, url: str) -> Iterator[Finding]:
         if namespace is None:
             yield Finding("namespace", f"{settings.namespace}: nothing stored yet")
             return
-        found = asdict(namespace) | {"scale": scale_text(namespace.scale)}
+        stored = asdict(namespace) | {"scale": scale_text(namespace.scale)}
         try:
             open_namespace(client, settings)
-            yield Finding("namespace", found)
+            yield Finding("namespace", stored)
         except Misconfigured as error:
-            yield Finding("namespace", found, error.detail)
+            yield Finding("namespace", stored, error.detail)
         experts = fingerprint(online_config(settings, namespace))
         for partition in range(namespace.partitions):
             refused = inspect_rows(client, namespace.name, partition, experts)
@@ -170,9 +170,9 @@ def _unless_wanted(settings: Settings, server: ServerReport) -> str | None:
 def _partition(report: PartitionReport, refused: str | None) -> Finding:
     wrong = refused
     if not refused and report.leader is None and report.behind > 0:
-        wrong = "nobody learns: start `hedgerow serve` or `hedgerow learner`"
-    found = asdict(report) | {"behind": report.behind}
-    return Finding(f"partition {report.partition}", found, wrong)
+        wrong = "no learner is running: start `hedgerow serve` or `hedgerow learner`"
+    values = asdict(report) | {"behind": report.behind}
+    return Finding(f"partition {report.partition}", values, wrong)
 
 
 def _models(registry: Registry) -> Iterator[Finding]:

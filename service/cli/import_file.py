@@ -80,7 +80,7 @@ def import_file(
             with readable(file) as path:
                 found[FEEDBACK] = _feedback(client, path)
     if as_json:
-        typer.echo(json.dumps(_told(found)))
+        typer.echo(json.dumps(_as_json(found)))
     else:
         for name, summary in found.items():
             _show(name, summary)
@@ -108,14 +108,14 @@ def _documents(client: ServiceClient, path: Path, name: str) -> Summary:
         return send_documents(client, file, name.removesuffix("s"), on_part)
 
 
-def _told(found: dict[str, Summary]) -> dict[str, Any]:
-    """Return the result for programs: that of feedback at the top, those of documents by name."""
-    told = {
+def _as_json(summaries: dict[str, Summary]) -> dict[str, Any]:
+    """Return the result for programs: feedback at the top, documents by name."""
+    result = {
         name: {key: value for key, value in asdict(summary).items() if value is not None}
         | {"ratings_per_second" if name == FEEDBACK else "rows_per_second": summary.rate}
-        for name, summary in found.items()
+        for name, summary in summaries.items()
     }
-    return told.pop(FEEDBACK, {}) | told
+    return result.pop(FEEDBACK, {}) | result
 
 
 @contextmanager
@@ -154,14 +154,12 @@ def _rows(summary: Summary) -> str:
 
 
 def _show(name: str, summary: Summary) -> None:
-    whose = "" if name == FEEDBACK else f"{name}: "
-    known = (
-        f"; {summary.known:,} of them had been sent before: they count once"
-        if summary.known
-        else ""
+    prefix = "" if name == FEEDBACK else f"{name}: "
+    repeated = (
+        f"; {summary.known:,} of them were already stored: they count once" if summary.known else ""
     )
-    say(f"{whose}{_rows(summary)}, {summary.seconds:.1f} s{known}")
-    for one in summary.rejected[:SHOWN]:
-        say(f"{whose}line {one['line']}: {one['code']}: {one['detail']}")
+    say(f"{prefix}{_rows(summary)}, {summary.seconds:.1f} s{repeated}")
+    for row in summary.rejected[:SHOWN]:
+        say(f"{prefix}line {row['line']}: {row['code']}: {row['detail']}")
     if summary.rejected_total > SHOWN:
         say(f"... and {summary.rejected_total - SHOWN:,} more; --json lists the first {KEPT:,}")

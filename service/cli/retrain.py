@@ -81,17 +81,17 @@ def retrain(
 
 
 def settings(given: list[str]) -> dict[str, float]:
-    """Read NAME=VALUE pairs; whole numbers stay whole."""
-    found: dict[str, float] = {}
+    """Return NAME=NUMBER pairs as a mapping; whole numbers stay integers."""
+    values: dict[str, float] = {}
     for pair in given:
         name, is_pair, text = pair.partition("=")
         try:
-            found[name] = int(text) if text.lstrip("-").isdigit() else float(text)
+            values[name] = int(text) if text.lstrip("-").isdigit() else float(text)
         except ValueError:
             is_pair = ""
         if not is_pair:
             raise Misconfigured(f"--set must be NAME=NUMBER, such as factors=128, not {pair!r}")
-    return found
+    return values
 
 
 def watch(client: ServiceClient, job: dict[str, Any]) -> dict[str, Any]:

@@ -195,12 +195,12 @@ def _samples(samples: Sequence[Sample]) -> RenderableType:
 
 
 def _recommended(progress: Progress) -> RenderableType:
-    one = progress.recommended
-    said = Text("nothing yet", style="dim")
-    if one is not None:
-        said = Text.assemble(
-            f"{one.user}  ",
-            (", ".join(one.titles) or "nothing", "bold"),
-            (f"  {one.strategy}", "dim"),
+    slate = progress.recommended
+    text = Text("nothing yet", style="dim")
+    if slate is not None:
+        text = Text.assemble(
+            f"{slate.user}  ",
+            (", ".join(slate.titles) or "nothing", "bold"),
+            (f"  {slate.strategy}", "dim"),
         )
-    return Group(said, Text(progress.training, style="dim"))
+    return Group(text, Text(progress.training, style="dim"))

@@ -21,14 +21,14 @@ def read_features(path: Path, named: str, numbers: dict[str, int]) -> sp.csr_arr
     or several texts joined by |. An empty cell is no feature.
     """
     documents: list[dict[str, Any]] = [{} for _ in numbers]
-    found = False
+    any_known = False
     for row in table_rows(path, named):
         if (at := numbers.get(row[named])) is not None:
-            found = True
+            any_known = True
             documents[at] = {
                 name: feature_value(text) for name, text in row.items() if name != named and text
             }
-    if not found:
+    if not any_known:
         raise BadFile(path, f"no row has the id of a known {named}: check the ids")
     fit = EncoderFit(np.random.default_rng(0))
     fit.add(documents)

@@ -58,7 +58,7 @@ def _numbers(
     if len(row) != len(names):
         says = f"{len(row)} cells, the header has {len(names)}: correct the line"
         raise BadFile(path, says, line=line)
-    found = []
+    numbers = []
     for at in wanted:
         try:
             value = float(row[at])
@@ -67,5 +67,5 @@ def _numbers(
         if not math.isfinite(value):
             says = f"{row[at]!r} is not a finite number: correct it, or leave the column out with"
             raise BadFile(path, f"{says} --ignore {names[at]}", line=line, column=names[at])
-        found.append(value)
-    return found
+        numbers.append(value)
+    return numbers

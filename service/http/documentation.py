@@ -52,7 +52,7 @@ def problems(*statuses: int) -> dict[int | str, Json]:
     """Describe the problems that a route answers with."""
     return {
         status: {
-            "description": ", ".join(code for code, (own, _) in CODES.items() if own == status),
+            "description": ", ".join(code for code, (usual, _) in CODES.items() if usual == status),
             "content": {MEDIA_TYPE: {"schema": reference("Problem")}},
         }
         for status in statuses

@@ -98,20 +98,20 @@ def unknown(known: Sequence[str]) -> str:
 def of_pydantic(fault: Mapping[str, Any]) -> tuple[str, str]:
     """Return the path of the field and the message."""
     path = [str(step) for step in fault["loc"] if step != "[key]"]
-    kind, said = fault["type"], fault.get("ctx", {})
+    kind, context = fault["type"], fault.get("ctx", {})
     if kind == "json_invalid":
         # the position of the character follows the body
-        return path[0] if path else "body", PYDANTIC[kind].format(**said)
-    return ".".join(path), _bounded(_of_kind(kind, fault["msg"], said))
+        return path[0] if path else "body", PYDANTIC[kind].format(**context)
+    return ".".join(path), _bounded(_of_kind(kind, fault["msg"], context))
 
 
-def _of_kind(kind: str, message: str, said: Mapping[str, Any]) -> str:
+def _of_kind(kind: str, message: str, context: Mapping[str, Any]) -> str:
     if kind == "string_pattern_mismatch":
-        return PATTERNS.get(said["pattern"], message)
-    if said.get("min_length") == 1:
+        return PATTERNS.get(context["pattern"], message)
+    if context.get("min_length") == 1:
         return "must not be empty"
     words = PYDANTIC.get(kind)
-    return message.removeprefix("Value error, ") if words is None else words.format(**said)
+    return message.removeprefix("Value error, ") if words is None else words.format(**context)
 
 
 def of_msgspec(error: Exception, wanted: type[Struct]) -> tuple[str, str]:
@@ -133,11 +133,11 @@ def of_msgspec(error: Exception, wanted: type[Struct]) -> tuple[str, str]:
 
 def _of_text(text: str) -> str:
     for pattern, words in MSGSPEC:
-        if found := pattern.match(text):
-            said = found.groupdict()
-            if "kind" in said:
-                said |= {"kind": _named(said["kind"]), "got": _named(said["got"])}
-            return words.format(**said)
+        if match := pattern.match(text):
+            groups = match.groupdict()
+            if "kind" in groups:
+                groups |= {"kind": _named(groups["kind"]), "got": _named(groups["got"])}
+            return words.format(**groups)
     return text
 
 

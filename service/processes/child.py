@@ -86,20 +86,20 @@ class ServiceProcess:
 
     def _start(self) -> None:
         self._settings.data_dir.mkdir(parents=True, exist_ok=True)
-        theirs, self._lifeline = os.pipe()
+        child_end, self._lifeline = os.pipe()
         with self.log.open("ab") as log:
             # our own program with fixed arguments
             self._process = subprocess.Popen(  # noqa: S603
-                [*COMMAND, "serve", "--lifeline", str(theirs)],
+                [*COMMAND, "serve", "--lifeline", str(child_end)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env=without_hedgerow(os.environ) | environment(self._settings),
-                pass_fds=(theirs,),
+                pass_fds=(child_end,),
                 # Ctrl-C must reach only us: we stop the child in order
                 start_new_session=True,
             )
-        os.close(theirs)
+        os.close(child_end)
         first: str = self._process.stdout.readline().decode() if self._process.stdout else ""
         if not first.startswith(STARTED):
             raise NotReady(f"the service did not start: {self.last_words()}")

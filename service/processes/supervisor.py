@@ -102,10 +102,10 @@ class Supervisor:
         apis = [self._task(child, stop_apis) for child in self._apis()]
         store = asyncio.create_task(self._keep_store(stop_learners))
         logger().info("service_loading", detail=LOADING)
-        told = asyncio.create_task(stop.wait())
+        stopping = asyncio.create_task(stop.wait())
         keepers = [store, *apis, *learners]
-        await asyncio.wait([told, *keepers], return_when=asyncio.FIRST_COMPLETED)
-        told.cancel()
+        await asyncio.wait([stopping, *keepers], return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
         stop_apis.set()
         await asyncio.wait(apis)
         stop_learners.set()

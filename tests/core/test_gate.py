@@ -32,7 +32,7 @@ def test_a_model_that_is_worse_beyond_doubt_is_refused() -> None:
     rival = scores(rng)
     decision = decide(rival - 0.05, rival, rng)
     assert decision.outcome == "refused"
-    assert "worse than what serves: -0.0500" in decision.reason
+    assert "worse than the active model: -0.0500" in decision.reason
 
 
 def test_a_loss_within_one_percent_is_accepted() -> None:
