@@ -67,7 +67,7 @@ def test_a_file_that_is_imported_twice_counts_once(running: ServiceProcess, tmp_
     assert (first["accepted"], first["known"]) == (2, 0)
     assert (second["accepted"], second["known"]) == (2, 2)
     told = hedgerow("import", str(file), "--url", running.url).stderr.decode()
-    assert "2 of them had been sent before: they count once" in told
+    assert "2 of them were already stored: they count once" in told
     assert history(running, "ann") == [("a", "rating", 4.0), ("b", "rating", 2.0)]
 
 
