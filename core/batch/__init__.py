@@ -1,1 +1,4 @@
-"""Models that rank, fitted on all histories at once; every unlabelled pair counts, nothing is sampled."""
+"""Ranking models, fitted to all histories at once.
+
+Every unlabelled pair counts in the loss: by default no negatives are sampled.
+"""

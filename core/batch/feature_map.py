@@ -1,6 +1,6 @@
-"""Features of users or instances, made ready for a linear model: rows of length 1 and a constant.
+"""Prepare features of users or instances for a linear model: unit rows and a constant column.
 
-A row without features keeps the constant alone: such a user gets what is popular.
+In a row without features only the constant is left, so such a user gets popular items.
 """
 
 from dataclasses import dataclass
@@ -16,21 +16,28 @@ from core.errors import DataError, ShapeError
 Features = sp.csr_array | NDArray[np.floating[Any]]
 
 CONSTANT = 0.3
-"""Beside rows of length 1: its weights are regularised about ten times as much."""
+"""Value of the constant column, beside rows of length 1.
+
+Its weights are regularised about ten times as strongly as those of the features.
+"""
 
 LARGEST = 1e12
-"""Of any feature: sums of squares stay within float32."""
+"""Largest absolute value of a feature: sums of squares stay within float32."""
 
 WANTED = (
     "features must be a matrix of numbers: make columns of texts (core.features.FeatureEncoder)"
 )
 
 MOST_DENSE = 1 << 28
-"""Elements of sparse features that non-linear ones may turn into a dense matrix: 1 GB."""
+"""Most elements of a sparse matrix that is made dense to add non-linear features (1 GB)."""
 
 
 def checked(features: Any) -> Features:
-    """Return finite float32 features, sparse ones in CSR."""
+    """Return the features as float32, in CSR if they are sparse.
+
+    Raises ShapeError unless they are a matrix, DataError for values that are not finite numbers or
+    are too large.
+    """
     known: Any = _numbers(features)
     values = known if isinstance(known, np.ndarray) else known.data
     if known.ndim != 2:
@@ -45,12 +52,12 @@ def checked(features: Any) -> Features:
 
 def _numbers(features: Any) -> Features:
     try:
-        # too large a number becomes infinity, which is refused
+        # a number too large for float32 becomes infinity, which ``checked`` refuses
         with np.errstate(over="ignore"):
             if not isinstance(features, list | tuple | np.ndarray):
                 return sp.csr_array(features, dtype=np.float32)
             given = np.asarray(features)
-            # numpy would read "1" as 1, and dates as days
+            # other dtypes are refused: numpy would read "1" as 1, and dates as days
             if given.dtype.kind in "biufO":
                 return np.ascontiguousarray(given, np.float32)
     except (TypeError, ValueError, OverflowError) as error:
@@ -73,7 +80,7 @@ def unit_rows(features: Features) -> Features:
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
-    """Unit rows, non-linear features if there is a map for them, and a constant column.
+    """A map of features to unit rows, a constant column and, if fitted, non-linear features.
 
     >>> FeatureMap().transform(np.array([[3.0, 4.0]])).round(1)
     array([[0.6, 0.8, 0.3]], dtype=float32)
@@ -99,7 +106,7 @@ class FeatureMap:
 def fit_features(
     features: Any, *, centres: int = 0, gamma: float = 1.0, seed: int = 0
 ) -> FeatureMap:
-    """Return the map for such features; ``centres`` 0: no non-linear ones.
+    """Return the map for such features; 0 ``centres`` means no non-linear features.
 
     >>> x = np.random.default_rng(0).random((20, 3))
     >>> fit_features(x, centres=5).transform(x).shape  # three features, five centres, a constant

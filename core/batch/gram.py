@@ -1,4 +1,7 @@
-"""The shared Gram matrix: what all unlabelled pairs of a row add up to, and the basis in which it is diagonal."""
+"""The Gram matrix that all rows of a side share, and the basis in which it is diagonal.
+
+It sums up all unlabelled pairs of a row, so that no row has to visit them one by one.
+"""
 
 from typing import Any
 
@@ -11,7 +14,7 @@ from core.types import F32, F64, I64
 
 
 def gram(factors: F32, weight: F32, cut: I64) -> F64:
-    """Return the sum of weight q q' over all rows, (g, g); ``weight`` is (rows,) or (1,) for all.
+    """Return the sum of weight q q' over all rows, (g, g); ``weight`` is (rows,), or (1,) if equal.
 
     >>> gram(np.eye(2, dtype=np.float32), np.array([2.0, 3.0], np.float32), np.array([0, 1, 2]))
     array([[2., 0.],
@@ -24,12 +27,14 @@ def gram(factors: F32, weight: F32, cut: I64) -> F64:
 
 
 def spectrum(gram: F32 | F64) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return eigenvalues (g,), none below 0, and eigenvectors (g, g); Diverged where float32 does not hold them.
+    """Return the eigenvalues (g,), clipped at 0, and the eigenvectors (g, g).
+
+    Raises Diverged if the matrix does not fit into float32.
 
     >>> spectrum(np.diag([1.0, 4.0]))[0]
     array([1., 4.])
     """
-    # of NaN nothing is true
+    # "not <" instead of ">=": every comparison with NaN is false
     if not float(np.abs(gram).sum(dtype=np.float64)) < float(np.finfo(np.float32).max):
         raise Diverged(
             "the factors left the finite numbers: raise reg, or keep settings, weights, targets and features near 1"

@@ -1,4 +1,7 @@
-"""Landmarks (centres of non-linear features) in a search for settings: how many a trial may add, few first."""
+"""Landmarks (centres of non-linear features) in a search for settings.
+
+A search starts with none or few and adds more only to settings that do well.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,7 +15,10 @@ Settings = dict[str, Any]
 
 
 def landmark_axes(shape: tuple[int, ...], sizes: Sequence[int]) -> list[Axis]:
-    """Return the axis "landmarks", a position in ``sizes`` from 1, if features of this shape can use any."""
+    """Return the axis "landmarks", or no axis if features of this shape can use none.
+
+    Its values are positions in ``sizes``, counted from 1.
+    """
     n_points, n_features = shape
     useful = sum(
         size == 0 or (size * 4 <= n_points and n_points * (n_features + size) <= MOST_DENSE)
@@ -22,7 +28,7 @@ def landmark_axes(shape: tuple[int, ...], sizes: Sequence[int]) -> list[Axis]:
 
 
 def with_more(axes: Sequence[Axis]) -> Callable[[Settings], Settings | None]:
-    """Return a function that gives the same settings with more landmarks, None where there are no more."""
+    """Return a function from settings to the same with more landmarks, or to None at the most."""
     most = max((axis.high for axis in axes if axis.name == "landmarks"), default=0)
 
     def larger(settings: Settings) -> Settings | None:
@@ -36,7 +42,7 @@ def with_more(axes: Sequence[Axis]) -> Callable[[Settings], Settings | None]:
 def first_settings(
     axes: Sequence[Axis], middle: Mapping[str, float], rng: np.random.Generator
 ) -> list[Settings]:
-    """Return the middle without landmarks, and settings around it without or with the fewest."""
+    """Return ``middle`` without landmarks, then random settings with none or with the fewest."""
     cheap = {**middle, "landmarks": 1}
     chosen: list[Settings] = [{axis.name: cheap[axis.name] for axis in axes}]
     for at in range(2 * len(axes)):

@@ -1,4 +1,7 @@
-"""Convex differentiable losses of scores, element by element; what a positive pair costs is one of these."""
+"""Convex differentiable losses of scores, element by element.
+
+One of them is the loss of positives.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -8,12 +11,12 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.floating[Any]]
 RowLoss = Literal["square", "logistic"]
-"""Losses that the kernels of fold-in know; a served model has one of them."""
+"""Losses that the fold-in kernels support; every served model uses one of them."""
 
 
 @runtime_checkable
 class Loss(Protocol):
-    """What the scores of pairs cost, with both derivatives by the score: convex, the slope continuous."""
+    """The loss of each score and its first two derivatives; convex, with a continuous slope."""
 
     def value(self, score: Floats) -> Floats: ...
 
@@ -60,7 +63,7 @@ class LogisticLoss:
 
 @dataclass(frozen=True)
 class SquaredHingeLoss:
-    """max(0, 1 - b)^2: like the square, but a score above 1 costs nothing."""
+    """max(0, 1 - b)^2: like the square loss, but scores above 1 cost nothing."""
 
     def value(self, score: Floats) -> Floats:
         short: Floats = np.maximum(1.0 - score, 0.0)
@@ -83,7 +86,10 @@ NAMED: dict[str, Loss] = {
 
 @dataclass(frozen=True, eq=False)
 class MixedLoss:
-    """Listed pairs of both signs: ``positive`` where ``labelled``, else ``negative``; each times its weight."""
+    """The loss of listed pairs of both signs, times their weights.
+
+    It is ``positive`` where ``labelled``, and ``negative`` elsewhere.
+    """
 
     labelled: NDArray[np.bool_]
     positive: Loss

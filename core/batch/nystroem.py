@@ -1,4 +1,7 @@
-"""Non-linear features: similarity to k-means centres, made orthonormal (Zhang, Tsang and Kwok 2008)."""
+"""Non-linear features: similarity to k-means centres, made orthonormal.
+
+The method is that of Zhang, Tsang and Kwok (2008).
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,18 +16,22 @@ from core.types import F32, I64
 Floats = NDArray[np.floating[Any]]
 
 SWEEPS = 5
-"""Of k-means: landmarks need not be exact."""
+"""Sweeps of k-means; few are enough, since landmarks need not be exact."""
 FLOOR = 1e-4
-"""Of the largest eigenvalue: directions below it are noise of single precision."""
+"""Lower bound of the eigenvalues, as a share of the largest.
+
+Directions below it are noise of single precision.
+"""
 BLOCK = 4_096
+"""Rows compared with all centres at a time, to bound memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class Nystroem:
-    """z(x) = K^(-1/2) k(x), k_t = exp(-gamma |x - c_t|^2) for D centres."""
+    """The feature map z(x) = K^(-1/2) k(x), k_t = exp(-gamma |x - c_t|^2) for D centres c_t."""
 
     centres: F32
-    """(D, d)"""
+    """The centres c_t, (D, d)."""
     root: F32
     """K^(-1/2), (D, D)."""
     gamma: float
@@ -38,7 +45,7 @@ class Nystroem:
 def fit_nystroem(
     features: sp.csr_array | Floats, size: int, gamma: float, rng: np.random.Generator
 ) -> Nystroem:
-    """Choose at most ``size`` centres and their K^(-1/2)."""
+    """Return a map with at most ``size`` centres, found by k-means."""
     if size < 1 or not 0.0 < gamma < np.inf:
         raise ConfigError(f"a map needs size >= 1 and gamma > 0, not {size} and {gamma}")
     centres = k_means(features, min(size, features.shape[0]), rng)
@@ -50,7 +57,7 @@ def fit_nystroem(
 
 
 def k_means(features: sp.csr_array | Floats, size: int, rng: np.random.Generator) -> F32:
-    """Return centres (size, d) after a few sweeps; a centre that loses its rows stays where it is."""
+    """Return the centres (size, d) after a few sweeps; a centre without rows stays where it is."""
     first = np.sort(rng.choice(features.shape[0], size, replace=False))
     centres = _dense(features[first])
     for _ in range(SWEEPS):

@@ -1,4 +1,4 @@
-"""Popularity: all users get the items that most users like. The baseline of all other models."""
+"""Popularity: all users get the items that most users like. The baseline for all other models."""
 
 from typing import Any, Self
 
@@ -11,7 +11,7 @@ from core.types import F32
 
 
 class Popular(Ranker):
-    """Scores an item by the number of users who have it with a target above 0.
+    """A ranker that scores an item by the number of users who have it with a target above 0.
 
     >>> from hedgerow import Popular, from_pairs
     >>> pairs = from_pairs([0, 1, 1, 2], [1, 1, 0, 2])
@@ -30,5 +30,5 @@ class Popular(Ranker):
 
     @property
     def likeness(self) -> F32:
-        """Raise ConfigError: counts do not tell which items are similar."""
+        """Raise ConfigError: counts do not say which items are similar."""
         raise ConfigError("popularity knows of no item what it is like: ask a model such as Fbgd")

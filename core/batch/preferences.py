@@ -1,7 +1,9 @@
-"""What the rankers learn and fold in of a history: one reading for trainer, gate, serving and follower.
+"""Turn a history into preferences: what rankers are trained on and what they fold in.
 
-Of several events of a pair the latest rating and the strongest other kind count (the latest of equals). Each is
-evidence for the item or against it; the two add up. A pair whose evidence is nothing is no preference.
+Trainer, gate, serving and follower all use this module, so that they read a history alike. If a
+pair has several events, its latest rating and its strongest other kind count (among equally strong
+kinds, the latest). Each is evidence for or against the item, and the two add up. A pair whose
+evidence is 0 is no preference.
 """
 
 from dataclasses import dataclass
@@ -18,19 +20,19 @@ from core.types import F32, F64, I32, I64, U8
 
 @dataclass(frozen=True)
 class Preferences:
-    """n preferences of a user, and the m items that count as seen; both rise."""
+    """The n preferences of a user and the m items that count as seen, both in rising order."""
 
     item_ix: I32
-    """(n,)"""
+    """Item numbers, (n,)."""
     weight: F32
-    """(n,), above 0: |evidence|."""
+    """|evidence|, above 0, (n,)."""
     target: F32
-    """(n,): 1 for a positive, 0 for a negative."""
+    """1 for a positive, 0 for a negative, (n,)."""
     seen: I32
-    """(m,)"""
+    """Item numbers, (m,)."""
 
     def within(self, n_items: int) -> "Preferences":
-        """Return the part that a model of the first ``n_items`` items knows; what is seen stays whole."""
+        """Return the preferences for the first ``n_items`` items; ``seen`` stays whole."""
         if not self.item_ix.size or self.item_ix[-1] < n_items:
             return self
         n = int(np.searchsorted(self.item_ix, n_items))
@@ -44,7 +46,7 @@ def preferences(
     sequence: I64,
     reading: Reading,
 ) -> Preferences:
-    """Return what n records of one user say.
+    """Return the preferences that n records of one user express.
 
     Equation   evidence = sign(latest rating) + sign(k) weight(k), k the strongest kind;
                weight = |evidence|, target = [evidence > 0]
@@ -78,10 +80,10 @@ def preference_rows(
     n_users: int,
     n_items: int,
 ) -> tuple[Interactions, Interactions]:
-    """Return the preferences of many users and what they have seen, a row for each user.
+    """Return the preferences of many users and the items they have seen, one row for each user.
 
-    The same as ``preferences`` user by user, for the first ``n_items`` items: user_ix (n,) names the user of
-    each record.
+    The result is that of ``preferences`` user by user, for the first ``n_items`` items. user_ix
+    (n,) is the user of each record.
     """
     known = item < n_items
     width = max(n_items, 1)
@@ -99,8 +101,8 @@ def _evidence(
     sequence: I64,
     reading: Reading,
 ) -> tuple[I64, F64, Mask]:
-    """Return the distinct pairs, rising, the evidence of each, and whether it counts as seen."""
-    # copies: the kernel is compiled for one kind of array
+    """Return the distinct pairs in rising order, the evidence of each, and which count as seen."""
+    # copies, because the kernel is compiled for one array layout
     own = pair.astype(np.int64)
     pairs, evidence, seen = np.empty_like(own), np.empty(own.size), np.empty(own.size, np.bool_)
     n = kernels.evidence(

@@ -1,6 +1,7 @@
-"""What one user's row minimises when the items stand still: all that a new or changed user needs.
+"""The objective of one user's row for fixed item factors: all that fold-in needs.
 
-A trained model exports it, a snapshot stores it, serving folds users in with it (``core.kernels.fold_in``).
+A trained model exports it, a snapshot stores it, and serving folds new and changed users in with it
+(``core.kernels.fold_in``).
 """
 
 from dataclasses import dataclass
@@ -20,24 +21,31 @@ from core.search.bounds import check_bounds
 from core.types import F32, F64, I32, I64
 
 PARTS = 64
-"""Parts of the rows that threads take; fixed, so that their number changes nothing."""
+"""Blocks of rows that threads share; fixed, so that the number of threads changes no result."""
 MOST_STEPS, TOLERANCE = 200, 1e-5
-"""Conjugate gradients end at this share of the right-hand side: float32 holds no more."""
+"""Most conjugate-gradient steps, and the residual that ends them.
+
+The tolerance is a share of the right-hand side; float32 is not precise enough for less.
+"""
 
 FAMILIAR = 20
-"""Pairs from which on a history is not shrunk to the mean user."""
+"""Number of pairs from which a history is no longer shrunk to the mean user."""
 
 ROUNDING = 1e-6
-"""Of the longest row: a shorter one is 0 but for rounding."""
+"""Share of the longest row's length below which a row is 0 up to rounding."""
 
 ONE = np.ones(1, np.float32)
 
 
 @dataclass(frozen=True)
 class RowObjective:
-    """min_p p'Sp - 2 r- s.p + lambda |p|^2 + sum over the user's pairs of l(p.q) - a (r- - p.q)^2 + d |p - m|^2.
+    """The function of p that the vector of a user minimises.
 
-    S is diagonal. Of a user of few pairs the last term says what is likely: the more, the fewer they are.
+    Equation   p'Sp - 2 r- s.p + lambda |p|^2 + d |p - m|^2
+               + sum over the user's pairs of l(p.q) - a (r- - p.q)^2
+
+    S is diagonal. The term with d is a prior for short histories: the fewer pairs a user has, the
+    more it counts.
     """
 
     item_factors: F32
@@ -53,13 +61,22 @@ class RowObjective:
     reg: float
     nu: float
     mean_count: float
-    """lambda = reg (count / mean_count)^nu, count from the user's own pairs."""
+    """Mean number of pairs of a user.
+
+    Lambda = reg (count / mean_count)^nu for a user of count pairs.
+    """
     loss: RowLoss = "square"
     """l: w (r+ - p.q)^2 or w log(1 + exp(-sign(r+) p.q))."""
     mean_row: F32 | None = None
-    """m (g,), the mean row of the users of the fit (``core.batch.shrinkage``); None: no row is shrunk."""
+    """m (g,), the mean row of the users of the fit (``core.batch.shrinkage``).
+
+    None shrinks no row.
+    """
     shrinkage: float = 0.0
-    """d = shrinkage (1 - count / FAMILIAR)^2, and exactly 0 from FAMILIAR pairs on: then this is what was trained."""
+    """Strength of the prior: d = shrinkage (1 - count / FAMILIAR)^2.
+
+    From FAMILIAR pairs on d is exactly 0, and the objective is the one of the training.
+    """
 
     def __post_init__(self) -> None:
         if self.loss not in get_args(RowLoss):
@@ -67,7 +84,7 @@ class RowObjective:
         check_bounds(
             self, above_0=("mean_count",), finite=("negative_target", "reg", "nu", "shrinkage")
         )
-        # the kernels look at no bounds
+        # the kernels do not check bounds
         items, g = self.item_factors.shape
         wanted = {"gram": (g,), "item_sum": (g,), "negative": (items,), "mean_row": (g,)}
         for name, shape in wanted.items():
@@ -77,21 +94,22 @@ class RowObjective:
 
     @cached_property
     def learned(self) -> Mask:
-        """Return of which items (items,) the training has learned anything."""
+        """Return which items the training has learned anything about, (items,)."""
         return learned(self.item_factors)
 
     def knows(self, item_ix: I32) -> bool:
-        """Whether anything was learned of one of these items, rising numbers.
+        """Tell whether anything was learned about one of these items, given in rising order.
 
         >>> q, one = np.array([[1.0], [1e-9]], np.float32), np.ones(2, np.float32)
         >>> row = RowObjective(q, one[:1], one[:1], one, 0.0, 1.0, 0.0, 1.0)
         >>> row.knows(np.array([0, 1], np.int32)), row.knows(np.array([1, 2], np.int32))
         (True, False)
-        >>> row.knows(np.array([], np.int32)), row.knows(np.array([2], np.int32))  # newer than the training
+        >>> newer = np.array([2], np.int32)  # than the training
+        >>> row.knows(np.array([], np.int32)), row.knows(newer)
         (False, False)
         """
         known = self.learned
-        # most histories begin with one, and looking for the last costs much more
+        # most histories begin with a learned item, and this check is much cheaper than the search
         if item_ix.size and item_ix[0] < known.size and known[item_ix[0]]:
             return True
         return bool(known[item_ix[: np.searchsorted(item_ix, known.size)]].any())
@@ -106,10 +124,10 @@ class RowObjective:
         pull: F32 | None = None,
         more_reg: float = 0.0,
     ) -> F32:
-        """Return the minimiser of one user's row (g,); in this thread alone, without the GIL.
+        """Return the minimiser of one user's row, (g,).
 
-        What else is known of the user: ``mean_row`` (g,) is the m of this one, and more_reg |p|^2 - 2 pull.p is
-        added, pull (g,).
+        ``mean_row`` (g,) replaces m for this user. ``pull`` (g,) and ``more_reg`` add
+        more_reg |p|^2 - 2 pull.p to the objective. Runs in the calling thread, without the GIL.
         """
         out = np.empty(self.gram.size, np.float32)
         linear, shrinkage = self.constant(item_ix.size, mean_row)
@@ -132,7 +150,11 @@ class RowObjective:
         return out
 
     def vectors(self, pairs: Interactions, start: F32 | None = None) -> F32:
-        """Return the minimiser of each row, (users, g); all threads."""
+        """Return the minimiser of each row, (users, g), with all threads.
+
+        Conjugate gradients begin at ``start`` (users, g), which is overwritten; None: at 0. Raises
+        Diverged if a vector is not finite.
+        """
         if self.loss == "logistic":
             return self._one_by_one(pairs)
         rows = np.zeros((pairs.n_users, self.gram.size), np.float32) if start is None else start
@@ -172,7 +194,11 @@ class RowObjective:
         return rows
 
     def constant(self, count: int, mean_row: F32 | None = None) -> tuple[F32, float]:
-        """Return r- s + d m (g,), what a user's vector has from no pair of its own, and d; ``mean_row``: another m."""
+        """Return r- s + d m (g,) and d for a user of ``count`` pairs.
+
+        The first is the linear term that does not depend on the user's pairs. ``mean_row`` replaces
+        m.
+        """
         linear = self.item_sum * np.float32(self.negative_target)
         mean_row = self.mean_row if mean_row is None else mean_row
         if mean_row is None or count >= FAMILIAR:
@@ -186,7 +212,7 @@ class RowObjective:
 
 
 def learned(rows: F32) -> Mask:
-    """Return of which rows (n, g) anything was learned: of the others all but rounding is 0."""
+    """Return which rows (n, g) hold anything learned; the others are 0 up to rounding."""
     squared = np.einsum("ij,ij->i", rows, rows)
     known: Mask = squared > ROUNDING**2 * squared.max(initial=0.0)
     return known
@@ -208,7 +234,7 @@ def diagonalised(
     mean_count: float,
     loss: RowLoss = "square",
 ) -> RowObjective:
-    """Return the objective of items in any basis: they are turned to the one where S is diagonal."""
+    """Return the objective for items in any basis, rotated to the basis where S is diagonal."""
     values, basis = diagonal_basis(item_factors, negative)
     turned = np.ascontiguousarray(item_factors @ basis, np.float32)
     return RowObjective(

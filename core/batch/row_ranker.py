@@ -1,4 +1,4 @@
-"""Recommending by a restored model: only what folds users in is left of it."""
+"""Recommend by a restored model, of which only the fold-in objective is left."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from core.types import F32, I64
 class RowRanker(Ranker):
     """The ranker of a row objective, such as a snapshot's.
 
-    A user without pairs gets the items that most users have; an empty list without ``popular``
-    (items, 1), which counts them.
+    A user without pairs gets the most popular items. ``popular`` (items, 1) counts the users who
+    like each item; without it the list of such a user is empty.
     """
 
     def __init__(self, row: RowObjective, popular: F32 | None = None) -> None:
@@ -24,5 +24,5 @@ class RowRanker(Ranker):
         return self.row.vectors(self._known(user_items))
 
     def unknown(self, users: I64, rows: Interactions) -> Bools:
-        """Tell who has no pairs, unless their vectors are shrunk to the mean user."""
+        """Return which users have no pairs; with shrinkage none is unknown."""
         return super().unknown(users, rows) & (self.row.shrinkage == 0.0)

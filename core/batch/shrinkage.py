@@ -1,8 +1,10 @@
-"""Shrink the vectors of users with short histories towards the mean user. Held-out users choose the strength.
+"""Shrink the vectors of users with short histories to the mean user.
 
-Training treats every unobserved item as a weak negative. For a user with one event that is wrong: they have not seen
-most items. Where users like much the same, their mean row says more of a new user than a single event does; where
-tastes differ widely it says nothing.
+Held-out users choose the strength.
+
+Training treats every unobserved item as a weak negative. For a user with one event that is wrong:
+they have not seen most items. If users have similar tastes, their mean row says more about a new
+user than a single event does; if tastes differ widely, it says nothing.
 """
 
 from collections.abc import Callable, Container
@@ -22,19 +24,25 @@ STRENGTHS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 HISTORIES = (1, 2, 5, 10)
 """History lengths used for validation, in pairs."""
 DEPTH = 10
+"""Depth of the ndcg that chooses the strength."""
 MOST_USERS = 5_000
-"""About the number of users whose rows make the mean."""
+"""Approximate number of users whose rows are averaged."""
 HELD_OUT, MOST_HELD_OUT, MOST_SCORES = 0.1, 1_000, 1e8
-"""Share of the users that are held out, most of them, and most scores: with many items fewer users are held out."""
+"""Share of the users that are held out, their largest number, and the most scores to compute.
+
+The bound on scores holds out fewer users if there are many items.
+"""
 FEWEST_HELD_OUT = 10
+"""Fewest held-out users with enough pairs for a history length to be validated."""
 SHARE = 0.1
-"""Share of a search's budget that is kept for the choice: about the time of its one fit."""
+"""Share of a search's budget reserved for choosing the strength: about the time of its one fit."""
 
 
 def shrunk(row: RowObjective, pairs: Interactions, shrinkage: float) -> RowObjective:
-    """Return the objective that shrinks short histories to the mean row of these users, if one of them has pairs.
+    """Return the objective that shrinks short histories to the mean row of these users.
 
-    ``shrinkage`` counts in mean eigenvalues of S, so that it means the same whatever the settings of the fit.
+    If no user has pairs, the objective is returned as it is. The unit of ``shrinkage`` is the mean
+    eigenvalue of S, so that a strength means the same for all settings of the fit.
     """
     if shrinkage == 0.0 or not pairs.user_counts.any():
         return row
@@ -42,7 +50,7 @@ def shrunk(row: RowObjective, pairs: Interactions, shrinkage: float) -> RowObjec
 
 
 def without_shrinkage(budget: Budget, given: Container[str]) -> Budget:
-    """Return the budget of a search for all other settings, unless ``shrinkage`` is among the given ones."""
+    """Return the budget for searching the other settings: all of it if ``shrinkage`` is given."""
     if "shrinkage" in given:
         return budget
     return replace(budget, seconds=(1.0 - SHARE) * budget.seconds)
@@ -55,11 +63,12 @@ def choose_shrinkage(
     seed: int = 0,
     otherwise: float = 0.0,
 ) -> float:
-    """Return the strength that is best for users outside the fit, of whom a few pairs are known.
+    """Return the best strength for users outside the fit who have a few pairs.
 
-    A tenth of the users is held out of a fit. Their histories are cut to 1, 2, 5 and 10 pairs, and the highest mean
-    ndcg@10 for the rest wins, each length counting alike; the weakest of equals. ``otherwise`` is returned where
-    hardly anybody can be held out.
+    A tenth of the users is held out of a fit. Their histories are cut to 1, 2, 5 and 10 pairs, and
+    the strength with the highest mean ndcg@10 on the remaining pairs wins; every length counts
+    alike, and among equals the weakest strength wins. ``otherwise`` is returned if too few users
+    can be held out.
     """
     rng = np.random.default_rng([seed, 6])
     users = rng.permutation(np.flatnonzero(pairs.user_counts > 1))
@@ -78,7 +87,7 @@ def choose_shrinkage(
 
 
 def _mean_row(row: RowObjective, pairs: Interactions) -> F32:
-    """Return the mean (g,) of the users' rows, each made of its pairs alone."""
+    """Return the mean (g,) of the users' rows, each folded in without shrinkage."""
     some = np.flatnonzero(pairs.user_counts)
     some = some[:: max(some.size // MOST_USERS, 1)]
     alone = replace(row, shrinkage=0.0).vectors(pairs.rows(some))
@@ -92,7 +101,7 @@ def _towards(mean_row: F32, row: RowObjective, shrinkage: float) -> RowObjective
 
 @dataclass(frozen=True)
 class _Cut:
-    """Users with their first few pairs, and the items that they like besides."""
+    """Held-out users with histories cut to one length, and the other items that they like."""
 
     known: Interactions
     held: Interactions
@@ -109,7 +118,10 @@ def _most_held_out(pairs: Interactions, users: int) -> int:
 
 
 def _cuts(pairs: Interactions, rng: np.random.Generator) -> list[_Cut]:
-    """Return a cut for each length that enough users exceed; the pairs that are kept of a history are random."""
+    """Return a cut for each length that enough users exceed.
+
+    The pairs kept are chosen at random.
+    """
     order = np.lexsort((rng.random(len(pairs)), pairs.user_ix))
     position = np.empty(len(pairs), np.int64)
     position[order] = np.arange(len(pairs)) - np.repeat(pairs.ptr[:-1], pairs.user_counts)

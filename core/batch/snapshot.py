@@ -16,7 +16,10 @@ from core.snapshot import About, Array, Snapshot, snapshot_of
 
 _ROW_ARRAYS = ("item_factors", "gram", "item_sum", "negative")
 _STORED = {"mean_row": "typical", "shrinkage": "draw"}
-"""Names in snapshots, older than those in code; a stored name stays, so that any two versions read each other's models."""
+"""Names in snapshots that differ from those in code.
+
+Stored names never change, so that any two versions of the code can read each other's models.
+"""
 
 
 def of_objective(model: str, objective: RowObjective, **about: Unpack[About]) -> Snapshot:
@@ -82,7 +85,7 @@ def encoders_of(snapshot: Snapshot) -> tuple[FeatureEncoder, FeatureEncoder]:
 
 
 def users_of(snapshot: Snapshot) -> StructuredUsers:
-    """Return the users of any model with fold-in, which make the vectors of users."""
+    """Return what makes the vectors of users, for any model with fold-in."""
     row, arrays = objective_of(snapshot), snapshot.arrays
     known = snapshot.parameters.get("users", {"link": 0.0})
     try:

@@ -1,4 +1,4 @@
-"""Weights of the unlabelled pairs, how regularisation grows with a row's number of pairs, and the units of both."""
+"""Weights of unlabelled pairs, regularisation by a row's number of pairs, and the units of both."""
 
 import numpy as np
 
@@ -7,9 +7,10 @@ from core.types import F32, I64
 
 
 def negative_weights(item_counts: I64, alpha0: float, rho: float) -> F32:
-    """Return the weight a_y of an unlabelled pair, by item; all sum to ``alpha0``.
+    """Return the weight a_y of an unlabelled pair of each item; all weights sum to ``alpha0``.
 
-    Equation   a_y = alpha0 (e^z_y - 1)^rho / sum of the same over all items, z_y the item's share of the pairs   [fBGD, eq. 22]
+    Equation   a_y = alpha0 (e^z_y - 1)^rho / sum of the same over all items    [fBGD, eq. 22]
+    Symbols    z_y the item's share of the pairs
 
     >>> negative_weights(np.array([3, 1]), alpha0=8.0, rho=0.0)
     array([4., 4.], dtype=float32)
@@ -24,7 +25,9 @@ def negative_weights(item_counts: I64, alpha0: float, rho: float) -> F32:
 
 
 def scaled_reg(counts: I64, reg: float, nu: float, mean_count: float) -> F32:
-    """Return the regularisation of each row: reg (count / mean count)^nu; a row without pairs counts as one pair.
+    """Return the regularisation of each row: reg (count / mean count)^nu.
+
+    A row without pairs counts as a row of one pair.
 
     >>> scaled_reg(np.array([1, 4]), 2.0, 0.5, mean_count=1.0)
     array([2., 4.], dtype=float32)
@@ -34,15 +37,16 @@ def scaled_reg(counts: I64, reg: float, nu: float, mean_count: float) -> F32:
 
 
 def mean_count(counts: I64) -> float:
-    """Return the mean number of pairs of rows that have any; 1 if none has."""
+    """Return the mean number of pairs over the rows with pairs; 1 if all rows are empty."""
     used = counts[counts > 0]
     return float(used.mean()) if used.size else 1.0
 
 
 def mean_weight(pairs: Interactions) -> float:
-    """Return the mean weight of the positives; of all pairs where there is no positive.
+    """Return the mean weight of the positive pairs, or of all pairs if none is positive.
 
-    All weights times c is the same problem with ``alpha0`` and ``reg`` times c: this is the unit of both.
+    It is the unit of ``alpha0`` and ``reg``: multiplying all weights and these two by the same
+    factor leaves the problem as it is.
     """
     if pairs.weight is None or not len(pairs):
         return 1.0
@@ -52,15 +56,19 @@ def mean_weight(pairs: Interactions) -> float:
 
 
 def unit_reg(pairs: Interactions) -> float:
-    """Return the size of the singular values of a random matrix with these counts and this mean weight."""
+    """Return the unit of ``reg``.
+
+    It is about the size of the singular values of a random matrix with these counts and mean
+    weight.
+    """
     counts = mean_count(pairs.user_counts) * mean_count(pairs.item_counts)
     return mean_weight(pairs) * float(np.sqrt(counts))
 
 
 def constant_loss(pairs: Interactions, negative: F32, below: float) -> float:
-    """Return the part of the loss that no factor changes: all of it where every score is 0."""
+    """Return the constant term of the loss: its value if every score is 0."""
     factors = [v for v in (pairs.weight, pairs.target, pairs.target) if v is not None]
-    # summed through a small buffer: no copy of the pairs in double precision
+    # einsum sums through a small buffer instead of copying the pairs in double precision
     subscripts = ",".join("i" * len(factors)) + "->"
     observed = np.einsum(subscripts, *factors, dtype=np.float64) if factors else len(pairs)
     unlabelled = pairs.n_users * float(negative.sum()) - float(negative @ pairs.item_counts)

@@ -1,1 +1,1 @@
-"""Models that may know the item a user had before: mf, svdfeature, pitf, cp; start at ranker.py."""
+"""Models that may use a user's previous item: mf, svdfeature, pitf, cp; start at ranker.py."""

@@ -1,4 +1,7 @@
-"""The settings of the models of contexts and of their recipes; this module loads no code that fits."""
+"""The settings of context models and of their recipes.
+
+This module imports no code that fits, so that a process without training can check settings.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -14,7 +17,7 @@ KINDS: tuple[Kind, ...] = ("mf", "svdfeature", "pitf", "cp")
 
 @dataclass(frozen=True)
 class DescentConfig:
-    """Settings of a descent; the paper's are Adagrad at 0.05.
+    """Settings of the gradient descent; the paper uses Adagrad with a learning rate of 0.05.
 
     >>> DescentConfig(optimiser="plain", learning_rate=0.02).learning_rate
     0.02
@@ -25,14 +28,14 @@ class DescentConfig:
     epsilon: float = 1e-7
     epochs: int = 40
     alpha0: float = 500.0
-    """Weight of all unlabelled pairs of a context together."""
+    """Total weight of all unlabelled pairs of a context."""
     rho: float = 0.0
     reg: float = 0.1
     nu: float = 0.0
-    """Regularisation of a parameter's row is reg (pairs of the row / mean pairs)^nu."""
+    """Exponent of the regularisation of a parameter's row: reg (its pairs / mean pairs)^nu."""
     negative_target: float = 0.0
     start: float = 0.1
-    """Standard deviation of the first parameters, times sqrt(g)."""
+    """Standard deviation of the initial parameters, times sqrt(g)."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -50,7 +53,7 @@ class DescentConfig:
 
 @dataclass(frozen=True)
 class ContextConfig:
-    """Which model, how large, and how it descends.
+    """Kind and size of a context model, and the settings of its descent.
 
     >>> ContextConfig("pitf", factors=16).descent.epochs
     40

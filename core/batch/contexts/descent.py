@@ -1,6 +1,7 @@
-"""Full-batch gradient descent for dot-product models: plain, and improved by Adagrad's step for each parameter.
+"""Full-batch gradient descent for dot-product models, plain or with Adagrad's step sizes.
 
-Every epoch changes all parameters of the contexts, then all of the targets, by the exact gradient over all pairs.
+Every epoch updates all parameters of the contexts, then all parameters of the targets, by the exact
+gradient over all pairs. ``dot_models.py`` has the models.
 """
 
 from collections.abc import Callable
@@ -22,25 +23,25 @@ from core.types import F32, I64
 
 @dataclass(frozen=True)
 class Descended:
-    """Where a descent ended; ``losses`` holds the loss before each half epoch, regularisation included."""
+    """The result of a descent; ``losses`` holds the regularised loss before each half epoch."""
 
     parameters: Parameters
     losses: list[float]
     squares: Parameters
-    """Adagrad's sums of squared slopes: a descent that continues goes on with short steps."""
+    """Adagrad's sums of squared gradients, with which a continued descent keeps its step sizes."""
     blocks: Blocks = field(default_factory=dict)
-    """The model's: what its rows stand for."""
+    """The blocks of the model (``DotModel.blocks``)."""
 
 
 class _Steps:
-    """The optimiser; ``squares`` is its memory, changed in place."""
+    """The optimiser; it updates ``squares``, its memory, in place."""
 
     def __init__(self, config: DescentConfig, reg: Parameters, squares: Parameters) -> None:
         self._config, self._reg = config, reg
         self.squares = squares
 
     def take(self, parameters: Parameters, gradient: Parameters) -> None:
-        """Change the parameters in place."""
+        """Take one step against the gradient, in place."""
         for name, slope in gradient.items():
             theta = parameters[name]
             slope = slope + np.float32(2.0) * self._reg[name] * theta
@@ -62,7 +63,7 @@ class _Steps:
 
 
 class _Side:
-    """One side's gradient: rows of ``pairs`` against the factors of the other side."""
+    """The gradient of the rows of ``pairs`` for fixed factors of the other side."""
 
     def __init__(
         self, pairs: Interactions, negative: F32, config: DescentConfig, *, of_items: bool
@@ -72,7 +73,7 @@ class _Side:
         self._cut = chunks(pairs.ptr, PARTS)
 
     def gradient(self, rows: F32, fixed: F32) -> tuple[F32, float]:
-        """Return the gradient by the rows and the loss without its constant."""
+        """Return the gradient with respect to the rows, and the loss without its constant term."""
         weight = ONE if self._of_items else self._negative
         shared = gram(fixed, weight, np.linspace(0, fixed.shape[0], PARTS + 1).astype(np.int64))
         sums = (fixed * weight[:, None]).sum(0, dtype=np.float64)
@@ -107,11 +108,12 @@ def descend(
     previous: Descended | None = None,
     on_epoch: Callable[[Parameters, int], bool] = lambda parameters, epoch: False,
 ) -> Descended:
-    """Fit the model; rows of ``pairs`` are the contexts.
+    """Fit the model to pairs whose rows are the contexts.
 
-    ``previous`` is continued; it may have had fewer users, items or features: new ones have the highest numbers of
-    their block (see ``SvdFeature``).
-    ``on_epoch`` hears the parameters after each epoch, counted from 1; True ends the fit.
+    The fit continues from ``previous``, which may have fewer users, items or features: new ones
+    have the highest numbers of their block (see ``SvdFeature``). ``on_epoch`` is called with the
+    parameters after each epoch, counted from 1, and ends the fit by returning True. Raises Diverged
+    if gradients or parameters are no longer finite.
     """
     check_pairs(pairs)
     if pairs.n_items != model.n_targets:

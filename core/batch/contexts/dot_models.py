@@ -1,7 +1,8 @@
-"""Models whose score is a dot product of a context's and a target's vector, for full-batch gradient descent.
+"""Models whose score is the dot product of a context's and a target's vector, for gradient descent.
 
-A model says how both vectors follow from its parameters and how the gradient by the vectors becomes one by the
-parameters (chain rule). ``core.batch.contexts.descent`` does the rest. Parameters are named float32 arrays.
+A model defines how both vectors follow from its parameters, and how a gradient with respect to the
+vectors becomes one with respect to the parameters (chain rule). ``core.batch.contexts.descent``
+does the rest. Parameters are named float32 arrays.
 """
 
 from abc import ABC, abstractmethod
@@ -17,18 +18,24 @@ from core.types import F32, I64
 
 Parameters = dict[str, F32]
 Blocks = Mapping[str, tuple[int, ...]]
-"""Rows of each block of a parameter: blocks grow each by itself. A parameter that is not named is one block."""
+"""Number of rows in each block of a parameter; a parameter that is not listed is one block.
+
+A later fit may add rows to every block.
+"""
 Contexts = TypeVar("Contexts")
 
 
 class DotModel(ABC, Generic[Contexts]):
-    """Contexts are whatever the model makes left vectors from; targets are numbered 0 .. n_targets - 1."""
+    """A model with one vector for each context (left) and for each target (right).
+
+    Each model defines the type of its contexts. Targets are numbered 0 .. n_targets - 1.
+    """
 
     n_targets: int
 
     @property
     def blocks(self) -> Blocks:
-        """Return the parameters that have several blocks."""
+        """Return the blocks of the parameters that have several."""
         return {}
 
     @abstractmethod
@@ -44,24 +51,24 @@ class DotModel(ABC, Generic[Contexts]):
         """Return Q (targets, g)."""
 
     def likeness(self, parameters: Parameters) -> F32:
-        """Return what targets are compared by, (targets, f): Q without constants and biases."""
+        """Return the vectors that compare targets, (targets, f): Q without constants and biases."""
         return self.right(parameters)
 
     @abstractmethod
     def left_gradient(self, parameters: Parameters, contexts: Contexts, by_left: F32) -> Parameters:
-        """Return the gradient by the parameters of P, given the one by P."""
+        """Return the gradient by the parameters of P, given the gradient by P."""
 
     @abstractmethod
     def right_gradient(self, parameters: Parameters, by_right: F32) -> Parameters:
-        """Return the gradient by the parameters of Q, given the one by Q."""
+        """Return the gradient by the parameters of Q, given the gradient by Q."""
 
     @abstractmethod
     def counts(self, contexts: Contexts, pairs: Interactions) -> dict[str, I64]:
-        """Return how many pairs each row of each parameter takes part in, (rows,)."""
+        """Return the number of pairs that involve each row of each parameter, (rows,)."""
 
 
 class MatrixFactorisation(DotModel[I64]):
-    """score = p_x . q_y; contexts are user numbers (n,)."""
+    """Matrix factorisation: score = p_x . q_y; contexts are user numbers (n,)."""
 
     def __init__(self, n_users: int, n_items: int, factors: int) -> None:
         self.n_users, self.n_targets, self.factors = n_users, n_items, factors
@@ -92,12 +99,14 @@ class MatrixFactorisation(DotModel[I64]):
 
 
 class SvdFeature(DotModel[Any]):
-    """score = w0 + z_x.w_x + z_y.w_y + (z_x V_x) . (z_y V_y); contexts are a sparse matrix (n, features).
+    """SVDFeature: score = w0 + z_x.w_x + z_y.w_y + (z_x V_x) . (z_y V_y).
 
-    As a dot product: P = [Z_x V_x | w0 + Z_x w_x | 1], Q = [Z_y V_y | 1 | Z_y w_y]   [fBGD, eq. 11]
+    Contexts are a sparse matrix (n, features). As a dot product:
+    P = [Z_x V_x | w0 + Z_x w_x | 1], Q = [Z_y V_y | 1 | Z_y w_y]    [fBGD, eq. 11]
 
-    Columns of several kinds that may become more (users, items before; items, their genres) are given as blocks:
-    ``n_context_features`` the width of each, ``target_features`` a matrix for each. A later fit finds them again.
+    Kinds of columns that can grow (users and previous items; items and their genres) are given as
+    blocks: ``n_context_features`` has the width of each, ``target_features`` a matrix for each. A
+    later fit continues every block by its first columns.
     """
 
     def __init__(
@@ -175,7 +184,7 @@ class SvdFeature(DotModel[Any]):
 
 
 class _Tensor(DotModel[I64]):
-    """Contexts are pairs (n, 2) of numbers: of a first kind (such as users) and a second (such as previous items)."""
+    """A tensor model; contexts are pairs of numbers (n, 2), such as users and previous items."""
 
     def __init__(self, n_first: int, n_second: int, n_targets: int, factors: int) -> None:
         self.n_first, self.n_second = n_first, n_second
@@ -207,7 +216,7 @@ class _Tensor(DotModel[I64]):
 
 
 class PairwiseTensor(_Tensor):
-    """score = a.b + a.y + b.y: P = [a + b | a.b], Q = [y | 1]                              [fBGD, PITF]"""
+    """Pairwise tensor: score = a.b + a.y + b.y, P = [a + b | a.b], Q = [y | 1]    [fBGD, PITF]"""
 
     def left(self, parameters: Parameters, contexts: I64) -> F32:
         a, b = self._factors(parameters, contexts)
@@ -229,7 +238,7 @@ class PairwiseTensor(_Tensor):
 
 
 class CpTensor(_Tensor):
-    """score = sum over d of a_d b_d y_d: P = a * b, Q = y                                    [fBGD, CP]"""
+    """CP decomposition: score = sum over d of a_d b_d y_d, P = a * b, Q = y    [fBGD, CP]"""
 
     def left(self, parameters: Parameters, contexts: I64) -> F32:
         a, b = self._factors(parameters, contexts)
@@ -247,7 +256,7 @@ class CpTensor(_Tensor):
 
 
 def checked_features(features: Any) -> Any:
-    """Return features as a float32 CSR matrix; rows without any are allowed."""
+    """Return the features as a float32 CSR matrix; rows may be empty."""
     if not sparse.issparse(features):
         raise ShapeError(
             "give features as a scipy.sparse matrix, one row for each context or target"
@@ -267,9 +276,11 @@ def _normal(rng: np.random.Generator, deviation: float, rows: int, columns: int)
 def grown(
     parameters: Parameters, previous: Parameters, blocks: Blocks, previous_blocks: Blocks
 ) -> Parameters:
-    """Return ``parameters`` with the values of a smaller, earlier model in the first rows of each block.
+    """Return ``parameters`` with the values of an earlier model in the first rows of each block.
 
-    Numbers must not have changed: new users, items and features come after the old ones of their block.
+    The caller must keep all numbers: new users, items and features follow the old ones of their
+    block. Raises ShapeError if the earlier model is of another kind, has other factors or more
+    rows.
     """
     if parameters.keys() != previous.keys():
         raise ShapeError("the previous parameters are those of another kind of model")
@@ -296,20 +307,23 @@ def _counted(rows: I64, pairs: I64, n: int) -> I64:
 
 
 def _touched(features: Any) -> Any:
-    """Return 1 wherever a feature is not 0."""
+    """Return the matrix with 1 for every feature that is not 0."""
     where: Any = features.copy()
     where.data = (where.data != 0).astype(np.int64)
     return where
 
 
 def _columns(*parts: Any) -> F32:
-    """Put matrices and columns side by side, C-ordered."""
+    """Return matrices and columns side by side, in C order."""
     joined: F32 = np.column_stack(parts).astype(np.float32, order="C")
     return joined
 
 
 def _scatter(rows: I64, values: F32, n: int) -> F32:
-    """Return n rows, row r the sum of the values whose row is r: a product with a 0-1 matrix."""
+    """Return n rows.
+
+    Row r is the sum of the values whose row is r (a product with a 0-1 matrix).
+    """
     places = np.arange(rows.size + 1)
     ones: Any = sparse.csr_array(
         (np.ones(rows.size, np.float32), rows, places), shape=(rows.size, n)

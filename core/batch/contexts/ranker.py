@@ -1,7 +1,8 @@
-"""Rankers of contexts such as the previous item: MF, SVDFeature and two tensors, by descent.
+"""The ranker of context models: MF, SVDFeature and two tensors, fitted by gradient descent.
 
-With times, each pair has a context: the user and the user's previous item. Recommendations are made
-for users with their newest item. There is no fold-in: users outside the fit are cold.
+If pairs have times, the context of a pair is the user and the user's previous item, and
+recommendations are for the user and the newest item. There is no fold-in: users outside the fit are
+cold.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,27 +30,30 @@ from core.interactions import Interactions, as_interactions
 from core.types import F32, I64
 
 LEFT = 0.5
-"""Where fewer of the users have pairs than this share of those before, these are not all pairs."""
+"""Smallest share of the previous fit's users who must still have pairs.
+
+With fewer, the caller has probably passed the new pairs alone.
+"""
 
 OnEpoch = Callable[["ContextRanker", int], bool]
-"""Hears the model after each epoch, counted from 1; True ends the fit."""
+"""Called with the model and the epoch, counted from 1; True ends the fit."""
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The results of a fit: enough to recommend, to continue the fit, and to make a snapshot."""
+    """The result of a fit: enough to recommend, to continue the fit, and to make a snapshot."""
 
     parameters: Parameters
     squares: Parameters
-    """See ``Descended``."""
+    """Adagrad's sums of squared gradients, see ``Descended``."""
     popular: F32
-    """What most users have, (items, 1)."""
+    """Number of users who like each item, (items, 1)."""
     cold: Bools
-    """(users,): who had no pairs."""
+    """Which users had no pairs, (users,)."""
     timed: bool
-    """The item before is part of the context."""
+    """Whether the previous item is part of the context."""
     item_features: Any
-    """(items, d) CSR; None: there are none."""
+    """Features of the items in CSR, (items, d), or None."""
     epochs: int
 
 
@@ -60,7 +64,7 @@ class ContextRanker(Ranker):
     >>> users, items = np.array([0, 0, 0, 1, 1]), np.array([0, 1, 2, 0, 1])
     >>> pairs = from_pairs(users, items, time=np.arange(5))
     >>> model = ContextRanker(ContextConfig("pitf", factors=2)).fit(pairs)
-    >>> model.recommend(1, pairs, N=1)[0]  # knowing that item 1 was the last
+    >>> model.recommend(1, pairs, N=1)[0]  # given that item 1 was the last one
     array([2], dtype=int32)
     """
 
@@ -75,7 +79,7 @@ class ContextRanker(Ranker):
 
     @classmethod
     def of(cls, config: ContextConfig, found: Found) -> Self:
-        """Return the model that found this."""
+        """Return the fitted model with this result."""
         model = cls(config)
         model._timed, model._cold, model._popular = found.timed, found.cold, found.popular
         made = model._model = model._made(found.popular.shape[0], found.item_features)
@@ -86,7 +90,7 @@ class ContextRanker(Ranker):
 
     @property
     def found(self) -> Found:
-        """Return all that the fit has found."""
+        """Return the result of the fit; raise NotFitted before it."""
         if self._found is None:
             raise NotFitted("the model has not been fitted: call fit first")
         return self._found
@@ -101,9 +105,9 @@ class ContextRanker(Ranker):
     ) -> Self:
         """Fit to these pairs; return self.
 
-        ``item_features`` (items, d) are for SVDFeature. ``previous`` is continued: a fitted model
-        of this kind whose users, items and features are the first of these. Pass all pairs, not
-        just the new ones: users without pairs are treated as cold.
+        ``item_features`` (items, d) are for SVDFeature. The fit continues from ``previous``, a
+        fitted model of the same kind whose users, items and features are the first ones here. Pass
+        all pairs, not just the new ones: users without pairs are treated as cold.
         """
         pairs = as_interactions(user_items)
         before = None if previous is None else self._continued(previous, pairs)
@@ -215,7 +219,7 @@ class ContextRanker(Ranker):
 
 
 def _check_shapes(model: DotModel[Any], found: Found) -> None:
-    """Raise ShapeError unless these are the arrays of such a model."""
+    """Raise ShapeError unless the arrays have the shapes that the model needs."""
     wanted = _shapes(model.start(np.random.default_rng(0), 0.0))
     beside = {"popular": found.popular, "cold": found.cold}
     for given, shapes in (
@@ -237,7 +241,9 @@ def _shapes(arrays: Mapping[str, NDArray[Any]]) -> dict[str, tuple[int, ...]]:
 
 
 def before(pairs: Interactions) -> I64:
-    """Return the user's item before each pair, -1 before the first; equal times go by item.
+    """Return the user's previous item for each pair, -1 for the first.
+
+    Equal times are sorted by item.
 
     >>> from core.interactions import from_pairs
     >>> before(from_pairs(np.array([0, 0, 0]), np.array([0, 1, 2]), time=np.array([5, 9, 7])))
@@ -253,7 +259,7 @@ def before(pairs: Interactions) -> I64:
 
 
 def newest(pairs: Interactions) -> I64:
-    """Return the newest item of each row, -1 where there is none."""
+    """Return the newest item of each row, -1 for an empty row."""
     counts = pairs.user_counts
     found = np.full(pairs.n_users, -1, np.int64)
     found[counts > 0] = pairs.item_ix[_in_time(pairs)[pairs.ptr[1:][counts > 0] - 1]]
@@ -267,7 +273,7 @@ def _in_time(pairs: Interactions) -> I64:
 
 
 def _with_features(n_items: int, features: Any) -> list[Any]:
-    """Return each item as itself, and what it is like beside it."""
+    """Return the identity of each item as a block, followed by the block of its features."""
     own = sparse.eye_array(n_items, dtype=np.float32, format="csr")
     if features is None:
         return [own]
@@ -277,7 +283,7 @@ def _with_features(n_items: int, features: Any) -> list[Any]:
 
 
 def _ones(columns: I64, width: int) -> Any:
-    """Return a sparse matrix with 1 in these columns of each row."""
+    """Return a sparse matrix with ones in these columns of each row."""
     n, each = columns.shape
     ones = np.ones(n * each, np.float32)
     return sparse.csr_array((ones, columns.ravel(), np.arange(0, n * each + 1, each)), (n, width))

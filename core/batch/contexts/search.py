@@ -1,6 +1,7 @@
-"""The search for settings of the models of contexts: its axes, and the validation of a trial.
+"""The search for settings of context models: its axes, and the validation of a trial.
 
-With times each user's newest pair is held out, without them a random share. Large data are searched on some users.
+If pairs have times, each user's newest pair is held out, otherwise a random share. For large data
+the search uses a sample of the users.
 """
 
 from collections.abc import Callable
@@ -19,17 +20,20 @@ from core.search.search import Axis, Budget, Outcome, Search
 from core.types import I64
 
 HELD_OUT, DEPTH = 0.2, 20
+"""Share of the pairs held out if they have no times, and depth of the ndcg that scores a trial."""
 MOST_PAIRS = 100_000
-"""Pairs that a trial learns from: those of as many users."""
+"""Most pairs in a search; beyond them it uses a sample of the users."""
 MOST_EPOCHS, EVERY, PATIENCE = 80, 5, 2
-"""Most epochs; epochs between two validations; validations without a gain after which a trial ends."""
+"""Most epochs, epochs between validations, and validations without a gain that end a trial."""
 FEWEST_USERS = 10
+"""Fewest users that can validate a trial."""
 FEWEST_HELD_OUT, MOST_HELD_OUT, MOST_SCORES = 500, 6_000, 1.5e8
-"""Bounds of the users that validate a trial, and most scores (users times items)."""
+"""Bounds of the number of users that validate a trial, and most scores (users times items)."""
 MOST_TRIALS = 60
 ROUGH_ALPHA0, ROUGH_RATE = 12.0, 0.5
-"""In their units."""
+"""Initial alpha0 and plain learning rate, in the units of the data."""
 FEWEST, LARGEST = 8, 64
+"""Bounds of the number of factors."""
 
 
 def search(
@@ -41,9 +45,9 @@ def search(
     fixed: frozenset[str] = frozenset(),
     on_trial: Callable[[float], None] = lambda share: None,
 ) -> ContextConfig:
-    """Return the settings found within the budget; those named in ``fixed`` stay as ``base`` has them.
+    """Return the best settings found within the budget; those in ``fixed`` stay as in ``base``.
 
-    A budget of 0 returns rough settings for data of this size and density, untested.
+    A budget of 0 returns rough settings for data of this size and density, without validation.
     """
     start = with_settings(base, {k: v for k, v in rough(pairs, base).items() if k not in fixed})
     axes = [axis for axis in axes_for(pairs, base) if axis.name not in fixed]
@@ -65,12 +69,12 @@ def search(
 
 
 def _found(start: ContextConfig, settings: dict[str, Any], outcome: Outcome) -> ContextConfig:
-    """Return what was found; where nobody's list had a hit, no settings are better than the rough ones."""
+    """Return the settings found, or the rough ones if no held-out user's list had a hit."""
     return with_settings(start, settings | outcome.found if outcome.score else {})
 
 
 def rough(pairs: Interactions, base: ContextConfig) -> dict[str, Any]:
-    """Return where a search begins."""
+    """Return the rough settings, from which a search begins."""
     return {
         "factors": 32,
         "alpha0": ROUGH_ALPHA0 * _unit_alpha0(pairs, base),
@@ -82,7 +86,7 @@ def rough(pairs: Interactions, base: ContextConfig) -> dict[str, Any]:
 
 
 def axes_for(pairs: Interactions, base: ContextConfig) -> list[Axis]:
-    """Return what is searched, in units that the size, density and weights of the data suggest."""
+    """Return the axes, in units that follow from size, density and weights of the data."""
     alpha0, reg = _unit_alpha0(pairs, base), unit_reg(pairs)
     rate = _unit_rate(pairs, base)
     return [
@@ -96,19 +100,25 @@ def axes_for(pairs: Interactions, base: ContextConfig) -> list[Axis]:
 
 
 def _unit_alpha0(pairs: Interactions, base: ContextConfig) -> float:
-    """Return what the pairs of a context weigh together; it has one where the item before is part of it."""
+    """Return the mean total weight of a context's pairs.
+
+    A context with the previous item has a single pair.
+    """
     alone = _is_of_users(pairs, base)
     return mean_weight(pairs) * (mean_count(pairs.user_counts) if alone else 1.0)
 
 
 def _unit_rate(pairs: Interactions, base: ContextConfig) -> float:
-    """Return about the longest plain step that does not overshoot: the slope of what most pairs share is the steepest."""
+    """Return about the largest plain learning rate that does not overshoot.
+
+    The parameter that most pairs share has the steepest slope and limits it.
+    """
     if base.kind == "svdfeature":
-        # the constant shares in every pair, unlabelled ones too
+        # the constant is part of every pair, unlabelled ones included
         contexts = pairs.n_users if _is_of_users(pairs, base) else len(pairs)
         return 1.0 / (ROUGH_ALPHA0 * _unit_alpha0(pairs, base) * max(contexts, 1))
     most = [max(int(counts.max(initial=1)), 1) for counts in (pairs.user_counts, pairs.item_counts)]
-    # each parameter of a pairwise tensor has a part in two products
+    # each parameter of a pairwise tensor is a factor of two products
     steepness = 4.0 if base.kind == "pitf" else 1.0
     return 1.0 / (steepness * mean_weight(pairs) * float(np.sqrt(np.prod(most))))
 
@@ -118,7 +128,7 @@ def _is_plain(base: ContextConfig) -> bool:
 
 
 def _is_of_users(pairs: Interactions, base: ContextConfig) -> bool:
-    """Tell whether a context is a user, not one of the user's pairs."""
+    """Tell whether a context is a user rather than one of the user's pairs."""
     return base.kind == "mf" or pairs.time is None
 
 
@@ -137,7 +147,7 @@ def _first(
 
 
 class _Validation:
-    """Scores settings on a validation part, at their best number of epochs unless ``exact``."""
+    """Score settings on held-out pairs, at their best number of epochs unless ``exact``."""
 
     def __init__(
         self,
@@ -181,12 +191,12 @@ class _Validation:
         is_first, self._is_first = self._is_first, False
         best = max(curve, key=lambda epoch: curve[epoch])
         if self._is_late():
-            # tells too little to be chosen, or to choose the epochs by
+            # a trial that was cut short is no evidence for its settings or epochs
             return Outcome(curve[best] if is_first else 0.0, {})
         return Outcome(curve[best], {} if self._exact else {"epochs": best})
 
     def _adapted(self, config: ContextConfig) -> ContextConfig:
-        """Return the settings for the part that is fitted: plain steps may be longer there."""
+        """Return the settings for the fitted share of the pairs, which allows larger steps."""
         if not _is_plain(config):
             return config
         share = _unit_rate(self._fit, config) / _unit_rate(self._pairs, config)
@@ -199,14 +209,14 @@ class _Validation:
 
 
 def _some_users(pairs: Interactions, rng: np.random.Generator, most_pairs: int = MOST_PAIRS) -> I64:
-    """Return users at random whose pairs are at most ``most_pairs``; one at least."""
+    """Return random users with at most ``most_pairs`` pairs together; at least one user."""
     users = rng.permutation(pairs.n_users)
     enough = int(np.searchsorted(np.cumsum(pairs.user_counts[users]), most_pairs, side="right"))
     return np.sort(users[: max(enough, 1)])
 
 
 def _stale(curve: list[float]) -> bool:
-    """Tell whether the last judgements were no better than those before."""
+    """Tell whether the last validations were no better than those before."""
     if len(curve) <= PATIENCE:
         return False
     return max(curve[-PATIENCE:]) <= max(curve[:-PATIENCE])

@@ -1,4 +1,7 @@
-"""A fitted model of contexts (mf, svdfeature, pitf, cp) as a snapshot and back: it recommends, and a later fit continues it."""
+"""Snapshots of fitted context models (mf, svdfeature, pitf, cp).
+
+A restored model can recommend, and a later fit can continue from it.
+"""
 
 from dataclasses import asdict
 from typing import Any, Unpack
@@ -32,7 +35,7 @@ def of_contexts(model: str, ranker: ContextRanker, **about: Unpack[About]) -> Sn
 
 
 def contexts_of(snapshot: Snapshot) -> ContextRanker:
-    """Return the model; its arrays are the snapshot's, not copies."""
+    """Return the fitted model, which uses the snapshot's arrays without copying them."""
     try:
         given, numbers = snapshot.parameters["config"], snapshot.parameters["contexts"]
         config = ContextConfig(**{**given, "descent": DescentConfig(**given["descent"])})
@@ -46,7 +49,10 @@ def contexts_of(snapshot: Snapshot) -> ContextRanker:
 
 
 def _check_kind(model: str, config: ContextConfig) -> None:
-    """Refuse one kind under the name of another: pitf and cp have arrays of the same names and shapes."""
+    """Raise ConfigError for one kind under the name of another.
+
+    Shapes would not reveal it: the arrays of pitf and cp have the same names and shapes.
+    """
     if model in KINDS and model != config.kind:
         raise ConfigError(f"a model named {model} is of kind {config.kind}: name it {config.kind}")
 

@@ -1,1 +1,1 @@
-"""fBGD: matrix factorisation on all pairs, and the search of its settings; start at model.py."""
+"""fBGD: matrix factorisation on all pairs, and the search for its settings; start at model.py."""

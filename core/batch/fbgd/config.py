@@ -1,4 +1,7 @@
-"""The settings of fBGD and of its recipe; this module loads no code that fits."""
+"""The settings of fBGD and of its recipe.
+
+This module imports no code that fits, so that a process without training can check settings.
+"""
 
 from dataclasses import dataclass, fields
 
@@ -8,7 +11,7 @@ from core.search.bounds import check_bounds
 
 @dataclass(frozen=True)
 class FbgdConfig:
-    """Settings of one fit; ``core.search.search`` finds them.
+    """Settings of one fit; ``search.py`` finds good ones.
 
     >>> FbgdConfig(factors=16, reg=2.0).epochs
     8
@@ -16,21 +19,24 @@ class FbgdConfig:
 
     factors: int = 64
     alpha0: float = 500.0
-    """Weight of all unlabelled pairs of a user together."""
+    """Total weight of all unlabelled pairs of a user."""
     rho: float = 0.0
-    """How much more an unlabelled pair of a frequent item weighs."""
+    """Exponent that gives unlabelled pairs of frequent items more weight.
+
+    At 0 all weigh the same.
+    """
     reg: float = 5.0
     nu_user: float = 0.5
     nu_item: float = 0.5
-    """Regularisation of a row is reg (count / mean count)^nu."""
+    """Exponents of the regularisation of users' and items' rows: reg (count / mean count)^nu."""
     epochs: int = 8
     steps: int = 2
-    """Conjugate-gradient steps on a row in an epoch."""
+    """Conjugate-gradient steps for each row in an epoch."""
     negative_target: float = 0.0
     start: float = 0.1
-    """Length of the first item vectors."""
+    """Length of the initial item vectors."""
     shrinkage: float = 0.0
-    """How strongly vectors of short histories are shrunk to the mean user (``core.batch.shrinkage``)."""
+    """Strength of the shrinkage of short histories to the mean user (``core.batch.shrinkage``)."""
     seed: int = 0
 
     def __post_init__(self) -> None:

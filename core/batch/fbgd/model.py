@@ -61,7 +61,8 @@ class Fbgd(Ranker):
     ) -> Self:
         """Fit to these pairs; return self.
 
-        ``previous`` is continued: a model with as many factors, whose items are the first of these.
+        The fit continues from ``previous``, a model with as many factors whose items are the first
+        ones here.
         """
         pairs = as_interactions(user_items)
         check_pairs(pairs)
@@ -87,7 +88,7 @@ class Fbgd(Ranker):
         return self.fitted.vectors(self._known(user_items))
 
     def unknown(self, users: I64, rows: Interactions) -> Bools:
-        """Tell who has no pairs, unless their vectors are shrunk to the mean user."""
+        """Return which users have no pairs; with shrinkage none is unknown."""
         return super().unknown(users, rows) & (self.config.shrinkage == 0.0)
 
     @property
@@ -125,7 +126,7 @@ class _Sides:
             self._continue(previous)
 
     def _start(self) -> None:
-        """Start with random signs: as good as normal numbers, at a tenth of the time."""
+        """Start with random signs: as good as normal numbers, in a tenth of the time."""
         n, g = self.pairs.n_items, self.config.factors
         size = np.float32(self.config.start / np.sqrt(g))
         rng = np.random.default_rng(self.config.seed)
@@ -141,8 +142,8 @@ class _Sides:
     def _continue(self, previous: RowObjective) -> None:
         """Start with the previous item vectors; new items and all users start at 0.
 
-        The few steps of the first half epoch give better users than an exact fold-in, as in every
-        epoch.
+        Users are not folded in first: the few steps of the first half epoch lead to better users
+        than an exact fold-in, as in every epoch.
         """
         known, g = previous.item_factors.shape
         if g != self.config.factors or known > self.pairs.n_items:
@@ -156,7 +157,10 @@ class _Sides:
         self._face_users()
 
     def _face_users(self) -> None:
-        """Rotate the items to the basis of the users' quadratic; users follow at their update."""
+        """Rotate the items to the basis of the users' quadratic.
+
+        Users are rotated at their update.
+        """
         weight = self.negative if self.config.rho else self.negative[:1]
         self.gram, self.turn = _spectrum(gram(self.items, weight, self.item_cut))
         fbgd.rotate(self.item_cut, self.items, self.turn)
@@ -169,8 +173,8 @@ class _Sides:
         self.item_sum = self.users.sum(0, dtype=np.float64).astype(np.float32)
 
     def epoch(self) -> None:
-        """Change the users, then the items."""
-        # before the first epoch they are all 0
+        """Update the users, then the items."""
+        # before the first epoch all users are 0
         if self.losses:
             fbgd.rotate(self.user_cut, self.users, self.turn)
         penalty = _penalty(self.item_reg, self.items)
@@ -206,7 +210,10 @@ class _Sides:
         self.losses.append(self.constant + float(loss.sum()) + penalty)
 
     def exported(self) -> RowObjective:
-        """Return the users' objective; the item factors are those that the next epoch changes."""
+        """Return the users' objective.
+
+        Its item factors are no copy: the next epoch changes them.
+        """
         config = self.config
         return RowObjective(
             self.items,

@@ -1,4 +1,7 @@
-"""The search for settings of fBGD: its axes and where it begins. ``validation.py`` scores the trials."""
+"""The search for settings of fBGD: its axes and initial settings.
+
+``validation.py`` scores trials.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,15 +25,22 @@ from core.search.search import Axis, Budget, Outcome, Search
 
 MOST_TRIALS = 150
 SPREAD = 0.2
-"""Deviation of the first settings from the rough ones, of the whole axis."""
+"""Standard deviation of the first settings around the rough ones, as a share of an axis."""
 FEWEST, LARGEST = 16, 512
+"""Bounds of the number of factors."""
 ROUGH_ALPHA0, ROUGH_REG = 12.0, 0.07
-"""What does for most data, in units that their size, density and weights suggest."""
+"""Rough settings that suit most data, in units that follow from size, density and weights."""
 SHRINKAGES, MIDDLE_SHRINKAGE = (0.25, 8.0), 2.0
-"""Lowest, highest and first shrinkage. It is searched with the other settings, whose best values depend on it where
-histories are short."""
+"""Bounds of the shrinkage, and its initial value.
+
+It is searched together with the other settings, because their best values depend on it if histories
+are short.
+"""
 FELT = 0.2
-"""Share of the shrinkage that a mean history must get. Below it one more axis costs more trials than it is worth."""
+"""Smallest mean share of the shrinkage that histories must get for it to be searched.
+
+Below it one more axis costs more trials than it is worth.
+"""
 
 
 def search(
@@ -41,9 +51,9 @@ def search(
     fixed: frozenset[str] = frozenset(),
     on_trial: Callable[[float], None] = lambda share: None,
 ) -> FbgdConfig:
-    """Return the settings found within the budget; those named in ``fixed`` stay as ``base`` has them.
+    """Return the best settings found within the budget; those in ``fixed`` stay as in ``base``.
 
-    A budget of 0 returns rough settings for data of this size and density, untested.
+    A budget of 0 returns rough settings for data of this size and density, without validation.
     """
     start = replace(base, **{k: v for k, v in rough(pairs).items() if k not in fixed})
     axes = axes_for(pairs, fixed)
@@ -78,12 +88,12 @@ def search(
 
 
 def _found(start: FbgdConfig, settings: dict[str, Any], outcome: Outcome) -> FbgdConfig:
-    """Return what was found; where nobody's list had a hit, no settings are better than the rough ones."""
+    """Return the settings found, or the rough ones if no held-out user's list had a hit."""
     return _with(start, settings | outcome.found) if outcome.score else start
 
 
 def rough(pairs: Interactions) -> dict[str, Any]:
-    """Return where a search begins."""
+    """Return the rough settings, from which a search begins."""
     return {
         "factors": min(64, _most_factors(pairs)),
         "alpha0": ROUGH_ALPHA0 * _unit_alpha0(pairs),
@@ -96,10 +106,11 @@ def rough(pairs: Interactions) -> dict[str, Any]:
 
 
 def axes_for(pairs: Interactions, fixed: frozenset[str] = frozenset()) -> list[Axis]:
-    """Return what is searched, in units that the size, density and weights of the data suggest.
+    """Return the axes, in units that follow from size, density and weights of the data.
 
-    Both sides share one ``nu``: apart they fit the validation part better and the test part worse (Gowalla).
-    ``rho`` stays as it is, 0 unless stated: on eleven data sets the best trials had it near 0.
+    Both sides share one ``nu``: with two, validation improves but the test gets worse (Gowalla).
+    ``rho`` is not searched and is 0 unless given: in the best trials on eleven data sets it was
+    near 0.
     """
     alpha0, reg, most = _unit_alpha0(pairs), unit_reg(pairs), _most_factors(pairs)
     axes = [
@@ -117,7 +128,7 @@ def axes_for(pairs: Interactions, fixed: frozenset[str] = frozenset()) -> list[A
 
 
 def _felt(pairs: Interactions) -> float:
-    """Return the share of the shrinkage that a history gets in the mean: (1 - n / FAMILIAR)^2 of n pairs."""
+    """Return the mean share of the shrinkage over histories: (1 - n / FAMILIAR)^2 for n pairs."""
     counts = pairs.user_counts[pairs.user_counts > 1]
     return float(np.square(np.maximum(1.0 - counts / FAMILIAR, 0.0)).mean()) if counts.size else 0.0
 
@@ -134,7 +145,7 @@ def _most_factors(pairs: Interactions) -> int:
 
 
 def _unit_alpha0(pairs: Interactions) -> float:
-    """Return what the pairs of a user weigh together."""
+    """Return the mean total weight of a user's pairs."""
     return mean_weight(pairs) * mean_count(pairs.user_counts)
 
 
@@ -148,12 +159,12 @@ def _splits(pairs: Interactions, rng: np.random.Generator) -> list[Split]:
 
 
 def _first(axes: list[Axis], start: FbgdConfig, rng: np.random.Generator) -> list[dict[str, Any]]:
-    """Return the rough settings and some of the same size around them."""
+    """Return the rough settings and random ones around them, with the same number of factors."""
     known = {**vars(start), "nu": start.nu_user}
     middle = np.array([axis.unit(known[axis.name]) for axis in axes])
     points = middle + SPREAD * rng.standard_normal((len(axes) + 2, len(axes)))
     points[0] = middle
-    # a point beyond an end is reflected, so that an end is no more likely than the rest
+    # points beyond an end are reflected: clipping would pile them up at the end
     points = 1.0 - np.abs(1.0 - np.abs(points))
     settings = [
         {axis.name: axis.value(float(unit)) for axis, unit in zip(axes, point, strict=True)}
@@ -178,7 +189,7 @@ def _smaller(settings: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _work(pairs: Interactions, factors: int) -> float:
-    """Return the operations of an epoch and its judgement."""
+    """Return the approximate number of operations of an epoch and its validation."""
     rows = pairs.n_users + pairs.n_items
     scored = min(users_per_epoch(pairs), pairs.n_users) * pairs.n_items
     return (

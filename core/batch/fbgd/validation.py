@@ -1,7 +1,8 @@
-"""Validate settings of fBGD: fit them to some of the pairs and rank the held-out rest, compared with the best so far.
+"""Validate settings of fBGD: fit them to some of the pairs, and rank the held-out rest.
 
-Most settings are bad, and a little evidence shows it. They are given up after an epoch, a split or a few users; only
-settings that keep up with the best are validated on all held-out users.
+Most settings are bad, and a little evidence shows it: they are given up after a few epochs, one
+split or a few users. Only settings that keep up with the best so far are validated on all held-out
+users.
 """
 
 import math
@@ -21,34 +22,41 @@ from core.search.search import Outcome
 from core.types import F64, I64
 
 HELD_OUT = 0.2
-"""Share of the pairs that a single split holds out. Each of several holds out half as much: more pairs carry more
-factors, as in the final fit."""
-TILT = 0.3
-"""Exponent of an item's count in its chance to be held out, for every other user.
+"""Share of the pairs that a single split holds out.
 
-Future events are no random sample of past ones. Settings that are good for both kinds of held-out pairs also hold where
-the future leans to frequent items, and are no worse where it does not.
+If there are several splits, each holds out half as much: with more pairs left, more factors pay
+off, as in the final fit.
+"""
+TILT = 0.3
+"""Exponent of an item's count in its probability of being held out, for a random half of the users.
+
+Future events are no random sample of past ones. Settings that are good for both halves also hold if
+the future leans towards frequent items, and are no worse if it does not.
 """
 DEPTH = 20
-"""Depth of the ndcg that a trial is scored by."""
+"""Depth of the ndcg that scores a trial."""
 EPOCH_SCORES, FEWEST_USERS, MOST_USERS, MOST_SPLITS = 5e7, 500, 6000, 4
-"""Scores (users times items) that validate an epoch, bounds of the users, and most splits where users are few."""
+"""Scores (users times items) to validate an epoch, bounds of the users, and most splits.
+
+There are several splits only if there are few users.
+"""
 ALL_SCORES, ALL_USERS = 4e8, 12_000
-"""The same for settings that keep up with the best, which are validated once so."""
+"""Most scores and users to validate settings that keep up with the best; this happens once each."""
 MOST_EPOCHS, PATIENCE = 40, 2
+"""Most epochs of a trial, and epochs without a gain that end it."""
 BLIND = 6
-"""Epochs after which a trial without a hit ends."""
+"""Number of epochs after which a trial without any hit ends."""
 SLACK = 0.001
-"""Share by which fewer epochs may be worse than the best number of them."""
+"""Share of the best score that may be given up for fewer epochs."""
 BEHIND = 0.02
-"""Share by which settings may be behind the best after the first split; after n splits this / sqrt(n)."""
+"""Share by which settings may trail the best after one split; after n splits, this / sqrt(n)."""
 HOPELESS = 0.75
-"""Share of the best score below which a trial is given up from the third epoch on, however steeply it rises."""
+"""Share of the best score below which a trial ends from the third epoch on, even if it improves."""
 
 
 @dataclass(frozen=True)
 class HeldOutUsers:
-    """Users that validate: the pairs that they are folded in from, and those that were held out."""
+    """Held-out users: the pairs for their fold-in, and the pairs held out."""
 
     seen: Interactions
     held: Interactions
@@ -59,7 +67,7 @@ class HeldOutUsers:
         return self.seen.n_users
 
     def score(self, fitted: RowObjective) -> float:
-        """Return the mean ndcg of the users; 0 where there are none."""
+        """Return the mean ndcg of the users; 0 if there are none."""
         if not self.size:
             return 0.0
         ids, _ = rank(fitted.vectors(self.seen), fitted.item_factors, self.seen, DEPTH)
@@ -68,7 +76,10 @@ class HeldOutUsers:
 
 
 class Split:
-    """One validation split: a few users validate each epoch; a single split has others for the settings that look good."""
+    """A validation split, in which a few users validate each epoch.
+
+    A split that is ``alone`` has other users as well, to validate settings that look good.
+    """
 
     def __init__(
         self,
@@ -78,7 +89,10 @@ class Split:
         alone: bool = True,
         n_few: int | None = None,
     ) -> None:
-        """``n_few`` users validate each epoch; None: as many as suits the number of items."""
+        """Split the pairs.
+
+        ``n_few`` users validate each epoch (None: set by the number of items).
+        """
         tilt = np.where(rng.random(pairs.n_users) < 0.5, TILT, 0.0)
         self.fit, held = split_within_users(pairs, HELD_OUT if alone else HELD_OUT / 2, rng, tilt)
         held = held.liked
@@ -89,15 +103,15 @@ class Split:
         self._share = len(self.fit) / len(pairs)
 
     def adapted(self, config: FbgdConfig) -> FbgdConfig:
-        """Return the settings that mean for this split's pairs what ``config`` means for all pairs.
+        """Return the settings for this split's pairs that correspond to ``config`` for all pairs.
 
-        Held-out pairs look unlabelled. The unlabelled ones must weigh less by the share of the pairs that is left, for
-        the expected loss to have the same minimiser.
+        Held-out pairs look unlabelled. For the expected loss to keep its minimiser, ``alpha0`` is
+        multiplied by the share of the pairs that is left.
         """
         return replace(config, alpha0=config.alpha0 * self._share)
 
     def by_all(self, of_few: float, fitted: RowObjective) -> float:
-        """Return the score for all users, given the one for the few."""
+        """Return the score of all users, given the score of the few."""
         few, others = self.few.size, self.others.size
         if not others:
             return of_few
@@ -109,30 +123,34 @@ class Split:
 
 
 def users_per_epoch(pairs: Interactions) -> int:
-    """Return the number of users that validate an epoch: fewer where there are many items."""
+    """Return the number of users that validate an epoch; the more items, the fewer."""
     return int(np.clip(EPOCH_SCORES / max(pairs.n_items, 1), FEWEST_USERS, MOST_USERS))
 
 
 def splits_of(pairs: Interactions, rng: np.random.Generator) -> list[Split]:
-    """Return one validation split, or several where there are few users."""
+    """Return one validation split, or several if there are few users."""
     wanted = min(2 * users_per_epoch(pairs), MOST_USERS)
     n = int(np.clip(np.ceil(wanted / max(pairs.n_users, 1)), 1, MOST_SPLITS))
     return [Split(pairs, rng, alone=n == 1) for _ in range(n)]
 
 
 class Comparison:
-    """Scores settings at their best number of epochs, compared with the best settings so far on the same splits.
+    """Scores settings at their best number of epochs, compared with the best settings so far.
 
-    A trial that runs while ``is_late`` is cut short, and counts only if it is the first.
+    Once ``is_late`` returns True the running trial is cut short; it then scores 0 unless it is the
+    first.
     """
 
     def __init__(self, splits: list[Split], is_late: Callable[[], bool] = lambda: False) -> None:
         self._splits, self._is_late, self._is_first = splits, is_late, True
         self._best = [0.0] * (len(splits) + 1)
-        """Scores of the best settings on the first split, the first two, ..., and for all users."""
+        """Scores of the best settings on the first split, the first two, ..., and on all users."""
 
     def score(self, config: FbgdConfig) -> Outcome:
-        """Validate on more and more splits until the settings fall behind; the first one bounds the epochs."""
+        """Validate split by split until the settings fall behind.
+
+        The first split bounds the epochs.
+        """
         course = _Course(self._splits[0], replace(config, epochs=MOST_EPOCHS), self._give_up)
         curves, scores = [course.scores], [max(course.scores)]
         config = replace(config, epochs=len(course.scores))
@@ -148,7 +166,7 @@ class Comparison:
         epochs = _fewest(mean)
         is_first, self._is_first = self._is_first, False
         if self._is_late():
-            # tells too little to be chosen, or to choose the epochs by
+            # a trial that was cut short is no evidence for its settings or epochs
             return Outcome(float(mean.max()) if is_first else 0.0, {})
         if len(scores) == len(self._splits) and self._keeps_up(scores):
             scores.append(course.by_all(float(mean[epochs - 1]), epochs))
@@ -162,7 +180,10 @@ class Comparison:
         return scores[-1] >= (1.0 - BEHIND / math.sqrt(n)) * self._best[n - 1]
 
     def _on_all(self, scores: list[float]) -> float:
-        """Return the score for all users; what was not measured is taken to differ as it did for the best settings."""
+        """Return the score on all users, measured or else estimated.
+
+        The estimate assumes the same ratio to the splits measured so far as for the best settings.
+        """
         if len(scores) < len(self._best):
             return scores[-1] / self._best[len(scores) - 1] * self._best[-1]
         if scores[-1] > self._best[-1]:
@@ -171,19 +192,19 @@ class Comparison:
 
 
 class _Course:
-    """One fit: the score after each epoch, and the models of those epochs that may still be chosen."""
+    """One fit: its score after each epoch, and the models of epochs that may still be chosen."""
 
     def __init__(
         self, split: Split, config: FbgdConfig, give_up: Callable[[list[float]], bool]
     ) -> None:
         self._split, self._shrinkage, self._give_up = split, config.shrinkage, give_up
         self.scores: list[float] = []
-        """For the few users; the first epoch counts as 0."""
+        """Scores of the few users after each epoch; the first epoch counts as 0."""
         self._models: dict[int, RowObjective] = {}
         Fbgd(replace(split.adapted(config), shrinkage=0.0)).fit(split.fit, on_epoch=self._hear)
 
     def by_all(self, of_few: float, epochs: int) -> float:
-        """Return the score for all users after so many epochs, given the one for the few."""
+        """Return the score of all users after this many epochs, given the score of the few."""
         if not self._models:
             return of_few
         return self._split.by_all(of_few, self._models[epochs])
@@ -199,7 +220,10 @@ class _Course:
 
 
 def scored_as_given(splits: list[Split], config: FbgdConfig) -> Outcome:
-    """Score the settings after exactly their epochs: only the last one is validated."""
+    """Return the score of the settings after exactly their epochs.
+
+    Only the last one is validated.
+    """
     scores = []
     for split in splits:
         alone = Fbgd(replace(split.adapted(config), shrinkage=0.0)).fit(split.fit).fitted
@@ -209,13 +233,16 @@ def scored_as_given(splits: list[Split], config: FbgdConfig) -> Outcome:
 
 
 def _fewest(scores: Sequence[float] | F64) -> int:
-    """Return the fewest epochs whose score is as good as the best."""
+    """Return the fewest epochs whose score is within SLACK of the best."""
     found = np.asarray(scores)
     return 1 + int(np.argmax(found >= (1.0 - SLACK) * found.max()))
 
 
 def _hopeless(scores: list[float], best: float) -> bool:
-    """Tell whether a trial is far below the best, or would be if PATIENCE more epochs gained as much as the last one."""
+    """Tell whether a trial is far below the best settings, or will still trail them soon.
+
+    The forecast assumes that PATIENCE more epochs each gain as much as the last one.
+    """
     if len(scores) < 3:
         return False
     gain = max(scores[-1] - scores[-2], 0.0)
@@ -224,7 +251,7 @@ def _hopeless(scores: list[float], best: float) -> bool:
 
 
 def _stale(scores: list[float]) -> bool:
-    """Tell whether the last epochs were no better than those before by more than SLACK."""
+    """Tell whether the last epochs improved on those before by less than SLACK."""
     if len(scores) <= PATIENCE:
         return False
     if max(scores) == 0.0:

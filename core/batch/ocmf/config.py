@@ -1,4 +1,7 @@
-"""The settings of one-class factorisation and of its recipes; this module loads no code that fits."""
+"""The settings of one-class factorisation and of its recipes.
+
+This module imports no code that fits, so that a process without training can check settings.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -27,30 +30,39 @@ class OcmfConfig:
     """
 
     loss: Literal["square", "logistic", "squared-hinge"] | Loss = "logistic"
-    """What a positive pair costs; any convex differentiable ``losses.Loss``. Serving folds in the first two alone."""
+    """Loss of a positive pair: a name, or any convex differentiable ``losses.Loss``.
+
+    Serving can fold in with square and logistic alone.
+    """
     factors: int = 64
     weight: float = 0.1
-    """Of an unlabelled pair beside a positive one: 1 is what positives weigh in the mean."""
+    """Weight of an unlabelled pair, in units of the mean weight of the positives; at most 1."""
     target: float = 0.0
-    """The score that unlabelled pairs are pulled to; the paper knows 0 and -1."""
+    """Score to which unlabelled pairs are pulled; the paper uses 0 and -1."""
     reg: float = 1.0
     reg_item: float | None = None
-    """None: as ``reg``."""
+    """Regularisation of the items; None: the same as ``reg``."""
     nu: float = 0.0
-    """Regularisation of a row without features is reg (count / mean count)^nu."""
+    """Exponent of the regularisation of a row without features: reg (count / mean count)^nu."""
     graph: float = 0.0
-    """How strongly linked users are pulled together, times ``reg``."""
+    """Strength with which linked users are pulled together, as a multiple of ``reg``."""
     rounds: int = 5
-    """Times that the users are solved; between two of them the items are."""
+    """Number of times that the users are solved; the items are solved in between."""
     solver: Literal["newton", "gradient"] = "newton"
-    """Of both sides in turn: Newton's method, or gradient descent with line search."""
+    """Method that solves each side: Newton's method, or gradient descent with line search."""
     negatives: Negatives = "all"
-    """``sampled``: as many unlabelled pairs as positives, drawn at random; ``listed``: all, one by one."""
+    """Unlabelled pairs that serve as negatives.
+
+    ``all`` sums up all of them at once, ``listed`` lists all of them one by one, and ``sampled``
+    draws as many at random as there are positives.
+    """
     negative_loss: Literal["square", "logistic"] = "square"
-    """What a sampled or listed negative costs."""
+    """Loss of a sampled or listed negative."""
     shrinkage: float = 0.0
-    """How strongly vectors of short histories are shrunk to the mean user (``core.batch.shrinkage``); ``recommend``
-    shrinks none of a fit with features or a graph."""
+    """Strength of the shrinkage of short histories to the mean user (``core.batch.shrinkage``).
+
+    ``recommend`` does not shrink if the fit has features or a graph.
+    """
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -82,7 +94,10 @@ class OcmfConfig:
 
     @property
     def row_loss(self) -> RowLoss | None:
-        """Return the loss as kernels and serving know it; None: only a whole side can be solved."""
+        """Return the name of the loss if the kernels support it.
+
+        With None the users can only be solved as a whole side, and serving cannot fold users in.
+        """
         return next((name for name in get_args(RowLoss) if name == self.loss), None)
 
 
@@ -92,22 +107,29 @@ class LabelConfig:
 
     model: OcmfConfig
     landmarks: int = 0
-    """Centres of non-linear features."""
+    """Number of centres of non-linear features."""
     gamma: float = 1.0
-    """Of their kernel exp(-gamma |x - c|^2), rows of length 1."""
+    """Scale of their kernel exp(-gamma |x - c|^2), for rows of length 1."""
 
     def __post_init__(self) -> None:
         check_bounds(self, above_0=("gamma",), from_0=("landmarks",))
 
 
 Use = Literal["cold", "beside", "made"]
-"""How features of users are used. ``cold``: only for users without pairs; ``beside``: vectors are fitted to the pairs,
-then features to these, and beside a history they count as one event; ``made``: users are made of them, as in the paper."""
+"""The use of users' features.
+
+``cold``: for users without pairs only. ``beside``: vectors are fitted to the pairs, then features
+are regressed to the vectors and count as one event of a history. ``made``: the vector of a user is
+a linear function of the features, as in the paper.
+"""
 
 
 @dataclass(frozen=True)
 class FeatureUse:
-    """Settings of a fit, and how it uses features of users where there are any; links are used if ``graph`` is set."""
+    """Settings of a fit, and its use of users' features if there are any.
+
+    Links are used if ``graph`` is set.
+    """
 
     config: OcmfConfig
     use: Use = "beside"
@@ -118,7 +140,7 @@ class FeatureUse:
 
 
 def with_settings(used: FeatureUse, settings: Mapping[str, Any]) -> FeatureUse:
-    """Return the configuration with these settings; the use is called ``features``."""
+    """Return the configuration with these settings; ``features`` is the name of the use."""
     own = {name: value for name, value in settings.items() if name != "features"}
     return FeatureUse(replace(used.config, **own), settings.get("features", used.use))
 
@@ -148,7 +170,7 @@ def _recipe(name: str, base: OcmfConfig, *fixed: str) -> RecipeSettings[FeatureU
         FeatureUse(base),
         tuple(one for one in _STATED if one not in fixed),
         offline=("solver", "features"),
-        # serving uses features beside the pairs, and knows of links nothing but the item factors
+        # serving uses features beside the pairs, and links only through the item factors
         kept=("features", "graph"),
         fixed=frozenset(fixed),
         changed=with_settings,
@@ -159,13 +181,13 @@ def _recipe(name: str, base: OcmfConfig, *fixed: str) -> RecipeSettings[FeatureU
 RECIPES = (
     _recipe("ocmf-lr-wsq", OcmfConfig(loss="logistic")),
     _recipe("ocmf-sq-wsq", OcmfConfig(loss="square")),
-    # a weight of 1 is what makes it this recipe
+    # the weight of 1 defines this recipe
     _recipe("ocmf-sq-sq", OcmfConfig(loss="square", weight=1.0), "weight"),
 )
 
 
 def with_label_settings(config: LabelConfig, settings: Mapping[str, Any]) -> LabelConfig:
-    """Return the configuration with these settings, of the features' map or of the model."""
+    """Return the configuration with these settings, of the feature map or of the model."""
     own = {name: value for name, value in settings.items() if name in ("landmarks", "gamma")}
     rest = {name: value for name, value in settings.items() if name not in own}
     return replace(config, **own, model=replace(config.model, **rest))
@@ -209,4 +231,4 @@ POINT_RECIPES = (
     _of_labels("ocmf-sq-wsq", OcmfConfig(loss="square", weight=0.3, reg=0.3, rounds=1)),
     _of_labels("ocmf-sq-sq", OcmfConfig(loss="square", weight=1.0, reg=0.3, rounds=1), "weight"),
 )
-"""Recipes for labelled points, which ``hedgerow eval labels`` offers; a server trains none of them."""
+"""Recipes for labelled points, for ``hedgerow eval labels`` only: no server trains them."""

@@ -1,7 +1,8 @@
-"""Regression of users' features to their vectors, after a fit: the vector of a new user, from features alone.
+"""Regression from features to users' vectors: a new user's vector follows from features alone.
 
-The users of the fit keep free vectors, and features are fitted to these. On MovieLens both the users with a history
-and those without one are served better so than by a fit whose users are made of features (docs/explanation/retraining.md).
+It runs after a fit in which users have free vectors. On MovieLens this serves users better, with
+and without a history, than a fit in which features make the vectors
+(docs/explanation/retraining.md).
 """
 
 from dataclasses import replace
@@ -15,17 +16,21 @@ from core.errors import ShapeError
 from core.types import F32, F64
 
 RIDGE = 30.0
-"""Prior evidence that a feature says nothing, in users."""
+"""Strength of the ridge: the prior evidence, in users, that a feature has no effect."""
 FADING = 1.0
-"""Exponent of the fading of features with the length of a history: at 1 they count as one of its events. They help with the
-first five events, later they would do harm."""
+"""Exponent with which features fade as a history grows; at 1 they count as one of its events.
+
+Features help with the first five events; later they would do harm.
+"""
 MOST_STEPS, TOLERANCE = 200, 1e-4
+"""Most conjugate-gradient steps, and the residual that ends them as a share of the first one."""
 
 
 def with_regression(users: StructuredUsers, vectors: F32, features: Features) -> StructuredUsers:
-    """Return the same users with W such that features (users, d) come near their vectors (users, g).
+    """Return the users with weights W that map features (users, d) close to vectors (users, g).
 
-    Equation   W = (X'X + RIDGE I)^-1 X'P,  x of length 1 and a constant (FeatureMap), p the users' vectors
+    Equation   W = (X'X + RIDGE I)^-1 X'P
+    Symbols    x unit rows with a constant (FeatureMap) · p the users' vectors
     """
     if features.shape[0] != vectors.shape[0]:
         raise ShapeError(f"features of {features.shape[0]} users for {vectors.shape[0]} vectors")
@@ -35,9 +40,10 @@ def with_regression(users: StructuredUsers, vectors: F32, features: Features) ->
 
 
 def ridge(features: Any, targets: F32, reg: float) -> F64:
-    """Solve (X'X + reg I) W = X'Y by conjugate gradients, column by column of Y at once.
+    """Return W (d, g), the solution of (X'X + reg I) W = X'Y, by conjugate gradients.
 
-    features X (n, d) sparse or dense · targets Y (n, g); returns W (d, g). Nothing of the size d x d is made.
+    ``features`` X (n, d) are sparse or dense, ``targets`` Y are (n, g). All columns of Y are solved
+    at once, each with its own steps. No array of size d x d is made.
     """
     weights = np.zeros((features.shape[1], targets.shape[1]))
     residual = np.asarray(features.T @ targets.astype(np.float64))

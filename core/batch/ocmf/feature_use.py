@@ -1,7 +1,8 @@
-"""Side information of users in a one-class fit, and the use of it that ranks best on a validation part.
+"""Side information of users in a one-class fit, and the choice of its best use by validation.
 
-The paper's users are made of their features. A few features cannot tell users with a history apart: a vector of their
-own, with the features beside it, serves them far better. Which one holds is decided by validation.
+In the paper features alone make the users' vectors. But a few features cannot tell users with a
+history apart: a free vector for each, with the features beside it, serves them far better.
+Validation decides which use suits the data.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,13 +23,13 @@ from core.search.search import Budget
 from core.types import F32, I64
 
 DEPTH = ocmf_search.DEPTH
-"""Depth of the ndcg that a use is scored by."""
+"""Depth of the ndcg that scores a use."""
 ALIKE = 0.005
-"""Share by which scores may differ where two uses count as equally good for users with a history."""
+"""Share by which scores may differ for two uses to count as equally good."""
 COMPARED = 0.3
-"""Share of the budget for the comparison of uses, where there are several."""
+"""Share of the budget for comparing uses, if there are several."""
 MADE = 0.3
-"""Share of the search for users made of features, where vectors fitted to the pairs are searched as well."""
+"""Share of the search for the use ``made``, if the other uses are searched as well."""
 
 OnTrial = Callable[[float], None]
 
@@ -38,14 +39,14 @@ class SideInformation:
     """Features and links of users, beside their pairs."""
 
     features: Any = None
-    """(users, d), dense or sparse."""
+    """Features (users, d), dense or sparse."""
     similar: sp.csr_array | None = None
-    """S (users, users), see ``graph.similarity``."""
+    """Links S (users, users), see ``graph.similarity``."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A use and its ndcg@20 for validation users."""
+    """A use and its ndcg@20 for held-out users."""
 
     used: FeatureUse
     score: float
@@ -53,16 +54,16 @@ class Tried:
 
 @dataclass(frozen=True, eq=False)
 class FittedUse:
-    """A fit that answers users as its use of features says."""
+    """A fit, with the use of features that determines the vectors of its users."""
 
     used: FeatureUse
     users: StructuredUsers
 
     def vectors(self, pairs: Interactions, side: SideInformation, rows: I64 | None = None) -> F32:
-        """Return the vectors (rows, g) of users of ``pairs``, by number; None: of all."""
+        """Return the vectors (rows, g) of the users ``rows`` of ``pairs``; None means all users."""
         similar = side.similar if self.users.link else None
         if rows is not None and similar is not None:
-            # any user may be linked to these
+            # any user may be linked to these, so all vectors are needed
             return self.vectors(pairs, side)[rows]
         some = pairs if rows is None else pairs.rows(rows)
         if side.features is None:
@@ -79,7 +80,7 @@ class FittedUse:
 
 
 def fit_with(pairs: Interactions, used: FeatureUse, side: SideInformation) -> FittedUse:
-    """Fit to all pairs; links are used where the settings have a ``graph``."""
+    """Return a fit to all pairs; it uses links if ``graph`` is set."""
     graph = side.similar if used.config.graph else None
     if side.features is not None and used.use == "made":
         made = FeatureMap()
@@ -103,12 +104,12 @@ def choose(
     fixed: frozenset[str] = frozenset(),
     on_trial: OnTrial = lambda share: None,
 ) -> tuple[FeatureUse, list[Tried]]:
-    """Return the best use on a validation part, and all that were compared, the best first.
+    """Return the best use on held-out pairs, and all uses that were compared, best first.
 
-    Among uses that score alike the one that does more for users with few pairs or none is taken: with links before
-    without, features beside the pairs before features for the cold alone.
-    A stated ``use`` is kept; settings named in ``fixed`` stay as ``base`` has them.
-    A budget of 0 tries nothing: rough settings, and features beside the pairs.
+    Among uses that score alike, the one that helps users with few pairs or none most is taken: with
+    links rather than without, and ``beside`` rather than ``cold``. A given ``use`` is kept, and
+    settings in ``fixed`` stay as in ``base``. A budget of 0 returns rough settings without
+    validation, and ``beside`` unless another ``use`` is given.
     """
     uses = _uses(side, use)
     search = _Search(pairs, base, side, fixed)
@@ -133,11 +134,11 @@ def validated(
     *,
     seed: int = 0,
 ) -> list[float]:
-    """Return ndcg@20 of each use: some of each user's pairs are held out, users are scored as they are served.
+    """Return the ndcg@20 of each use on held-out pairs, with users folded in as in serving.
 
-    One split decides, and more of them while ``left`` has the seconds for another one.
+    Further splits are used while ``left()``, the remaining seconds, suffices for another one.
     """
-    # other splits than those of the search, where the settings were lucky
+    # not the splits of the search, whose choice of settings was partly luck on them
     splits = ocmf_search.splits_of(pairs, np.random.default_rng([seed, 5]))
     scores: list[list[float]] = []
     for split in splits:
@@ -156,7 +157,7 @@ def _scores(
     for used in candidates:
         like = used.config, used.use == "made"
         if like not in fits:
-            # cold and beside differ in the answers, not in the fit
+            # cold and beside share a fit and differ only in the vectors of users
             fits[like] = fit_with(split.fit, used, side)
         fitted = replace(fits[like], used=used)
         vectors = fitted.vectors(split.fit, side, split.users)
@@ -165,7 +166,7 @@ def _scores(
 
 
 def _uses(side: SideInformation, use: Use | None) -> list[Use]:
-    """Return the possible uses of the features, the usual one first."""
+    """Return the possible uses of the features, the default first."""
     if use is not None:
         return [use]
     return ["beside"] if side.features is None else ["beside", "cold", "made"]
@@ -173,7 +174,7 @@ def _uses(side: SideInformation, use: Use | None) -> list[Use]:
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """The search for the settings of each kind of fit."""
+    """The search for the settings of each kind of fit: free vectors, or users made of features."""
 
     pairs: Interactions
     base: OcmfConfig
@@ -181,7 +182,10 @@ class _Search:
     fixed: frozenset[str]
 
     def candidates(self, budget: Budget, uses: list[Use], on_trial: OnTrial) -> list[FeatureUse]:
-        """Return the best settings of both kinds of fits; each use of links is followed by the same without them."""
+        """Return the uses to compare, with the best settings of each kind of fit.
+
+        A use with links is followed by the same use without them.
+        """
         found: list[FeatureUse] = []
         own: list[Use] = [use for use in uses if use != "made"]
         made: list[Use] = [use for use in uses if use == "made"]
@@ -202,7 +206,7 @@ class _Search:
         return found
 
     def found(self, budget: Budget, use: Use, on_trial: OnTrial) -> FeatureUse:
-        """Return the settings found for one use."""
+        """Return the use with the best settings found for it."""
         config = ocmf_search.search(
             self.pairs,
             self.base,
@@ -216,5 +220,5 @@ class _Search:
 
 
 def _within(on_trial: OnTrial, low: float, high: float) -> OnTrial:
-    """Return what hears of a stretch of the work as a share of the whole."""
+    """Return a callback for one stage, which reports its progress as a share of the whole work."""
     return lambda share: on_trial(low + share * (high - low))

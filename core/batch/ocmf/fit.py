@@ -1,8 +1,8 @@
-"""One fit of one-class factorisation: its settings, both sides, and the turns in which they are solved.
+"""One fit of one-class factorisation: both sides, and how each is solved while the other is fixed.
 
-Rows that share nothing are solved one by one (``newton_rows``), a side with features or a graph by trust-region Newton
-on its whole objective, as is any side of a loss that the rows' kernel does not know; or all of them by gradient descent.
-``ocmf.py`` is the model around it.
+Independent rows are solved one by one (``newton_rows``). A side with features or a graph, or with a
+loss that the kernel does not support, is solved as a whole by trust-region Newton. The solver
+``gradient`` uses gradient descent for both sides. ``model.py`` has the model around the fit.
 """
 
 from functools import cached_property
@@ -27,21 +27,21 @@ from core.kernels import ocmf as kernels
 from core.types import F32, U8
 
 Effort = tuple[int, int, float]
-"""Newton steps, conjugate-gradient steps of each, tolerance."""
+"""Newton steps, conjugate-gradient steps in each of them, and tolerance."""
 ROUND: Effort = 5, 20, 1e-2
-"""How far a side is solved before the other one moves."""
+"""Effort for a whole side in each round."""
 DESCENT_STEPS = 30
-"""The same for gradient descent, whose steps are cheaper and do less."""
+"""Steps of gradient descent for a side in each round; they are cheaper and achieve less."""
 ROWS: Effort = 3, 6, 1e-2
-"""The same for rows that are solved one by one."""
+"""Effort for rows that are solved one by one, in each round."""
 FINAL: Effort = 50, 50, 1e-4
-"""How far a user's own row is solved when it is asked for."""
+"""Effort for the fold-in of a user."""
 
 ONE = np.ones(1, np.float32)
 
 
 class OcmfFit:
-    """Both sides of a fit and their factors."""
+    """Both sides of a fit and their factors; ``heard`` is 1 for users with pairs."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class OcmfFit:
         return np.full(n, self.config.reg, np.float32)
 
     def _loss(self, listed: Interactions) -> Loss:
-        """Return the loss of the listed pairs for a side that is solved as a whole."""
+        """Return the loss of the listed pairs, for a side that is solved as a whole."""
         loss = self.config.loss
         positive = NAMED[loss] if isinstance(loss, str) else loss
         if listed.weight is None and listed.target is None:
@@ -97,7 +97,10 @@ class OcmfFit:
         return MixedLoss(_labelled(listed) > 0, positive, negative, weight)
 
     def solve_users(self) -> float:
-        """Move the users near their minimum and return f there."""
+        """Solve the users for fixed items.
+
+        Return f there, or raise Diverged if it is not finite.
+        """
         problem = self._problem(self.pairs, self.loss, self.side, self.items, self.item_weight)
         if self._has_rows_alone(self.side):
             self.parameters = self._rows(
@@ -114,6 +117,7 @@ class OcmfFit:
         return value
 
     def solve_items(self) -> None:
+        """Solve the items for fixed users."""
         side, users = self.item_side, self.users
         if self._has_rows_alone(side):
             self.items = self._rows(self.columns, side, users, self.side.weight, self.items)
@@ -122,7 +126,11 @@ class OcmfFit:
         self.items = self._solved(problem, self.items).place.astype(np.float32)
 
     def fold_in(self, pairs: Interactions, links: Any) -> F32:
-        """Solve the rows of users who may be new, to the end."""
+        """Return the vectors of users, who may be new, for fixed items, (users, k).
+
+        ``links`` (users, users of the fit) pull the users towards those they are linked to, or
+        None.
+        """
         reg = self._reg(pairs.user_counts)
         pull = np.zeros((1, self.items.shape[1]), np.float32)
         if links is not None:
@@ -145,7 +153,10 @@ class OcmfFit:
         return Pairs(self.columns), self._loss(self.columns)
 
     def _has_rows_alone(self, side: Side) -> bool:
-        """Tell whether the kernel may solve the rows one by one: they share nothing, and it knows the loss."""
+        """Tell whether the kernel can solve the rows one by one.
+
+        They must be independent, and the kernel must support the loss.
+        """
         known = self.config.solver == "newton" and self.config.row_loss is not None
         return known and side.features is None and side.laplacian is None
 
@@ -169,7 +180,7 @@ class OcmfFit:
         )
 
     def _solved(self, problem: Subproblem, start: F32) -> Minimum:
-        """Return where a whole side is near its minimum."""
+        """Return an approximate minimum of a whole side."""
         if self.config.solver == "newton":
             return _newton(problem, start, ROUND)
         return gradient_descent(problem, start, steps=DESCENT_STEPS, tolerance=ROUND[-1])
@@ -185,7 +196,7 @@ class OcmfFit:
         pull: F32 | None = None,
         effort: Effort = ROWS,
     ) -> F32:
-        """Solve rows that share nothing, in the basis where the partners' Gram matrix is diagonal."""
+        """Solve independent rows, in the basis where the partners' Gram matrix is diagonal."""
         target = self.config.target
         gram, basis = spectrum((partner_weight[:, None] * partners).T @ partners)
         every = (2.0 * target) * side.weight[:, None] * (partner_weight @ partners)
@@ -212,13 +223,16 @@ class OcmfFit:
 
     @property
     def item_weight(self) -> F32:
-        """Return q, what an unlabelled pair of each item weighs, (items,)."""
+        """Return q, the weight of an unlabelled pair of each item, (items,)."""
         weight: F32 = self.item_side.weight
         return weight
 
     @property
     def _kind(self) -> int:
-        """Return the losses of positives and listed negatives; of LR-wSQ a dislike costs what a positive would, mirrored."""
+        """Return the kernel's code for the losses of positives and of listed negatives.
+
+        In LR-wSQ the loss of a dislike is the mirrored loss of a positive.
+        """
         mirrored = self.config.negatives == "all"
         if self.config.loss != "logistic":
             return kernels.SQUARE
@@ -228,12 +242,15 @@ class OcmfFit:
 
     @property
     def _below(self) -> float:
-        """Return what the score of a listed negative is pulled to by a square: 0 for a dislike."""
+        """Return the target of the square loss of a listed negative: 0 for a dislike."""
         return 0.0 if self.config.negatives == "all" else self.config.target
 
 
 def feature_matrix(features: Features | FeatureMatrix) -> FeatureMatrix:
-    """Return checked features; what several fits share of them is worked out once."""
+    """Return the checked features.
+
+    Fits that are given a FeatureMatrix share its cached products.
+    """
     if isinstance(features, FeatureMatrix):
         return features
     known = checked(features)

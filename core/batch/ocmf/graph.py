@@ -1,4 +1,4 @@
-"""A graph among users as the regulariser wants it: its Laplacian."""
+"""A graph of links between users, and its Laplacian for the regulariser."""
 
 from typing import Any
 
@@ -13,10 +13,11 @@ WANTED = "give the graph as a sparse matrix or as (links, 2) user numbers"
 
 
 def similarity(links: Any, n_users: int) -> sp.csr_array:
-    """Return a symmetric non-negative S, (n, n), from links of either direction: the stronger one counts.
+    """Return the symmetric non-negative matrix S (n, n) of links between users.
 
-    ``links`` is a sparse matrix of weights, or (links, 2) user numbers whose weight is 1; a link of a user to
-    itself says nothing and is dropped.
+    ``links`` is a sparse matrix of weights, or (links, 2) user numbers whose links weigh 1. If a
+    link has different weights in its two directions, the larger one counts. Links of a user to
+    itself are dropped. Raises ShapeError or DataError if the links are not of this form.
 
     >>> similarity([(0, 1), (1, 2)], n_users=3).toarray()
     array([[0., 1., 0.],
@@ -36,7 +37,7 @@ def similarity(links: Any, n_users: int) -> sp.csr_array:
 
 
 def laplacian(similar: sp.csr_array) -> sp.csr_array:
-    """Return L = D - S; users without links have an empty row.
+    """Return the Laplacian L = D - S; users without links have an empty row.
 
     >>> laplacian(sp.csr_array(np.array([[0.0, 2.0], [2.0, 0.0]]))).toarray()
     array([[ 2., -2.],

@@ -1,7 +1,7 @@
-"""Labels of points that are known by their features: the one-class model for them and the search of its settings.
+"""Labels of points with features: the one-class model for them, and the search for its settings.
 
-Points are the users of the model and labels its items. What is searched: the weight of an unlabelled pair, the
-regularisation, the number of non-linear features, and how often labels move too.
+Points are the users of the model, and labels are its items. The search covers the weight of an
+unlabelled pair, the regularisation, the number of non-linear features and the number of rounds.
 """
 
 from collections.abc import Callable
@@ -24,24 +24,24 @@ from core.types import F32, F64, I32, I64
 
 KS = (1, 3, 5)
 IMPORTANCE = (3, 1, 1)
-"""Of p@1, p@3 and p@5 in a trial's score: the best settings for one are not those for the others."""
+"""Weights of p@1, p@3 and p@5 in a trial's score; each of them has other best settings."""
 HELD_OUT = 0.2
 MOST_HELD_OUT, MOST_SPLITS = 2_500, 2
-"""Most points that validate a trial; with fewer in a split, several splits do."""
+"""Most points that validate a trial, and most splits; small data use several splits."""
 FEWEST_POINTS = 20
 LANDMARKS = (0, 400, 1_000)
-"""Non-linear features that a trial may add."""
+"""Numbers of non-linear features that a trial may add."""
 MOST_ROUNDS = 4
 MOST_TRIALS = 60
 SEARCH_SHARE = 0.6
-"""Share of the budget for the search; the rest validates the best trials again."""
+"""Share of the budget for the search; the rest is for validating the best trials again."""
 FINALISTS, FINAL_SPLITS = 6, 4
 BLOCK = 2_048
-"""Points ranked at a time: this bounds the copy of their vectors."""
+"""Points ranked at a time, to bound the memory for their vectors."""
 
 
 class LabelModel:
-    """A one-class model with the map of the features that it was fitted on."""
+    """A one-class model with the feature map of its fit."""
 
     def __init__(self, config: LabelConfig) -> None:
         self.config = config
@@ -56,19 +56,22 @@ class LabelModel:
         return self
 
     def ranked(self, features: Features, n: int) -> I32:
-        """Return the n best labels of each point, (points, n), -1 where labels run out."""
+        """Return the n best labels of each point, (points, n), padded with -1."""
         return ranked(self.model, self._map.transform(features), n)
 
 
 def feature_map(features: Features, config: LabelConfig) -> FeatureMap:
-    """Return the map for these settings; the centres depend on the features and the seed alone."""
+    """Return the map for these settings.
+
+    Its centres depend on features, settings and seed alone.
+    """
     return fit_features(
         features, centres=config.landmarks, gamma=config.gamma, seed=config.model.seed
     )
 
 
 def ranked(model: Ocmf, mapped: Features, n: int) -> I32:
-    """Return the n best labels of points whose features are mapped."""
+    """Return the n best labels of points, (points, n), given their mapped features."""
     parts = []
     for at in range(0, mapped.shape[0], BLOCK):
         vectors: F32 = np.ascontiguousarray(model.vectors_of(mapped[at : at + BLOCK]), np.float32)
@@ -79,7 +82,7 @@ def ranked(model: Ocmf, mapped: Features, n: int) -> I32:
 
 
 def precisions(ranked_labels: I32, labels: Interactions) -> dict[str, float]:
-    """Return p@1, p@3 and p@5 in percent; a point without labels counts as all wrong.
+    """Return p@1, p@3 and p@5 in percent; for a point without labels every answer is wrong.
 
     >>> truth = Interactions(3, np.array([0, 1, 1]), np.array([2], dtype=np.int32))
     >>> precisions(np.array([[2, 0, 1], [0, 1, 2]], dtype=np.int32), truth)["p@1"]
@@ -96,7 +99,7 @@ def precisions(ranked_labels: I32, labels: Interactions) -> dict[str, float]:
 
 
 class _Split:
-    """One validation split; mapped features are kept, since many trials share them."""
+    """One validation split; it caches mapped features, which many trials share."""
 
     def __init__(
         self, features: Features, labels: Interactions, n_held_out: int, rng: np.random.Generator
@@ -139,9 +142,10 @@ def search(
     fixed: frozenset[str] = frozenset(),
     on_trial: Callable[[float], None] = lambda share: None,
 ) -> LabelConfig:
-    """Return the settings found within the budget; those named in ``fixed`` stay as ``base`` has them.
+    """Return the best settings found within the budget; those in ``fixed`` stay as in ``base``.
 
-    A trial's score is the weighted mean of p@1, p@3 and p@5 on points that it has not seen.
+    A trial's score is the weighted mean of p@1, p@3 and p@5 on held-out points. A budget of 0
+    returns ``base``.
     """
     axes = [axis for axis in _axes(features) if axis.name not in fixed]
     if budget.seconds <= 0.0 or (not axes and "rounds" in fixed):
@@ -190,7 +194,10 @@ def _final(
     until: tuple[Callable[[], float], float],
     rng: np.random.Generator,
 ) -> Trial:
-    """Validate the best trials on further splits while there is time: the best of many was partly lucky."""
+    """Return the best trial after validating the best ones on further splits while there is time.
+
+    The score that was highest in the search is partly luck.
+    """
     now, ends = until
     best = sorted(trials, key=lambda trial: -trial.outcome.score)[:FINALISTS]
     while len(best) > 1 and sum(trial.seconds for trial in best) > ends - now():
@@ -207,7 +214,7 @@ def _final(
 
 
 def _last(split: _Split, config: LabelConfig) -> float:
-    """Return the score after the last round, 0 where there is none."""
+    """Return the score after the last round, or 0 if the fit diverges."""
     try:
         return split.curve(config)[-1]
     except Diverged:
@@ -223,7 +230,7 @@ def _with(config: LabelConfig, settings: dict[str, Any]) -> LabelConfig:
 
 
 def _axes(features: Features) -> list[Axis]:
-    """Return what is searched; landmarks by their place in LANDMARKS, from 1."""
+    """Return the axes; landmarks are given by their position in LANDMARKS, counted from 1."""
     return [
         Axis("weight", 0.003, 1.0, log=True),
         Axis("reg", 0.003, 10.0, log=True),
@@ -252,12 +259,12 @@ def _score(splits: list[_Split], config: LabelConfig) -> F64:
 
 
 def _work(features: Any, config: LabelConfig, settings: dict[str, Any]) -> float:
-    """Return about the operations of a fit."""
+    """Return the approximate number of operations of a fit."""
     landmarks = LANDMARKS[int(settings["landmarks"]) - 1] if "landmarks" in settings else 0
     sparse = features.size if isinstance(features, np.ndarray) else features.nnz
     if config.landmarks or landmarks:
         size = features.shape[0] * (features.shape[1] + landmarks + config.landmarks)
     else:
-        # a sparse product costs about four times as much an element
+        # a sparse product costs about four times as much for each element
         size = 4 * sparse
     return float(size + 1) * config.model.factors

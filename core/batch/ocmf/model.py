@@ -1,8 +1,8 @@
 """One-class structured matrix factorisation, optionally with features and a graph of users.
 
 Every unlabelled pair is a negative of small weight. ``SQ-SQ``, ``SQ-wSQ`` and ``LR-wSQ`` of the
-paper differ in that weight and in the loss of positives. ``config.py`` has the settings, ``fit.py``
-the fit.
+paper differ in that weight and in the loss of positives. See ``config.py`` for the settings and
+``fit.py`` for the fit.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from core.interactions import Interactions, as_interactions, check_pairs
 from core.types import F32, I32, I64
 
 OnRound = Callable[["Ocmf", int], bool]
-"""Hears the model after each round, counted from 1; True ends the fit."""
+"""Called with the model and the round, counted from 1; True ends the fit."""
 
 
 class Ocmf(Ranker):
@@ -59,8 +59,8 @@ class Ocmf(Ranker):
     ) -> Self:
         """Fit to these pairs; return self.
 
-        ``features`` (users, d) are those of the users; ``graph`` holds links between users, as
-        ``similarity`` makes them.
+        ``features`` (users, d) are those of the users; ``graph`` holds links between users, in a
+        form that ``graph.similarity`` accepts.
         """
         pairs = as_interactions(user_items)
         check_pairs(pairs)
@@ -218,7 +218,7 @@ class Ocmf(Ranker):
     def unknown(self, users: I64, rows: Interactions, *, links: Any = None) -> Bools:
         """Return which users have neither pairs, features nor a linked user with pairs.
 
-        None is unknown if vectors are shrunk to the mean user.
+        With shrinkage none is unknown.
         """
         fit = self._fitted
         if fit.side.features is not None or self._shrinks:
@@ -228,13 +228,13 @@ class Ocmf(Ranker):
 
     @property
     def _shrinks(self) -> bool:
-        """Whether short histories are shrunk: only in a model without features and graph."""
+        """Tell whether short histories are shrunk: only in a model without features and graph."""
         side = self._fitted.side
         alone = side.features is None and side.laplacian is None
         return alone and self.config.shrinkage > 0.0 and self.config.negatives == "all"
 
     def _folded_in(self, pairs: Interactions, links: Any) -> F32:
-        """Return what pairs and links make of users, as serving does."""
+        """Return the vectors of users from pairs and links, as in serving."""
         if not self._shrinks or links is not None:
             return self._fitted.fold_in(pairs, links)
         row = self.row_objective
@@ -265,7 +265,9 @@ class Ocmf(Ranker):
 
 
 def users_of(model: Ocmf, feature_map: FeatureMap | None = None) -> StructuredUsers:
-    """Return what a fitted model knows of users; ``feature_map`` made the features of its fit.
+    """Return the part of a fitted model that makes users' vectors.
+
+    ``feature_map`` is the map that made the features of the fit.
 
     >>> from hedgerow import Ocmf, OcmfConfig, from_pairs
     >>> from hedgerow.features import FeatureMap, users_of

@@ -1,6 +1,6 @@
 """The search for settings of a one-class model: its axes, and the validation of a trial.
 
-Users are scored by their trained rows: a round ends with their solution, which is what folding them in would give.
+Users are scored by their trained rows: a round ends by solving them, which equals a fold-in.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,20 +22,27 @@ from core.search.search import LARGEST_TRIAL, Axis, Budget, Outcome, Search
 from core.types import F32, F64, I64
 
 HELD_OUT = 0.1
+"""Share of the pairs that a split holds out."""
 DEPTH = 20
-"""A trial's score is ndcg at this depth."""
+"""Depth of the ndcg that scores a trial."""
 MOST_HELD_OUT, MOST_SCORES, MOST_SPLITS = 6_000, 1.5e8, 3
-"""Most users that validate a trial, most scores (users times items), and most splits where users are few."""
+"""Most users that validate a trial, most scores (users times items), and most splits.
+
+There are several splits only if there are few users.
+"""
 FEWEST_USERS = 10
+"""Fewest users with two pairs for a search."""
 MOST_ROUNDS, PATIENCE = 12, 2
+"""Most rounds of a trial, and rounds without a gain that end it."""
 SLACK = 0.0005
-"""The fewest rounds within this share of the best are taken."""
+"""Share of the best score that may be given up for fewer rounds."""
 HOPELESS = 0.9
-"""Below this share of what the best settings score on the first split no other one is asked."""
+"""Share of the best settings' score on the first split below which no other split is used."""
 MOST_TRIALS = 100
 ROUGH_GRAPH = 0.01
-"""Strong enough to say something, and never measured to harm."""
+"""Rough strength of the graph: enough to have an effect, and in no measurement harmful."""
 LARGEST = 256
+"""Most factors."""
 
 
 class Split:
@@ -46,17 +53,20 @@ class Split:
         held = held.liked
         users = np.flatnonzero(held.user_counts)
         self.users: I64 = np.sort(rng.permutation(users)[: _most_held_out(pairs)])
-        """Their numbers."""
+        """Numbers of the held-out users."""
         self._seen, self._held = self.fit.rows(self.users), held.rows(self.users)
 
     def score(self, vectors: F32, items: F32) -> float:
-        """Return the mean ndcg of the held-out users, one at least, whose vectors (users, g) these are."""
+        """Return the mean ndcg of the held-out users, given their vectors (users, g).
+
+        There must be at least one of these users.
+        """
         ids, _ = rank(vectors, items, self._seen, DEPTH)
         return float(ranking_metrics.ndcg(ranking_metrics.hits(ids, self._held), DEPTH).mean())
 
 
 class _Trials:
-    """A split for models that use the same features and links."""
+    """The trials on one split, which share features and links."""
 
     def __init__(self, split: Split, similar: sp.csr_array | None, features: Any) -> None:
         self.split, self.similar, self.features = split, similar, features
@@ -77,13 +87,13 @@ class _Trials:
         return curve
 
     def _score(self, model: Ocmf) -> float:
-        """Return the mean ndcg of the held-out users; 0 where there are none."""
+        """Return the mean ndcg of the held-out users; 0 if there are none."""
         held_out, split = self.split.users, self.split
         if not held_out.size:
             return 0.0
         if self.features is None:
             return split.score(model.trained_users[held_out], model.item_factors)
-        # what they have counts beside what they are
+        # pairs count beside features, as in serving
         users = users_of(model, self._feature_map)
         by_features = users.feature_vectors(self.features[held_out])
         vectors = users.vectors(split.fit.rows(held_out), feature_vectors=by_features)
@@ -100,10 +110,11 @@ def search(
     fixed: frozenset[str] = frozenset(),
     on_trial: Callable[[float], None] = lambda share: None,
 ) -> OcmfConfig:
-    """Return the settings found within the budget; those named in ``fixed`` stay as ``base`` has them.
+    """Return the best settings found within the budget; those in ``fixed`` stay as in ``base``.
 
-    ``similar`` (``graph.similarity``) adds the strength of the graph to what is searched; of ``features`` (users, d)
-    the users are made. A budget of 0 returns rough settings for data of this size, untested.
+    With ``similar`` (``graph.similarity``) the strength of the graph is searched as well. With
+    ``features`` (users, d) users are made of features. A budget of 0 returns rough settings for
+    data of this size, without validation.
     """
     usual = rough(pairs, base) | ({} if similar is None else {"graph": ROUGH_GRAPH})
     start = replace(base, **{k: v for k, v in usual.items() if k not in fixed})
@@ -122,12 +133,12 @@ def search(
 
 
 def _found(start: OcmfConfig, settings: dict[str, Any], outcome: Outcome) -> OcmfConfig:
-    """Return what was found; where nobody's list had a hit, no settings are better than the rough ones."""
+    """Return the settings found, or the rough ones if no held-out user's list had a hit."""
     return replace(start, **settings, **outcome.found) if outcome.score else start
 
 
 def rough(pairs: Interactions, base: OcmfConfig) -> dict[str, Any]:
-    """Return where a search begins."""
+    """Return the rough settings, from which a search begins."""
     return {
         "factors": min(64, _most_factors(pairs)),
         "weight": 0.03 if base.loss == "logistic" else base.weight,
@@ -139,7 +150,7 @@ def rough(pairs: Interactions, base: OcmfConfig) -> dict[str, Any]:
 
 
 def axes_for(pairs: Interactions, similar: sp.csr_array | None) -> list[Axis]:
-    """Return what is searched, in units that the size, density and weights of the data suggest."""
+    """Return the axes, in units that follow from size, density and weights of the data."""
     reg = unit_reg(pairs)
     return [
         Axis("weight", 0.001, 1.0, log=True),
@@ -159,7 +170,10 @@ def _most_held_out(pairs: Interactions) -> int:
 
 
 def splits_of(pairs: Interactions, rng: np.random.Generator) -> list[Split]:
-    """Return validation splits, the more the fewer users there are; DataError where hardly anybody could be held out."""
+    """Return validation splits: the fewer users, the more splits.
+
+    Raises DataError if too few users could be held out.
+    """
     if int((pairs.user_counts > 1).sum()) < FEWEST_USERS:
         raise DataError(
             f"fewer than {FEWEST_USERS} users have two pairs: too little to choose settings on; "
@@ -170,7 +184,7 @@ def splits_of(pairs: Interactions, rng: np.random.Generator) -> list[Split]:
 
 
 def _first(axes: list[Axis], start: OcmfConfig, rng: np.random.Generator) -> list[dict[str, Any]]:
-    """Return the rough settings and a few others of the same size around them."""
+    """Return the rough settings and random ones with the same number of factors."""
     middle = {
         axis.name: axis.value(axis.unit(getattr(start, axis.name) or axis.low)) for axis in axes
     }
@@ -182,7 +196,7 @@ def _first(axes: list[Axis], start: OcmfConfig, rng: np.random.Generator) -> lis
 
 
 class _Validation:
-    """Scores settings at their best number of rounds, unless these are to be taken ``exact``."""
+    """Scores settings at their best number of rounds, or at the given one if ``exact``."""
 
     def __init__(
         self, splits: list[_Trials], start: OcmfConfig, budget: Budget, *, exact: bool
@@ -191,10 +205,10 @@ class _Validation:
         self._trial_s, self._left = LARGEST_TRIAL * budget.seconds, budget.begin()
         self._is_first = True
         self._best = self._best_first = 0.0
-        """The best score, and on the first split."""
+        """Scores of the best settings on all splits, and on the first one."""
 
     def __call__(self, settings: dict[str, Any]) -> Outcome:
-        """Validate on the first split, which bounds the rounds, and where there is hope on the others."""
+        """Validate on the first split, which bounds the rounds, and on others if there is hope."""
         outcome = self._judged(settings)
         self._best, self._is_first = max(self._best, outcome.score), False
         return outcome
@@ -205,21 +219,21 @@ class _Validation:
         most = config if self._exact else replace(config, rounds=MOST_ROUNDS)
         first = self._splits[0].curve(most, self._gives_up)
         if self._is_first:
-            # from now on a trial is validated on as many splits as it may cost
+            # keep as many splits as a trial has time for
             affordable = self._trial_s / max(begun - self._left(), 1e-9)
             del self._splits[max(int(affordable), 1) :]
         same = replace(config, rounds=len(first))
         is_hopeless = self._score(first) < HOPELESS * self._best_first
         others = [] if is_hopeless else self._splits[1:]
         curves = [split.curve(same, self._is_late) for split in others if not self._is_late()]
-        # one that was cut short is shorter
+        # curves that were cut short are shorter: zip keeps the common rounds
         mean: F64 = np.mean([*zip(first, *curves, strict=False)], axis=1)
         if self._is_late():
-            # tells too little to be chosen, or to choose the rounds by
+            # a trial that was cut short is no evidence for its settings or rounds
             return Outcome(float(mean.max()) if self._is_first else 0.0, {})
         found = {} if self._exact else {"rounds": _rounds(mean)}
         if is_hopeless:
-            # the other splits are as much easier as they were for the best settings
+            # estimate: assume the ratio to the first split that the best settings have
             return Outcome(self._best * self._score(first) / self._best_first, found)
         if (score := self._score(mean)) > self._best:
             self._best_first = self._score(first)
@@ -240,14 +254,14 @@ def _rounds(mean: F64) -> int:
 
 
 def _stale(curve: list[float]) -> bool:
-    """Tell whether the last rounds were no better than those before by more than SLACK."""
+    """Tell whether the last rounds improved on those before by less than SLACK."""
     if len(curve) <= PATIENCE:
         return False
     return max(curve[-PATIENCE:]) < (1.0 + SLACK) * max(curve[:-PATIENCE])
 
 
 def _work(pairs: Interactions, start: OcmfConfig, settings: dict[str, Any]) -> float:
-    """Return about the operations of a round and its judgement."""
+    """Return the approximate number of operations of a round and its validation."""
     scored = min(_most_held_out(pairs), pairs.n_users) * pairs.n_items
     factors = float(settings.get("factors", start.factors))
     return factors * (80.0 * len(pairs) + 4.0 * scored) + 10.0 * factors**3

@@ -1,6 +1,6 @@
-"""What one side of a one-class factorisation knows: its listed pairs, weights, features and graph.
+"""One side of a one-class factorisation: its listed pairs, weights, features and graph.
 
-Everything here stands still while the factors move; ``subproblem.py`` combines two sides.
+Nothing here changes while the factors are fitted. ``subproblem.py`` combines two sides.
 """
 
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ Floats = NDArray[np.floating[Any]]
 Features = sp.csr_array | Floats
 
 MOST_CONDITIONED = 3_072
-"""Features whose Gram matrix is still decomposed for the preconditioner."""
+"""Most features whose Gram matrix is decomposed for the preconditioner."""
 
 CHUNKS = 64
-"""Parts of the rows that threads take; fixed, so that their number changes nothing."""
+"""Blocks of rows that threads share; fixed, so that the number of threads changes no result."""
 
 
 class Pairs:
-    """The listed pairs as the side that is solved sees them: row i holds the partners of i."""
+    """The listed pairs, ordered for the side that is solved: row i holds the partners of i."""
 
     def __init__(self, pairs: Interactions) -> None:
         self.n_rows, self.start, self.partner = pairs.n_users, pairs.ptr, pairs.item_ix
@@ -58,7 +58,10 @@ class Pairs:
 
 
 class FeatureMatrix:
-    """X (m, d), sparse or dense, with the p of its rows and what depends on the two alone; several fits may share it."""
+    """Features X (m, d), sparse or dense, with the weights p of its rows.
+
+    It caches the products that depend on these two alone, so that several fits can share them.
+    """
 
     def __init__(self, matrix: Features, weight: Floats) -> None:
         self.matrix, self.weight = matrix, weight
@@ -74,7 +77,10 @@ class FeatureMatrix:
 
     @property
     def gram(self) -> Floats | None:
-        """Return X' diag(p) X where it is small beside X itself, so that no product needs the rows."""
+        """Return X' diag(p) X, or None if it is large compared with X.
+
+        With it a product of all pairs does not need the rows.
+        """
         d = self.n_features
         size = self.matrix.size if isinstance(self.matrix, np.ndarray) else self.matrix.nnz
         return None if d * d > 4 * size or d > self.n_rows else self.whole_gram
@@ -89,18 +95,18 @@ class FeatureMatrix:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """What one side knows of its rows: weights of their unlabelled pairs, features, a graph, regularisation."""
+    """The rows of one side: weights of unlabelled pairs, features, a graph, regularisation."""
 
     weight: Floats
-    """p, (m,)."""
+    """p (m,), the weight of the unlabelled pairs of each row."""
     reg: Floats
-    """lambda of each row of W, (d,) or (m,) without features."""
+    """Regularisation lambda of each row of W: (d,), or (m,) without features."""
     features: FeatureMatrix | None = None
-    """X; none: the identity."""
+    """X; None: the identity."""
     laplacian: sp.csr_array | None = None
     """L, (m, m), symmetric."""
     graph: float = 0.0
-    """The weight of tr(B'LB); lambda_w lambda_g in the paper."""
+    """Weight of tr(B'LB); lambda_w lambda_g in the paper."""
 
     @property
     def n_parameters(self) -> int:
@@ -125,7 +131,7 @@ class Side:
         return parameters
 
     def smoothed(self, rows: Floats) -> Floats | None:
-        """Return graph L B, None without a graph."""
+        """Return graph L B, or None without a graph."""
         if self.laplacian is None or self.graph == 0.0:
             return None
         smoothed: Floats = self.graph * (self.laplacian @ rows)
@@ -137,12 +143,15 @@ class Side:
 
     @property
     def spectrum(self) -> tuple[Floats, Floats | None] | None:
-        """Return eigenvalues and eigenvectors (None: the identity) of X' diag(p) X; None if not known."""
+        """Return eigenvalues and eigenvectors of X' diag(p) X, or None for too many features.
+
+        Eigenvectors of None stand for the identity.
+        """
         return (self.weight, None) if self.features is None else self.features.spectrum
 
     @property
     def penalty(self) -> Floats:
-        """Return about what regularisation and graph add to the curvature of each row of the spectrum."""
+        """Return the approximate curvature that regularisation and graph add to each eigenvalue."""
         if self.features is not None:
             return np.full_like(self.reg, self.reg.mean())
         if self.laplacian is None:

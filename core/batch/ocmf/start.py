@@ -1,4 +1,4 @@
-"""What a one-class fit begins with: the first item factors, and the negatives that are listed."""
+"""The start of a one-class fit: the initial item factors, and the listed negatives."""
 
 from typing import Any
 
@@ -11,15 +11,16 @@ from core.interactions import Interactions, from_pairs
 from core.types import F32
 
 START_PASSES = 4
-"""Products with Y'Y that find the first item factors."""
+"""Number of products with Y'Y that find the initial item factors."""
 MOST_LISTED = 50_000_000
-"""Pairs that a fit which lists all of them may have."""
+"""Most pairs (users times items) of a fit that lists all of them."""
 
 
 def start_items(pairs: Interactions, factors: int, *, seed: int) -> F32:
-    """Return the leading directions of the users' rows, (items, k): what plain dimension reduction would keep.
+    """Return the leading right singular vectors of the positive pairs, (items, k).
 
-    More factors than items or users add nothing: a product of such matrices has no higher rank.
+    k is at most the number of users and of items, since more factors cannot raise the rank of the
+    product.
     """
     k = min(factors, pairs.n_items, pairs.n_users)
     positive = pairs.keep(pairs.target > 0) if pairs.target is not None else pairs
@@ -43,7 +44,10 @@ def with_negatives(
     seed: int,
     most_listed: int = MOST_LISTED,
 ) -> Interactions:
-    """Return the pairs with the negatives that are to be listed: none, as many as positives, or all."""
+    """Return the pairs with listed negatives: none, as many as there are positives, or all.
+
+    Raises ConfigError if there are too many to list.
+    """
     if negatives == "all":
         return pairs
     every = pairs.n_users * pairs.n_items
@@ -60,7 +64,7 @@ def with_negatives(
     ones = np.ones(len(pairs), np.float32)
     known = ones if pairs.weight is None else pairs.weight
     target = ones if pairs.target is None else pairs.target
-    # of several rows of one pair the last one counts: the known pairs
+    # for a repeated pair from_pairs keeps the last one, so that given pairs win over negatives
     return from_pairs(
         np.concatenate([users, pairs.user_ix]),
         np.concatenate([items, pairs.item_ix]),

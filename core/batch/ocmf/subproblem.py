@@ -1,10 +1,10 @@
-"""The objective of one side of a one-class factorisation while the other side's factors stand still.
+"""The objective of one side of a one-class factorisation, for fixed factors of the other side.
 
 f(W) = sum over pairs of l(b_i.h_j) + sum over all other (i, j) of p_i q_j (a - b_i.h_j)^2
        + tr(W' diag(reg) W) + graph tr(B'LB) - <pull, W>,   B = X W, or W itself without features
 
-Algorithms 1, 2 and 3 of the paper: value, gradient and Hessian-vector product in time linear in the pairs. What
-``trust_region.py`` asks of a function is here: ``at(W)`` gives a point.
+Algorithms 1, 2 and 3 of the paper: value, gradient and Hessian-vector product in time linear in the
+pairs. The classes here implement the protocols of ``trust_region.py``; ``at(W)`` returns a point.
 """
 
 from functools import cached_property
@@ -21,9 +21,10 @@ Floats = NDArray[np.floating[Any]]
 
 
 class Subproblem:
-    """f as a function of W; ``partners`` are the other side's rows with ``partner_weight`` q.
+    """f as a function of W.
 
-    ``pull`` has the shape of W: what neighbours that stand still add. None: nothing.
+    ``partners`` are the other side's rows, with weights ``partner_weight`` (q).
+    ``pull`` (the shape of W, or None) is the linear term that linked users with fixed vectors add.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class Subproblem:
         weighted = partner_weight[:, None] * partners
         self.gram = partners.T @ weighted
         weight_sum = side.back(side.weight[:, None])[:, 0]
-        # 2 a d k', d = X'p and k = H'q: the part of all pairs that is linear
+        # 2 a d k' with d = X'p and k = H'q is the linear term of all pairs
         self.pull: Floats = np.outer(2.0 * target * weight_sum, weighted.sum(axis=0))
         if pull is not None:
             self.pull = self.pull + pull
@@ -66,14 +67,15 @@ class Subproblem:
         return product
 
     def linear(self, direction: Floats) -> float:
-        """Return the part of f that is linear but for the pairs."""
+        """Return the linear term of f, without that of the listed pairs."""
         return -_dot(self.pull, direction)
 
 
 class _Conditioner:
-    """The inverse of the Hessian as it were if only the partner decided a pair's weight: a division in two bases.
+    """The inverse of an approximate Hessian: a rotation to two bases, a division, and the way back.
 
-    A listed pair counts with the curvature that its loss has at score 0, shared by all rows.
+    The approximation assumes that the weight of a pair depends on the partner alone. A listed pair
+    counts with the curvature of its loss at score 0, spread over all rows.
     """
 
     def __init__(self, problem: Subproblem, partner_weight: Floats) -> None:
@@ -98,7 +100,7 @@ class _Conditioner:
 
 
 class Point:
-    """f at one W: its value at once, the rest when asked for."""
+    """f at one W; everything but the scores of the pairs is computed when needed."""
 
     def __init__(self, problem: Subproblem, place: Floats) -> None:
         self._problem, self._place = problem, place
@@ -124,7 +126,10 @@ class Point:
         return self._problem.side.smoothed(self._rows)
 
     def gradient(self) -> Floats:
-        """Algorithm 2: X'(D H + 2 diag(p) B M + 2 reg graph L B) + 2 reg W - pull."""
+        """Return the gradient (Algorithm 2).
+
+        Equation   X'(D H + 2 diag(p) B M + 2 graph L B) + 2 diag(reg) W - pull
+        """
         p = self._problem
         slope = p.loss.slope(self._score) - 2.0 * p.pair_weight * (self._score - p.target)
         rows = p.pairs.weighted_sums(slope, p.partners)
@@ -140,7 +145,10 @@ class Point:
         return curvature - 2.0 * self._problem.pair_weight
 
     def hessian_product(self, direction: Floats) -> Floats:
-        """Algorithm 3: X'(U H + 2 diag(p) N M + 2 graph L N) + 2 reg S, N = X S."""
+        """Return the product of the Hessian and a direction S (Algorithm 3).
+
+        Equation   X'(U H + 2 diag(p) N M + 2 graph L N) + 2 diag(reg) S,  N = X S
+        """
         p = self._problem
         rows = p.side.rows(direction)
         product = p.pairs.curved_sums(self._curvature, rows, p.partners)
@@ -151,7 +159,7 @@ class Point:
         return product + 2.0 * p.side.regularised(direction)
 
     def line(self, direction: Floats) -> "Line":
-        """Return f along a direction; a trial costs one pass over the pairs' scores."""
+        """Return f along a direction; evaluating a step costs one pass over the pairs' scores."""
         p = self._problem
         rows = p.side.rows(direction)
         shift = p.pairs.scores(rows, p.partners)
@@ -169,7 +177,7 @@ class Point:
 
 
 class Line:
-    """phi(t) = sum over pairs of l+(b + t s) + a quadratic in t."""
+    """f along a direction: phi(t) = sum over pairs of l+(b + t s) + a quadratic in t."""
 
     def __init__(
         self,

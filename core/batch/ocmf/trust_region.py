@@ -1,7 +1,8 @@
 """Minimise a smooth convex function from its gradient and its Hessian-vector products.
 
-``trust_region_newton`` is the method of Lin, Weng and Keerthi (2008); ``gradient_descent`` steps along the
-negative gradient to the exact minimum of the line. Neither knows what it minimises.
+``trust_region_newton`` is the method of Lin, Weng and Keerthi (2008). ``gradient_descent`` steps
+along the negative gradient to the exact minimum of the line. Both see the function only through the
+protocols below.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.floating[Any]]
 
-# when a step is accepted and how the radius follows it
+# thresholds for accepting a step, and factors of the radius after it
 ACCEPT, FAIR, GOOD = 1e-4, 0.25, 0.75
 SHRINK, MODEST, GROW = 0.25, 0.5, 4.0
 CG_TOLERANCE = 0.1
@@ -26,12 +27,12 @@ class Line(Protocol):
     def value(self, step: float) -> float: ...
 
     def slopes(self, step: float) -> tuple[float, float]:
-        """Return the first and the second derivative by the step."""
+        """Return the first and second derivatives with respect to the step."""
         ...
 
 
 class Point(Protocol):
-    """The function at one place; the costly parts are worked out when asked for."""
+    """The function at one place; costly parts are computed when needed."""
 
     @property
     def value(self) -> float: ...
@@ -49,13 +50,16 @@ class Objective(Protocol):
     def at(self, place: Floats) -> Point: ...
 
     def precondition(self, residual: Floats) -> Floats:
-        """Return C^-1 r for a fixed positive definite C near the Hessian; r itself where none is known."""
+        """Return C^-1 r for a fixed positive definite C close to the Hessian.
+
+        C may be the identity.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where a minimiser stopped, and why that is near enough."""
+    """The place where a minimiser stopped, with the size of the gradient and the work done."""
 
     place: Floats
     value: float
@@ -73,10 +77,10 @@ def trust_region_newton(
     cg_steps: int = 100,
     tolerance: float = 1e-4,
 ) -> Minimum:
-    """Take Newton steps inside a trusted radius until the gradient has fallen by ``tolerance``.
+    """Take Newton steps in a trust region until the gradient has fallen to a share ``tolerance``.
 
-    A refused step shrinks the radius and does not count. Lengths are measured by the preconditioner C: of a step
-    s'Cs, of a gradient g'C^-1 g.
+    A refused step shrinks the radius and does not count. Lengths are measured by the preconditioner
+    C: the square of a step's is s'Cs, that of a gradient's is g'C^-1 g.
     """
     place, point = start, objective.at(start)
     gradient = point.gradient()
@@ -88,7 +92,7 @@ def trust_region_newton(
         downhill = _dot(gradient, step)
         trial = objective.at(place + step)
         predicted = -0.5 * (downhill - _dot(step, residual))
-        # beyond the finite numbers: no step, however it was foreseen
+        # refuse a step to a value that is not finite, whatever was predicted
         actual = point.value - trial.value if np.isfinite(trial.value) else -np.inf
         if taken == 0:
             radius = min(radius, length)
@@ -111,7 +115,7 @@ def _dual_norm(objective: Objective, gradient: Floats) -> float:
 def _radius(
     radius: float, length: float, actual: float, predicted: float, downhill: float
 ) -> float:
-    """Return the next radius: the better the quadratic model foresaw the change, the larger."""
+    """Return the next radius: the better the quadratic model predicted the change, the larger."""
     excess = -actual - downhill
     scale = GROW if excess <= 0.0 else max(SHRINK, -0.5 * downhill / excess)
     if actual < ACCEPT * predicted:
@@ -128,8 +132,8 @@ def _inner(
 ) -> tuple[Floats, Floats, float, int]:
     """Solve H s = -g by preconditioned conjugate gradients inside the radius.
 
-    Returns s, the residual -g - H s, the length of s and the Hessian products. ``cross`` and ``square`` follow
-    s'Cd and d'Cd, so that C itself is never needed.
+    Returns s, the residual -g - H s, the length of s and the number of Hessian products. ``cross``
+    and ``square`` track s'Cd and d'Cd, so that C itself is never needed.
     """
     step = np.zeros_like(gradient)
     residual = -gradient
@@ -142,7 +146,7 @@ def _inner(
             return step, residual, np.sqrt(length), used
         image = point.hessian_product(direction)
         curvature = _dot(direction, image)
-        if curvature <= 0.0:  # only by rounding: the function is convex
+        if curvature <= 0.0:  # only by rounding, since f is convex
             return step, residual, np.sqrt(length), used + 1
         alpha = error / curvature
         if length + alpha * (2.0 * cross + alpha * square) > radius * radius:
@@ -160,7 +164,7 @@ def _inner(
 
 
 def _to_boundary(length: float, cross: float, square: float, radius: float) -> float:
-    """Return t >= 0 with ||s + t d|| = radius, given s's = ``length``, s'd and d'd."""
+    """Return t >= 0 with |s + t d| = radius, given s'Cs = ``length``, s'Cd and d'Cd."""
     room = radius * radius - length
     root = np.sqrt(cross * cross + square * room)
     return float(room / (cross + root) if cross >= 0.0 else (root - cross) / square)
@@ -169,7 +173,7 @@ def _to_boundary(length: float, cross: float, square: float, radius: float) -> f
 def gradient_descent(
     objective: Objective, start: Floats, *, steps: int = 100, tolerance: float = 1e-4
 ) -> Minimum:
-    """Step down the gradient, each time to the minimum of the line."""
+    """Take steps along the negative gradient, each to the minimum of the line."""
     place, point = start, objective.at(start)
     gradient = point.gradient()
     norm = first_norm = _norm(gradient)
@@ -187,7 +191,7 @@ def gradient_descent(
 
 
 def exact_step(line: Line) -> float:
-    """Return the step that minimises a convex line: Newton's method kept inside a bracket."""
+    """Return the step that minimises a convex line, by Newton's method inside a bracket."""
     slope, curvature = line.slopes(0.0)
     if slope >= 0.0 or curvature <= 0.0:
         return 0.0

@@ -1,6 +1,7 @@
-"""The users of a one-class model after its fit: vectors from pairs, features and links, whoever the user is.
+"""Vectors of users of a fitted one-class model, from pairs, features and links.
 
-A snapshot stores this (``core.snapshot.of_users``), and serving answers cold users with it. No user of the fit is kept.
+Users may be new: nothing is stored about the users of the fit. A snapshot keeps this part of a
+model (``core.batch.snapshot.of_users``), and serving uses it for cold users.
 """
 
 from dataclasses import dataclass, field
@@ -18,11 +19,15 @@ from core.types import F32, I32
 
 @dataclass(frozen=True, eq=False)
 class StructuredUsers:
-    """min_p  row(p) + reg (|p - z|^2 - |p|^2) + link sum_v s_v |p - b_v|^2,  z = W'x, s_v and b_v of the linked users.
+    """The part of a fitted model that makes the vector of any user.
 
-    Where z is known it is the user's m in row(p), too: the mean user of these features.
-    A user without pairs and links is z itself: nobody has seen what such a user leaves out. Without features z is 0.
-    A user with both has a deviation of its own from z, as if an identity stood beside the features.
+    Equation   min_p row(p) + reg (|p - z|^2 - |p|^2) + link sum_v s_v |p - b_v|^2,  z = W'x
+    Symbols    x features of the user · s_v, b_v weights and vectors of the linked users
+
+    With features, z also replaces the mean row m in row(p): it is the mean user with these
+    features. Without features z is 0. The vector of a user without pairs and links is z itself:
+    such a user has seen no item, so a missing pair is no evidence against one. A user with pairs
+    and features has a deviation from z, as if the features had an identity matrix beside them.
 
     >>> from hedgerow import Ocmf, OcmfConfig, from_pairs
     >>> from hedgerow.features import FeatureMap, users_of
@@ -35,18 +40,21 @@ class StructuredUsers:
     """
 
     row: RowObjective
-    """Of the pairs; its basis is that of all vectors here."""
+    """Objective of the pairs; all vectors here are in its basis."""
     weights: F32 | None = None
-    """W (d, g); None: the model knows no features."""
+    """W (d, g), or None for a model without features."""
     feature_map: FeatureMap = field(default_factory=FeatureMap)
-    """Makes x (d,) of what describes a user."""
+    """Map that makes x (d,) of a user's features."""
     link: float = 0.0
-    """Of a link of weight 1; 0: the model knows no graph."""
+    """Strength of a link of weight 1; 0 for a model without a graph."""
     fading: float = 0.0
-    """z of a user with n pairs counts n^-fading as much: 1 where users have vectors of their own anyway."""
+    """Exponent with which z fades: it counts n^-fading for a user with n pairs.
+
+    It is 1 in models whose users have free vectors.
+    """
 
     def feature_vectors(self, features: Features) -> F32:
-        """Return z of users with these rows of features, (users, g)."""
+        """Return z of the users with these features, (users, g)."""
         if self.weights is None:
             raise ConfigError("the model was fitted without features: train it with features")
         known = self.feature_map.transform(features)
@@ -69,7 +77,8 @@ class StructuredUsers:
     ) -> F32:
         """Return the vector (g,) of a user with these pairs; ``feature_vector`` is its z (g,).
 
-        ``linked``: vectors (links, g) and weights (links,) of the linked users. In this thread alone.
+        ``linked`` holds the vectors (links, g) and weights (links,) of the linked users. Runs in
+        the calling thread.
         """
         if item_ix.size == 0 and linked is None and feature_vector is not None:
             return feature_vector
@@ -89,9 +98,10 @@ class StructuredUsers:
     def vectors(
         self, pairs: Interactions, *, feature_vectors: F32 | None = None, similar: Any = None
     ) -> F32:
-        """Return the vector of each row, (users, g); ``feature_vectors`` holds each z, ``similar`` links the rows.
+        """Return the vector of each row, (users, g).
 
-        Linked users are taken as they are without their links.
+        ``feature_vectors`` (users, g) holds z of each row, and ``similar`` (users, users) links the
+        rows. The vector of a linked user is the one without links.
         """
         alone = np.stack([self._vector(pairs, u, feature_vectors) for u in range(pairs.n_users)])
         if similar is None:
