@@ -37,7 +37,7 @@ def learner(
     follow_lifeline(lifeline)
     url = options.given_redis(settings, "learner")
     if lifeline is None:
-        # started by hand: an unreachable store is one line, as for other roles; later it is awaited
+        # started by hand: an unreachable store is an error at once; a later outage is waited out
         with connect(url, role=f"learner-{partition}") as client:
             open_namespace(client, settings)
     try:

@@ -1,4 +1,4 @@
-"""`hedgerow trainer`, and what it forks for each job."""
+"""`hedgerow trainer`: runs the trainer, and does a job in the process that is forked for it."""
 
 import importlib
 import os
@@ -36,7 +36,7 @@ def trainer(lifeline: options.Lifeline = None) -> None:
 
 
 def run_trainer(lifeline: int | None, work: Work) -> None:
-    """Run a trainer whose jobs are done by ``work``; Superseded when another one took over."""
+    """Run a trainer whose jobs ``work`` does; raise Superseded if another trainer took over."""
     settings = load_settings()
     set_up_logs("trainer", settings.log_level)
     stop = threading.Event()
@@ -50,14 +50,14 @@ def train(job: str, reporter: type[Reporter] = Reporter) -> None:
     """Do one job in this process, which was forked for it."""
     settings = load_settings()
     _set_up(settings)
-    # only now: threads and arithmetic are set up when they are imported
+    # imported late: numerical libraries read the number of threads when they are imported
     training = importlib.import_module("service.training.work")
     with connect(options.given_redis(settings, "trainer"), role="training") as client:
         training.run(settings, client, job, reporter)
 
 
 def _set_up(settings: Settings) -> None:
-    """End with the trainer, and leave processors to those who serve."""
+    """End with the trainer, and leave processors to the serving processes."""
     if (tie := end_with_parent()) is not None:
         tie()
     yield_to_others(settings.trainer_nice)

@@ -1,1 +1,1 @@
-"""`hedgerow eval`: how good models are on files, by the code that trains and serves."""
+"""`hedgerow eval`: measures models on data sets in files, with the code that trains and serves."""

@@ -1,4 +1,4 @@
-"""Files of pairs and of side information as the numbers that an evaluation works with."""
+"""Files of pairs and of side information, turned into the matrices of an evaluation."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from service.training.material import Material
 
 @dataclass(frozen=True)
 class SideFiles:
-    """Files of what is known beside the pairs."""
+    """Paths of the files with side information."""
 
     users: Path | None = None
     items: Path | None = None
@@ -28,25 +28,28 @@ NO_FILES = SideFiles()
 
 @dataclass(frozen=True)
 class Pairs:
-    """Training and test part with the same users; test items that training lacks have the highest numbers."""
+    """Training and test pairs of the same users.
+
+    Items that only the test file has come last in the numbering.
+    """
 
     train: Interactions
     test: Interactions
     users: dict[str, int]
-    """Numbers by id."""
+    """User numbers by id."""
     items: dict[str, int]
-    """The same, of the items of training."""
+    """Item numbers by id, of training items only."""
     repeated: int = 0
-    """Pairs of the test file that are left out, since training has them."""
+    """Number of test pairs left out because training has them."""
 
     @property
     def unlisted(self) -> int:
-        """Return how many test pairs are about items that training lacks."""
+        """Return the number of test pairs with items that training lacks."""
         return int((self.test.item_ix >= self.train.n_items).sum())
 
 
 def joined(train: Ratings, test: Ratings) -> Pairs:
-    """Number users and items of both files; every row is a positive, once for each pair.
+    """Return both files with common numbers; every row is a positive, and each pair counts once.
 
     Test pairs that training has are left out: items that a user has are never listed.
     """
@@ -73,7 +76,7 @@ def joined(train: Ratings, test: Ratings) -> Pairs:
 
 
 def material(pairs: Pairs, side: SideFiles) -> Material:
-    """Return the training part, with the side information of its users and items."""
+    """Return the training pairs with the side information of users and items."""
     return Material(
         pairs.train,
         user_features=None
@@ -87,7 +90,7 @@ def material(pairs: Pairs, side: SideFiles) -> Material:
 
 
 def told(known: Material) -> dict[str, dict[str, dict[str, int]]]:
-    """Return how much of the side files is about users and items of the pairs; nothing if there are none."""
+    """Return how many users and items of the pairs the side files cover; empty without files."""
     described = {"users": known.user_features, "items": known.item_features}
     found = {
         name: {"described": int((np.diff(features.indptr) > 0).sum()), "of": features.shape[0]}
@@ -100,7 +103,7 @@ def told(known: Material) -> dict[str, dict[str, dict[str, int]]]:
 
 
 def _repeated(fitted: Interactions, held: Interactions, n_items: int) -> Any:
-    """Return which test pairs training has; DataError where nothing would be left to rank."""
+    """Mark the test pairs that training has; raise DataError if nothing would be left to rank."""
     if not (held.item_ix < fitted.n_items).any():
         raise DataError(
             "no item of the test file is in the training file: check that both write ids alike"

@@ -1,4 +1,4 @@
-"""The label models of ``hedgerow eval labels``: how the settings of each are found, and how it is fitted."""
+"""The label models of ``hedgerow eval labels``: their search of settings, and their fit."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -23,8 +23,10 @@ from core.types import I32
 from service.files.labelled_points import LabelledPoints
 
 MOST_FACTORS, MOST_PARAMETERS = 512, 20_000_000
-"""Most factors, and most factors times features, of a one-class model whose factors are not stated: its rank is the
-number of labels, and a fit holds ten copies of its parameters."""
+"""Most factors, and most factors times features, of a one-class model without stated factors.
+
+The default rank is the number of labels, and a fit holds ten copies of the parameters.
+"""
 
 OnTrial = Callable[[float], None]
 
@@ -40,30 +42,30 @@ class LabelRanker(Protocol):
     """One model on one set of labelled points."""
 
     def search(self, budget: Budget, on_trial: OnTrial) -> None:
-        """Find the settings that are not stated."""
+        """Search the settings that are not stated."""
 
     def fit(self) -> Fitted:
-        """Fit with the settings that were found."""
+        """Return the model fitted with the settings found."""
 
     @property
     def parameters(self) -> dict[str, Any]:
         """Return the settings, flat, as ``--set`` takes them."""
 
     def compile(self) -> None:
-        """Compile the kernels on a tiny data set, so that measured seconds are those of the fit."""
+        """Compile the kernels on tiny data, so that measured times exclude compilation."""
 
 
 def label_ranker(
     model: str, seen: LabelledPoints, whole: LabelledPoints, given: Mapping[str, str], seed: int
 ) -> LabelRanker:
-    """Return the model of a name; ``seen`` are the points with the labels that it may learn from."""
+    """Return the model of this name; ``seen`` has the points with the revealed labels only."""
     if model in _EMBEDDINGS:
         return _Embedding(_EMBEDDINGS[model], seen, whole, given, seed)
     return _OneClass(_ONE_CLASS[model], seen, given, seed)
 
 
 class _OneClass:
-    """One-class factorisation: points are users made of their features, labels are items."""
+    """One-class factorisation: points are users, known by their features; labels are items."""
 
     def __init__(
         self,
@@ -110,7 +112,7 @@ class _Embedding:
         seed: int,
     ) -> None:
         self._settings, self._points = settings, seen
-        # how labels go together is known beforehand, even where single labels are hidden
+        # this model is given the correlations of all labels, even if single labels are hidden
         known = settings.name == "exmlds3" and seen is not whole
         self._correlations = co_occurrence(whole.labels) if known else None
         stated = settings.parsed(given)
@@ -142,7 +144,7 @@ class _Embedding:
 
 
 def _within(config: LabelConfig, points: LabelledPoints) -> LabelConfig:
-    """Return the settings that a fit on so many points and labels can use."""
+    """Return the settings, bounded by the numbers of points and labels."""
     n_points, n_labels = points.labels.n_users, points.labels.n_items
     factors = min(config.model.factors, n_points, n_labels)
     landmarks = min(config.landmarks, n_points)

@@ -21,20 +21,20 @@ OnProgress = Callable[[str, float], None]
 
 
 class MismatchedFiles(ServiceError):
-    """The two files do not describe points of one kind."""
+    """Raised if the two files differ in their numbers of features or labels."""
 
     status, code = 422, "mismatched_files"
 
 
 @dataclass(frozen=True)
 class Request:
-    """What to evaluate; as the options of the command."""
+    """The options of an evaluation."""
 
     model: str = "ocmf-lr-wsq"
     revealed: float = 1.0
-    """The share of the training labels that the model sees."""
+    """Share of the training labels that the model sees."""
     given: dict[str, str] = field(default_factory=dict)
-    """Settings that are not searched."""
+    """Stated settings, which are not searched."""
     budget_s: float = 120.0
     seed: int = 0
 
@@ -45,7 +45,7 @@ def evaluate_labels(
     request: Request,
     on_progress: OnProgress = lambda what, share: None,
 ) -> dict[str, Any]:
-    """Fit on one part with settings the program finds, rank all labels for the points of the other."""
+    """Fit on the training points, rank all labels for the test points, and return the report."""
     _check_same_kind(train, test)
     seen = _revealed(train, request)
     model = label_ranker(request.model, seen, train, request.given, request.seed)
@@ -81,12 +81,13 @@ def _check_same_kind(train: LabelledPoints, test: LabelledPoints) -> None:
     ):
         if one != other:
             raise MismatchedFiles(
-                f"the training file has {one} {what}, the test file {other}: give two parts of one set"
+                f"the training file has {one} {what}, the test file {other}: "
+                "give two parts of one set"
             )
 
 
 def _revealed(points: LabelledPoints, request: Request) -> LabelledPoints:
-    """Hide a part of the labels, chosen by the seed."""
+    """Return the points with the revealed share of their labels, drawn by the seed."""
     if not 0.0 < request.revealed <= 1.0:
         raise ConfigError(f"--revealed must be above 0 and at most 1, not {request.revealed}")
     if request.revealed == 1.0:

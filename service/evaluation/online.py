@@ -1,7 +1,7 @@
 """One evaluation of the online models: from a request and a file's ratings to a report.
 
-This module maps a request to experts, chooses open parameters and writes the report. The measuring is in
-``core.online.evaluate``, the command line in ``service/cli/eval/online.py``.
+This module maps a request to experts, chooses open parameters and writes the report. The
+measurement is in ``core.online.evaluate``, the command line in ``service/cli/eval/online.py``.
 """
 
 from collections.abc import Callable
@@ -36,18 +36,18 @@ Experts = Literal["default", "paper"]
 Order = Literal["random", "time"]
 
 PAPER_RHO = 0.05
-"""Least probability of an update in NN-APA(m); the paper does not say, .05 to .2 do alike."""
+"""Least probability of an update in NN-APA(m); not in the paper. Values of .05 to .2 do alike."""
 LARGEST_SEARCH = 100_000
-"""Training ratings that the choice of parameters looks at."""
+"""Most training ratings that the choice of parameters uses."""
 SEARCH_STEPS = 50
-"""Of the progress bar."""
+"""Number of steps of the progress bar while parameters are chosen."""
 
 OnProgress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
 class Request:
-    """What to evaluate; as the options of the command."""
+    """The options of an evaluation."""
 
     model: Model = "nn-apa-m"
     experts: Experts | None = None
@@ -61,13 +61,13 @@ class Request:
     variant: Variant = "pa2"
     step: Step = "clip"
     given: Given | None = None
-    """c, eps and delta of a single model, where the user gave them."""
+    """Stated c, eps and delta of a single model."""
 
 
 def evaluate_online(
     ratings: Ratings, request: Request, on_progress: OnProgress = lambda what, share: None
 ) -> dict[str, Any]:
-    """Learn one part of the ratings in a single pass, predict the rest; return the report."""
+    """Learn the training ratings in a single pass, predict the test ratings; return the report."""
     split = _split(ratings, request)
     scale = request.scale or _scale(ratings.rating)
     outside = (ratings.rating < scale.low) | (ratings.rating > scale.high)
@@ -104,7 +104,7 @@ def _scale(rating: F64) -> Scale:
 
 
 def _compile(config: OnlineConfig) -> None:
-    """Run every kernel once on a rating of nobody, so that ``seconds`` is about learning."""
+    """Run every kernel once on a dummy rating, so that ``seconds`` excludes compilation."""
     nobody = np.zeros(1, dtype=np.int64)
     run = OnlineRun(OnlineModel(config), id_hashes(["user"]), id_hashes(["item"]))
     run.learn(nobody, nobody, np.array([config.scale.low]))
@@ -117,7 +117,7 @@ def _compile(config: OnlineConfig) -> None:
 def _config(
     ratings: Ratings, split: Split, request: Request, scale: Scale, on_progress: OnProgress
 ) -> OnlineConfig:
-    # without clipping only to reproduce the paper
+    # clipping is off only to reproduce the paper
     common = OnlineConfig(scale=scale, seed=request.seed, clip=request.init != "paper")
     if request.model in get_args(Single):
         expert = _single(ratings, split, request, common, on_progress)
@@ -158,8 +158,8 @@ def _single(
     common: OnlineConfig,
     on_progress: OnProgress,
 ) -> PassiveAggressive:
-    """Return the recipe; with --init paper, parameters left open are chosen on the training part."""
-    name: Single = request.model  # type: ignore[assignment]  # the caller has looked
+    """Return the expert; with --init paper, choose its open parameters on the training ratings."""
+    name: Single = request.model  # type: ignore[assignment]  # checked by the caller
     given = request.given or Given()
     if request.init == "default":
         return recipes.single(

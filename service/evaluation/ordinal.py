@@ -15,7 +15,7 @@ from service.files.tables import Table
 def evaluate_ordinal(
     table: Table, levels: int, labelled: int, config: OrdinalConfig
 ) -> dict[str, Any]:
-    """Cut the target into levels, hide all but ``labelled`` of them, fit, and measure on the hidden ones."""
+    """Cut the target into levels, fit with ``labelled`` rows, and measure on the other rows."""
     n = len(table.target)
     if labelled >= n:
         raise ConfigError(

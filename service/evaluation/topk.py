@@ -1,4 +1,4 @@
-"""One evaluation of a ranking model: a search and a fit as a training makes them, and a report on held-out pairs."""
+"""One evaluation of a ranking model: search and fit as in a training, report on held-out pairs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -27,29 +27,29 @@ OnProgress = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class Request:
-    """What to evaluate; as the options of the command."""
+    """The options of an evaluation."""
 
     model: str = "fbgd"
     ks: tuple[int, ...] = (10, 20)
     given: Mapping[str, str] = field(default_factory=dict)
-    """Settings that are not searched."""
+    """Stated settings, which are not searched."""
     budget_s: float = 120.0
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fitted model, its settings, and the seconds that they took."""
+    """A fitted model, its settings, and how long the search and the fit took."""
 
     users: UserVectors
     parameters: dict[str, Any]
-    """As ``--set`` takes them."""
+    """Settings as ``--set`` takes them."""
     rounds: int
-    """Epochs of the fit, or rounds of a one-class one."""
+    """Epochs of the fit, or rounds of a one-class fit."""
     search_seconds: float
     fit_seconds: float
     compared: list[dict[str, Any]]
-    """Uses of side information with their validation scores, where several were compared."""
+    """Uses of side information with their validation scores, if several were compared."""
 
 
 def evaluate_topk(
@@ -59,7 +59,7 @@ def evaluate_topk(
     on_progress: OnProgress = lambda stage, share: None,
     side: SideFiles = NO_FILES,
 ) -> dict[str, Any]:
-    """Fit on one file, rank all its items for the users of the other; return the report."""
+    """Fit on one file, rank all its items for the users of the other, and return the report."""
     recipe, pairs = RANKING[request.model], joined(train, test)
     known = material(pairs, side)
     _check_files(recipe, known)
@@ -95,7 +95,7 @@ def fit(
     request: Request,
     on_progress: OnProgress,
 ) -> Fitted:
-    """Search and fit as a training does."""
+    """Return a model that is searched and fitted as in a training."""
     started = perf_counter()
     searched = recipe.search(
         known,
@@ -118,7 +118,7 @@ def fit(
 
 
 def compile_kernels(recipe: RankingRecipe[Any]) -> None:
-    """Compile the model's kernels on a tiny data set, so that measured seconds are those of the fit."""
+    """Compile the model's kernels on tiny data, so that measured times exclude compilation."""
     users, items = np.array([0, 0, 1]), np.array([0, 1, 1])
     tiny = Material(from_pairs(users, items, time=users))
     given: dict[str, Any] = {
@@ -130,14 +130,14 @@ def compile_kernels(recipe: RankingRecipe[Any]) -> None:
 
 
 def ranked_for(model: UserVectors, train: Interactions, users: I64, k: int) -> I32:
-    """Return the lists of these users; those of whom the model knows nothing get the popular items."""
+    """Return the lists of these users; users unknown to the model get the popular items."""
     rows = train.rows(users)
     vectors = model.vectors(users, rows)
     ids, _ = rank(vectors, model.item_factors, rows, k)
     unknown = rows.user_counts == 0
     if model.informed is not None:
         unknown &= ~model.informed[users]
-    # 0 tells no item from another
+    # a zero vector gives all items the same score
     unknown |= ~vectors.any(axis=1)
     if unknown.any():
         ids[unknown] = _popular_for(train, users[unknown], k)
@@ -145,7 +145,7 @@ def ranked_for(model: UserVectors, train: Interactions, users: I64, k: int) -> I
 
 
 def _given(recipe: RankingRecipe[Any], request: Request, known: Material) -> dict[str, Any]:
-    """Return the stated settings; ConfigError where one says how to use a file that is not given."""
+    """Return the stated settings; raise ConfigError if one is about a file that is not given."""
     given = recipe.settings.parsed(request.given)
     recipe.settings.config(given)
     if given.get("graph") and known.links is None:
@@ -154,14 +154,14 @@ def _given(recipe: RankingRecipe[Any], request: Request, known: Material) -> dic
         raise ConfigError("--set features says how to use a file of features: give --users, too")
     if request.budget_s > 0.0 and recipe.settings.names and not searchable(known.pairs):
         raise DataError(
-            f"fewer than {FEWEST_TO_SEARCH} users have two pairs: too little to choose settings on; "
-            "give more data, or settings of your own (--set) and no search (--budget-s 0)"
+            f"fewer than {FEWEST_TO_SEARCH} users have two pairs: too little to choose settings "
+            "on; give more data, or settings of your own (--set) and no search (--budget-s 0)"
         )
     return {"seed": request.seed, **given} if "seed" in recipe.settings.names else given
 
 
 def _check_files(recipe: RankingRecipe[Any], known: Material) -> None:
-    """Refuse files that the model would not use."""
+    """Raise ConfigError for files that the model would not use."""
     files = {"users": known.user_features, "graph": known.links, "items": known.item_features}
     for name, read in files.items():
         if read is not None and name not in recipe.files:
@@ -171,7 +171,7 @@ def _check_files(recipe: RankingRecipe[Any], known: Material) -> None:
 
 
 def _means_something(name: str, known: Material, recipe: RankingRecipe[Any]) -> bool:
-    """Tell whether a setting says anything for these files."""
+    """Return whether a setting has an effect with these files."""
     if "graph" not in recipe.files:
         return True
     without = {"graph": known.links is None, "features": known.user_features is None}
@@ -181,7 +181,7 @@ def _means_something(name: str, known: Material, recipe: RankingRecipe[Any]) -> 
 def _of_cold(
     cold: Bools, found: Hits, popular: Hits, ks: tuple[int, ...]
 ) -> dict[str, dict[str, Any]]:
-    """Return the metrics for users without training pairs, beside popularity; nothing if there are none."""
+    """Return the metrics for users without training pairs; empty if there are no such users."""
     if not cold.any():
         return {}
     own, floor = (
@@ -192,6 +192,6 @@ def _of_cold(
 
 
 def _popular_for(train: Interactions, users: I64, k: int) -> I32:
-    """Return the items that most users have and these have not."""
+    """Return the most popular items that these users do not have."""
     popular, rows = Popular().fit(train), train.rows(users)
     return rank(popular.user_vectors(rows), popular.item_factors, rows, k)[0]

@@ -1,4 +1,4 @@
-"""What recipes of models that know people by their features alone have in common."""
+"""Shared code of the recipes whose models know users by their features alone."""
 
 from typing import Any, TypedDict
 
@@ -8,7 +8,7 @@ from service.training.validation import Validation, validated_by_features, with_
 
 
 class FeatureRecipe:
-    """Such a model needs documents, and those held-out users validate it whose documents have features."""
+    """Base of recipes that need documents; only held-out users with features validate them."""
 
     def held_out(self, data: Dataset) -> Dataset:
         return with_features(data)
@@ -18,14 +18,14 @@ class FeatureRecipe:
 
 
 class Encoders(TypedDict):
-    """Encoders that make columns of users' and of items' features."""
+    """Encoders that turn the features of users and items into columns."""
 
     encoder: FeatureEncoder
     item_encoder: FeatureEncoder
 
 
 def encoders(encoded: EncodedUsers | None) -> Encoders:
-    """Return the encoders of a fit; without columns where no document has features."""
+    """Return the encoders of a fit; they have no columns if no document has features."""
     if encoded is None:
         return {"encoder": FeatureEncoder(), "item_encoder": FeatureEncoder()}
     items = FeatureEncoder() if encoded.items is None else encoded.items.encoder

@@ -1,4 +1,8 @@
-"""The cut between events to learn from and held-out positives: one moment for all, or each user's latest positives."""
+"""The cut between training events and held-out positives.
+
+A cut is one moment for all users. If that gives too few held-out users, the cut lies before each
+user's own latest positives instead.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,22 +17,28 @@ from core.types import I64
 from service.store.profiles.history_reader import Histories
 
 HELD_OUT = (0.05, 0.1, 0.2)
-"""Shares of the newest positives to hold out; the first that gives enough held-out users is taken."""
+"""Shares of the newest positives to hold out; the first with enough held-out users is taken."""
 LATEST = 0.1
-"""Share of each user's own positives to hold out, at least one, where no moment gives enough held-out users."""
+"""Share of each user's own positives to hold out, at least one positive.
+
+Used if no single moment gives enough held-out users.
+"""
 DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Bounds on what is held out and on the memory of a reading."""
+    """Bounds on the held-out data and on the memory of a read."""
 
     day_users: int = 2_000
-    """Users with a held-out positive from which on the last day alone is held out."""
+    """Least number of held-out users with which only the last day is held out."""
     times: int = 1 << 20
-    """Times of positives in the sample that the moment is chosen by."""
+    """Size of the sample of times from which the moment is chosen."""
     rated: int = 50_000
-    """Ratings that are kept as such: a sample is enough to tell stars apart. Twice as many may stay."""
+    """Size of the sample of ratings, which may grow to twice as much before it is thinned.
+
+    A sample is enough to tell stars apart.
+    """
 
 
 LIMITS = Limits()
@@ -36,12 +46,15 @@ LIMITS = Limits()
 
 @dataclass(frozen=True)
 class Cut:
-    """Events up to ``at_ms`` are known, positives after it are held out."""
+    """Events up to ``at_ms`` are training data, later positives are held out."""
 
     at_ms: int
     newest_ms: int
     of_each: bool = False
-    """Whether each user's latest positives are held out instead, because one moment gives too few held-out users."""
+    """Whether each user's latest positives are held out instead.
+
+    This is so if no single moment gives enough held-out users.
+    """
 
     @property
     def holds_out(self) -> bool:
@@ -55,11 +68,11 @@ class Cut:
         return "the newest of all" if self.holds_out else "nothing"
 
     def is_beyond(self, trained_until_ms: int) -> bool:
-        """Whether a model that learned up to then has seen nothing of what is held out."""
+        """Return whether a model trained up to ``trained_until_ms`` has seen no held-out event."""
         return not self.of_each and trained_until_ms <= self.at_ms
 
     def known(self, page: Histories, reading: Reading) -> NDArray[np.bool_]:
-        """Return which records of a page are known at the cut."""
+        """Mark the records of a page that are training data."""
         if self.of_each:
             return ~_latest(page, reading)
         known: NDArray[np.bool_] = page.records["time_ms"] <= self.at_ms
@@ -67,12 +80,15 @@ class Cut:
 
 
 def _positive(records: NDArray[Any], reading: Reading) -> NDArray[np.bool_]:
-    """Return which records say that a user likes an item."""
+    """Mark the records that say that a user likes an item."""
     return reading.evidence(records["kind"], records["value"]) > 0.0
 
 
 def _latest(page: Histories, reading: Reading) -> NDArray[np.bool_]:
-    """Mark what came with the last positives of each user or after them; an item counts when it comes first."""
+    """Mark the held-out positives of each user and every record after the first of them.
+
+    Only the first positive of each item counts as one.
+    """
     n = len(page.records)
     order = np.lexsort((np.arange(n), page.records["time_ms"], page.user_ix))
     user_ix, item = page.user_ix[order], page.records["item"][order].astype(np.int64)
@@ -85,13 +101,13 @@ def _latest(page: Histories, reading: Reading) -> NDArray[np.bool_]:
     upto = np.cumsum(new)
     last = np.cumsum(count)
     marked = np.zeros(n, np.bool_)
-    # fewer new positives follow than are held out
+    # a record is held out if fewer new positives follow it than are to be held out
     marked[order] = last[user_ix] - upto < held[user_ix]
     return marked
 
 
 class Times:
-    """The times of positives: a thinned sample of all, and the first and last of each user."""
+    """Times of positives: a thinned sample of all, and the first and last time of each user."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:
         self._limits = limits
@@ -102,7 +118,7 @@ class Times:
         self._several = False
 
     def add(self, page: Histories, reading: Reading) -> None:
-        """Take in the positives of a page."""
+        """Add the positives of a page."""
         positive = _positive(page.records, reading)
         time, user_ix = page.records["time_ms"][positive], page.user_ix[positive]
         first = np.full(len(page.users), np.iinfo(np.int64).max)
@@ -119,7 +135,10 @@ class Times:
             self._size, self._stride = self._sample[0].size, 2 * self._stride
 
     def cuts(self) -> Iterator[Cut]:
-        """Yield the moments that give about enough held-out users, the newest first; the last cut is of each user."""
+        """Yield the moments that promise enough held-out users, the newest first.
+
+        The last cut is within each user; it holds out nothing if no user has two positives.
+        """
         times = np.concatenate([*self._sample, np.empty(0, np.int64)])
         if times.size == 0:
             yield Cut(0, 0)

@@ -1,7 +1,8 @@
-"""From the histories to what a training needs, with memory for the result and one page of users.
+"""Reads the histories into the matrices of a training, with memory for them and one page of users.
 
-A first reading finds what could divide what is known from what is held out (``cuts.py``), the next one builds the
-matrices (and again, in the rare case of too few held-out users). Users are numbered within the dataset, items by the namespace.
+A first pass proposes cuts between training and held-out events (``cuts.py``), the next one builds
+the matrices. If a cut gives too few held-out users, which is rare, the next cut is tried. Users are
+numbered within the dataset, items by the namespace.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,10 +31,10 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True)
 class HeldOut:
-    """n held-out users, with preferences before the cut and positives after it; each matrix has a row for each of them."""
+    """n held-out users; each matrix has one row per user."""
 
     user_ix: I64
-    """(n,) their rows in the dataset."""
+    """(n,): rows of the users in the dataset."""
     seen: Interactions
     """Items that count as seen at the cut."""
     held: Interactions
@@ -42,7 +43,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class EncodedUsers:
-    """What the documents say of the users."""
+    """Features and links from the users' documents."""
 
     encoder: FeatureEncoder
     features: sp.csr_array
@@ -55,7 +56,7 @@ class EncodedUsers:
 
 @dataclass(frozen=True)
 class EncodedItems:
-    """What the documents say of the items."""
+    """Features from the items' documents."""
 
     encoder: FeatureEncoder
     features: sp.csr_array
@@ -65,7 +66,7 @@ class EncodedItems:
 
 @dataclass(frozen=True)
 class Dataset:
-    """All users; ``known`` and ``whole`` have a row for each of them."""
+    """Training and validation data; ``known`` and ``whole`` have one row per user."""
 
     cut: Cut
     known: Interactions
@@ -75,18 +76,18 @@ class Dataset:
     held_out: HeldOut
     encoded: EncodedUsers | None
     sequences: list[int]
-    """Last event of each partition that is in here."""
+    """Sequence of the last event included, by partition."""
     rated: "RatedSample | None" = None
 
     @property
     def at_cut(self) -> Material:
-        """Return everything from before the cut."""
+        """Return the material from before the cut."""
         rated = None if self.rated is None else self.rated.pairs.rows(self.rated.known)
         return self._material(self.known, rated)
 
     @property
     def now(self) -> Material:
-        """Return everything."""
+        """Return the material of all events."""
         return self._material(self.whole, None if self.rated is None else self.rated.pairs)
 
     def _material(self, pairs: Interactions, rated: RatedPairs | None) -> Material:
@@ -105,11 +106,11 @@ class Dataset:
 
 @dataclass(frozen=True)
 class RatedSample:
-    """Some ratings, the latest of each pair."""
+    """A sample of the ratings; a pair is represented by its latest rating."""
 
     pairs: RatedPairs
     known: NDArray[np.bool_]
-    """Which of them were there at the cut."""
+    """(n,): whether the rating is from before the cut."""
 
 
 def read(
@@ -122,7 +123,7 @@ def read(
     limits: Limits = LIMITS,
     on_progress: Progress = lambda share: None,
 ) -> Dataset:
-    """Read everything; a namespace without a positive gives an empty dataset."""
+    """Return the dataset of a namespace; it is empty if there is no positive."""
     times, encoder = Times(limits), EncoderFit(np.random.default_rng(0))
     n_users = 0
     for page in reader.pages():
@@ -159,7 +160,7 @@ def _encoded_items(reader: HistoryReader) -> EncodedItems:
 
 
 class _Building:
-    """The matrices, page by page."""
+    """Builds the matrices page by page."""
 
     def __init__(
         self,
@@ -171,7 +172,7 @@ class _Building:
         *,
         most_rated: int,
     ) -> None:
-        """``most_rated`` bounds the sample of ratings; 0: none are kept."""
+        """``most_rated`` bounds the sample of ratings; with 0 none are kept."""
         self._reader, self._reading, self._cut, self._encoder = reader, reading, cut, encoder
         self._items = items
         self._rated = _Ratings(reader.n_items, most_rated) if most_rated else None
@@ -207,7 +208,7 @@ class _Building:
             records["item"].astype(np.int64),
             records["kind"],
             records["value"],
-            # of one user they stand in their order already
+            # the records of a user are already in order
             np.arange(len(records)),
             self._reading,
             n_users=len(page.users),
@@ -218,7 +219,7 @@ class _Building:
         self, page: Histories, learned: Interactions, seen: Interactions, later: Interactions
     ) -> None:
         width = max(self._reader.n_items, 1)
-        # trimming goes on meanwhile, with items that have their numbers since
+        # records are trimmed meanwhile, also those of items that the reader does not count yet
         known = page.trimmed < width
         trimmed = page.trimmed_user_ix[known] * width + page.trimmed[known]
         before = np.unique(np.concatenate([_keys(seen, width), trimmed]))
@@ -269,7 +270,7 @@ class _Building:
 
 
 class _Ratings:
-    """A uniform sample of the ratings, as they come page by page."""
+    """A uniform sample of the ratings, taken page by page."""
 
     def __init__(self, n_items: int, most: int) -> None:
         self._n_items, self._most = n_items, most
@@ -280,7 +281,7 @@ class _Ratings:
     def add(self, page: Histories, first_user: int, known: NDArray[np.bool_]) -> None:
         records, item = page.records, page.records["item"].astype(np.int64)
         chosen = np.flatnonzero((records["kind"] == RATING) & (item < self._n_items))
-        # of a pair the latest: records of a user stand in their order
+        # keep the latest rating of each pair: the records of a user are in order
         pair = (page.user_ix * self._n_items + item)[chosen][::-1]
         chosen = chosen[::-1][np.unique(pair, return_index=True)[1]]
         chosen = chosen[self._rng.random(chosen.size) < self._share]
@@ -310,7 +311,7 @@ class _Ratings:
 
 
 def stacked(parts: Sequence[Interactions], n_items: int) -> Interactions:
-    """Return the rows of all parts one after the other."""
+    """Return the rows of all parts, one part after the other."""
     if not parts:
         return Interactions(n_items, np.zeros(1, np.int64), np.empty(0, np.int32))
     counts = np.concatenate([part.user_counts for part in parts])
@@ -335,7 +336,7 @@ def _values(values: Sequence[F32 | None], parts: Sequence[Interactions]) -> F32 
 
 
 def _sampled(held_out: HeldOut) -> HeldOut:
-    """Return at most MOST_HELD_OUT of them, the same ones for the same data."""
+    """Return a sample of at most MOST_HELD_OUT users, the same one for the same data."""
     n = held_out.user_ix.size
     if n <= MOST_HELD_OUT:
         return held_out

@@ -1,4 +1,4 @@
-"""What recipes of models with fold-in have in common."""
+"""Shared code of the recipes whose models fold users in."""
 
 from core.batch.ocmf.users import StructuredUsers
 from core.batch.snapshot import of_users, users_of
@@ -8,7 +8,10 @@ from service.training.validation import Validation, validated
 
 
 class FoldInRecipe:
-    """Such a model answers every user with a history, so that all held-out users validate it."""
+    """Base of recipes whose models answer every user with a history.
+
+    All held-out users validate such a model.
+    """
 
     def held_out(self, data: Dataset) -> Dataset:
         return data

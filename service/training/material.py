@@ -1,4 +1,7 @@
-"""Material of a fit: pairs, and what is known beside them. A training reads it from histories, an evaluation from files."""
+"""The material of a fit: pairs and side information.
+
+A training reads it from the histories, an evaluation from files.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +15,13 @@ from core.ordinal.fit_stars import RatedPairs
 
 @dataclass(frozen=True)
 class Material:
-    """Everything that a model may learn from; None where there is nothing of a kind."""
+    """Everything that a model may learn from; None for kinds of data that are absent."""
 
     pairs: Interactions
     user_features: sp.csr_array | None = None
     """(users, d)"""
     links: Any = None
-    """Between users: (users, users) weights, or (links, 2) user numbers."""
+    """Links between users: (users, users) weights, or (links, 2) user numbers."""
     item_features: sp.csr_array | None = None
     """(items, d)"""
     rated: RatedPairs | None = None
@@ -26,7 +29,7 @@ class Material:
 
     @property
     def similar(self) -> sp.csr_array | None:
-        """Return the symmetric weights of the links, None where there are none."""
+        """Return the symmetric weights of the links, None if there are no links."""
         links = self.links
         if links is None or (isinstance(links, sp.csr_array) and links.nnz == 0):
             return None

@@ -1,6 +1,6 @@
-"""Orders of a training: which recipes there are, and whether stated settings are good.
+"""Orders of trainings: the recipes on offer, and the check of stated settings.
 
-The api checks orders with this module; it loads no code that searches or fits.
+The api checks orders with this module, which imports no code that searches or fits.
 """
 
 from collections.abc import Mapping
@@ -12,12 +12,15 @@ from service.ranking.families import FAMILIES
 from service.ranking.family import Family
 
 TRAINED = {one.name: one for family in FAMILIES.values() for one in family.recipes}
-"""Settings of the recipes whose models serve, by name."""
+"""Settings of the recipes whose models can serve, by name of the recipe."""
 _FAMILIES = {one.name: family for family in FAMILIES.values() for one in family.recipes}
 
 
 def check_order(model: str, parameters: Mapping[str, Any]) -> None:
-    """Raise InvalidTraining, which names the recipes, the settings or the bounds, unless the order can be trained."""
+    """Raise InvalidTraining unless the order can be trained.
+
+    The message names the recipes, the settings or their bounds.
+    """
     settings = TRAINED.get(model)
     if settings is None:
         known = ", ".join(TRAINED)

@@ -1,6 +1,6 @@
-"""What a recipe is: a named way to train models of a family, from the search of its settings to a snapshot.
+"""The interface of a recipe, which trains models of a family: from settings to a snapshot.
 
-``hedgerow eval`` and the trainer use the same objects, so that an evaluation measures what would serve.
+``hedgerow eval`` and the trainer use the same recipes, so an evaluation measures what would serve.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,62 +30,68 @@ class Searched(Generic[ConfigT]):
 
     config: ConfigT
     compared: list[dict[str, Any]] = field(default_factory=list)
-    """Uses of side information with their validation scores, where several were compared."""
+    """Uses of side information with their validation scores, if several were compared."""
 
 
 @dataclass(frozen=True)
 class UserVectors:
-    """A model as it answers the users of its material."""
+    """The vectors with which a model answers the users of its material."""
 
     vectors: Callable[[I64, Interactions], F32]
-    """Numbers of users and their training rows -> their vectors."""
+    """Maps user numbers and their training rows to vectors (users, factors)."""
     item_factors: F32
     informed: Bools | None = None
-    """(users,): whose vectors say something even without pairs; None: nobody's."""
+    """(users,): whether the vector is informed even without pairs; None: for no user."""
 
 
 class Recipe(Protocol[ConfigT]):
-    """A recipe as an evaluation and the trainer use it."""
+    """A recipe as both an evaluation and the trainer use it."""
 
     @property
     def settings(self) -> RecipeSettings[ConfigT]:
-        """Return which settings may be stated."""
+        """Return the settings that may be stated."""
 
     def search(
         self, material: Material, given: Mapping[str, Any], budget: Budget, on_share: OnShare
     ) -> Searched[ConfigT]:
-        """Return the settings found within the budget; those given stay."""
+        """Return the settings found within the budget; those in ``given`` are kept."""
 
     def fit(self, material: Material, config: ConfigT, *, previous: Any = None) -> Any:
-        """Return the fitted model; ``previous``: the same settings fitted to fewer events of the same users."""
+        """Return the fitted model.
+
+        ``previous`` is a model with the same settings, fitted to fewer events of the same users.
+        """
 
 
 @runtime_checkable
 class RankingRecipe(Recipe[ConfigT], Protocol[ConfigT]):
-    """A recipe whose models rank items by a product of vectors: ``hedgerow eval topk`` offers it."""
+    """A recipe whose models rank items by a product of vectors.
+
+    ``hedgerow eval topk`` offers it.
+    """
 
     @property
     def files(self) -> frozenset[str]:
-        """Return the side files that it learns from: users, items, graph."""
+        """Return the side files that the recipe learns from: users, items, graph."""
 
     def user_vectors(self, material: Material, config: ConfigT, model: Any) -> UserVectors:
-        """Return the vectors that answer the users of the material."""
+        """Return the vectors for the users of the material."""
 
 
 @runtime_checkable
 class ServedRecipe(Recipe[ConfigT], Protocol[ConfigT]):
-    """A recipe whose models serve: the trainer offers it."""
+    """A recipe whose models can serve; the trainer offers it."""
 
     def held_out(self, data: Dataset) -> Dataset:
-        """Return the dataset with those held-out users alone whom such a model is for."""
+        """Return the dataset with only the held-out users that such a model is meant for."""
 
     def validated(self, data: Dataset, model: Any) -> Validation:
-        """Return how well a model ranks for the held-out users, as it would serve them."""
+        """Return how well a model ranks for the held-out users, ranking as it would in service."""
 
     def snapshot(
         self, name: str, model: Any, encoded: EncodedUsers | None, about: About
     ) -> Snapshot:
-        """Return a model as the registry keeps it."""
+        """Return a model as the snapshot that the registry stores."""
 
     def restored(self, snapshot: Snapshot) -> Any:
         """Return the model of a snapshot."""

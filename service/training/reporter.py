@@ -1,4 +1,4 @@
-"""Reports of a training: its stage, its progress and how long each stage took, written into the job's record."""
+"""Reports of a training, written into the job's record: stage, progress, duration of each stage."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,11 +21,12 @@ STAGES = {
 REPORT_S = 0.2
 """Seconds between two reports of progress."""
 STARVED_AFTER_S, STARVED = 60.0, 0.1
-"""Seconds, and the share of one processor below which a training of that age is reported as starved."""
+"""Least age in seconds of a training that is reported as starved, and its most share of one
+processor."""
 
 
 class Reporter:
-    """Writes the progress of a job; JobGone ends the work when the job is cancelled or taken for dead."""
+    """Writes the progress of a job; raises JobGone if it was cancelled or is taken for dead."""
 
     def __init__(
         self,
@@ -43,7 +44,7 @@ class Reporter:
 
     @contextmanager
     def stage(self, name: str, **more: Any) -> Iterator[None]:
-        """Report that a stage begins, with what is known so far, and measure it."""
+        """Report that a stage begins, with the results so far, and measure its duration."""
         self._bounds = STAGES[name]
         self._records.report(self._job, self._worker, stage=name, progress=self._bounds[0], **more)
         started = perf_counter()
@@ -62,7 +63,10 @@ class Reporter:
         self._records.report(self._job, self._worker, progress=progress)
 
     def _tell_if_starved(self) -> None:
-        """Log once that other processes leave hardly any processor time: such a training may take hours."""
+        """Log once that other processes leave the training hardly any processor time.
+
+        Such a training may take hours.
+        """
         passed, used = perf_counter() - self._began, process_time()
         if self._is_told or passed < self._starved_after_s or used >= self._starved * passed:
             return
@@ -71,5 +75,5 @@ class Reporter:
         logger().warning("training_starved", job=self._job, seconds=seconds, processor_seconds=had)
 
     def succeed(self, **results: Any) -> None:
-        """Report the end."""
+        """Report that the job has succeeded."""
         self._records.succeed(self._job, self._worker, **results)

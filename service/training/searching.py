@@ -1,4 +1,4 @@
-"""Searching the settings of models with fold-in: first everything else, then how strongly short histories are shrunk."""
+"""The search of settings for models with fold-in: the shrinkage last, after all others."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,13 +11,13 @@ from core.recipe_settings import RecipeSettings
 from core.search.search import Budget
 
 FEWEST_TO_SEARCH = 10
-"""Users with two pairs. With fewer there is nothing to choose settings by."""
+"""Least number of users with two pairs: with fewer, no settings can be chosen."""
 
 ConfigT = TypeVar("ConfigT")
 
 
 def searchable(pairs: Interactions) -> bool:
-    """Tell whether enough users have two pairs to choose settings by them."""
+    """Return whether enough users have two pairs to choose settings by."""
     return int((pairs.user_counts > 1).sum()) >= FEWEST_TO_SEARCH
 
 
@@ -31,10 +31,11 @@ def search_with_shrinkage(
     fit: Callable[[ConfigT, Interactions], RowObjective],
     shrinks: Callable[[ConfigT], bool] = lambda config: True,
 ) -> ConfigT:
-    """Search all settings but the shrinkage, then choose that, unless it is stated or the budget is 0.
+    """Search all settings but the shrinkage, then choose the shrinkage.
 
-    Where too few users have two pairs to choose by, the budget counts as 0: rough settings are taken. ``fit`` fits the
-    found settings to other pairs; ``shrinks`` tells whether a model of these settings shrinks vectors at all.
+    The shrinkage is not chosen if it is stated or the budget is 0. If too few users have two pairs
+    to choose by, the budget counts as 0 and rough settings are taken. ``fit`` fits the settings
+    found to other pairs; ``shrinks`` tells whether a model with these settings shrinks vectors.
     """
     if not searchable(pairs):
         budget = replace(budget, seconds=0.0)

@@ -1,6 +1,7 @@
-"""The trainer's process: waits for jobs and forks one for each; starts some itself when the schedule says so.
+"""The trainer's process: waits for jobs, forks a process for each, and orders some on schedule.
 
-It stays small: neither numba nor a BLAS is imported here, so that a fork is cheap and safe. The work is in ``work.py``.
+It stays small: neither numba nor a BLAS is imported here, so that a fork is cheap and safe.
+The work is in ``work.py``.
 """
 
 import threading
@@ -17,17 +18,21 @@ from service.store.log.lease import Lease
 from service.telemetry import Outage, logger
 
 LEASE_MS = 8_000
-"""How long a silent trainer counts as alive: several of its looks around, and jobs fail soon after its death."""
+"""Milliseconds for which a silent trainer counts as alive.
+
+Long enough for several calls of ``look``, short enough that jobs fail soon after its death.
+"""
 STANDBY_S = 0.5
-"""Between two attempts to become the trainer."""
+"""Seconds between two attempts to become the trainer."""
 SCHEDULE_MS = 3_000
-"""Between two looks at the schedule and at the jobs that wait."""
+"""Milliseconds between two checks of the schedule and of the waiting jobs."""
 
 
 def run(settings: Settings, redis_url: str, stop: threading.Event, work: Work) -> None:
-    """Take jobs until SIGTERM or SIGINT; a second trainer of the namespace waits until the first is gone.
+    """Take jobs until SIGTERM or SIGINT; a second trainer of the namespace waits as a standby.
 
-    ``work`` does one job, in a process that was forked for it. Superseded when another trainer took over.
+    ``work`` does one job, in a process that was forked for it. Raises Superseded if another trainer
+    took over.
     """
     jobs_url = settings.jobs_redis_url or redis_url
     with (
@@ -65,21 +70,21 @@ class Trainer:
         self.superseded = False
 
     def begin_service(self) -> None:
-        """Bring the records up to date: what ran is lost with its trainer, what waits is carried again."""
+        """Bring the records up to date: fail jobs of an earlier trainer, send the waiting ones."""
         self._jobs.records.records()
         self._jobs.send_lost()
         self._schedules.trainer_came()
         logger().info("trainer_started", namespace=self._settings.namespace)
 
     def begin(self, job: str) -> bool:
-        """Take a job that still waits."""
+        """Claim a job; return False if it no longer waits."""
         if not self._jobs.records.claim(job, self._lease.token):
             return False
         logger().info("training_started", job=job)
         return True
 
     def look(self, job: str | None) -> bool:
-        """Keep the lease, see whether the running job is still wanted, follow the schedule."""
+        """Keep the lease and follow the schedule; return whether to go on with the job or at all."""
         try:
             if not self._lease.keep():
                 self.superseded = True
@@ -93,20 +98,20 @@ class Trainer:
         return True
 
     def failed(self, job: str, error: BaseException) -> None:
-        """End a job whose work met a bug."""
+        """Fail a job whose work met a bug."""
         if not isinstance(error, JobGone):
             says = f"{type(error).__name__}: {error}; this is a bug, the trainer's log knows more"
             self._jobs.records.fail(job, says)
 
     def died(self, job: str, how: str) -> None:
-        """End a job whose process ended without a word."""
+        """Fail a job whose process ended without a report."""
         if self._jobs.records.fail(job, f"{how}; what serves is unchanged: retrain again"):
             logger().warning("training_died", job=job, reason=how)
         else:
             logger().info("training_given_up", job=job)
 
     def away(self, detail: str) -> None:
-        """Tell of a server that does not answer; ``look`` hears when it does again."""
+        """Note that the server does not answer; ``look`` notices when it does again."""
         self._outage.lasts(detail)
 
     def _follow_schedule(self) -> None:

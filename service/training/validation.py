@@ -1,4 +1,7 @@
-"""How well models rank for held-out users: all items ranked, users folded in from their pairs before the cut."""
+"""Validation: how well models rank all items for held-out users.
+
+Users are known by their pairs before the cut (fold-in) or by their features.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -20,9 +23,9 @@ DEPTH = 20
 GATE_DEPTH = 10
 """The gate compares ndcg at this depth."""
 MOST_WITH_FEATURES = 4_000
-"""Held-out users of a model that scores all items anew for each kind of user."""
+"""Most held-out users for a model that scores all items anew for each set of features."""
 _EVERY = np.empty(0, np.bool_)
-"""Lets every item into a list."""
+"""Empty mask: every item may be listed."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +38,11 @@ class Validation:
 
     @property
     def scores(self) -> F64:
-        """Return each held-out user's score, (users,)."""
+        """Return the score of each held-out user, (users,)."""
         return ranking_metrics.ndcg(self.found, GATE_DEPTH)
 
     def lead(self, other: "Validation") -> float:
-        """Return the mean difference of the reciprocal ranks of the items that users took."""
+        """Return the lead over ``other`` in the mean reciprocal rank of held-out items."""
         ours, others = (ranking_metrics.reciprocal_ranks(one.found, DEPTH) for one in (self, other))
         return float((ours - others).mean())
 
@@ -52,7 +55,7 @@ class Validation:
 
 
 def validated(dataset: Dataset, users: StructuredUsers) -> Validation:
-    """Validate a model with fold-in; it may know fewer items than there are by now."""
+    """Validate a model with fold-in, which may know fewer items than there are by now."""
     n_items = users.row.item_factors.shape[0]
     known = first_items(dataset.known.rows(dataset.held_out.user_ix), n_items)
     vectors = users.row.vectors(known)
@@ -60,21 +63,21 @@ def validated(dataset: Dataset, users: StructuredUsers) -> Validation:
 
 
 def validated_popular(dataset: Dataset) -> Validation:
-    """Validate popularity, the same list for everybody."""
+    """Validate popularity: the same list for every user."""
     model = Popular().fit(dataset.known)
     ones = np.ones((dataset.held_out.user_ix.size, 1), np.float32)
     return _of_vectors(dataset, ones, model.item_factors)
 
 
 class ByFeatures(Protocol):
-    """A model that knows nothing of users but their features."""
+    """A model that knows users by their features alone."""
 
     def scores(self, features: Any) -> F32:
-        """Return the scores of all items, (n, items); -inf: never shown."""
+        """Return the scores of all items, (n, items); -inf for items that are never shown."""
 
 
 def validated_by_features(dataset: Dataset, model: ByFeatures) -> Validation:
-    """Validate a model that knows nothing of users but their features."""
+    """Validate a model that knows users by their features alone."""
     held_out = dataset.held_out
     ids = np.full((held_out.user_ix.size, DEPTH), -1, np.int32)
     if dataset.encoded is not None:
@@ -91,7 +94,7 @@ def validated_by_features(dataset: Dataset, model: ByFeatures) -> Validation:
 
 
 def with_features(dataset: Dataset) -> Dataset:
-    """Return the dataset with those held-out users alone that have features, at most MOST_WITH_FEATURES."""
+    """Return the dataset with only those held-out users that have features, within the bound."""
     if dataset.encoded is None:
         return dataset
     held_out = dataset.held_out
@@ -102,14 +105,14 @@ def with_features(dataset: Dataset) -> Dataset:
 
 
 def of_lists(dataset: Dataset, ids: I32) -> Validation:
-    """Return the metrics of these lists, (held-out users, DEPTH)."""
+    """Return the validation of these lists, (held-out users, DEPTH)."""
     if dataset.held_out.user_ix.size == 0:
         return Validation(Hits(np.empty((0, DEPTH), np.bool_), np.empty(0, np.int64)))
     return Validation(ranking_metrics.hits(ids, dataset.held_out.held))
 
 
 def _best(scores: F32, seen: I32) -> I32:
-    """Return the list that a slate shows to a user who has seen these items, -1 where items run out."""
+    """Return the slate of a user who has seen these items, padded with -1 if items run out."""
     items, _ = chosen(scores, Pool(_EVERY, seen), DEPTH)
     return np.pad(items, (0, DEPTH - items.size), constant_values=-1)
 

@@ -1,9 +1,9 @@
-"""One training, from the histories to a published model. Runs in a process of its own, forked for the job.
+"""One training, from the histories to a published model, in a process that is forked for the job.
 
     reading ▶ searching ▶ fitting ▶ judging ▶ refining ▶ publishing ▶ promoting
 
-Whatever ends it on the way, what serves stays as it was: a model becomes visible when it is whole, and serves by one
-compare-and-set, last.
+A training that ends early leaves the serving model unchanged: a new model becomes visible when it
+is complete, and begins to serve by one compare-and-set at the very end.
 """
 
 import resource
@@ -42,13 +42,13 @@ from service.training.validation import Validation, validated_popular
 
 
 class NothingToLearn(ServiceError):
-    """Raised when the histories hold no positive: the job fails and says so."""
+    """Raised if the histories hold no positive; the job fails with this message."""
 
     status, code = 409, "nothing_to_learn"
 
 
 def run(settings: Settings, client: Client, job: str, reporter: type[Reporter] = Reporter) -> None:
-    """Do the work of a running job; its record tells how it ended. Bugs pass through."""
+    """Do the work of a running job and record how it ended; bugs pass through."""
     records = JobRecords(client, settings.namespace)
     record = records.record(job)
     try:
@@ -68,12 +68,12 @@ class Contender:
     model: str
     fitted: Any
     config: Any
-    """None: it was validated as it serves."""
+    """Settings of the fit; None for a model that was validated as it serves."""
     validation: Validation
 
 
 class Training:
-    """One job's way through the stages."""
+    """The stages of one job."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Training:
         self._family = family_of(record.model)
 
     def run(self) -> None:
-        """Go through all stages."""
+        """Run all stages in order."""
         stage = self._reporter.stage
         with stage("reading"):
             data = self._recipe.held_out(self._read())
@@ -140,8 +140,8 @@ class Training:
         whole = data.whole
         if not len(whole) or (whole.target is not None and not (whole.target > 0).any()):
             raise NothingToLearn(
-                "there is no positive feedback to learn from: post ratings of at least 60 % of the scale, "
-                "or likes, purchases, clicks, views (POST /v1/ratings), then retrain"
+                "there is no positive feedback to learn from: post ratings of at least 60 % of "
+                "the scale, or likes, purchases, clicks, views (POST /v1/ratings), then retrain"
             )
         return data
 
@@ -153,7 +153,7 @@ class Training:
     def _judge(
         self, data: Dataset, fitted: Any, config: Any
     ) -> tuple[Contender, dict[str, Any], dict[str, Any]]:
-        """Return the candidate, its metrics beside those of others, and the gate's decision."""
+        """Return the candidate, its metrics beside those of its rivals, and the gate's decision."""
         validation = self._recipe.validated(data, fitted)
         candidate = Contender(self._record.model, fitted, config, validation)
         self._reporter.share(0.3)
@@ -179,7 +179,10 @@ class Training:
         return candidate, metrics, self._decision(decision, version)
 
     def _rival(self, data: Dataset, version: str, candidate: Contender) -> Contender:
-        """Return what serves, or its settings fitted up to the cut if it has seen what is held out."""
+        """Return the serving model, or its settings refitted up to the cut.
+
+        A refit is needed if the serving model has seen held-out events.
+        """
         record = self._registry.record(version)
         recipe = checked(record.model, {})
         if data.cut.is_beyond(record.cuts.get("trained_until_ms", data.cut.newest_ms)):
@@ -188,7 +191,7 @@ class Training:
                 served = recipe.restored(mapped(manifest, b"".join(chunks)))
                 return Contender(record.model, served, None, recipe.validated(data, served))
             except SnapshotFormat as error:
-                # otherwise nothing could ever take its place
+                # refit its settings: otherwise no model could ever replace a damaged one
                 logger().warning("model_damaged", version=version, reason=str(error))
         config = recipe.settings.stored(record.parameters)
         if record.model == self._record.model and config == candidate.config:
@@ -197,7 +200,10 @@ class Training:
         return Contender(record.model, refitted, config, recipe.validated(data, refitted))
 
     def _would_rather_keep(self, rival: Contender, candidate: Contender) -> bool:
-        """Whether the settings that serve beat those that the search found, and nobody asked for others."""
+        """Return whether the serving settings beat those that the search found.
+
+        Always False if the order states settings of its own.
+        """
         comparable = rival.model == candidate.model and rival.config is not None
         if self._record.parameters or not comparable or rival is candidate:
             return False
@@ -222,7 +228,7 @@ class Training:
         }
 
     def _refined(self, data: Dataset, candidate: Contender) -> Any:
-        """Continue the candidate on all events."""
+        """Return the candidate after further training on all events."""
         if not data.cut.holds_out:
             return candidate.fitted
         return self._recipe.fit(data.now, candidate.config, previous=candidate.fitted)
@@ -262,7 +268,7 @@ class Training:
         )
 
     def _promote(self, published: ModelRecord, decision: dict[str, Any]) -> dict[str, Any]:
-        """Let the model serve if the gate lets it; what another changed meanwhile stays."""
+        """Let the model serve if the gate allows it, unless the serving model changed meanwhile."""
         if decision["outcome"] != "promoted":
             return decision
         if published.version == decision["rival"]:
@@ -281,33 +287,36 @@ class Training:
         return decision
 
     def _note_for_the_schedule(self, data: Dataset) -> bool:
-        """Have the schedule count from here; true where others are to follow this training."""
+        """Let the schedule count from here; return whether to retrain the other models, too."""
         began_ms = self._record.started_ms or now_ms()
         schedules = Schedules(self._client, self._settings)
         try:
             counts = schedules.trained(self._record.model, began_ms, data.sequences)
         except StoreUnavailable as error:
-            # its model serves: the schedule orders one too many
+            # the model serves all the same; the schedule will order one training too many
             logger().warning("training_not_noted", job=self._record.id, reason=error.detail)
             return False
         return counts and self._record.why != ORDERED
 
     def _order_others(self) -> None:
-        """Have what else serves and is not pinned trained anew, too; the trainer finds the records."""
+        """Order a training of every other serving model that is not pinned.
+
+        Only records are written; the trainer finds them.
+        """
         pinned = self._registry.pins()
         for strategy, version in self._registry.active().items():
             served = self._registry.record(version)
             if strategy in {self._family.strategy, *pinned} or served.model not in SERVED:
                 continue
-            # so many wait that this one is left out
+            # with a full queue this model is left out
             with suppress(Backlogged):
                 self._order_again(served)
 
     def _order_again(self, served: ModelRecord) -> None:
-        """Order a training like that of a model that serves: what was stated then is still stated."""
+        """Order a training of a serving model with the settings that were stated for it."""
         records, own = JobRecords(self._client, self._namespace.name), self._record
         order = None
-        # the record of its job goes before the model
+        # the record of its job may expire before the model does
         with suppress(NotFound):
             order = records.record(served.job) if served.job else None
         records.create(
@@ -324,7 +333,7 @@ class Training:
         return self._registry.prune(self._settings.keep_models, max_age_ms)
 
     def _costs(self, data: Dataset) -> dict[str, Any]:
-        # kilobytes, but on macOS bytes
+        # ru_maxrss is in kilobytes, on macOS in bytes
         unit = 1 if sys.platform == "darwin" else 1024
         return {
             "users": data.whole.n_users,
@@ -338,13 +347,19 @@ class Training:
 
 
 def _lead(candidate: Validation, popular: Validation) -> dict[str, float]:
-    """Return the lead of a model over popularity, with which a mixture begins; nothing where too few users are held out."""
+    """Return the model's lead over popularity, which gives its initial weight in the mixture.
+
+    The answer is empty if too few users are held out.
+    """
     enough = candidate.scores.size >= FEWEST_USERS
     return {LEAD: candidate.lead(popular)} if enough else {}
 
 
 def _encoded(encoded: EncodedUsers | None) -> dict[str, Any]:
-    """Return how features became columns, and how many links there are; nothing for a model without documents."""
+    """Return the columns made of features, those left out, and the number of links.
+
+    The answer is empty for a model without documents.
+    """
     if encoded is None:
         return {}
     of = {"users": encoded} | ({"items": encoded.items} if encoded.items else {})

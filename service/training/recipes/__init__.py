@@ -1,4 +1,4 @@
-"""The recipes by name. Each module of this folder defines ``RECIPES``; no other list has to be edited."""
+"""The recipes by name. Each module of this package defines ``RECIPES``; there is no other list."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -16,12 +16,12 @@ def _found() -> dict[str, Recipe[Any]]:
 
 RECIPES = _found()
 SERVED = {name: one for name, one in RECIPES.items() if isinstance(one, ServedRecipe)}
-"""Recipes whose models serve: these can be ordered."""
+"""Recipes whose models can serve; only these can be ordered."""
 RANKING = {name: one for name, one in RECIPES.items() if isinstance(one, RankingRecipe)}
 """Recipes that ``hedgerow eval topk`` offers."""
 
 
 def checked(model: str, parameters: Mapping[str, Any]) -> ServedRecipe[Any]:
-    """Return the recipe of an order; InvalidTraining says what is wrong."""
+    """Return the recipe of an order; raise InvalidTraining if the order is wrong."""
     check_order(model, parameters)
     return SERVED[model]

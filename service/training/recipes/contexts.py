@@ -1,4 +1,7 @@
-"""mf, svdfeature, pitf, cp: models that may know the item a user had before. Only ``hedgerow eval`` trains them."""
+"""The recipes mf, svdfeature, pitf and cp: models that may use the user's previous item.
+
+Only ``hedgerow eval`` trains them.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +19,7 @@ from service.training.recipe import OnShare, Searched, UserVectors
 
 @dataclass(frozen=True)
 class ContextRecipe:
-    """One kind of dot-product model, fitted by descent."""
+    """One kind of dot-product model, fitted by gradient descent."""
 
     settings: RecipeSettings[ContextConfig]
 

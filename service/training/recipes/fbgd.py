@@ -1,4 +1,4 @@
-"""Matrix factorisation on all pairs."""
+"""The recipe fbgd: matrix factorisation on all pairs, observed or not."""
 
 from collections.abc import Mapping
 from dataclasses import replace

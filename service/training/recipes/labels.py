@@ -1,4 +1,4 @@
-"""Items as labels of users: the recipe of the model that knows people by their features alone."""
+"""The recipe of label embeddings: items are labels of users, who are known by features alone."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ from service.training.recipe import OnShare, Searched
 
 
 class LabelRecipe(FeatureRecipe):
-    """Label embeddings; they are validated, as they serve, by features alone."""
+    """Label embeddings, validated as they serve: by features alone."""
 
     [settings] = labels.RECIPES
 
@@ -47,7 +47,7 @@ class LabelRecipe(FeatureRecipe):
 
 
 def _users(material: Material) -> tuple[Any, Interactions]:
-    """Return the users' features and what they like; DataError if no user has features."""
+    """Return the users' features and liked items; raise DataError if no user has features."""
     features, pairs = material.user_features, material.pairs
     if features is None or features.nnz == 0:
         raise DataError(

@@ -1,4 +1,7 @@
-"""One-class matrix factorisation; it answers users without a history by the features of their documents."""
+"""The recipes of one-class matrix factorisation.
+
+These models answer users without a history by the features of their documents.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -23,7 +26,7 @@ from service.training.searching import search_with_shrinkage
 
 @dataclass(frozen=True)
 class OcmfRecipe(FoldInRecipe):
-    """One of the three losses."""
+    """One-class matrix factorisation with one of its three losses."""
 
     settings: RecipeSettings[FeatureUse]
     files = frozenset({"users", "graph"})
@@ -80,7 +83,7 @@ class OcmfRecipe(FoldInRecipe):
 
 
 def _side(material: Material, *, linked: bool) -> SideInformation:
-    """Return the side information; features without columns are none."""
+    """Return the side information; features without columns count as absent."""
     features = material.user_features
     known = features if features is not None and features.shape[1] else None
     return SideInformation(known, material.similar if linked else None)
@@ -92,7 +95,7 @@ def _row_of(used: FeatureUse, pairs: Interactions) -> RowObjective:
 
 
 def _informed(pairs: Interactions, side: SideInformation, model: StructuredUsers) -> Bools:
-    """Tell whose vectors say something even without pairs."""
+    """Mark the users whose vectors are informed even without pairs."""
     if side.features is not None:
         return np.ones(pairs.n_users, np.bool_)
     similar: Any = side.similar

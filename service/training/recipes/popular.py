@@ -1,4 +1,4 @@
-"""Popularity: the items that most users have. The rival of every other model."""
+"""Popularity, the baseline of all other models: items ranked by their number of users."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from service.training.recipe import OnShare, Searched, UserVectors
 
 
 class PopularRecipe:
-    """Counts; there is nothing to set."""
+    """Counts the users of each item; there are no settings."""
 
     settings = RecipeSettings[None](
         "popular", None, (), changed=lambda config, values: config, flat=lambda config: {}

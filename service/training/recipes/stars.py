@@ -1,4 +1,4 @@
-"""Stars from the features of user and item: the recipe of the ordinal model."""
+"""The recipe of the ordinal model, which predicts stars from the features of user and item."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,7 +20,7 @@ from service.training.validation import Validation
 
 
 class StarRecipe(FeatureRecipe):
-    """Ordinal scores of pairs; kernel and regularisation are found by validation within each fit."""
+    """Ordinal scores of pairs; each fit chooses kernel and regularisation by validation."""
 
     [settings] = ordinal.RECIPES
 
@@ -55,7 +55,7 @@ class StarRecipe(FeatureRecipe):
 
 
 def _foreseen(data: Dataset, model: Stars) -> dict[str, float]:
-    """Return how well the model predicts the stars that came after the cut."""
+    """Return how well the model predicts the ratings from after the cut."""
     encoded, rated = data.encoded, data.rated
     if encoded is None or encoded.items is None or rated is None:
         return {}
