@@ -24,7 +24,7 @@ from service.api.models import experts, jobs, models, rankers, schedule
 from service.api.roles import ROLES
 from service.api.slates import audience, popular, predictions, recommendations, similar
 from service.errors import ServiceError
-from service.http.auth import FRESH_S, Gate
+from service.http.auth import FRESH_S, KeyCheck
 from service.http.documentation import document
 from service.http.edge import Edge
 from service.http.problems import answer, unforeseen
@@ -93,7 +93,7 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_runtime() as runtime:
             app.state.runtime = runtime
-            app.state.gate = Gate(runtime.keys, settings.host, fresh_s=keys_fresh_s)
+            app.state.key_check = KeyCheck(runtime.keys, settings.host, fresh_s=keys_fresh_s)
             app.state.intake = Intake(runtime, patience_s=patience_s)
             # requests are answered meanwhile; only predictions and slates wait for it
             warming = asyncio.create_task(_warm_up(runtime))

@@ -51,7 +51,7 @@ def caller(scope: Scope) -> str:
     return "key " + key_id[0].decode("latin-1")[:64] if key_id else "local"
 
 
-class Gate:
+class KeyCheck:
     """Checks the role of each caller."""
 
     def __init__(self, keys: KeySource, host: str, *, fresh_s: float = FRESH_S) -> None:

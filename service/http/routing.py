@@ -37,7 +37,7 @@ class Route(APIRoute):
         need = self.needs.get(scope["method"])
         if need is not None:
             state = scope["app"].state
-            await state.gate.check(scope, need)
+            await state.key_check.check(scope, need)
             if scope["query_string"]:
                 self._check_parameters(scope["query_string"])
             if not self.streams and scope["method"] != "GET":

@@ -15,7 +15,7 @@ import redis
 from fastapi.routing import APIRoute
 
 from service.api.roles import ROLES
-from service.http.auth import Gate, is_loopback
+from service.http.auth import KeyCheck, is_loopback
 from service.http.problems import CODES
 from service.settings import Settings
 from service.store.api_keys import ApiKeys, KeyRing, Role
@@ -236,7 +236,7 @@ class CountedKeys:
 def test_unknown_keys_are_looked_up_together(api: Api) -> None:
     key, _ = api.run(api.runtime.keys.create("admin", "test"))
     keys = CountedKeys(api.runtime.keys)
-    api.app.state.gate = Gate(keys, api.settings.host)
+    api.app.state.key_check = KeyCheck(keys, api.settings.host)
 
     async def ask(n: int) -> list[int]:
         wrong = [{"authorization": f"Bearer hr_{key.id}_{at}"} for at in range(n)]
