@@ -26,7 +26,7 @@ _EPOCH, _MS = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 _VALUES: dict[type, str] = {float: "numbers", str: "strings in quotes", bool: "true or false"}
 """What values are called, by their type."""
 
-Judge = Callable[["Block"], tuple[Mask, int, int]]
+BlockMask = Callable[["Block"], tuple[Mask, int, int]]
 """Gives the mask of a block, since when and until when (not included) it holds."""
 
 
@@ -84,7 +84,9 @@ class Masks:
     def __init__(self) -> None:
         self._kept: OrderedDict[object, _Kept] = OrderedDict()
 
-    def get(self, key: object, blocks: Sequence[Block], n: int, now_ms: int, judge: Judge) -> Mask:
+    def get(
+        self, key: object, blocks: Sequence[Block], n: int, now_ms: int, block_mask: BlockMask
+    ) -> Mask:
         """Return the mask (n,) of items 0 .. n - 1; read-only."""
         kept = self._kept.get(key)
         if (
@@ -93,15 +95,15 @@ class Masks:
             or kept.mask.size < n
             or not kept.since <= now_ms < kept.until
         ):
-            kept = self._judged(kept, blocks, n, now_ms, judge)
+            kept = self._evaluated(kept, blocks, n, now_ms, block_mask)
             self._kept[key] = kept
             while len(self._kept) > max(LEAST_MASKS, MASK_BYTES // max(kept.mask.size, 1)):
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
         return kept.mask[:n]
 
-    def _judged(
-        self, old: _Kept | None, blocks: Sequence[Block], n: int, now_ms: int, judge: Judge
+    def _evaluated(
+        self, old: _Kept | None, blocks: Sequence[Block], n: int, now_ms: int, block_mask: BlockMask
     ) -> _Kept:
         size = (
             max(len(blocks), -(-n // BLOCK), 0 if old is None else old.mask.size // BLOCK) * BLOCK
@@ -115,7 +117,7 @@ class Masks:
             block = blocks[at] if at < len(blocks) else EMPTY
             before = old.blocks[at] if old is not None and at < len(old.blocks) else EMPTY
             if at >= known or block is not before:
-                mask[at * BLOCK : (at + 1) * BLOCK], begins, ends = judge(block)
+                mask[at * BLOCK : (at + 1) * BLOCK], begins, ends = block_mask(block)
                 since, until = max(since, begins), min(until, ends)
         mask.flags.writeable = False
         return _Kept(blocks, mask, since, until)
@@ -182,9 +184,9 @@ class Catalogued:
             blocks[at] = blocks[at].replaced(changed, self.names)
         return Catalogued(version, tuple(blocks), self.names, self.masks)
 
-    def _mask(self, key: object, n: int, judge: Callable[[Columns], Mask]) -> Mask:
+    def _mask(self, key: object, n: int, block_mask: Callable[[Columns], Mask]) -> Mask:
         return self.masks.get(
-            key, self.blocks, n, 0, lambda block: (judge(block.columns), ALWAYS, NEVER)
+            key, self.blocks, n, 0, lambda block: (block_mask(block.columns), ALWAYS, NEVER)
         )
 
     def _held(self, names: Iterable[str]) -> dict[str, list[type]]:
