@@ -145,7 +145,7 @@ class Supervisor:
             if await happens(stop, process.wait()):
                 await end(process)
                 return
-            self._judge(child, await process.wait())
+            self._log_end_or_refuse(child, await process.wait())
             await happens(stop, asyncio.sleep(child.pause_s(self._first_pause_s)))
 
     async def _spawn(self, child: Supervised) -> asyncio.subprocess.Process:
@@ -164,7 +164,7 @@ class Supervisor:
         logger().info("child_started", child=child.name, pid=process.pid)
         return process
 
-    def _judge(self, child: Supervised, code: int) -> None:
+    def _log_end_or_refuse(self, child: Supervised, code: int) -> None:
         """Log the end of a child; raise Misconfigured if starting it again makes no sense."""
         too_often = child.ended_too_often(asyncio.get_running_loop().time())
         problem = None
