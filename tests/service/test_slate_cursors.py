@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.api.slates.cursors import make_cursor, read_cursor
+from service.api.slates.cursors import make_slate_cursor, read_slate_cursor
 from service.http.cursors import InvalidCursor
 from service.serving.asked import PagePosition
 
@@ -19,9 +19,9 @@ def place(shown: list[int]) -> PagePosition:
 @given(st.sets(st.integers(0, 2**31 - 1), max_size=300))
 def test_a_cursor_gives_back_what_was_shown(shown: set[int]) -> None:
     given_back = place(sorted(shown))
-    cursor = make_cursor(LIST, given_back)
+    cursor = make_slate_cursor(LIST, given_back)
     assert cursor is not None
-    assert read_cursor(LIST, cursor) == given_back
+    assert read_slate_cursor(LIST, cursor) == given_back
 
 
 @pytest.mark.parametrize("gap", [1, 300])
@@ -29,25 +29,25 @@ def test_a_list_ends_before_its_cursor_forgets_an_item(gap: int) -> None:
     # evenly spaced numbers compress to almost nothing
     for size in (30_000, 32_768, 32_769, 65_536, 65_537, 70_000):
         shown = (gap * np.arange(1, size + 1)).tolist()
-        cursor = make_cursor(LIST, place(shown))
-        assert cursor is None or read_cursor(LIST, cursor).shown == shown
+        cursor = make_slate_cursor(LIST, place(shown))
+        assert cursor is None or read_slate_cursor(LIST, cursor).shown == shown
         assert (cursor is None) == (size * (1 if gap < 256 else 2) > 65_536)
 
 
 def test_a_cursor_of_another_list_is_refused() -> None:
-    cursor = make_cursor(LIST, place([1, 2]))
+    cursor = make_slate_cursor(LIST, place([1, 2]))
     assert cursor is not None
     for of, text in ((b"another list", cursor), (LIST, cursor[:-4]), (LIST, "AAAA"), (LIST, "ü")):
         with pytest.raises(InvalidCursor):
-            read_cursor(of, text)
+            read_slate_cursor(of, text)
 
 
 def test_a_cursor_with_any_other_character_is_refused() -> None:
-    cursor = make_cursor(LIST, place([1, 2]))
+    cursor = make_slate_cursor(LIST, place([1, 2]))
     assert cursor is not None
     for at, own in enumerate(cursor):
         for other in "AZaz09-_".replace(own, ""):
             with pytest.raises(InvalidCursor):
-                read_cursor(LIST, cursor[:at] + other + cursor[at + 1 :])
+                read_slate_cursor(LIST, cursor[:at] + other + cursor[at + 1 :])
     with pytest.raises(InvalidCursor):
-        read_cursor(LIST, cursor[:-4] + "AAAA")
+        read_slate_cursor(LIST, cursor[:-4] + "AAAA")

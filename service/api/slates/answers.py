@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
 
-from service.api.slates.cursors import make_cursor
+from service.api.slates.cursors import make_slate_cursor
 from service.ids import sequence_token
 from service.ranking.families import AnyStrategy
 from service.rec_ids import encode
@@ -125,7 +125,7 @@ async def slate_of(
         strategy=origin.strategy,
         trained_through=sequence_token(origin.trained_through),
         seen_through=answer.seen_through,
-        next_cursor=None if answer.position is None else make_cursor(of, answer.position),
+        next_cursor=None if answer.position is None else make_slate_cursor(of, answer.position),
         reason=made.reason,
         removed=answer.removed,
         models=dict(origin.versions),

@@ -38,7 +38,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(_Packed).decode
 
 
-def make_cursor(of: bytes, position: PagePosition) -> str | None:
+def make_slate_cursor(of: bytes, position: PagePosition) -> str | None:
     """Return a cursor of the list ``of`` with all its parameters; None if it would be too long."""
     shown = _pack(position.shown)
     if shown is None:
@@ -48,7 +48,7 @@ def make_cursor(of: bytes, position: PagePosition) -> str | None:
     return text if len(text) <= MAX_LENGTH else None
 
 
-def read_cursor(of: bytes, given: str) -> PagePosition:
+def read_slate_cursor(of: bytes, given: str) -> PagePosition:
     """Return the position in a cursor of the same list; raise InvalidCursor."""
     content = unseal(of, given)
     try:
@@ -68,7 +68,7 @@ def position(of: bytes, request: Shape, where: str = "query") -> PagePosition | 
         return None
     if request.offset:
         refuse(where, "offset", "a cursor holds its position: leave `offset` out")
-    return read_cursor(of, request.cursor)
+    return read_slate_cursor(of, request.cursor)
 
 
 def _pack(numbers: Sequence[int]) -> bytes | None:
