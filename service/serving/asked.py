@@ -17,7 +17,7 @@ class PagePosition(Struct, frozen=True):
     strategy: Strategy
     versions: Mapping[str, str]
     """Versions of the models that rank, by strategy."""
-    cut: int
+    seen_through: int
     """The last event of the user that counts for the order."""
     shown: Sequence[int]
     """Item numbers, rising."""
@@ -63,4 +63,4 @@ def position_after(made: Slate, newest: int, after: PagePosition | None) -> Page
     strategy, versions = made.pages.strategy, made.pages.versions
     if after is None:
         return PagePosition(strategy, versions, newest, sorted(shown))
-    return PagePosition(strategy, versions, after.cut, sorted({*after.shown, *shown}))
+    return PagePosition(strategy, versions, after.seen_through, sorted({*after.shown, *shown}))

@@ -102,7 +102,7 @@ class Recommender:
             wanted = replace(wanted, resumed=after.strategy)
         now = await self._known(asked)
         seen_through = self._seen_through(asked, now)
-        known = now if after is None else await self._as_of(asked, now, after.cut)
+        known = now if after is None else await self._as_of(asked, now, after.seen_through)
         # what was seen by now is left out below; of an earlier moment nothing is kept
         lasting = known is now and asked.user is not None and asked.exclude_seen
         heads = known.heads if lasting and self._users.keeps else None
@@ -220,10 +220,10 @@ class Recommender:
             return await self._users.get(asked.user)
         return state_of(asked.history, self._reading) if asked.history is not None else NOBODY
 
-    async def _as_of(self, asked: Asked, now: UserState, cut: int) -> UserState:
-        if asked.user is None or now.newest <= cut:
+    async def _as_of(self, asked: Asked, now: UserState, seen_through: int) -> UserState:
+        if asked.user is None or now.newest <= seen_through:
             return now
-        return await self._users.as_of(asked.user, cut)
+        return await self._users.as_of(asked.user, seen_through)
 
     async def _feature_vectors(self, asked: Asked, asker: Asker, lineup: Lineup) -> dict[str, F32]:
         """Return the asker's feature vector by version of the models for which it matters."""

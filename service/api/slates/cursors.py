@@ -30,7 +30,7 @@ _TYPES = {1: "B", 2: "H", 4: "I"}
 class _Packed(msgspec.Struct, array_like=True):
     strategy: AnyStrategy
     versions: dict[str, str]
-    cut: int
+    seen_through: int
     shown: bytes
 
 
@@ -43,7 +43,7 @@ def make_slate_cursor(of: bytes, position: PagePosition) -> str | None:
     shown = _pack(position.shown)
     if shown is None:
         return None
-    packed = _Packed(position.strategy, dict(position.versions), position.cut, shown)
+    packed = _Packed(position.strategy, dict(position.versions), position.seen_through, shown)
     text = seal(of, _encode(packed))
     return text if len(text) <= MAX_LENGTH else None
 
@@ -56,7 +56,7 @@ def read_slate_cursor(of: bytes, given: str) -> PagePosition:
         shown = _unpack(packed.shown)
     except (msgspec.DecodeError, zlib.error, ValueError):
         raise InvalidCursor from None
-    return PagePosition(packed.strategy, packed.versions, packed.cut, shown)
+    return PagePosition(packed.strategy, packed.versions, packed.seen_through, shown)
 
 
 def position(of: bytes, request: Shape, where: str = "query") -> PagePosition | None:
