@@ -37,20 +37,23 @@ class Popularity(Polled):
     def __init__(self, reader: CountsReader, half_life_h: float) -> None:
         super().__init__()
         self._reader, self._half_life_ms = reader, half_life_h * 3_600_000
-        self._cuts: list[tuple[int, int]] = []
+        self._watermarks: list[tuple[int, int]] = []
         self.current = Orders()
 
     async def refresh(self) -> None:
         """Read the counters now, if anything was learned since."""
-        cuts = await self._reader.cuts()
-        if cuts != self._cuts:
+        generations = await self._reader.watermarks()
+        if generations != self._watermarks:
             rows = [
-                await self._reader.rows(p, generation) for p, (generation, _) in enumerate(cuts)
+                await self._reader.rows(p, generation)
+                for p, (generation, _) in enumerate(generations)
             ]
-            watermarks = {partition: watermark for partition, (_, watermark) in enumerate(cuts)}
+            watermarks = {
+                partition: watermark for partition, (_, watermark) in enumerate(generations)
+            }
             # beside the event loop: sorting a million items takes a tenth of a second
             self.current = await asyncio.to_thread(self._orders, rows, watermarks)
-            self._cuts = cuts
+            self._watermarks = generations
 
     def _orders(self, rows: Sequence[F64], watermarks: dict[int, int]) -> Orders:
         joined = popularity.joined(rows, self._half_life_ms)

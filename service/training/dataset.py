@@ -249,7 +249,7 @@ class _Building:
             stacked(self._whole, n_items),
             _sampled(held_out),
             self._encoded(),
-            self._reader.cuts,
+            self._reader.watermarks,
             None if self._rated is None else self._rated.sample(),
         )
 

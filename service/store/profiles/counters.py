@@ -55,7 +55,7 @@ class CountsReader:
         self._client = client
         self._keys = [PartitionKeys(namespace, partition) for partition in range(partitions)]
 
-    async def cuts(self) -> list[tuple[int, int]]:
+    async def watermarks(self) -> list[tuple[int, int]]:
         """Return (generation, watermark) of each partition."""
         with store_errors():
             pipe = self._client.pipeline(transaction=False)

@@ -56,7 +56,7 @@ class HistoryReader:
         self._users_at_once, self._items_at_once = users_at_once, items_at_once
         self._namespace = NamespaceKeys(namespace.name)
         self._partitions = [PartitionKeys(namespace.name, p) for p in range(namespace.partitions)]
-        self.cuts = [read_state(client, keys).watermark for keys in self._partitions]
+        self.watermarks = [read_state(client, keys).watermark for keys in self._partitions]
         """Watermark of each partition."""
         with store_errors():
             self.n_items = client.llen(self._namespace.item_ids)
@@ -64,12 +64,12 @@ class HistoryReader:
 
     def pages(self) -> Iterator[Histories]:
         """Yield all users; each call reads anew, up to the same watermarks."""
-        for keys, cut in zip(self._partitions, self.cuts, strict=True):
+        for keys, watermark in zip(self._partitions, self.watermarks, strict=True):
             deleted = read_deleted_items(self._client, keys)
             for users in users_of(self._client, keys):
                 for first in range(0, len(users), self._users_at_once):
                     some = users[first : first + self._users_at_once]
-                    yield self._page(keys, cut, deleted, some)
+                    yield self._page(keys, watermark, deleted, some)
 
     def documents(self, users: list[str]) -> list[dict[str, Any]]:
         """Return the body of each user's document, empty where there is none."""
@@ -87,12 +87,12 @@ class HistoryReader:
         return [{} if one is None else msgspec.json.decode(one) for one in packed]
 
     def _page(
-        self, keys: PartitionKeys, cut: int, deleted: dict[int, int], users: list[str]
+        self, keys: PartitionKeys, watermark: int, deleted: dict[int, int], users: list[str]
     ) -> Histories:
         histories, trimmed = HistoryStore(self._client, keys).of_users(users)
         user_ix = np.repeat(np.arange(len(users)), [len(history) for history in histories])
         records = np.concatenate(histories)
-        counts = is_live(records, deleted) & (sequences(records) <= cut)
+        counts = is_live(records, deleted) & (sequences(records) <= watermark)
         return Histories(
             users=users,
             user_ix=user_ix[counts],
