@@ -24,7 +24,7 @@ class LineBlock:
 
 
 class BodyLines:
-    """The blocks of one body; ``cut`` is true if the client left before the end of the body."""
+    """The blocks of one body; ``client_left`` is true if the client left before the end of the body."""
 
     def __init__(self, receive: Receive, *, block_bytes: int, max_line_bytes: int) -> None:
         self._receive = receive
@@ -33,7 +33,7 @@ class BodyLines:
         self._first = 0
         self._rest = b""
         self._skipping = False
-        self.cut = False
+        self.client_left = False
 
     async def blocks(self) -> AsyncIterator[LineBlock]:
         """Yield lines in order, once a block is full or no more arrive for LINGER_S."""
@@ -46,19 +46,21 @@ class BodyLines:
                 done, _ = await asyncio.wait({pending}, timeout=LINGER_S if parts else None)
                 if done:
                     message, pending = pending.result(), None
-                    self.cut = message["type"] == "http.disconnect"
+                    self.client_left = message["type"] == "http.disconnect"
                     more = bool(message.get("more_body"))
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                 if not done or not more or size >= self._block_bytes:
-                    for block in self._cut(b"".join(parts), last=not more and not self.cut):
+                    for block in self._split(
+                        b"".join(parts), last=not more and not self.client_left
+                    ):
                         yield block
                     parts, size = [], 0
         finally:
             if pending is not None:
                 pending.cancel()
 
-    def _cut(self, text: bytes, *, last: bool) -> list[LineBlock]:
+    def _split(self, text: bytes, *, last: bool) -> list[LineBlock]:
         blocks = []
         if self._skipping:
             _, newline, text = text.partition(b"\n")
