@@ -24,7 +24,7 @@ class LineBlock:
 
 
 class BodyLines:
-    """The blocks of one body; ``client_left`` is true if the client left before the end of the body."""
+    """The blocks of one body."""
 
     def __init__(self, receive: Receive, *, block_bytes: int, max_line_bytes: int) -> None:
         self._receive = receive
@@ -33,7 +33,7 @@ class BodyLines:
         self._first = 0
         self._rest = b""
         self._skipping = False
-        self.client_left = False
+        self._client_left = False
 
     async def blocks(self) -> AsyncIterator[LineBlock]:
         """Yield lines in order, once a block is full or no more arrive for LINGER_S."""
@@ -46,13 +46,13 @@ class BodyLines:
                 done, _ = await asyncio.wait({pending}, timeout=LINGER_S if parts else None)
                 if done:
                     message, pending = pending.result(), None
-                    self.client_left = message["type"] == "http.disconnect"
+                    self._client_left = message["type"] == "http.disconnect"
                     more = bool(message.get("more_body"))
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                 if not done or not more or size >= self._block_bytes:
                     for block in self._split(
-                        b"".join(parts), last=not more and not self.client_left
+                        b"".join(parts), last=not more and not self._client_left
                     ):
                         yield block
                     parts, size = [], 0
