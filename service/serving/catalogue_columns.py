@@ -17,7 +17,7 @@ from service.store.catalogue.feed import StoredItem
 BLOCK = 1_024
 """Items of a block: a change copies the columns of one."""
 MASK_BYTES = 64 << 20
-"""Of the masks that are kept; a few are kept whatever their size."""
+"""Maximum bytes of cached masks; ``LEAST_MASKS`` are cached whatever their size."""
 LEAST_MASKS = 4
 
 ALWAYS, NEVER = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
@@ -27,7 +27,7 @@ _VALUES: dict[type, str] = {float: "numbers", str: "strings in quotes", bool: "t
 """What values are called, by their type."""
 
 BlockMask = Callable[["Block"], tuple[Mask, int, int]]
-"""Gives the mask of a block, since when and until when (not included) it holds."""
+"""Returns the mask of a block, and the moments from which and before which it holds."""
 
 
 @dataclass(frozen=True)
@@ -184,9 +184,9 @@ class Catalogued:
             blocks[at] = blocks[at].replaced(changed, self.names)
         return Catalogued(version, tuple(blocks), self.names, self.masks)
 
-    def _mask(self, key: object, n: int, block_mask: Callable[[Columns], Mask]) -> Mask:
+    def _mask(self, key: object, n: int, columns_mask: Callable[[Columns], Mask]) -> Mask:
         return self.masks.get(
-            key, self.blocks, n, 0, lambda block: (block_mask(block.columns), ALWAYS, NEVER)
+            key, self.blocks, n, 0, lambda block: (columns_mask(block.columns), ALWAYS, NEVER)
         )
 
     def _held(self, names: Iterable[str]) -> dict[str, list[type]]:

@@ -37,23 +37,20 @@ class Popularity(Polled):
     def __init__(self, reader: CountsReader, half_life_h: float) -> None:
         super().__init__()
         self._reader, self._half_life_ms = reader, half_life_h * 3_600_000
-        self._watermarks: list[tuple[int, int]] = []
+        self._states: list[tuple[int, int]] = []
         self.current = Orders()
 
     async def refresh(self) -> None:
         """Read the counters now, if anything was learned since."""
-        generations = await self._reader.watermarks()
-        if generations != self._watermarks:
+        states = await self._reader.watermarks()
+        if states != self._states:
             rows = [
-                await self._reader.rows(p, generation)
-                for p, (generation, _) in enumerate(generations)
+                await self._reader.rows(p, generation) for p, (generation, _) in enumerate(states)
             ]
-            watermarks = {
-                partition: watermark for partition, (_, watermark) in enumerate(generations)
-            }
+            watermarks = {partition: watermark for partition, (_, watermark) in enumerate(states)}
             # beside the event loop: sorting a million items takes a tenth of a second
             self.current = await asyncio.to_thread(self._orders, rows, watermarks)
-            self._watermarks = generations
+            self._states = states
 
     def _orders(self, rows: Sequence[F64], watermarks: dict[int, int]) -> Orders:
         joined = popularity.joined(rows, self._half_life_ms)
