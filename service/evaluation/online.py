@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from core.errors import ConfigError
-from core.online import evaluate, recipes
+from core.online import evaluate, single_experts
 from core.online.config import AggregatorName, OnlineConfig
 from core.online.evaluate import OnlineRun, Outputs, Split
 from core.online.experts import (
@@ -25,7 +25,7 @@ from core.online.experts import (
     Variant,
 )
 from core.online.model import OnlineModel
-from core.online.recipes import Given, Single
+from core.online.single_experts import Given, Single
 from core.rng import id_hashes
 from core.scale import Scale
 from core.types import F64
@@ -162,10 +162,10 @@ def _single(
     name: Single = request.model  # type: ignore[assignment]  # checked by the caller
     given = request.given or Given()
     if request.init == "default":
-        return recipes.single(
+        return single_experts.single(
             name, rank=request.rank, variant=request.variant, step=request.step, given=given
         )
-    tried = recipes.candidates(
+    tried = single_experts.candidates(
         name, rank=request.rank, variant=request.variant, step=request.step, given=given
     )
     if len(tried) == 1:

@@ -10,7 +10,7 @@ from rich.table import Table
 from core.errors import ConfigError
 from core.online.config import AggregatorName
 from core.online.experts import Init, Step, Variant
-from core.online.recipes import Given
+from core.online.single_experts import Given
 from core.scale import Scale
 from service.cli.eval.run import OnProgress, Report, evaluated
 from service.evaluation.online import Experts, Model, Order, Request, evaluate_online

@@ -1,5 +1,5 @@
 from core.online.experts import PassiveAggressive
-from core.online.recipes import candidates, single
+from core.online.single_experts import candidates, single
 
 
 def test_a_stated_setting_replaces_the_default():
