@@ -1,4 +1,4 @@
-"""Experts as frozen recipes; a set of experts is a tuple of them, and two sets have names.
+"""Experts, each with frozen settings; a set of experts is a tuple of them, and two sets have names.
 
 Figures and reasons: docs/explanation/online-learning.md. ``c`` is the paper's aggressiveness, on
 ratings of 1..5.
@@ -15,7 +15,8 @@ Step = Literal["clip", "exact"]
 Init = Literal["default", "paper"]
 
 
-MOST_FACTORS = 1024
+MOST_RANK = 1_024
+"""Maximum rank of an expert."""
 
 
 def _need(
@@ -76,7 +77,7 @@ class Biased:
     """Whether both sides share one step size; otherwise each side has its own."""
 
     def __post_init__(self) -> None:
-        _need(self, 1, "rank", most=MOST_FACTORS)
+        _need(self, 1, "rank", most=MOST_RANK)
         _need(self, 0, "c_bias", "c_factor", "delta_bias", "delta_factor", "cap", above=True)
         _need(self, 0, "eps", "noise", "bias_decay")
 
@@ -105,7 +106,7 @@ class Resolved:
     """Growth of the user's number of ratings after which the row is solved again."""
 
     def __post_init__(self) -> None:
-        _need(self, 1, "rank", most=MOST_FACTORS)
+        _need(self, 1, "rank", most=MOST_RANK)
         _need(self, 0, "c_bias", "c_factor", "delta_bias", "delta_factor", "cap", "reg", above=True)
         _need(self, 0, "eps", "noise")
         _need(self, 1, "growth")

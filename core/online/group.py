@@ -1,8 +1,8 @@
-"""The interface of a family of experts towards the model that combines them.
+"""The interface of a group of experts towards the model that combines them.
 
 Experts are independent given the ratings, so a batch is learned group by group: each group
 processes the whole batch in order and writes its predictions into its columns; the aggregator
-follows. Sampled updates depend on weights within one family only and stay inside their group.
+follows. Sampled updates depend on weights within one group only and stay inside their group.
 """
 
 from typing import NamedTuple, Protocol
@@ -24,7 +24,7 @@ class Place(NamedTuple):
 
 
 class ExpertGroup(Protocol):
-    """Experts of one family, which own ``width`` adjacent columns of every row."""
+    """Experts of one kind, which own ``width`` adjacent columns of every row."""
 
     width: int
     """Number of this group's columns of a row (factors and accumulators, equal on both sides)."""

@@ -16,8 +16,8 @@ from core.kernels import aggregate as kernels
 from core.online.aggregators import HedgeWeights, aggregator
 from core.online.config import OnlineConfig
 from core.online.experts import Expert, Kalman, PassiveAggressive, Resolved
-from core.online.families import members
 from core.online.group import Place
+from core.online.grouping import members
 from core.online.interval import Intervals
 from core.online.layout import RowLayout
 from core.online.scores import Scorer
@@ -149,7 +149,7 @@ class OnlineModel:
         places: dict[int, Place] = {}
         for member in self._members:
             own = member.group.places(member.first_column)
-            places |= dict(zip(member.columns.tolist(), own, strict=True))
+            places |= dict(zip(member.expert_numbers.tolist(), own, strict=True))
         return [places[expert] for expert in range(len(self.names))]
 
     # --- rows -------------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ class OnlineModel:
     def topic_columns(self) -> slice | None:
         """Return the columns of the first non-negative expert's factors: the topics; else None."""
         for member in self._members:
-            expert = self.config.experts[member.columns[0]]
+            expert = self.config.experts[member.expert_numbers[0]]
             if isinstance(expert, PassiveAggressive):
                 return slice(member.first_column, member.first_column + expert.rank)
         return None
@@ -207,7 +207,7 @@ class OnlineModel:
         for member in self._members:
             own = np.empty((rating.size, member.group.size))
             member.group.learn(batch, users, items, member.first_column, own)
-            parts[:, member.columns] = own
+            parts[:, member.expert_numbers] = own
         clipped = np.clip(parts, *self._bounds)
         known = np.empty((rating.size, 5))
         kernels.context(users.rows, items.rows, user_ix, item_ix, inside, clipped, known)
@@ -231,7 +231,7 @@ class OnlineModel:
         for member in self._members:
             own = np.empty((n, member.group.size))
             member.group.predict(user_rows, item_rows, mean, member.first_column, own)
-            parts[:, member.columns] = own
+            parts[:, member.expert_numbers] = own
         clipped = np.clip(parts, *self._bounds)
         known = np.empty((n, 5))
         kernels.context_predict(user_rows, item_rows, clipped, known)
@@ -369,7 +369,7 @@ class OnlineModel:
         updates = np.full(len(self.names), self._mean[1])
         for member in self._members:
             if "updates" in member.group.state:
-                updates[member.columns] = member.group.state["updates"]
+                updates[member.expert_numbers] = member.group.state["updates"]
         return updates
 
 

@@ -33,7 +33,7 @@ _RULES = {
 
 
 def check(expert: PassiveAggressive) -> None:
-    """Raise ConfigError for a recipe that cannot learn."""
+    """Raise ConfigError for settings with which an expert cannot learn."""
     for name, value, allowed, bound in (
         ("rank", expert.rank, expert.rank >= 1, "at least 1"),
         ("c", expert.c, 0.0 < expert.c < np.inf, "above 0 and finite"),

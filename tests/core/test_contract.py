@@ -6,7 +6,7 @@ import pytest
 
 from core.online.config import OnlineConfig
 from core.online.experts import DEFAULT, PAPER_SMALL, Biased, Kalman, PassiveAggressive, Resolved
-from core.online.families import members
+from core.online.grouping import members
 from core.online.layout import RowLayout
 from tests.core import contract
 

@@ -23,24 +23,24 @@ class Member:
 
     group: ExpertGroup
     first_column: int
-    columns: I64
+    expert_numbers: I64
     label: str
 
 
 def members(config: OnlineConfig) -> Iterator[Member]:
-    """Yield the groups in the order of their columns; experts of one family share a group."""
+    """Yield the groups in the order of their columns; experts of one kind share a group."""
     column, number = FIRST_GROUP_COLUMN, 0
-    for label, chosen, build in _families(config):
+    for label, chosen, build in _with_constructors(config):
         group = build([config.experts[e] for e in chosen], first_number=number)
         yield Member(group, column, np.array(chosen, dtype=np.int64), label)
         column += group.width
         number += len(chosen)
 
 
-def _families(
+def _with_constructors(
     config: OnlineConfig,
 ) -> Iterator[tuple[str, list[int], Callable[..., ExpertGroup]]]:
-    """Yield label, experts and constructor of each family, in the order of their columns."""
+    """Yield label, experts and constructor of each group, in the order of their columns."""
     seed, beta, rho, clip = config.seed, config.beta, config.rho, config.clip
     build: dict[str, Callable[..., ExpertGroup]] = {
         "nn_apa": partial(PassiveAggressiveGroup, seed=seed, beta=beta, rho=rho, clip=clip),
@@ -50,9 +50,9 @@ def _families(
         "kalman": partial(KalmanGroup, seed=seed),
     }
     labels = [_group_label(expert) for expert in config.experts]
-    for label, family in build.items():
+    for label, build_group in build.items():
         if label in labels:
-            yield label, [e for e, own in enumerate(labels) if own == label], family
+            yield label, [e for e, own in enumerate(labels) if own == label], build_group
 
 
 def _group_label(expert: Expert) -> str:

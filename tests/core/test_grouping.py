@@ -7,7 +7,7 @@ import pytest
 
 from core.online.config import OnlineConfig
 from core.online.experts import DEFAULT, PAPER_SMALL, Biased, Kalman, PassiveAggressive, Resolved
-from core.online.families import members
+from core.online.grouping import members
 from core.online.tables import FIRST_GROUP_COLUMN, Side
 from core.rng import id_hashes
 
@@ -28,14 +28,14 @@ def test_groups_stand_side_by_side_and_hold_each_expert_once(name):
     assert groups[0].first_column == FIRST_GROUP_COLUMN
     for one, following in pairwise(groups):
         assert following.first_column == one.first_column + one.group.width
-    held = np.concatenate([member.columns for member in groups])
+    held = np.concatenate([member.expert_numbers for member in groups])
     assert sorted(held.tolist()) == list(range(len(SETS[name])))
-    assert all(member.group.size == member.columns.size for member in groups)
+    assert all(member.group.size == member.expert_numbers.size for member in groups)
     assert len({member.label for member in groups}) == len(groups)
 
 
-def test_experts_of_one_family_share_a_group():
-    held = {member.label: member.columns.tolist() for member in members(OnlineConfig(MIXED))}
+def test_experts_of_one_kind_share_a_group():
+    held = {member.label: member.expert_numbers.tolist() for member in members(OnlineConfig(MIXED))}
     assert held == {
         "nn_apa": [2],
         "nn_apa_full": [4],
@@ -50,7 +50,7 @@ def test_parameters_lie_in_the_columns_of_their_group_and_do_not_overlap(name):
     experts, taken = SETS[name], []
     for member in members(OnlineConfig(experts=experts)):
         places = member.group.places(member.first_column)
-        assert [place.rank for place in places] == [experts[e].rank for e in member.columns]
+        assert [place.rank for place in places] == [experts[e].rank for e in member.expert_numbers]
         end = member.first_column + member.group.width
         for place in places:
             columns = [] if place.bias is None else [place.bias]
