@@ -8,7 +8,7 @@ import numpy as np
 
 from core.errors import ConfigError
 
-LARGEST = 1e30
+LARGEST_SETTING = 1e30
 """Largest absolute value of a setting, because fits compute in single precision."""
 
 
@@ -34,15 +34,15 @@ def check_bounds(
         (
             above_0,
             lambda value: _is_number(value) and value > 0.0,
-            f"above 0 and at most {LARGEST:g}",
+            f"above 0 and at most {LARGEST_SETTING:g}",
         ),
         (
             from_0,
             lambda value: _is_number(value) and value >= 0.0,
-            f"0 or more and at most {LARGEST:g}",
+            f"0 or more and at most {LARGEST_SETTING:g}",
         ),
         (shares, lambda value: _is_number(value) and 0.0 <= value <= 1.0, "between 0 and 1"),
-        (finite, _is_number, f"at most {LARGEST:g} in size"),
+        (finite, _is_number, f"at most {LARGEST_SETTING:g} in size"),
     )
     for names, holds, bounds in wanted:
         for name in names:
@@ -51,4 +51,4 @@ def check_bounds(
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and bool(np.abs(value) <= LARGEST)
+    return isinstance(value, int | float | np.number) and bool(np.abs(value) <= LARGEST_SETTING)

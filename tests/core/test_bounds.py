@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.errors import ConfigError
-from core.search.bounds import LARGEST, check_bounds
+from core.search.bounds import LARGEST_SETTING, check_bounds
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def check(config):
         {},
         {"factors": 1},
         {"factors": np.int64(3)},
-        {"reg": LARGEST, "weight": LARGEST, "target": -LARGEST},
+        {"reg": LARGEST_SETTING, "weight": LARGEST_SETTING, "target": -LARGEST_SETTING},
         {"reg": 1, "share": 0},
         {"share": 1.0},
         {"weight": np.float32(2.0)},
