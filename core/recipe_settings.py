@@ -18,7 +18,7 @@ An epoch rotates a basis of this size, in time that grows with its cube, and a f
 copies of the factors of users and items: on the largest supported catalogues, more factors would
 not fit into memory.
 """
-LARGEST = 2**53
+LARGEST_EXACT = 2**53
 """Largest absolute value of a number: beyond it a float cannot represent every whole number."""
 
 RENAMED = {"draw": "shrinkage"}
@@ -125,7 +125,7 @@ class RecipeSettings(Generic[ConfigT]):
         if not isinstance(value, int | float) or isinstance(value, bool):
             raise ConfigError(f"{name} must be a number, not {value!r}")
         # the negation refuses NaN as well
-        if not abs(value) <= LARGEST:
+        if not abs(value) <= LARGEST_EXACT:
             raise ConfigError(f"{name} must be a number between -2^53 and 2^53")
         if isinstance(self.flat(self.base)[name], int) and not isinstance(value, int):
             raise ConfigError(f"{name} must be a whole number, not {value!r}")
