@@ -26,7 +26,7 @@ from core.search.search import Axis, Budget, Outcome, Search
 MOST_TRIALS = 150
 SPREAD = 0.2
 """Standard deviation of the first settings around the rough ones, as a share of an axis."""
-FEWEST, LARGEST = 16, 512
+FEWEST_FACTORS, MOST_FACTORS = 16, 512
 """Bounds of the number of factors."""
 ROUGH_ALPHA0, ROUGH_REG = 12.0, 0.07
 """Rough settings that suit most data, in units that follow from size, density and weights."""
@@ -80,7 +80,7 @@ def search(
         objective,
         lambda settings: _work(pairs, int(settings.get("factors", start.factors))),
         rng,
-        lambda settings: _larger(settings, _most_factors(pairs)),
+        lambda settings: _larger(settings, _most_useful_factors(pairs)),
         _smaller,
     )
     best = looking.run(_first(axes, middle, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
@@ -95,7 +95,7 @@ def _found(start: FbgdConfig, settings: dict[str, Any], outcome: Outcome) -> Fbg
 def rough(pairs: Interactions) -> dict[str, Any]:
     """Return the rough settings, from which a search begins."""
     return {
-        "factors": min(64, _most_factors(pairs)),
+        "factors": min(64, _most_useful_factors(pairs)),
         "alpha0": ROUGH_ALPHA0 * _unit_alpha0(pairs),
         "reg": ROUGH_REG * unit_reg(pairs),
         "nu_user": 0.5,
@@ -112,22 +112,22 @@ def axes_for(pairs: Interactions, fixed: frozenset[str] = frozenset()) -> list[A
     ``rho`` is not searched and is 0 unless given: in the best trials on eleven data sets it was
     near 0.
     """
-    alpha0, reg, most = _unit_alpha0(pairs), unit_reg(pairs), _most_factors(pairs)
+    alpha0, reg, most = _unit_alpha0(pairs), unit_reg(pairs), _most_useful_factors(pairs)
     axes = [
         Axis("alpha0", alpha0, 150.0 * alpha0, log=True, usual=ROUGH_ALPHA0 * alpha0),
         Axis("reg", 0.007 * reg, 0.7 * reg, log=True, usual=ROUGH_REG * reg),
     ]
-    if most > FEWEST:
-        axes.append(Axis("factors", FEWEST, most, log=True, multiple=8))
+    if most > FEWEST_FACTORS:
+        axes.append(Axis("factors", FEWEST_FACTORS, most, log=True, multiple=8))
     sides = {"nu_user", "nu_item"}
     nus = ["nu"] if not sides & fixed else sorted(sides)
     axes += [Axis(name, 0.0, 1.0) for name in nus]
-    if _felt(pairs) > FELT:
+    if _mean_share_of_shrinkage(pairs) > FELT:
         axes.append(Axis("shrinkage", *SHRINKAGES, log=True))
     return [axis for axis in axes if axis.name not in fixed]
 
 
-def _felt(pairs: Interactions) -> float:
+def _mean_share_of_shrinkage(pairs: Interactions) -> float:
     """Return the mean share of the shrinkage over histories: (1 - n / FAMILIAR)^2 for n pairs."""
     counts = pairs.user_counts[pairs.user_counts > 1]
     return float(np.square(np.maximum(1.0 - counts / FAMILIAR, 0.0)).mean()) if counts.size else 0.0
@@ -140,8 +140,8 @@ def _with(start: FbgdConfig, settings: dict[str, Any]) -> FbgdConfig:
     return replace(start, **rest)
 
 
-def _most_factors(pairs: Interactions) -> int:
-    return min(LARGEST, max(FEWEST, min(pairs.n_users, pairs.n_items) // 16 * 8))
+def _most_useful_factors(pairs: Interactions) -> int:
+    return min(MOST_FACTORS, max(FEWEST_FACTORS, min(pairs.n_users, pairs.n_items) // 16 * 8))
 
 
 def _unit_alpha0(pairs: Interactions) -> float:
@@ -185,7 +185,7 @@ def _larger(settings: dict[str, Any], most: int) -> dict[str, Any] | None:
 
 def _smaller(settings: dict[str, Any]) -> dict[str, Any] | None:
     factors = int(settings.get("factors", 0)) // 16 * 8
-    return {**settings, "factors": factors} if factors >= FEWEST else None
+    return {**settings, "factors": factors} if factors >= FEWEST_FACTORS else None
 
 
 def _work(pairs: Interactions, factors: int) -> float:
