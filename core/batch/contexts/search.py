@@ -32,7 +32,7 @@ FEWEST_HELD_OUT, MOST_HELD_OUT, MOST_SCORES = 500, 6_000, 1.5e8
 MOST_TRIALS = 60
 ROUGH_ALPHA0, ROUGH_RATE = 12.0, 0.5
 """Initial alpha0 and plain learning rate, in the units of the data."""
-FEWEST, LARGEST = 8, 64
+FEWEST_FACTORS, MOST_FACTORS = 8, 64
 """Bounds of the number of factors."""
 
 
@@ -61,7 +61,7 @@ def search(
     looking = Search(
         axes,
         lambda settings: validation(with_settings(start, settings)),
-        lambda settings: float(settings.get("factors", start.factors)) + FEWEST,
+        lambda settings: float(settings.get("factors", start.factors)) + FEWEST_FACTORS,
         rng,
     )
     best = looking.run(_first(axes, start, rng), budget, most=MOST_TRIALS, on_trial=on_trial)
@@ -94,7 +94,7 @@ def axes_for(pairs: Interactions, base: ContextConfig) -> list[Axis]:
         Axis("reg", 0.0001 * reg, 0.1 * reg, log=True),
         Axis("nu", 0.0, 1.0),
         Axis("rho", 0.0, 0.6),
-        Axis("factors", FEWEST, LARGEST, log=True, multiple=8),
+        Axis("factors", FEWEST_FACTORS, MOST_FACTORS, log=True, multiple=8),
         *([Axis("learning_rate", 0.01 * rate, 4.0 * rate, log=True)] if _is_plain(base) else []),
     ]
 
