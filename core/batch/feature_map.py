@@ -21,7 +21,7 @@ CONSTANT = 0.3
 Its weights are regularised about ten times as strongly as those of the features.
 """
 
-LARGEST = 1e12
+LARGEST_FEATURE = 1e12
 """Largest absolute value of a feature: sums of squares stay within float32."""
 
 WANTED = (
@@ -44,8 +44,8 @@ def checked(features: Any) -> Features:
         raise ShapeError("features must be a matrix: one row for each user")
     if not np.isfinite(values).all():
         raise DataError("a feature is NaN or infinite: mend or remove it")
-    if np.abs(values).max(initial=0.0) > LARGEST:
-        raise DataError(f"a feature is beyond {LARGEST:g} in size: divide it by a constant")
+    if np.abs(values).max(initial=0.0) > LARGEST_FEATURE:
+        raise DataError(f"a feature is beyond {LARGEST_FEATURE:g} in size: divide it by a constant")
     ready: Features = known
     return ready
 

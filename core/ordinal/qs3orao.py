@@ -22,10 +22,10 @@ from core.types import F32, F64, I64
 
 LEAST_REG = 2.0**-9
 """Least regularisation of the stochastic solver; a smaller one would need more than 1/reg steps."""
-LARGEST = 1e100
+LARGEST_FEATURE = 1e100
 """Largest absolute value of a feature, so that its range and the inverse of the range stay finite.
 
-A feature with a range of at most 1 / LARGEST counts as constant.
+A feature with a range of at most 1 / LARGEST_FEATURE counts as constant.
 """
 
 
@@ -42,7 +42,7 @@ def fit(x: F64, level: I64, levels: int, config: OrdinalConfig | None = None) ->
     _check(x, level, levels)
     low = x.min(axis=0)
     span = x.max(axis=0) - low
-    varies = span > 1.0 / LARGEST
+    varies = span > 1.0 / LARGEST_FEATURE
     if not varies.any():
         raise DataError("all features are constant: give features that vary")
     inverse = np.divide(1.0, span, out=np.zeros_like(span), where=varies)
@@ -96,8 +96,8 @@ def _solve(z: F32, group: I64, levels: int, found: Found, config: OrdinalConfig)
 def _check(x: F64, level: I64, levels: int) -> None:
     if x.ndim != 2 or x.shape[0] != len(level):
         raise ShapeError(f"features {x.shape} and levels {level.shape} must have equally many rows")
-    if not -LARGEST <= x.min(initial=0.0) <= x.max(initial=0.0) <= LARGEST:
-        raise DataError(f"features must be finite numbers of at most {LARGEST:g}")
+    if not -LARGEST_FEATURE <= x.min(initial=0.0) <= x.max(initial=0.0) <= LARGEST_FEATURE:
+        raise DataError(f"features must be finite numbers of at most {LARGEST_FEATURE:g}")
     if levels < 2:
         raise ConfigError(f"levels must be at least 2, not {levels}")
     if len(level) == 0 or level.min() < 0 or level.max() > levels:

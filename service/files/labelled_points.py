@@ -17,7 +17,7 @@ from service.files.opening import LONGEST_ROW, BadFile, FileLines, opened
 
 MOST, MOST_COLUMNS = 1 << 31, 1 << 26
 """Bounds of points (their numbers have 32 bits) and of features and labels (each has a vector)."""
-LARGEST = 1e15
+LARGEST_FEATURE = 1e15
 """Largest absolute value of a feature: sums of squares must fit into 32-bit floats."""
 FORM = "a point is 'label,label feature:value feature:value'"
 
@@ -110,10 +110,10 @@ class _PointReader:
     def _append(self, number: int, labels: list[int], values: dict[int, float]) -> None:
         for feature in sorted(values):
             value = values[feature]
-            if not abs(value) <= LARGEST:
+            if not abs(value) <= LARGEST_FEATURE:
                 raise self._bad(
                     number,
-                    f"feature {feature} must be finite, at most {LARGEST:g}: correct or remove it",
+                    f"feature {feature} must be finite, at most {LARGEST_FEATURE:g}: correct or remove it",
                 )
             self._features.append(feature)
             self._values.append(value)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from core.batch.feature_map import CONSTANT, LARGEST, checked, fit_features, unit_rows
+from core.batch.feature_map import CONSTANT, LARGEST_FEATURE, checked, fit_features, unit_rows
 from core.errors import DataError, ShapeError
 
 X = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, 2.0]])
@@ -42,7 +42,7 @@ def test_a_map_depends_on_the_seed_alone():
     [
         (np.array([1.0]), ShapeError, "one row for each user"),
         (np.array([[np.nan]]), DataError, "NaN or infinite"),
-        (np.array([[2 * LARGEST]]), DataError, "divide it by a constant"),
+        (np.array([[2 * LARGEST_FEATURE]]), DataError, "divide it by a constant"),
         (np.array([["1"]]), DataError, "make columns of texts"),
         ("abc", DataError, "make columns of texts"),
     ],
