@@ -41,7 +41,7 @@ HOPELESS = 0.9
 MOST_TRIALS = 100
 ROUGH_GRAPH = 0.01
 """Rough strength of the graph: enough to have an effect, and in no measurement harmful."""
-LARGEST = 256
+MOST_FACTORS = 256
 """Most factors."""
 
 
@@ -162,7 +162,7 @@ def axes_for(pairs: Interactions, similar: sp.csr_array | None) -> list[Axis]:
 
 
 def _most_factors(pairs: Interactions) -> int:
-    return min(LARGEST, max(16, min(pairs.n_users, pairs.n_items) // 16 * 8))
+    return min(MOST_FACTORS, max(16, min(pairs.n_users, pairs.n_items) // 16 * 8))
 
 
 def _most_held_out(pairs: Interactions) -> int:
