@@ -16,7 +16,7 @@ from core.batch.ocmf.feature_regression import RIDGE, ridge
 from core.interactions import Interactions
 from core.labels.config import ItemsConfig
 from core.labels.exmlds import embedded, fitted, labelled, mapping
-from core.labels.labelled_items import LabelledItems
+from core.labels.labelled_items import ItemsAsLabels
 from core.labels.space import LabelSpace, unit
 from core.labels.spectrum import leading
 from core.labels.sppmi import sppmi
@@ -46,7 +46,7 @@ def fit_items(
     *,
     most_users: int = MOST_USERS,
     most_placed: int = MOST_PLACED,
-) -> LabelledItems:
+) -> ItemsAsLabels:
     """Fit on users' features (users, d) and liked items; ``item_features`` (items, d_items).
 
     ``most_users`` and ``most_placed`` limit time and memory.
@@ -59,7 +59,7 @@ def fit_items(
     if item_features is not None and item_features.shape[1]:
         weights = _item_weights(space, labels, item_features)
     places = item_places(liked, config, most_users=most_users, most_placed=most_placed)
-    return LabelledItems(space, places, weights)
+    return ItemsAsLabels(space, places, weights)
 
 
 def item_places(

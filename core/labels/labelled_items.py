@@ -16,7 +16,7 @@ from core.types import F32, F64, I64
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledItems:
+class ItemsAsLabels:
     """L items as labels of users with d features; one cluster of one learner.
 
     user u likes y     score = votes of neighbours for y, and h_y . z;  z = W'x, x features of u

@@ -15,7 +15,7 @@ from core.errors import SnapshotFormat
 from core.features import FeatureEncoder
 from core.interactions import Interactions
 from core.labels.config import Votes
-from core.labels.labelled_items import LabelledItems
+from core.labels.labelled_items import ItemsAsLabels
 from core.labels.space import LabelSpace
 from core.snapshot import About, Snapshot, snapshot_of
 
@@ -56,7 +56,7 @@ def space_of(snapshot: Snapshot) -> LabelSpace:
 
 def of_items(
     model: str,
-    items: LabelledItems,
+    items: ItemsAsLabels,
     *,
     encoder: FeatureEncoder,
     item_encoder: FeatureEncoder,
@@ -70,9 +70,9 @@ def of_items(
     return with_encoders(replace(space, arrays=arrays), encoder, item_encoder)
 
 
-def items_of(snapshot: Snapshot) -> LabelledItems:
+def items_of(snapshot: Snapshot) -> ItemsAsLabels:
     """Return items as labels; arrays are the snapshot's own. SnapshotFormat if one is missing."""
     arrays = snapshot.arrays
     if "item_places" not in arrays:
         raise SnapshotFormat("this is not the snapshot of a label model of items: no item vectors")
-    return LabelledItems(space_of(snapshot), arrays["item_places"], arrays.get("item_weights"))
+    return ItemsAsLabels(space_of(snapshot), arrays["item_places"], arrays.get("item_weights"))

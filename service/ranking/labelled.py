@@ -7,7 +7,7 @@ import numpy as np
 
 from core.batch.snapshot import encoders_of
 from core.features import FeatureEncoder
-from core.labels.labelled_items import LabelledItems
+from core.labels.labelled_items import ItemsAsLabels
 from core.labels.snapshot import items_of
 from core.types import F32
 from service.ranking.asker import Asker
@@ -25,7 +25,7 @@ class Labelled(Ranker):
         self,
         family: Family,
         version: str,
-        model: LabelledItems,
+        model: ItemsAsLabels,
         trained_through: Mapping[int, int],
         *,
         users: FeatureEncoder,

@@ -15,7 +15,7 @@ import numpy as np
 from core.batch.row_objective import learned
 from core.features import FeatureEncoder
 from core.kernels.scan import Mask
-from core.labels.labelled_items import LabelledItems
+from core.labels.labelled_items import ItemsAsLabels
 from core.ordinal.stars import Stars
 from core.slate import Explanation
 from core.types import F32, I32
@@ -55,7 +55,7 @@ class AudienceModel(Protocol):
     @property
     def trained_through(self) -> Mapping[int, int]: ...
     @property
-    def model(self) -> LabelledItems: ...
+    def model(self) -> ItemsAsLabels: ...
     @property
     def users(self) -> FeatureEncoder: ...
     @property

@@ -13,7 +13,7 @@ from core.features import Column, FeatureEncoder
 from core.interactions import Interactions
 from core.labels.config import ItemsConfig
 from core.labels.items import fit_items, item_places, search_items
-from core.labels.labelled_items import LabelledItems
+from core.labels.labelled_items import ItemsAsLabels
 from core.labels.snapshot import items_of, of_items
 from core.search.search import Budget
 from core.snapshot import array_bytes, restored
@@ -57,7 +57,7 @@ def test_a_new_item_finds_its_audience_by_its_features() -> None:
         assert np.allclose(parts.sum(axis=1) + constant(model, factors), scores, atol=1e-5)
 
 
-def constant(model: LabelledItems, factors: np.ndarray) -> float:
+def constant(model: ItemsAsLabels, factors: np.ndarray) -> float:
     """Return the score of a user without features."""
     nobody = sparse.csr_array((1, 4), dtype=np.float32)
     return float(model.audience(factors, nobody)[0][0])

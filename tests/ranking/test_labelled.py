@@ -6,7 +6,7 @@ import pytest
 from core.features import Column, FeatureEncoder
 from core.labels.config import ItemsConfig
 from core.labels.items import fit_items
-from core.labels.labelled_items import LabelledItems
+from core.labels.labelled_items import ItemsAsLabels
 from core.mixture_weights import Weights
 from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
@@ -30,12 +30,12 @@ KINDS = FeatureEncoder((Column("kind", ("0", "1", "2", "3")),))
 
 
 @pytest.fixture(scope="module")
-def model() -> LabelledItems:
+def model() -> ItemsAsLabels:
     return fit_items(*world(), ItemsConfig(factors=4, neighbours=30), item_kinds())
 
 
 @pytest.fixture
-def ranker(model: LabelledItems) -> Labelled:
+def ranker(model: ItemsAsLabels) -> Labelled:
     return Labelled(FAMILIES["exmlds"], "label-1", model, {0: 5}, users=KINDS, items=KINDS)
 
 

@@ -8,7 +8,7 @@ from core.interactions import Interactions
 from core.labels import config as labels
 from core.labels.config import ItemsConfig
 from core.labels.items import fit_items, search_items
-from core.labels.labelled_items import LabelledItems
+from core.labels.labelled_items import ItemsAsLabels
 from core.labels.snapshot import items_of, of_items
 from core.search.search import Budget
 from core.snapshot import About, Snapshot
@@ -32,17 +32,17 @@ class LabelRecipe(FeatureRecipe):
         return Searched(config)
 
     def fit(
-        self, material: Material, config: ItemsConfig, *, previous: LabelledItems | None = None
-    ) -> LabelledItems:
+        self, material: Material, config: ItemsConfig, *, previous: ItemsAsLabels | None = None
+    ) -> ItemsAsLabels:
         features, liked = _users(material)
         return fit_items(features, liked, config, material.item_features)
 
     def snapshot(
-        self, name: str, model: LabelledItems, encoded: EncodedUsers | None, about: About
+        self, name: str, model: ItemsAsLabels, encoded: EncodedUsers | None, about: About
     ) -> Snapshot:
         return of_items(name, model, **encoders(encoded), **about)
 
-    def restored(self, snapshot: Snapshot) -> LabelledItems:
+    def restored(self, snapshot: Snapshot) -> ItemsAsLabels:
         return items_of(snapshot)
 
 
