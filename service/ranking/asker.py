@@ -14,7 +14,7 @@ from service.ranking.strategies import Strategy
 _NONE: F32 = np.empty(0, np.float32)
 
 
-class Made(Struct, frozen=True, eq=False):
+class Computed(Struct, frozen=True, eq=False):
     """What a ranker has computed for an asker and a cache may keep until the history changes."""
 
     strategy: Strategy
@@ -25,7 +25,7 @@ class Made(Struct, frozen=True, eq=False):
 
 
 class Asker(Struct, frozen=True, eq=False):
-    """The person who asks. Rankers only read it and return what they computed (``Made``)."""
+    """The person who asks. Rankers only read it and return what they computed (``Computed``)."""
 
     preferences: Preferences
     vectors: Mapping[str, F32] = msgspec.field(default_factory=dict)
@@ -53,7 +53,7 @@ class Asker(Struct, frozen=True, eq=False):
                 return head
         return None
 
-    def having(self, made: Made | None) -> "Asker":
+    def having(self, made: Computed | None) -> "Asker":
         """Return the asker with a vector that was just made."""
         if made is None or made.vector is None:
             return self

@@ -11,7 +11,7 @@ from core.batch.snapshot import encoders_of, users_of
 from core.features import FeatureEncoder
 from core.slate import Explanation
 from core.types import F32, I32
-from service.ranking.asker import Asker, Made
+from service.ranking.asker import Asker, Computed
 from service.ranking.family import Family, Published
 from service.ranking.pool import Pool, Ranked, nearest
 from service.ranking.ranker import HeadRanker
@@ -42,10 +42,10 @@ class FoldIn(HeadRanker):
         row = None if self._encoder is None else self._encoder.transform([features])
         return None if row is None or not row.nnz else self.users.feature_vectors(row)[0]
 
-    def prepare(self, asker: Asker) -> Made | None:
+    def prepare(self, asker: Asker) -> Computed | None:
         if self.version in asker.features or self.version in asker.vectors:
             return None
-        return Made(self.strategy, self.version, self.fold_in(asker))
+        return Computed(self.strategy, self.version, self.fold_in(asker))
 
     def fold_in(self, asker: Asker) -> F32:
         features = asker.features.get(self.version)

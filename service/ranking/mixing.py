@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from core.mixture import mixed
 from core.mixture_weights import DEPTH
 from core.types import F32, I32
-from service.ranking.asker import Asker, Made
+from service.ranking.asker import Asker, Computed
 from service.ranking.blend import blended
 from service.ranking.choice import Choice
 from service.ranking.lineup import Lineup
@@ -32,7 +32,7 @@ class Found(Struct, frozen=True):
     picks: list[Pick]
     owned: bool
     """Whether the rankers brought any of them."""
-    made: Sequence[Made]
+    made: Sequence[Computed]
 
 
 def mixing_list(ranker: Ranker, asker: Asker, pool: Pool, n: int) -> Listed:
@@ -67,7 +67,7 @@ def _by_rankers(choice: Choice, lineup: Lineup, asker: Asker, pool: Pool, n: int
     return _found(listed.ranked, ranker, [listed.made])
 
 
-def _found(ranked: Ranked, ranker: Ranker, made: Iterable[Made | None]) -> Found:
+def _found(ranked: Ranked, ranker: Ranker, made: Iterable[Computed | None]) -> Found:
     picks = picks_of(*ranked, ranker.strategy)
     return Found(picks, bool(picks), [one for one in made if one is not None])
 

@@ -19,7 +19,7 @@ from core.labels.labelled_items import ItemsAsLabels
 from core.ordinal.stars import Stars
 from core.slate import Explanation
 from core.types import F32, I32
-from service.ranking.asker import Asker, Made
+from service.ranking.asker import Asker, Computed
 from service.ranking.family import Family
 from service.ranking.pool import HEAD, Head, Pool, Ranked, chosen
 from service.ranking.strategies import Strategy
@@ -36,7 +36,7 @@ class Listed(NamedTuple):
 
     items: I32
     scores: F32
-    made: Made | None = None
+    made: Computed | None = None
     """What was computed on the way and was not cached."""
 
     @property
@@ -133,7 +133,7 @@ class Ranker(ABC):
         """Return the top of the order for an asker; None: it is not worth caching."""
         return None
 
-    def prepare(self, asker: Asker) -> Made | None:
+    def prepare(self, asker: Asker) -> Computed | None:
         """Return what ``scores`` and ``explain`` would compute each time; None: it is cached."""
         return None
 
@@ -227,12 +227,12 @@ class HeadRanker(Ranker):
             found = self.nearest(self.fold_in(asker), pool, n)
         return Listed(*found, self._made(asker, head, made))
 
-    def _made(self, asker: Asker, head: Head, made: Made | None) -> Made | None:
+    def _made(self, asker: Asker, head: Head, made: Computed | None) -> Computed | None:
         """Return what was not cached; a head that was made in advance is cached from now on."""
         vector = None if made is None else made.vector
         if asker.heads is not None and asker.heads.get(self.strategy) is head:
             return made
-        return Made(self.strategy, self.version, vector, head)
+        return Computed(self.strategy, self.version, vector, head)
 
     def _head(self, vector: F32, asker: Asker) -> Head:
         items, scores = self.nearest(vector, Pool(_EVERY, asker.preferences.seen), HEAD)

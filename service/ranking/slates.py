@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from core import slate as choices
 from core.types import F32
-from service.ranking.asker import NOBODY, Asker, Made
+from service.ranking.asker import NOBODY, Asker, Computed
 from service.ranking.choice import Choice, choose
 from service.ranking.explanations import explained
 from service.ranking.lineup import Lineup, Origin, in_order
@@ -40,7 +40,7 @@ class Slate(Struct, frozen=True):
     """Whether items may be left."""
     because: Sequence[Sequence[tuple[int, float]]] | None = None
     """For each pick the past items that carry its score, if that was asked for."""
-    made: Sequence[Made] = ()
+    made: Sequence[Computed] = ()
     """What the rankers computed of the asker and a cache may keep."""
 
 
@@ -90,7 +90,7 @@ def _slate(
     *,
     more: bool,
     pages: Origin | None = None,
-    made: Sequence[Made] = (),
+    made: Sequence[Computed] = (),
 ) -> Slate:
     return Slate(
         picks=picks[wanted.offset : wanted.n],

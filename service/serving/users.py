@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 
 from core.meaning import Reading
 from core.online.layout import RowLayout
-from service.ranking.asker import Made
+from service.ranking.asker import Computed
 from service.ranking.pool import Head
 from service.ranking.strategies import Strategy
 from service.serving.user_reads import HistoryLane
@@ -76,7 +76,7 @@ class Users:
         """Whether nothing was heard since that changes what is state of a user."""
         return self._entries.get(user) is state
 
-    def remember(self, user: str, state: UserState, made: Sequence[Made]) -> None:
+    def remember(self, user: str, state: UserState, made: Sequence[Computed]) -> None:
         """Keep what rankers computed for a user for as long as the history stays what it is."""
         before = state.nbytes
         vectors = {one.version: one.vector for one in made if one.vector is not None}

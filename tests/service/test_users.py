@@ -11,7 +11,7 @@ from core.batch.preferences import Preferences
 from core.meaning import RATING
 from core.online.layout import RowLayout
 from service import configs
-from service.ranking.asker import Made
+from service.ranking.asker import Computed
 from service.ranking.pool import HEAD, Head
 from service.serving.user_state import OF_EACH, UserState
 from service.serving.users import Users
@@ -138,7 +138,7 @@ def test_a_user_is_answered_as_of_an_earlier_event(redis_url: str, namespace: st
 
 def test_memory_is_bounded(redis_url: str, namespace: str) -> None:
     async def story(users: Users, client: AsyncClient, keys: PartitionKeys) -> None:
-        made = Made("fbgd", "v", vector=np.zeros(500, np.float32))
+        made = Computed("fbgd", "v", vector=np.zeros(500, np.float32))
         first = await users.get("u0")
         for n in range(1, 4):
             users.remember(f"u{n}", await users.get(f"u{n}"), [made])
@@ -155,7 +155,7 @@ def test_cached_results_are_dropped_with_their_history(redis_url: str, namespace
         known = await users.get("ada")
         head = Head("v", known.preferences.item_ix, known.preferences.weight, whole=True)
         before = known.nbytes
-        users.remember("ada", known, [Made("fbgd", "v", head=head)])
+        users.remember("ada", known, [Computed("fbgd", "v", head=head)])
         assert (await users.get("ada")).heads == {"fbgd": head}
         assert known.nbytes == before + 8 + OF_EACH
         users.changed(0, ["ada"])
