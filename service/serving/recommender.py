@@ -171,7 +171,7 @@ class Recommender:
 
     async def _made(
         self, asked: Asked, known: UserState, lineup: Lineup, make: Callable[[Pool], Slate]
-    ) -> "_Made":
+    ) -> "_SlateAndPool":
         wanted, n_own = asked.wanted, known.preferences.item_ix.size
         beside = max(lineup.effort, wanted.effort(n_own)) > INLINE
         n_items = lineup.n_items
@@ -181,14 +181,14 @@ class Recommender:
                 await _others_go_on(len(asked.candidates))
             made = await asyncio.to_thread(make, pool) if beside else make(pool)
             if made.more or asked.candidates is not None:
-                return _Made(made, pool, time_ms, removed)
+                return _SlateAndPool(made, pool, time_ms, removed)
             # items that no ranker has heard of may be left
             n_items, before = max(n_items, await self._numbers.count()), n_items
             if n_items == before:
-                return _Made(made, pool, time_ms, removed)
+                return _SlateAndPool(made, pool, time_ms, removed)
 
     async def _answer(
-        self, asked: Asked, made: "_Made", seen_through: str, known: UserState
+        self, asked: Asked, made: "_SlateAndPool", seen_through: str, known: UserState
     ) -> Answer:
         slate = made.slate
         if not slate.picks and asked.after is None:
@@ -295,7 +295,7 @@ async def _others_go_on(n: int) -> None:
         await asyncio.sleep(0)
 
 
-class _Made(NamedTuple):
+class _SlateAndPool(NamedTuple):
     slate: Slate
     pool: Pool
     time_ms: int
