@@ -11,7 +11,7 @@ from core.online.model import OnlineModel
 from core.online.tables import COUNT
 from core.types import F32
 from service.ranking.asker import Asker
-from service.ranking.everybody import Order
+from service.ranking.everybody import SharedList
 from service.ranking.families import FAMILIES
 from service.ranking.fold_in import FoldIn
 from service.ranking.lineup import Lineup
@@ -28,9 +28,9 @@ def fold_in(n_items: int, seed: int = 0, strategy: str = "fbgd") -> FoldIn:
     return FoldIn(FAMILIES[strategy], f"{strategy}-{seed}", users, {0: 7})
 
 
-def order(strategy: str, items: list[int]) -> Order:
+def order(strategy: str, items: list[int]) -> SharedList:
     scores = np.arange(len(items), 0, -1).astype(np.float32)
-    return Order(FAMILIES[strategy], (np.array(items, np.int32), scores), {0: 9})
+    return SharedList(FAMILIES[strategy], (np.array(items, np.int32), scores), {0: 9})
 
 
 def lineup(*models: Ranker, popular: list[int] = [], **more: object) -> Lineup:  # noqa: B006

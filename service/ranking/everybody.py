@@ -12,7 +12,7 @@ from service.ranking.pool import Pool, Ranked, chosen
 from service.ranking.ranker import Listed, Ranker
 
 
-class Order(Ranker):
+class SharedList(Ranker):
     """One order of all items; items without events are ranked last, by their number."""
 
     def __init__(self, family: Family, order: Ranked, seen_through: Mapping[int, int]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from core.mixture_weights import Weights
 from core.types import F32
 from service.errors import ServiceError
-from service.ranking.everybody import Order
+from service.ranking.everybody import SharedList
 from service.ranking.families import FAMILIES
 from service.ranking.family import Families
 from service.ranking.lineup import Lineup, by_strategy
@@ -114,7 +114,7 @@ class Lineups:
             self._rankers.popitem(last=False)
         return ranker.with_later(later[version]) if version in later else ranker
 
-    def _ordered(self, orders: Orders) -> tuple[Order, Order]:
+    def _ordered(self, orders: Orders) -> tuple[SharedList, SharedList]:
         families, through = self._families, orders.seen_through
-        popular = Order(families[POPULAR], orders.popular, through)
-        return popular, Order(families[TRENDING], orders.trending, through)
+        popular = SharedList(families[POPULAR], orders.popular, through)
+        return popular, SharedList(families[TRENDING], orders.trending, through)

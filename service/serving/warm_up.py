@@ -13,7 +13,7 @@ from core.meaning import Reading
 from core.mixture import mixed
 from core.types import F32
 from service.ranking.asker import Asker
-from service.ranking.everybody import Order
+from service.ranking.everybody import SharedList
 from service.ranking.families import FAMILIES
 from service.ranking.fold_in import FoldIn
 from service.ranking.pool import Pool
@@ -52,7 +52,7 @@ def rank_once() -> None:
         for allowed in (_frozen(np.ones(3, np.bool_)), np.ones(3, np.bool_)):
             model.best(Asker(own), Pool(allowed), 2)
             model.similar(0, Pool(allowed), 2)
-            order = Order(FAMILIES[POPULAR], (own.item_ix, own.weight), {})
+            order = SharedList(FAMILIES[POPULAR], (own.item_ix, own.weight), {})
             popular = order.best(Asker(own), Pool(allowed), 2).ranked
             mixed([popular, popular], [0.5, 0.5], 2)
 

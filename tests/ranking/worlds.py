@@ -22,7 +22,7 @@ from core.snapshot import Snapshot, blob, mapped
 from service.learning.following.views import View
 from service.ranking.asker import Asker
 from service.ranking.choice import feature_vectors
-from service.ranking.everybody import Order
+from service.ranking.everybody import SharedList
 from service.ranking.families import FAMILIES
 from service.ranking.family import Families, Family, Published
 from service.ranking.lineup import Lineup, by_strategy
@@ -129,7 +129,7 @@ def untrained(family: Family) -> Ranker:
         POPULAR: lambda: popularity.popular(view().counts),
         TRENDING: lambda: popularity.trending(view().counts, HALF_LIFE_MS),
     }
-    return Order(family, orders[family.strategy](), {0: 9})
+    return SharedList(family, orders[family.strategy](), {0: 9})
 
 
 @cache

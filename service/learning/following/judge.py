@@ -28,7 +28,7 @@ from service.learning.following.inbox import Sighting
 from service.learning.following.views import View
 from service.ranking.asker import Asker
 from service.ranking.choice import choose, feature_vectors, heard
-from service.ranking.everybody import Order
+from service.ranking.everybody import SharedList
 from service.ranking.families import FAMILIES
 from service.ranking.family import Families
 from service.ranking.lineup import Lineup, by_strategy
@@ -88,7 +88,7 @@ class Judge:
         self._half_life_ms = settings.trending_half_life_h * 3_600_000
         self._view: View | None = None
         self._newest_ms = 0.0
-        self._everybodys: tuple[Order, Order]
+        self._everybodys: tuple[SharedList, SharedList]
         self._online: Online
         self._allowed: Mask = np.empty(0, np.bool_)
 
@@ -174,8 +174,8 @@ class Judge:
         popular = popularity.popular(view.counts)
         trending = popularity.trending(view.counts, self._half_life_ms)
         self._everybodys = (
-            Order(families[POPULAR], popular, through),
-            Order(families[TRENDING], trending, through),
+            SharedList(families[POPULAR], popular, through),
+            SharedList(families[TRENDING], trending, through),
         )
         items = OnlineItems(str(view.watermark), view.watermark, self._model, view.items)
         self._online = Online(families[ONLINE], self._partition, items)
