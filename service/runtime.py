@@ -46,7 +46,7 @@ FollowerT = TypeVar("FollowerT", bound=Polled | CatalogueView)
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoreAccess:
     """Objects that read and write the store on request."""
 
     append_queue: AppendQueue
@@ -73,7 +73,7 @@ class Followed:
 
 
 @dataclass(frozen=True)
-class ApiRuntime(Stored, Followed):
+class ApiRuntime(StoreAccess, Followed):
     """Everything that the routes use: the store, the copies in memory, and what answers."""
 
     settings: Settings
@@ -168,12 +168,12 @@ def _stored(
     namespace: Namespace,
     clients: _Clients,
     model: OnlineModel,
-) -> Stored:
+) -> StoreAccess:
     name, redis, blocking = namespace.name, clients.requests, clients.blocking
     writer = LogWriter(redis, namespace, max_bytes=settings.log_max_bytes)
     append_queue = AppendQueue(writer, namespace.partitions)
     stack.push_async_callback(append_queue.close)
-    return Stored(
+    return StoreAccess(
         append_queue=append_queue,
         numbers=ItemNumbers(redis, name, settings.max_items),
         profiles=ProfileReader(redis, namespace, model.layout, start=model.arrays()),
@@ -190,7 +190,7 @@ def _followed(
     settings: Settings,
     namespace: Namespace,
     clients: _Clients,
-    stored: Stored,
+    stored: StoreAccess,
     users: Users,
 ) -> Followed:
     name, partitions, data_dir = namespace.name, namespace.partitions, settings.data_dir
