@@ -13,7 +13,7 @@ from core.meaning import Reading
 from core.mixture_weights import DEPTH, Weights
 from core.types import F32, I32
 from service.learning.following.inbox import Sighting
-from service.learning.following.judge import Judge, Stored, Verdict
+from service.learning.following.judge import Judge, StoredUser, Verdict
 from service.ranking.asker import NOBODY, Asker
 from service.ranking.lineup import Lineup
 from service.ranking.pool import Pool
@@ -132,7 +132,7 @@ def _verdict(case: Case, weights: Weights, item: int) -> Verdict | None:
         user_row=_row(case),
         view=view(),
     )
-    stored = Stored(history(LIKED, []).tobytes(), b"", {}, {"kind": "1"})
+    stored = StoredUser(history(LIKED, []).tobytes(), b"", {}, {"kind": "1"})
     trained = [case.ranker] if case.family.trained else []
     return judge.judge(sighting, stored, trained, weights)
 

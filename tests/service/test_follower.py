@@ -9,7 +9,7 @@ from core.online.tables import Side
 from core.rng import id_hashes
 from service import configs
 from service.learning.following.follower import Follower
-from service.learning.following.judge import Judge, Stored
+from service.learning.following.judge import Judge, StoredUser
 from service.learning.learner import Learner
 from service.ranking.families import FAMILIES
 from service.ranking.fold_in import FoldIn
@@ -35,9 +35,9 @@ def learner(eager_learner):
     return eager_learner
 
 
-def stored(client, feed, user) -> Stored:
+def stored(client, feed, user) -> StoredUser:
     history, trimmed = client.mget(feed.keys.history(user), feed.keys.trimmed(user))
-    return Stored(history or b"", trimmed or b"", {})
+    return StoredUser(history or b"", trimmed or b"", {})
 
 
 def judge_of(client, settings) -> Judge:

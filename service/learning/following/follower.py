@@ -17,7 +17,7 @@ from core.online.model import OnlineModel
 from service import configs
 from service.errors import StoreUnavailable
 from service.learning.following.inbox import Inbox
-from service.learning.following.judge import Judge, Stored
+from service.learning.following.judge import Judge, StoredUser
 from service.learning.following.later_items import LaterItems
 from service.learning.following.learned_weights import LearnedWeights, TrainedModel
 from service.ranking.families import FAMILIES
@@ -148,13 +148,15 @@ class Follower:
         self.learned.pass_over(now - self._passed_over)
         self._passed_over = now
 
-    def _stored(self, client: Client, user: str) -> Stored:
+    def _stored(self, client: Client, user: str) -> StoredUser:
         keys = self._keys
         self._deleted |= self._inbox.take_deleted()
         with store_errors():
             stored = client.mget(keys.history(user), keys.trimmed(user))
         history, trimmed = cast("list[bytes | None]", stored)
-        return Stored(history or b"", trimmed or b"", self._deleted, self._features(client, user))
+        return StoredUser(
+            history or b"", trimmed or b"", self._deleted, self._features(client, user)
+        )
 
     def _features(self, client: Client, user: str) -> Mapping[str, Any]:
         if not any(ranker.reads_features for ranker in self._rankers):

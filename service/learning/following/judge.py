@@ -47,7 +47,7 @@ LATE_MS = 86_400_000
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredUser:
     """The user of a sighting in the store, read at any time after the event."""
 
     history: bytes
@@ -95,7 +95,7 @@ class Judge:
     def judge(
         self,
         sighting: Sighting,
-        stored: Stored,
+        stored: StoredUser,
         trained: Iterable[Ranker],
         weights: Weights = Weights(),  # noqa: B008 - frozen
     ) -> Verdict | None:
@@ -150,7 +150,7 @@ class Judge:
             self._allowed = np.ones(n, np.bool_)
         return self._allowed
 
-    def _before(self, sighting: Sighting, stored: Stored) -> Preferences:
+    def _before(self, sighting: Sighting, stored: StoredUser) -> Preferences:
         """Return the preferences as of the commit before the event."""
         history = live(read_history(stored.history), stored.deleted)
         history = history[sequences(history) <= sighting.follows]
@@ -190,7 +190,7 @@ def rank(items: I32, item: int) -> int:
     return int(at[0]) + 1 if at.size else 0
 
 
-def _asker(lineup: Lineup, known: Preferences, sighting: Sighting, stored: Stored) -> Asker:
+def _asker(lineup: Lineup, known: Preferences, sighting: Sighting, stored: StoredUser) -> Asker:
     has_rated = sighting.user_row[COUNT] > 0.0
     asker = Asker(preferences=known, row=sighting.user_row if has_rated else None)
     readers = heard(lineup.feature_readers, asker) if stored.features else []
