@@ -36,7 +36,7 @@ SHRINKAGES, MIDDLE_SHRINKAGE = (0.25, 8.0), 2.0
 It is searched together with the other settings, because their best values depend on it if histories
 are short.
 """
-FELT = 0.2
+LEAST_SHARE_OF_SHRINKAGE = 0.2
 """Smallest mean share of the shrinkage that histories must get for it to be searched.
 
 Below it one more axis costs more trials than it is worth.
@@ -122,7 +122,7 @@ def axes_for(pairs: Interactions, fixed: frozenset[str] = frozenset()) -> list[A
     sides = {"nu_user", "nu_item"}
     nus = ["nu"] if not sides & fixed else sorted(sides)
     axes += [Axis(name, 0.0, 1.0) for name in nus]
-    if _mean_share_of_shrinkage(pairs) > FELT:
+    if _mean_share_of_shrinkage(pairs) > LEAST_SHARE_OF_SHRINKAGE:
         axes.append(Axis("shrinkage", *SHRINKAGES, log=True))
     return [axis for axis in axes if axis.name not in fixed]
 
