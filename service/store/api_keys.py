@@ -1,7 +1,7 @@
-"""API keys: ``hr_<id>_<secret>``, the secret random, shown once and stored as its SHA-256.
+"""API keys, ``hr_<id>_<secret>``: a random secret that is shown once and stored as its SHA-256.
 
-Async for the api, sync for the command line. A key that is revoked stays in the store, so that revoking the
-last one never opens the service.
+Async for the api, sync for the command line. A revoked key stays in the store, so that revoking
+the last key never opens the service.
 """
 
 import hashlib
@@ -33,12 +33,12 @@ class ApiKey:
     hash: str
     created: str
     revoked: str | None = None
-    """When it was revoked."""
+    """Time of the revocation, None for a key in use."""
 
 
 @dataclass(frozen=True)
 class KeyRing:
-    """All keys at one moment; false when there never was one."""
+    """All keys at one moment, revoked ones included; false if no key was ever created."""
 
     keys: Mapping[str, ApiKey]
 
@@ -46,12 +46,12 @@ class KeyRing:
         return bool(self.keys)
 
     def authenticate(self, presented: bytes) -> Role | None:
-        """Return the role of the key whose secret is presented, if it is valid."""
+        """Return the role of the presented key, None if it is unknown, wrong or revoked."""
         prefix, _, rest = presented.partition(b"_")
         key_id, _, secret = rest.partition(b"_")
         key = self.keys.get(key_id.decode("latin-1"))
         known = key.hash if key is not None and prefix == b"hr" else ""
-        # compared even for an unknown id, so that the time tells nothing about ids
+        # compare even for an unknown id, so that response times reveal no ids
         matches = hmac.compare_digest(_digest(secret), known.rjust(64))
         return key.role if matches and key is not None and key.revoked is None else None
 
@@ -70,14 +70,14 @@ class ApiKeys:
         return _ring(stored)
 
     async def create(self, role: Role, name: str) -> tuple[ApiKey, str]:
-        """Make a key; the secret is returned here and never again."""
+        """Create a key; its secret is returned here and never again."""
         key, secret = _mint(role, name)
         with store_errors():
             await self._client.hset(self._key, key.id, _packed(key))
         return key, secret
 
     async def revoke(self, key_id: str) -> ApiKey:
-        """Make a key worthless; NotFound if there is none of that id."""
+        """Revoke a key; NotFound if no key has this id."""
         key = _revoked(await self.ring(), key_id)
         with store_errors():
             await self._client.hset(self._key, key.id, _packed(key))
@@ -92,7 +92,7 @@ def read_ring(client: redis.Redis, namespace: str) -> KeyRing:
 
 
 def create_key(client: redis.Redis, namespace: str, role: Role, name: str) -> tuple[ApiKey, str]:
-    """Make a key; the secret is returned here and never again."""
+    """Create a key; its secret is returned here and never again."""
     key, secret = _mint(role, name)
     with store_errors():
         client.hset(NamespaceKeys(namespace).api_keys, key.id, _packed(key))
@@ -100,7 +100,7 @@ def create_key(client: redis.Redis, namespace: str, role: Role, name: str) -> tu
 
 
 def revoke_key(client: redis.Redis, namespace: str, key_id: str) -> ApiKey:
-    """Make a key worthless; NotFound if there is none of that id."""
+    """Revoke a key; NotFound if no key has this id."""
     key = _revoked(read_ring(client, namespace), key_id)
     with store_errors():
         client.hset(NamespaceKeys(namespace).api_keys, key.id, _packed(key))

@@ -1,4 +1,4 @@
-"""The wall clock of stored times."""
+"""The wall clock of all stored times."""
 
 import time
 

@@ -1,7 +1,7 @@
-"""Connections to Redis: one factory for each way of calling, every command sent at most once.
+"""Connections to Redis: a sync and an asyncio factory; every command is sent at most once.
 
-redis-py repeats a command after a lost reply unless told not to. Nothing here repeats: what may be repeated
-decides the caller, who knows whether that is harmless.
+By default redis-py repeats a command after a lost reply. Our clients never do: only the caller
+knows whether a repeat is harmless.
 """
 
 from collections.abc import Iterator
@@ -19,17 +19,17 @@ from service.errors import StoreUnavailable
 
 Client = redis.Redis
 AsyncClient = redis.asyncio.Redis
-"""Names of the two for those who hold a connection without speaking Redis themselves."""
+"""Types for code that holds a connection without importing redis."""
 
 SOCKET_TIMEOUT_S = 5.0
-"""A reply that takes longer counts as lost; longer than any BLOCK that we send."""
+"""Seconds after which a reply counts as lost; longer than any BLOCK that we send."""
 
 NOT_NOW = ("MISCONF ", "NOREPLICAS ", "UNBLOCKED ")
-"""How errors begin that pass, and that redis-py has no class for: a full disk, replicas gone, a failover."""
+"""Beginnings of passing errors without a class in redis-py: full disk, lost replicas, failover."""
 
 
 def connect(url: str, *, role: str, timeout_s: float = SOCKET_TIMEOUT_S) -> redis.Redis:
-    """Return a client whose connections are named ``hedgerow-<role>``; it connects when first used."""
+    """Return a client that connects when first used, with connections named ``hedgerow-<role>``."""
     return redis.Redis.from_url(
         url,
         client_name=f"hedgerow-{role}",
@@ -43,7 +43,7 @@ def connect(url: str, *, role: str, timeout_s: float = SOCKET_TIMEOUT_S) -> redi
 def connect_async(
     url: str, *, role: str, max_connections: int = 32, timeout_s: float = SOCKET_TIMEOUT_S
 ) -> redis.asyncio.Redis:
-    """Return an asyncio client; with all connections in use a caller waits for one."""
+    """Return an asyncio client; a caller waits for a connection while all of them are in use."""
     pool = redis.asyncio.BlockingConnectionPool.from_url(
         url,
         client_name=f"hedgerow-{role}",
@@ -58,7 +58,7 @@ def connect_async(
 
 
 def without_password(url: str) -> str:
-    """Return a url as it may be shown.
+    """Return a url without its password, for messages.
 
     >>> without_password("redis://me:secret@host:6379/0")
     'redis://me:***@host:6379/0'
@@ -71,7 +71,7 @@ def without_password(url: str) -> str:
 
 
 def check_given(url: str) -> None:
-    """Raise StoreUnavailable, with the name of the setting, when the given Redis does not answer."""
+    """Raise StoreUnavailable, which names the setting, if the given Redis does not answer."""
     try:
         with connect(url, role="start") as client, store_errors():
             client.ping()
@@ -81,14 +81,15 @@ def check_given(url: str) -> None:
 
 @contextmanager
 def store_errors() -> Iterator[None]:
-    """Turn Redis' own "not now" into StoreUnavailable; programming errors pass through."""
+    """Turn passing errors of Redis into StoreUnavailable; programming errors pass through."""
     try:
         yield
     except redis_errors.BusyLoadingError as error:
         raise StoreUnavailable("Redis still reads its files: it will answer, try again") from error
     except (redis_errors.ConnectionError, redis_errors.TimeoutError) as error:
         raise StoreUnavailable(
-            f"Redis does not answer ({error}): is it running? `hedgerow serve` starts its own again by itself"
+            f"Redis does not answer ({error}): is it running? "
+            "`hedgerow serve` starts its own again by itself"
         ) from error
     except (redis_errors.OutOfMemoryError, redis_errors.ExecAbortError) as error:
         raise StoreUnavailable(

@@ -1,7 +1,7 @@
 """The data dictionary: every Redis key, its type, its writer and an example of its value.
 
 All keys of partition ``p`` of namespace ``ns`` share the hash tag ``{ns.p}``, so that one commit
-touches one slot; what belongs to the whole namespace has the tag ``{ns}``. Read it beside
+touches one slot. Keys of the whole namespace have the tag ``{ns}``. Read this file beside
 ``redis-cli``. Keys that begin with ``rq:`` are RQ's own: they carry the ids of jobs to the trainer
 (store/jobs/queue.py), and may be lost.
 """
@@ -20,7 +20,7 @@ class NamespaceKeys:
 
     @property
     def settings(self) -> str:
-        """hash: what is fixed at creation. partitions=1 scale=1:5 seed=0
+        """hash: properties fixed at creation. partitions=1 scale=1:5 seed=0
         created=2026-11-18T12:00:00Z."""
         return self._key("namespace")
 
@@ -84,7 +84,7 @@ class NamespaceKeys:
 
     @property
     def last_retrain(self) -> str:
-        """hash (store/jobs/schedule.py): what the schedule counts from. at_ms=1794999600000 tries=0
+        """hash (store/jobs/schedule.py): start of the counts. at_ms=1794999600000 tries=0
         watermark.0=1000209 ..."""
         return self._key("last-retrain")
 
@@ -166,7 +166,7 @@ class PartitionKeys:
 
     @property
     def lease(self) -> str:
-        """string with expiry: who learns now (liveness only; safety is the epoch).
+        """string with expiry: the current learner (liveness only; the epoch gives safety).
         "host:4711:9f2c01ab"."""
         return self._key("lease")
 
@@ -226,13 +226,13 @@ class PartitionKeys:
 
     @property
     def impressions(self) -> str:
-        """stream, capped (commit): {u: user, d: records as in a history}: impressions teach and
-        hide nothing."""
+        """stream, capped (commit): {u: user, d: records as in a history}. Impressions are not
+        learned and hide no item."""
         return self._key("impressions")
 
     @property
     def responses(self) -> str:
-        """hash source in hex -> JSON (commit): what came of the slates, by kind code; a source is
+        """hash source in hex -> JSON (commit): click-through of slates by kind code; a source is
         strategy and model.
         "00013fa2b4c1d2e3" -> {"last":2000,"events":{"6":100,"2":7}}."""
         return self._key("responses")
@@ -259,7 +259,7 @@ class PartitionKeys:
         return self._key("online-snapshot")
 
     def online_snapshot_chunk(self, upload: str, index: int) -> str:
-        """string: bytes of an online snapshot; minutes after the next one is there it expires."""
+        """string: bytes of an online snapshot; expires minutes after the next one is published."""
         return self._key(f"online-snapshot-chunk:{upload}:{index}")
 
     @property

@@ -1,4 +1,4 @@
-"""What is fixed when a namespace is created: partitions, scale and seed."""
+"""The properties fixed when a namespace is created: partitions, scale and seed."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ class Namespace:
 
 
 def open_namespace(client: redis.Redis, settings: Settings) -> Namespace:
-    """Create the namespace or check that it is the one the settings describe."""
+    """Create the namespace, or raise Misconfigured if it exists with other fixed properties."""
     wanted = {
         "partitions": str(settings.partitions),
         "scale": settings.scale,
@@ -62,7 +62,7 @@ def scale_of(text: str) -> Scale:
 
 
 def scale_text(scale: Scale) -> str:
-    """Write LOW:HIGH such that ``scale_of`` gives the same scale."""
+    """Return LOW:HIGH, from which ``scale_of`` reads the same scale."""
     return ":".join(repr(end).removesuffix(".0") for end in (scale.low, scale.high))
 
 
@@ -86,7 +86,7 @@ def _check(name: str, stored: dict[str, str], wanted: dict[str, str]) -> None:
         )
         if not same:
             raise Misconfigured(
-                f"namespace {name} was created with {setting} = {stored[setting]}, the settings say {value}. "
-                f"Set HEDGEROW_{setting.upper()}={stored[setting]}, "
+                f"namespace {name} was created with {setting} = {stored[setting]}, "
+                f"the settings say {value}. Set HEDGEROW_{setting.upper()}={stored[setting]}, "
                 "or choose another HEDGEROW_NAMESPACE and import the ratings there."
             )

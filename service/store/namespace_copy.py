@@ -1,4 +1,4 @@
-"""Copying the fixed settings and item numbers of a namespace, for a rebuild into a new one."""
+"""Copies fixed properties and item numbers of a namespace, for a rebuild into a new one."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from service.store.namespace import Namespace, scale_text
 
 
 def copy_namespace(client: redis.Redis, source: Namespace, name: str) -> Namespace:
-    """Create ``name`` with what is fixed in ``source``; Misconfigured if it is there already."""
+    """Create ``name`` with the fixed properties of ``source``; Misconfigured if it exists."""
     fixed: dict[Any, Any] = {
         "partitions": str(source.partitions),
         "scale": scale_text(source.scale),

@@ -1,4 +1,7 @@
-"""All namespaces of a store, and the deletion of one: every key of it, what is fixed at its creation last."""
+"""Lists the namespaces of a store, and deletes one with all its keys.
+
+The key that says that the namespace exists goes last, so that a deletion can be resumed.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +15,7 @@ from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.namespace import Namespace, read_namespace
 
 BATCH = 1_000
-"""Keys that are deleted at once: bounds how long other clients wait."""
+"""Number of keys deleted by one command: bounds how long other clients wait."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Contents:
     users: int
     items: int
     workers: list[str]
-    """The learners and the trainer that work for it now."""
+    """Tokens of the learners and the trainer that work for it now."""
 
 
 def namespaces(client: redis.Redis) -> list[Contents]:
@@ -36,7 +39,7 @@ def namespaces(client: redis.Redis) -> list[Contents]:
 
 
 def contents(client: redis.Redis, name: str) -> Contents:
-    """Return one of them; NotFound if there is none of this name."""
+    """Return one namespace; NotFound if none has this name."""
     namespace = read_namespace(client, name)
     if namespace is None:
         raise NotFound(f"there is no namespace {name}: `hedgerow namespaces list` shows all")
@@ -53,9 +56,9 @@ def contents(client: redis.Redis, name: str) -> Contents:
 
 
 def delete_namespace(client: redis.Redis, name: str) -> int:
-    """Delete everything of a namespace and return how many keys it were; Conflict while somebody works for it.
+    """Delete all keys of a namespace and return their number.
 
-    Broken off and begun again it goes on.
+    Raises Conflict while a learner or trainer works for it. An interrupted deletion can be resumed.
     """
     found = contents(client, name)
     if found.workers:
@@ -72,9 +75,9 @@ def delete_namespace(client: redis.Redis, name: str) -> int:
 
 
 def _batches(client: redis.Redis, name: str) -> Iterator[list[bytes]]:
-    """Yield all keys of a namespace but the one that says that it exists."""
+    """Yield all keys of a namespace except the one that says that it exists."""
     last = NamespaceKeys(name).settings.encode()
-    # a name holds no dot, so that of another namespace never matches
+    # names contain no dot, so keys of another namespace never match
     for pattern in (f"hr:{{{name}}}:*", f"hr:{{{name}.*}}:*"):
         found = (key for key in client.scan_iter(pattern, count=BATCH) if key != last)
         while batch := list(islice(found, BATCH)):

@@ -1,4 +1,4 @@
-"""How far each partition is, for the api's reports: what waits, what is learned, who learns."""
+"""Progress of the partitions for the api's reports: events waiting and learned, and the learner."""
 
 import redis.asyncio
 
@@ -10,7 +10,7 @@ from service.store.server.inspection import PartitionReport, ask_partition
 async def partition_progress(
     client: redis.asyncio.Redis, namespace: str, partition: int
 ) -> PartitionReport:
-    """Return how one partition is doing; *same as* ``inspect_partition``, for the api."""
+    """Return the progress of a partition; *same as* ``inspect_partition``, for the api."""
     with store_errors():
         pipe = client.pipeline(transaction=True)
         ask_partition(pipe, namespace, partition)
@@ -18,7 +18,7 @@ async def partition_progress(
 
 
 async def unlearned(client: redis.asyncio.Redis, namespace: str, partitions: int) -> list[int]:
-    """Return the partitions that nobody learns; StoreUnavailable if the store does not answer."""
+    """Return the partitions without a learner; StoreUnavailable if the store does not answer."""
     with store_errors():
         pipe = client.pipeline(transaction=False)
         for partition in range(partitions):

@@ -84,7 +84,7 @@ class Trainer:
         return True
 
     def look(self, job: str | None) -> bool:
-        """Keep the lease and follow the schedule; return whether to go on with the job or at all."""
+        """Keep the lease and follow the schedule; return whether the job, or the work, goes on."""
         try:
             if not self._lease.keep():
                 self.superseded = True

@@ -1,8 +1,8 @@
 """Documents of items and users: JSON with a version, changed by compare-and-set.
 
-A document is replaced only while it is what the writer read, so no change is lost. A deleted item leaves a
-tombstone (its number lives on in histories); a deleted user leaves nothing. Each change of an item is told in a
-capped stream, see ``catalogue_feed``.
+A document is replaced only if it is still what the writer read, so no change is lost. A deleted
+item leaves a tombstone (its number lives on in histories); a deleted user leaves nothing. Each
+change of an item adds an entry to a capped stream, see ``feed``.
 """
 
 import hashlib
@@ -20,12 +20,12 @@ from service.store.keys import NamespaceKeys
 
 Body = dict[str, Any]
 Edit = Callable[[Body | None], Body | None]
-"""From the body of a document (None: there is none) to its new one (None: delete it)."""
+"""Maps the body of a document (None: absent) to its new body (None: delete it)."""
 
 CHANGES_KEPT = 100_000
-"""Approximate number of changes that the stream keeps; a reader further behind reads everything."""
+"""Approximate length of the stream of changes; a reader further behind reads all documents."""
 ATTEMPTS = 16
-"""How often a change is tried anew when others change the same document."""
+"""Number of times a change is tried if others change the same document."""
 
 _SCRIPT = resources.files(__package__).joinpath("replace_document.lua").read_text()
 _SCRIPT_SHA = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()
@@ -33,7 +33,10 @@ _SCRIPT_SHA = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()
 
 @dataclass(frozen=True)
 class Document:
-    """A document as it is stored; version 0 was never written, ``body`` None is absent or deleted."""
+    """A document as it is stored.
+
+    Version 0 means never written; ``body`` is None for an absent or deleted document.
+    """
 
     version: int = 0
     body: Body | None = None
@@ -41,7 +44,7 @@ class Document:
 
     @property
     def deleted(self) -> bool:
-        """Whether it is a tombstone."""
+        """Whether the document is a tombstone."""
         return bool(self.version) and self.body is None
 
 
@@ -72,15 +75,15 @@ class Catalogue:
         return await self._change(self._user(user), edit, if_version)
 
     async def replace_items(self, bodies: Mapping[int, Body]) -> None:
-        """Put many items' documents, whatever they were."""
+        """Replace the documents of many items, at whatever version they are."""
         await self._replace_all({self._item(number): body for number, body in bodies.items()})
 
     async def replace_users(self, bodies: Mapping[str, Body]) -> None:
-        """Put many users' documents, whatever they were."""
+        """Replace the documents of many users, at whatever version they are."""
         await self._replace_all({self._user(user): body for user, body in bodies.items()})
 
     async def user_ids(self, after: str | None, limit: int) -> list[str]:
-        """Return up to ``limit`` users that have a document, in the order of their bytes."""
+        """Return up to ``limit`` users that have a document, ordered by the bytes of their ids."""
         first = "-" if after is None else b"(" + after.encode()
         with store_errors():
             answer = await cast(
@@ -147,7 +150,7 @@ class Catalogue:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a document stands: a user's has a name in the index, an item's a number in the changes."""
+    """The key of a document, with a user's name in the index or an item's number in the changes."""
 
     key: str
     name: str = ""
@@ -163,7 +166,7 @@ def _document(packed: bytes | None) -> Document:
 
 
 def _next(old: Document, body: Body | None, *, is_item: bool) -> Document:
-    """Return what follows ``old``: a body, or a tombstone for an item, nothing for a user."""
+    """Return the successor of ``old``; without a body, a tombstone for an item, none for a user."""
     version = old.version + 1
     if body is not None:
         return Document(version, body, msgspec.json.encode({"version": version, **body}))

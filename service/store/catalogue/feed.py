@@ -1,6 +1,7 @@
-"""Reading the items' documents in bulk, and following their changes. Nothing here writes.
+"""Reads the items' documents in bulk, and follows their changes. Nothing here writes.
 
-The changes have numbers without holes: a follower that finds one has missed what was trimmed, and reads all anew.
+The changes are numbered without gaps. A follower that finds a gap has missed trimmed changes and
+reads all documents again.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -16,14 +17,14 @@ from service.store.connection import store_errors
 from service.store.keys import NamespaceKeys
 
 SLICE = 512
-"""Documents of one read: bounds how long other clients of Redis, and requests of this process, wait."""
+"""Documents per read: bounds how long other clients of Redis and requests of this process wait."""
 CHANGES_READ = 4_096
 
 _READ = resources.files(__package__).joinpath("read_documents.lua").read_text()
 
 
 class StoredItem(msgspec.Struct, gc=False):
-    """What an item's document says to a slate; the defaults are those of an item without one."""
+    """The fields of an item's document that slates use; the defaults hold without a document."""
 
     deleted: bool = False
     hidden: bool = False
@@ -39,7 +40,7 @@ _NOTHING_SAID = StoredItem()
 
 @dataclass(frozen=True)
 class Changed:
-    """The items that changed up to ``version``; ``numbers`` is None when some of them are not known any more."""
+    """The items that changed up to ``version``; ``numbers`` is None if some changes are lost."""
 
     version: int
     numbers: Sequence[int] | None
@@ -64,7 +65,7 @@ class CatalogueFeed:
             return await self._client.llen(self._keys.item_ids)
 
     async def documents(self, numbers: Iterable[int]) -> list[StoredItem]:
-        """Return what is said of some items, at most ``SLICE``."""
+        """Return the documents of at most ``SLICE`` items."""
         keys = [self._keys.item_document(number) for number in numbers]
         if not keys:
             return []
@@ -75,12 +76,15 @@ class CatalogueFeed:
         return [_decode(line) if line else _NOTHING_SAID for line in lines]
 
     async def changed(self, after: int, *, block_ms: int | None) -> Changed:
-        """Return what changed after version ``after``, some of it if that is much; waits ``block_ms`` for it."""
+        """Return the changes after version ``after``, or the first of very many.
+
+        If there are none, wait up to ``block_ms`` for one.
+        """
         since: dict[Any, Any] = {self._keys.catalogue_changes: f"{after}-0"}
         with store_errors():
             answer: Any = await self._client.xread(since, count=CHANGES_READ, block=block_ms)
         if not answer:
-            # silence: nothing changed, or the stream was lost
+            # no entries: nothing changed, or the stream was lost
             newest = await self.version()
             return Changed(after, () if newest >= after else None)
         entries = answer[0][1]

@@ -1,6 +1,7 @@
-"""Item numbers: one dense u32 per item id and namespace, given before the first event that names the item.
+"""Item numbers: one dense u32 per item id and namespace.
 
-A number is never reused, so what a process has cached stays true.
+A number is given before the first event that names the item. It is never reused, so cached numbers
+stay valid.
 """
 
 import hashlib
@@ -17,9 +18,9 @@ from service.store.connection import store_errors
 from service.store.keys import NamespaceKeys
 
 MAX_CACHED = 2_000_000
-"""Ids that a process remembers; beyond it the cache starts anew."""
+"""Most ids in the cache of a process; the cache is cleared when it is full."""
 CHUNK = 500
-"""Ids of one call: bounds how long other clients of Redis wait."""
+"""Ids per call: bounds how long other clients of Redis wait."""
 
 T = TypeVar("T")
 
@@ -28,13 +29,13 @@ _SCRIPT_SHA = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()
 
 
 class TooManyItems(ServiceError):
-    """Every number that the settings allow has been given."""
+    """Raised if every number that the settings allow has been given."""
 
     status, code = 422, "item_limit"
 
 
 class ItemNumbers:
-    """Ids to numbers and back, cached in the process."""
+    """Maps ids to numbers and back, with a cache in the process."""
 
     def __init__(
         self,
@@ -49,7 +50,7 @@ class ItemNumbers:
         self._keys = NamespaceKeys(namespace)
         self._max_items = max_items
         self.known: dict[str, int] = {}
-        """What this process has seen: look here first, it needs no await."""
+        """The cache of numbers by id: look here first, it needs no await."""
         self._ids: dict[int, str] = {}
 
     async def numbers(self, ids: Sequence[str]) -> list[int]:
@@ -60,7 +61,10 @@ class ItemNumbers:
         return [given[item] for item in ids]
 
     async def give(self, ids: Iterable[str]) -> dict[str, int]:
-        """Return the number of each distinct id, giving new ones; ids beyond ``max_items`` are left out."""
+        """Return the number of each distinct id, giving new ones.
+
+        Ids beyond ``max_items`` are left out.
+        """
         found = {item: self.known.get(item, -1) for item in ids}
         for chunk in _chunks([item for item, number in found.items() if number < 0]):
             given = dict(zip(chunk, await self._give(chunk), strict=True))
@@ -72,14 +76,14 @@ class ItemNumbers:
 
     @property
     def exhausted(self) -> str:
-        """Say that no number is left."""
+        """Return the message that no number is left."""
         return (
             f"the namespace has given out all its {self._max_items} item numbers: "
             "raise HEDGEROW_MAX_ITEMS"
         )
 
     async def lookup(self, ids: Sequence[str]) -> list[int | None]:
-        """Return the number of each id, None for an id that never had an event or a document."""
+        """Return the number of each id, None for an id that never had an event or document."""
         found = {item: self.known.get(item) for item in ids}
         for chunk in _chunks([item for item, number in found.items() if number is None]):
             with store_errors():
@@ -93,7 +97,7 @@ class ItemNumbers:
         return [found[item] for item in ids]
 
     async def ids(self, numbers: Sequence[int]) -> list[str]:
-        """Return the id of each number that was given."""
+        """Return the id of each number; every number must have been given."""
         here = list(map(self._ids.get, numbers))
         if None not in here:
             return cast("list[str]", here)
@@ -142,7 +146,7 @@ class ItemNumbers:
 
 
 def item_ids(client: redis.Redis, namespace: str, first: int, last: int) -> list[str]:
-    """Return the ids of the numbers ``first`` to ``last``, both included, as far as they were given."""
+    """Return the ids of the numbers from ``first`` to ``last`` inclusive that have been given."""
     with store_errors():
         answer = cast("list[bytes]", client.lrange(NamespaceKeys(namespace).item_ids, first, last))
     return [item.decode() for item in answer]

@@ -1,1 +1,1 @@
-"""Trainings: orders, records, the schedule."""
+"""Jobs of the trainer: their records, the queue that carries their ids, and the schedule."""

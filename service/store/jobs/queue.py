@@ -1,9 +1,9 @@
-"""How a job reaches the trainer: RQ carries its id, the record is ours. Nothing else imports RQ.
+"""The queue to the trainer: RQ carries a job's id, the record is ours. Nothing else imports RQ.
 
-RQ's own keys (``rq:...``) live where HEDGEROW_JOBS_REDIS_URL says, as JSON, and may be lost: a
+RQ's own keys (``rq:...``) are on the server of HEDGEROW_JOBS_REDIS_URL, as JSON, and may be lost: a
 trainer that starts finds the queued jobs in our records. RQ's record of a job names a function; our
-worker ignores the name and calls the function that it was given, so write access to that Redis does
-not let anybody run code in the trainer.
+worker ignores the name and calls the function that it was given. So write access to that Redis does
+not allow running code in the trainer.
 """
 
 import logging
@@ -28,7 +28,7 @@ from service.store.jobs.records import JobRecord, JobRecords
 Work = Callable[[str], None]
 """The function that does a job, given its id."""
 STORED_NAME = "training"
-"""Name of a function that RQ wants in its record of a job; never imported, never called."""
+"""Name of the function in RQ's record of a job: RQ requires one, we never import or call it."""
 READ_FIELDS = {
     b"created_at",
     b"description",
@@ -43,23 +43,23 @@ READ_FIELDS = {
     b"timeout",
     b"worker_name",
 }
-"""Fields of RQ's record that are used; others name functions to call and addresses to notify."""
+"""Fields of RQ's record that we read; others name functions to call and addresses to notify."""
 LONGEST_S = 6 * 3600
-"""A job that takes longer is ended."""
+"""Seconds after which a running job is ended."""
 TICK_S = 1
-"""How often the parent looks around, whether a job runs or not."""
+"""Seconds between two calls of the foreman's ``look``, whether a job runs or not."""
 
 ON_ITS_WAY_MS = 2_000
-"""Between the record of a job and its way to RQ."""
+"""Milliseconds within which a job with a record is still on its way to RQ."""
 
 COULD_NOT_CONNECT = "could not connect to Redis"
-"""In RQ's sentence of an outage."""
+"""Part of RQ's log message about an outage."""
 IDLE_S = 15
-"""RQ waits so much shorter for a job than its worker is kept."""
+"""Seconds by which RQ's wait for a job is shorter than the lifetime of its worker."""
 
 
 class Jobs:
-    """Orders jobs and tells how they are."""
+    """Orders and cancels jobs."""
 
     def __init__(self, client: redis.Redis, queue: redis.Redis, namespace: str) -> None:
         """``queue`` connects to the server that carries the ids, ``client`` to the store."""
@@ -67,9 +67,9 @@ class Jobs:
         self._queue = _queue(queue, namespace, CarriedJob)
 
     def submit(self, model: str, parameters: Mapping[str, Any], **order: Any) -> JobRecord:
-        """Order a training, see ``JobRecords.create``; Backlogged when very many wait."""
+        """Order a training, see ``JobRecords.create``; Backlogged if too many jobs wait."""
         record = self.records.create(model, parameters, **order)
-        # it is ordered already: what does not go on its way now, the trainer sends again
+        # the record is the order: the trainer sends jobs again that could not be sent now
         with suppress(StoreUnavailable):
             self._send(record.id)
         return record
@@ -77,15 +77,15 @@ class Jobs:
     def cancel(self, job: str, who: str) -> JobRecord:
         """End a job; a running one stops within about a second."""
         record = self.records.cancel(job, who)
-        # whoever is sent it all the same finds that it has ended
+        # a trainer that receives the job all the same finds that it has ended
         with suppress(StoreUnavailable), store_errors():
             self._queue.remove(job)
         return record
 
     def send_lost(self) -> None:
-        """Send the queued jobs again that nobody carries: RQ lost them, or a trainer that has ended.
+        """Send again the queued jobs that RQ, or a trainer that has ended, has lost.
 
-        A job that was ordered just now is still on its way.
+        A job that was ordered just now is left alone: it is still on its way.
         """
         before_ms = now_ms() - ON_ITS_WAY_MS
         with store_errors():
@@ -109,7 +109,7 @@ class Jobs:
 
 
 class CarriedJob(rq.job.Job):
-    """A job as RQ carries it: little more than an id."""
+    """A job in RQ's form: little more than an id."""
 
     def restore(self, raw_data: Mapping[bytes, bytes]) -> None:
         """Read RQ's record without the functions, callbacks and web hooks that it names."""
@@ -127,26 +127,26 @@ def _job_that_does(work: Work) -> type[CarriedJob]:
 
 
 class Foreman(Protocol):
-    """What the parent of the jobs' processes decides."""
+    """The decisions of the process that forks and watches the jobs' processes."""
 
     def begin(self, job: str) -> bool:
-        """Return whether the job is to be run."""
+        """Return whether to run the job."""
 
     def look(self, job: str | None) -> bool:
-        """Hear that time has passed; False ends the running job, or without one the work."""
+        """Called every TICK_S; False ends the running job or, without one, the worker."""
 
     def failed(self, job: str, error: BaseException) -> None:
-        """Hear, in the process of the job, of an error that nobody foresaw."""
+        """Called in the process of the job after an unexpected error."""
 
     def died(self, job: str, how: str) -> None:
-        """Hear that the process of a job ended without a word."""
+        """Called when the process of a job ended without a report."""
 
     def away(self, detail: str) -> None:
-        """Hear, again and again, that the server that carries the jobs does not answer."""
+        """Called repeatedly while the server that carries the jobs does not answer."""
 
 
 class Worker(rq.Worker):
-    """RQ's forking worker, whose parent stays small: no thread, no commands, one kind of work."""
+    """RQ's forking worker, kept small: no thread, no remote commands, one kind of work."""
 
     def __init__(
         self, connection: redis.Redis, namespace: str, foreman: Foreman, work: Work
@@ -166,8 +166,8 @@ class Worker(rq.Worker):
         self._job: str | None = None
 
     def run(self) -> None:
-        """Take jobs until SIGTERM or SIGINT; a running one is ended then."""
-        # RQ warns of each process that ends early; what that means the foreman says
+        """Take jobs until SIGTERM or SIGINT, which end a running job, too."""
+        # RQ warns of each process that ends early; the foreman says what it means
         self.log.addFilter(self._is_no_outage)
         try:
             self.work(logging_level="ERROR")
@@ -175,7 +175,7 @@ class Worker(rq.Worker):
             self.log.removeFilter(self._is_no_outage)
 
     def execute_job(self, job: rq.job.Job, queue: rq.Queue) -> None:
-        """Run a job that is still wanted in a process of its own."""
+        """Run a job in a process of its own, if the foreman still wants it."""
         if not self._foreman.begin(job.id):
             job.delete()
             return
@@ -186,7 +186,7 @@ class Worker(rq.Worker):
             self._job = None
 
     def heartbeat(self, timeout: int | None = None, pipeline: Any = None) -> None:
-        """RQ calls it every TICK_S, idle or not."""
+        """Ask the foreman whether to go on; RQ calls this every TICK_S, idle or not."""
         super().heartbeat(timeout, pipeline)
         if self._foreman.look(self._job):
             return
@@ -195,28 +195,34 @@ class Worker(rq.Worker):
         self.kill_horse()
 
     def maintain_heartbeats(self, job: rq.job.Job) -> None:
-        """Let a job go on while the server is away for a moment."""
+        """Let a job go on during a short outage of the server."""
         with suppress(redis_errors.ConnectionError, redis_errors.TimeoutError):
             super().maintain_heartbeats(job)
 
     def request_stop(self, signum: int, frame: FrameType | None) -> None:
-        """End now, the running job too: it can be ordered again, and nothing of it is visible before its end."""
+        """End at once, with the running job.
+
+        Nothing of a job is visible before its end, and it can be ordered again.
+        """
         self._stop_requested = True
         if not self.horse_pid:
             raise rq.exceptions.StopRequested
         self.kill_horse()
 
     def subscribe(self) -> None:
-        """Listen to no commands: that would be a thread, and forking likes none."""
+        """Listen to no commands: that needs a thread, which makes forking unsafe."""
 
     def unsubscribe(self) -> None:
         """Nothing was subscribed."""
 
     def _is_no_outage(self, record: logging.LogRecord) -> bool:
-        """Leave out what RQ says at each try to reach the server: the foreman tells it, once and then every minute."""
+        """Filter out RQ's message at each attempt to reconnect; the foreman logs outages instead.
+
+        The foreman logs an outage once and then every minute.
+        """
         if COULD_NOT_CONNECT not in str(record.msg):
             return True
-        # behind the name of the worker
+        # the message follows the name of the worker
         self._foreman.away(record.getMessage().partition(": ")[2])
         return False
 
@@ -235,7 +241,7 @@ def take_jobs(connection: redis.Redis, namespace: str, foreman: Foreman, work: W
 
 
 def _ending(code: int | None) -> str:
-    """Say how a process ended by its wait status; None: it was waited for already."""
+    """Say how a process ended, by its wait status; None if somebody else waited for it."""
     if code is None:
         return "its process is gone"
     ended = signal.Signals(code & 0x7F).name if code & 0x7F else f"exit code {code >> 8}"

@@ -4,7 +4,7 @@
        │          ├──────▶ failed      an error, or a trainer that is gone
        └──────────┴──────▶ cancelled   never in the stage that changes the active model
 
-A read tells the truth: reading a running job whose trainer no longer holds the lease fails the job.
+Reading a running job whose trainer no longer holds the lease fails the job, so no record is stale.
 Only the id travels to the trainer, see ``queue``. Synchronous: the api calls it in a thread.
 """
 
@@ -27,10 +27,10 @@ from service.store.keys import NamespaceKeys
 Status = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 UNFINISHED: tuple[Status, ...] = ("queued", "running")
 PROMOTING = "promoting"
-"""The last stage: it cannot be cancelled, the model that it makes active can be rolled back."""
+"""The last stage. It cannot be cancelled; the model that it makes active can be rolled back."""
 
 ORDERED = "order"
-"""Why there is a job that somebody asked for; the others the schedule did."""
+"""The ``why`` of a job that was ordered on request; the schedule orders the others."""
 KEPT, KEPT_S = 500, 30 * 86_400
 MOST_WAITING = 20
 
@@ -46,40 +46,40 @@ class JobRecord:
     status: Status
     model: str
     parameters: dict[str, Any]
-    """Settings of the model that were given; the others are searched."""
+    """Stated settings of the model; the others are searched."""
     budget_s: float
     """Seconds that the search of settings may take."""
     who: str
-    """Who asked: a key's name, ``command line``, ``schedule``."""
+    """Origin of the order: a key's name, ``command line``, ``schedule``."""
     why: str
-    """What made it: an order, cron, events, drift."""
+    """Cause of the order: order, cron, events, drift."""
     created_ms: int
     promote_unjudged: bool = False
-    """Whether the model may serve where too few users can judge it."""
+    """Whether the model may serve if too few held-out users can judge it."""
     started_ms: int | None = None
     ended_ms: int | None = None
     stage: str = ""
-    """What a running job does."""
+    """Current stage of a running job."""
     progress: float = 0.0
-    """0 to 1."""
+    """Share of the job that is done, 0 to 1."""
     worker: str = ""
-    """The trainer that runs it."""
+    """Token of the trainer that runs it."""
     error: str | None = None
-    """Why it failed or was cancelled, and what to do."""
+    """Reason of the failure or cancellation, and a remedy."""
     metrics: dict[str, Any] = field(default_factory=dict)
     decision: dict[str, Any] = field(default_factory=dict)
-    """Of the gate: outcome, reason and the figures it rests on."""
+    """Decision of the gate: outcome, reason and the figures behind it."""
     version: str | None = None
-    """The model that it published."""
+    """Version of the model that it published."""
 
     @property
     def has_ended(self) -> bool:
-        """Whether it will not change any more."""
+        """Whether the job is in a final state."""
         return self.status not in UNFINISHED
 
 
 class JobGone(Exception):
-    """The job is not ours to go on with: cancelled, or taken for dead."""
+    """Raised if a worker no longer owns its job: it was cancelled, or is taken for dead."""
 
 
 class JobRecords:
@@ -99,7 +99,7 @@ class JobRecords:
         why: str,
         promote_unjudged: bool = False,
     ) -> JobRecord:
-        """Write a new queued job; Backlogged when very many wait."""
+        """Write a new queued job; Backlogged if too many jobs wait."""
         waiting = sum(record.status == "queued" for record in self.records())
         if waiting >= MOST_WAITING:
             raise Backlogged(
@@ -132,7 +132,7 @@ class JobRecords:
         return found[0]
 
     def records(self, limit: int | None = None, after: str | None = None) -> list[JobRecord]:
-        """Return up to ``limit`` jobs, the newest first; ``after``: those that follow this one."""
+        """Return up to ``limit`` jobs, the newest first; with ``after``, those listed after it."""
         with store_errors():
             stored = cast("list[bytes]", self._client.zrevrange(self._keys.jobs, 0, -1))
         jobs = [name.decode() for name in stored]
@@ -141,31 +141,31 @@ class JobRecords:
         return self._read(jobs[: self._kept if limit is None else limit])
 
     def is_running(self, job: str) -> bool:
-        """Return whether a job is still to be worked on."""
+        """Return whether a job is in the state ``running``."""
         with store_errors():
             status = self._client.hget(self._keys.job(job), "status")
         return status == _text("running")
 
     def claim(self, job: str, worker: str) -> bool:
-        """Make a queued job the worker's own; False if it is not queued any more."""
+        """Assign a queued job to the worker; False if it is no longer queued."""
         return self._move(job, ("queued",), {"status": "running", "worker": worker, **_started()})
 
     def report(self, job: str, worker: str, **changes: Any) -> None:
-        """Write how far a running job is; JobGone if it is not the worker's to run any more."""
+        """Write the progress of a running job; JobGone if the worker no longer owns it."""
         if not self._move(job, ("running",), changes, worker=worker):
             raise JobGone(job)
 
     def succeed(self, job: str, worker: str, **results: Any) -> None:
-        """End a running job well."""
+        """Mark a running job as succeeded, with its results."""
         done = {"status": "succeeded", "stage": "", "progress": 1.0, **_ended(), **results}
         self.report(job, worker, **done)
 
     def fail(self, job: str, error: str) -> bool:
-        """End an unfinished job badly; False if it has ended already."""
+        """Mark an unfinished job as failed; False if it has ended already."""
         return self._move(job, UNFINISHED, {"status": "failed", "error": error, **_ended()})
 
     def cancel(self, job: str, who: str) -> JobRecord:
-        """End an unfinished job; Conflict if it has ended or makes its model active just now."""
+        """Cancel an unfinished job; Conflict if it has ended or is just making its model active."""
         change = {"status": "cancelled", "error": f"cancelled by {who}", **_ended()}
         if not self._move(job, UNFINISHED, change, not_in=PROMOTING):
             status = self.record(job).status
@@ -175,7 +175,7 @@ class JobRecords:
         return self.record(job)
 
     def _read(self, jobs: Sequence[str]) -> list[JobRecord]:
-        """Return those of the jobs that there are, none of them running without a trainer."""
+        """Return the jobs that exist; fail those that run without a trainer first."""
         records = self._stored(jobs)
         running = [record for record in records if record.status == "running"]
         if not running:
@@ -240,7 +240,7 @@ def _ended() -> dict[str, Any]:
 
 
 def _text(value: str) -> bytes:
-    """Return a text as the record holds it; none at all stays empty."""
+    """Return a text in the form of the record; an empty text stays empty."""
     return msgspec.json.encode(value) if value else b""
 
 
@@ -251,5 +251,5 @@ def _packed(values: Mapping[str, Any]) -> dict[Any, Any]:
 def _unpacked(stored: Mapping[bytes, bytes]) -> JobRecord | None:
     known = {entry.name for entry in fields(JobRecord)}
     values = {name.decode(): msgspec.json.decode(value) for name, value in stored.items()}
-    # a hash without its first fields has expired between two commands
+    # a hash without an id expired between two commands
     return JobRecord(**{n: v for n, v in values.items() if n in known}) if "id" in values else None

@@ -1,6 +1,6 @@
-"""When to retrain by itself: the stored schedule, what it counts from, and whether it is time.
+"""Automatic retraining: the stored schedule, the start of its counts, and whether it is due.
 
-One compare-and-set writes it. The trainer asks ``due`` now and then; nothing here starts a job.
+The schedule is written by compare-and-set. The trainer polls ``due``; nothing here starts a job.
 """
 
 import math
@@ -23,69 +23,72 @@ from service.store.log.state import read_state
 from service.store.profiles.expert_history import StreamEntry, unpack_point
 
 DRIFT_POINTS, FEWEST_POINTS = 100, 10
-"""Points of the experts' history that say what is usual; with fewer nothing is drift."""
+"""Points of the experts' history that define the usual error, and the fewest that show drift."""
 FIRST, FIRST_OF_FEW, ENOUGH_USERS = 5_000, 10_000, 200
-"""Events of the log before the first training by growth: where enough users have a history to judge by, and where fewer do.
+"""Events before the first training by growth with enough users and with fewer, and enough users.
 
-A model of fewer events ranks no better than popularity, and nobody can tell where few users judge.
+A model of fewer events ranks no better than popularity, and with few users no validation can tell.
 """
 GROWTH, LEAST, MOST = 0.2, 2_000, 100_000
-"""New events before each later one: a share of those at the last training, within bounds."""
+"""New events before each later training: a share of those at the last one, and its bounds."""
 LEAST_DOUBLED_MS, MOST_DOUBLINGS = 60_000, 7
-"""Of the pause, when one attempt after the other comes to nothing: from ten minutes to about a day; of none, a minute's."""
+"""Least pause that is doubled after repeated failures, and the most doublings.
+
+Ten minutes grow to about a day. A pause of 0 is doubled as if it were a minute.
+"""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Any of the conditions starts a training; with none of them nothing does."""
+    """The conditions for automatic training: any one of them starts a training."""
 
     cron: str | None = None
     """Five fields, in UTC: ``0 4 * * *`` is every day at four."""
     after_events: int | None = None
-    """So many new events of the log since the last training, impressions included."""
+    """New events of the log since the last training, impressions included."""
     by_growth: bool = False
-    """After as many new events as the log has to grow by (``Schedules.after_events``)."""
+    """Whether growth of the log by a share of its size counts (``Schedules.after_events``)."""
     drift: float | None = None
-    """The recent online error is this many times the one in the long run."""
+    """Ratio of the recent online error to the usual one that starts a training."""
     model: str = "fbgd"
     parameters: dict[str, Any] = field(default_factory=dict)
     budget_s: float | None = None
-    """Of the search; None: the usual one."""
+    """Seconds for the search of settings; None: the default."""
     promote_unjudged: bool = False
-    """Whether a model may serve where too few users can judge it."""
+    """Whether a model may serve if too few held-out users can judge it."""
     of_settings: bool = False
-    """Whether the settings decide: nobody has set one, or what was set is forgotten."""
+    """Whether the settings decide, because no schedule was set or it was reset."""
     version: int = 0
-    """Raised by each change; 0: there was none."""
+    """Number of changes so far."""
     who: str = ""
     changed_ms: int = 0
 
 
 @dataclass(frozen=True)
 class LastRetrain:
-    """What the conditions count from: the last training of the schedule's model that ended well."""
+    """The start of the counts: the last successful training of the schedule's model."""
 
     at_ms: int = 0
-    """When it began."""
+    """Begin of the training, in UTC ms; 0 before the first."""
     watermarks: Sequence[int] = ()
-    """What each partition had learned then."""
+    """Watermark of each partition at that time."""
     trainer_ms: int = 0
-    """When the trainer came that takes the jobs."""
+    """Start of the current trainer."""
     first_ms: int = 0
-    """When the first trainer came."""
+    """Start of the first trainer."""
     tried_ms: int = 0
-    """When the schedule last ordered a training."""
+    """Time of the schedule's last order."""
     tries: int = 0
-    """How many of its orders have come to nothing since."""
+    """Number of the schedule's orders since the last success."""
 
     @property
     def events(self) -> int:
-        """Return how many events the learners had learned then."""
+        """Return the number of events learned at that time."""
         return sum(self.watermarks)
 
 
 def default_schedule(settings: Settings) -> Schedule:
-    """Return the schedule that holds while nobody has set one."""
+    """Return the schedule by the settings, which holds until one is set."""
     return Schedule(
         cron=settings.retrain_cron,
         after_events=settings.retrain_after_events or None,
@@ -116,12 +119,12 @@ class Schedules:
         found = _unpacked(stored)
         if not found.of_settings:
             return found
-        # by the settings as they are now
+        # the settings may have changed since the reset
         changed = {name: getattr(found, name) for name in ("version", "who", "changed_ms")}
         return replace(self._default, **changed)
 
     def replace(self, schedule: Schedule, who: str, expected: int | None = None) -> Schedule:
-        """Put a schedule in the place of version ``expected`` (None: of any)."""
+        """Replace the schedule at version ``expected``, None for any; VersionConflict otherwise."""
         check(schedule)
         pipe: Any
         with store_errors(), self._client.pipeline() as pipe:
@@ -137,7 +140,7 @@ class Schedules:
                     new = replace(schedule, version=version + 1, who=who, changed_ms=now_ms())
                     pipe.multi()
                     pipe.set(self._keys.schedule, msgspec.json.encode(asdict(new)))
-                    # what came to nothing may come to something now
+                    # orders that failed before may succeed with the new schedule
                     pipe.hset(self._keys.last_retrain, "tries", 0)
                     pipe.execute()
                     return new
@@ -149,21 +152,24 @@ class Schedules:
         return self.replace(self._default, who)
 
     def trainer_came(self) -> None:
-        """Note that a trainer begins its service: it starts nothing by itself at once."""
+        """Note that a trainer starts: the schedule pauses before its first order."""
         now = now_ms()
         with store_errors():
             self._client.hset(self._keys.last_retrain, "trainer_ms", now)
             self._client.hsetnx(self._keys.last_retrain, "first_ms", now)
 
     def ordered(self) -> None:
-        """Note that the schedule orders a training: the next one waits, the longer the more come to nothing."""
+        """Note that the schedule orders a training; the pause grows with the orders that fail."""
         with store_errors(), self._client.pipeline(transaction=True) as pipe:
             pipe.hset(self._keys.last_retrain, "tried_ms", now_ms())
             pipe.hincrby(self._keys.last_retrain, "tries", 1)
             pipe.execute()
 
     def trained(self, model: str, began_ms: int, watermarks: Sequence[int]) -> bool:
-        """Note that a training has ended well; of the schedule's model (True), the conditions count from its beginning."""
+        """Note a successful training; return whether its model is the schedule's.
+
+        If it is, the conditions count from the beginning of this training.
+        """
         if model != self.current().model:
             return False
         now: dict[Any, Any] = {"at_ms": began_ms, "tries": 0}
@@ -174,7 +180,7 @@ class Schedules:
         return True
 
     def last(self) -> LastRetrain:
-        """Return what the conditions count from; zero where there was nothing."""
+        """Return the start of the counts; fields are zero before their first event."""
         with store_errors():
             stored = cast("Mapping[bytes, bytes]", self._client.hgetall(self._keys.last_retrain))
         found = {name.decode(): int(value) for name, value in stored.items()}
@@ -185,7 +191,7 @@ class Schedules:
         )
 
     def not_before_ms(self, last: LastRetrain) -> int:
-        """Return the end of the pause; zero where nothing was trained and no trainer ever came."""
+        """Return the end of the pause; zero if no trainer ever started and nothing was trained."""
         usual = self._pause_ms
         after_try = usual
         if last.tries > 1:
@@ -194,7 +200,7 @@ class Schedules:
         return max(since + pause if since else 0 for since, pause in pauses)
 
     def after_events(self, schedule: Schedule, last: LastRetrain) -> int | None:
-        """Return how many new events start a training; None: they start none."""
+        """Return the number of new events that starts a training; None if events start none."""
         if not schedule.by_growth:
             return schedule.after_events
         if last.events:
@@ -202,12 +208,12 @@ class Schedules:
         return FIRST if self._users() >= ENOUGH_USERS else FIRST_OF_FEW
 
     def new_events(self, last: LastRetrain) -> int:
-        """Return how many events of the log were learned since the last training began: whatever takes a place in it."""
+        """Return the number of events learned since the last training began, of every kind."""
         learned = sum(read_state(self._client, keys).watermark for keys in self._partitions)
         return learned - last.events
 
     def due(self) -> str | None:
-        """Return which condition holds, None if none does or the pause still lasts."""
+        """Return the condition that holds, None if none does or the pause still lasts."""
         now, schedule, last = now_ms(), self.current(), self.last()
         if now < self.not_before_ms(last):
             return None
@@ -224,9 +230,10 @@ class Schedules:
         return None
 
     def drift(self) -> float:
-        """Return the recent online error over the usual one, of the worst partition; 1.0: none.
+        """Return the ratio of the recent online error to the usual one, in the worst partition.
 
-        Usual is what it mostly is, or was since the last training began: one drift starts one training.
+        1.0 means no drift. The usual error is the median of all points, or of those since the last
+        training began if that is higher: one drift starts only one training.
         """
         since = self.last().watermarks
         found = zip(self._partitions, since, strict=True)
@@ -244,7 +251,7 @@ class Schedules:
 
 
 def check(schedule: Schedule) -> None:
-    """Raise InvalidSchedule if a condition can never be read."""
+    """Raise InvalidSchedule if a condition is not valid."""
     if schedule.cron is not None:
         problem = cron_problem(schedule.cron)
         if problem is not None:
@@ -258,18 +265,19 @@ def check(schedule: Schedule) -> None:
 
 
 def _cron_is_due(cron: str, schedule: Schedule, last: LastRetrain, now: int) -> bool:
-    """Whether a moment of the expression has passed since the last training and the last change.
+    """Return whether a moment of the expression has passed since the last training and change.
 
-    Before the first training it waits for its next moment, like one that was just set.
+    Before the first training the moments count from the first trainer's start.
     """
     return moment_before(cron, now) > max(last.at_ms or last.first_ms, schedule.changed_ms)
 
 
 def _drift(points: Sequence[tuple[int, float]], since: int) -> float:
-    """Return the newest error over the usual one: the median of all points, or of those ``since`` if it is higher.
+    """Return the ratio of the newest error to the usual one.
 
-    points: (sequence, error), the newest first; the last one up to ``since`` counts as the first after it. So an error
-    that stays high is drift until a training has begun, and then no more.
+    The usual error is the median of all points, or that of the points after ``since`` if it is
+    higher. ``points`` are (sequence, error), the newest first; the last one up to ``since`` counts
+    as the first after it. So a high error is drift only until a training has begun.
 
     >>> points = [(at, 0.3 if at > 18 else 0.2) for at in range(20, 0, -1)]
     >>> _drift(points, 0), _drift(points, 19)

@@ -1,1 +1,1 @@
-"""The log of events: appending, reading, following what was learned."""
+"""The log of events: appending, reading, and following the progress of the learners."""

@@ -1,4 +1,4 @@
-"""Group commit: rows submitted in one turn of the loop, or during an append, share a log entry.
+"""Group commit: rows submitted in one turn of the event loop, or during an append, share an entry.
 
 Events reach the log in three steps: ``api/feedback/intake`` parses and checks them, the
 ``AppendQueue`` here groups the rows of concurrent requests, ``LogWriter`` in ``stream`` runs the
@@ -19,13 +19,13 @@ from service.store.clock import now_ms
 from service.store.log.codec import Entry, encode
 
 MAX_ENTRY_ROWS = 16_384
-"""Rows of one entry: more wait for the next."""
+"""Most rows of one entry; further rows wait for the next."""
 
 _UNFORESEEN = ServiceError("the append failed unforeseen: see the service's log")
 
 
 class Row(NamedTuple):
-    """A checked event; as ``flags`` say, ``digest`` has 16 bytes or none, ``source`` 8 or none."""
+    """A checked event; by its ``flags``, ``digest`` has 16 bytes or none, ``source`` 8 or none."""
 
     user: str
     item: int
@@ -58,7 +58,7 @@ class _Packed:
 
 
 class AppendQueue:
-    """Appends rows to the log; every future gives the sequence of the last of its rows."""
+    """Appends rows to the log; each future resolves to the sequence of its last row."""
 
     def __init__(self, log: Log, partitions: int) -> None:
         self._lanes = [_Lane(log, partition) for partition in range(partitions)]
@@ -70,13 +70,13 @@ class AppendQueue:
         return done
 
     def submit_entry(self, partition: int, packed: bytes, n: int) -> asyncio.Future[int]:
-        """Queue an encoded entry that stays on its own: a large block of an upload."""
+        """Queue an encoded entry that is not merged with others: a large block of an upload."""
         done = asyncio.get_running_loop().create_future()
         self._lanes[partition].put(_Packed(packed, n, done))
         return done
 
     async def close(self) -> None:
-        """Wait until everything that was submitted is answered."""
+        """Wait until all submitted rows are answered."""
         for lane in self._lanes:
             if lane.task is not None:
                 await lane.task
@@ -92,7 +92,7 @@ class _Lane:
     def put(self, work: _Rows | _Packed) -> None:
         self._waiting.append(work)
         if self.task is None:
-            # the task starts after this turn of the loop: rows submitted until then share the entry
+            # the task starts after this turn of the loop: rows submitted until then share an entry
             self.task = asyncio.get_running_loop().create_task(self._drain())
 
     async def _drain(self) -> None:
@@ -101,7 +101,7 @@ class _Lane:
                 await self._append_next()
         finally:
             self.task = None
-            # empty unless something unforeseen ended the loop: nobody must wait for ever
+            # not empty only after an unforeseen error: no caller must wait for ever
             _fail([(work.done, 0) for work in self._waiting], _UNFORESEEN)
             self._waiting.clear()
 
@@ -143,7 +143,7 @@ def _fail(answers: list[tuple[asyncio.Future[int], int]], error: ServiceError) -
 
 
 def entry_of(rows: Sequence[Row]) -> Entry:
-    """Return rows as the columns of one entry, stamped with the time now."""
+    """Return rows as the columns of one entry, stamped with the current time."""
     users, items, values, times, kinds, flags, digests, sources = zip(*rows, strict=True)
     index = {user: ix for ix, user in enumerate(dict.fromkeys(users))}
     return Entry(

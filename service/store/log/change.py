@@ -1,6 +1,6 @@
 """An entry of the change feed: the changes of a commit, for processes that cache or wait.
 
-Written inside the commit's transaction; ``changes`` follows the feed.
+It is written in the commit's transaction; ``changes`` follows the feed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from core.types import I64
 from service.store.log.codec import AWAITED_ANSWER
 
 LISTED = 1_000
-"""Most users, and most items, that an entry names; beyond it says "all"."""
+"""Most users and most items that an entry names; with more it says "all"."""
 
 NO_ITEMS: I64 = np.empty(0, dtype=np.int64)
 NO_ANSWERS: NDArray[Any] = np.empty(0, dtype=AWAITED_ANSWER)
@@ -22,10 +22,10 @@ NO_ANSWERS: NDArray[Any] = np.empty(0, dtype=AWAITED_ANSWER)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Change:
-    """An entry, without its id: the id is the watermark that the change reached."""
+    """An entry without its id, which is the watermark that the change reached."""
 
     follows: int
-    """Watermark of the change before; -1 where that is not known."""
+    """Watermark of the change before; -1 if unknown."""
     epoch: int
     users: Sequence[str] = ()
     """Users whose history or row changed."""
@@ -34,10 +34,10 @@ class Change:
     is_all: bool = False
     """Whether any user and item may have changed."""
     answers: NDArray[Any] = field(default_factory=lambda: NO_ANSWERS)
-    """Of ``codec.AWAITED_ANSWER``: predictions for those who wait."""
+    """Predictions for waiting requests, as ``codec.AWAITED_ANSWER``."""
 
     def pack(self) -> dict[str, str | int | bytes]:
-        """Return the fields of the stream's entry."""
+        """Return the fields of the stream entry."""
         fields: dict[str, str | int | bytes] = {"f": self.follows, "e": self.epoch}
         if self.is_all or max(len(self.users), len(self.items)) > LISTED:
             fields["a"] = 1

@@ -1,6 +1,6 @@
-"""Following the change feed: how far each partition has been learned, what changed, what somebody waits for.
+"""Follows the change feeds: watermarks, changed users and items, and answers that requests await.
 
-One blocking read for each partition and api process. Reading the feed never changes anything.
+There is one blocking read per partition and api process. Reading the feed changes nothing.
 """
 
 import asyncio
@@ -20,23 +20,23 @@ from service.telemetry import logger
 
 BLOCK_MS = 2_000
 COMMITS_READ = 64
-"""Commits of one read: each may name a thousand users."""
+"""Commits per read; each may name a thousand users."""
 KEPT_ANSWERS = 20_000
-"""Predictions that a process keeps for those who wait for them."""
+"""Most predictions that a process keeps for waiting requests."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 1.0
 
 Prediction = tuple[float, float, float]
-"""rating, low, high."""
+"""(rating, low, high)."""
 
 
 class Listener(Protocol):
-    """Hears of each change before ``ChangeFollower.watermark`` says that it is learned."""
+    """Is told of each change before ``ChangeFollower.watermark`` includes it."""
 
     def changed(self, partition: int, users: Iterable[str]) -> None:
-        """These users' histories or rows are others now."""
+        """The histories or rows of these users have changed."""
 
     def lost(self, partition: int) -> None:
-        """Anything may be another now: very much changed at once, the feed has a gap, or an epoch began."""
+        """Anything may have changed: a very large commit, a gap in the feed, or a new epoch."""
 
 
 class ChangeFollower:
@@ -48,7 +48,7 @@ class ChangeFollower:
         self._closing = False
 
     def start(self, *listeners: Listener) -> None:
-        """Begin to follow, and to tell ``listeners``."""
+        """Begin to follow the feeds and to notify ``listeners``."""
         for feed in self._feeds:
             feed.listeners = listeners
             self._follow(feed)
@@ -60,7 +60,7 @@ class ChangeFollower:
             task.add_done_callback(lambda ended: self._ended(feed, ended))
 
     def _ended(self, feed: "_Feed", task: asyncio.Task[None]) -> None:
-        """Never end in silence: without its feed a process would let everybody wait in vain."""
+        """Log the error and follow again: without its feed, requests would wait in vain."""
         self._tasks.discard(task)
         if not task.cancelled():
             logger().error("change_feed_failed", exc_info=task.exception())
@@ -73,19 +73,19 @@ class ChangeFollower:
         while pending:
             for task in pending:
                 task.cancel()
-            # again and again: redis-py loses a cancellation that comes while it takes a connection
+            # repeated, because redis-py loses a cancellation that comes while it takes a connection
             _, pending = await asyncio.wait(pending, timeout=0.1)
 
     def watermark(self, partition: int) -> int:
-        """Return the sequence up to which the partition is known to be learned."""
+        """Return the sequence up to which the partition is known to have learned."""
         return self._feeds[partition].watermark
 
     async def reached(self, partition: int, sequence: int) -> None:
-        """Wait until the partition is learned up to ``sequence``."""
+        """Wait until the partition has learned up to ``sequence``."""
         await self._feeds[partition].reached(sequence)
 
     def answers(self, partition: int, sequences: Iterable[int]) -> list[Prediction | None]:
-        """Return what was predicted for awaited events before they were learned."""
+        """Return the predictions made for awaited events before they were learned."""
         found = self._feeds[partition].answers
         return [found.get(sequence) for sequence in sequences]
 
@@ -99,8 +99,10 @@ class _Feed:
         self._epoch = -1
         self.watermark = 0
         self._read_through: str | None = None
-        """Id of the last entry that was read; None before the start. Not just the watermark: a rebuild
-        adds an entry for one that the feed has already."""
+        """Id of the last entry that was read; None before the start.
+
+        The watermark is not enough: a rebuild adds an entry for one that the feed has already.
+        """
         self.answers: OrderedDict[int, Prediction] = OrderedDict()
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
@@ -115,11 +117,11 @@ class _Feed:
         pause = FIRST_PAUSE_S
         while True:
             try:
-                # the state, too: a feed that was lost or trimmed must not hide how far we are
+                # read the state, too: a lost or trimmed feed must not hide the progress
                 learned = await self._learned()
                 if self._read_through is None:
                     self._read_through = f"{learned}-0"
-                # first what the feed holds of it: those who wait want the predictions, too
+                # first read the entries up to it: waiting requests need their predictions
                 while await self._read(block_ms=None):
                     pass
                 if learned > _sequence(self._read_through):
@@ -153,7 +155,7 @@ class _Feed:
 
     def _tell(self, change: Change) -> None:
         gap = change.follows != _sequence(self._read_through)
-        # items alone: one was deleted, and those who have it in their history are not named
+        # items without users: an item was deleted, and the users who have it are not named
         unnamed = change.is_all or (not change.users and change.items.size > 0)
         if gap or unnamed or change.epoch != self._epoch:
             self._epoch = change.epoch

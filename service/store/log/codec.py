@@ -1,7 +1,7 @@
-"""The binary formats: entries of the log, records of a history, awaited answers. Little-endian, no pickle.
+"""The binary formats: log entries, history records, awaited answers. Little-endian, no pickle.
 
-A log entry holds n events as columns; its stream id is the sequence of its last event, so event i of entry
-S has sequence S - n + 1 + i.
+A log entry holds n events as columns; its stream id is the sequence of its last event, so event i
+of entry S has sequence S - n + 1 + i.
 """
 
 import struct
@@ -21,15 +21,19 @@ DELETE_RATING, DELETE_ITEM, DELETE_USER = 200, 201, 202
 
 Deletions have a sequence like any event but enter no history."""
 MERGE_USER, MOVE_USER = 203, 204
-"""Kind codes of a merge. MERGE_USER: the user's events become those of the one that ``item`` points to in ``users``.
-MOVE_USER: the user's events up to the sequence in ``time_ms`` have been sent to another partition as somebody else's."""
+"""Kind codes of a merge.
+
+MERGE_USER: the user's events become those of the user that ``item`` points to in ``users``.
+MOVE_USER: the user's events up to the sequence in ``time_ms`` have been sent to another partition,
+as events of another user.
+"""
 
 HAS_DIGEST = 1
-"""Row flag: the event carried an id; its 16-byte digest stands in ``digests``."""
+"""Row flag: the event carried an id; its 16-byte digest is in ``digests``."""
 AWAITED = 2
-"""Row flag: somebody waits for the prediction made before learning (``?wait=learned``)."""
+"""Row flag: a request waits for the prediction made before learning (``?wait=learned``)."""
 HAS_SOURCE = 4
-"""Row flag: the event answers to a slate; what made the slate stands in ``sources`` (see ``rec_ids``)."""
+"""Row flag: the event follows a slate; the slate's source is in ``sources`` (see ``rec_ids``)."""
 
 DIGEST_BYTES = 16
 SOURCE_BYTES = 8
@@ -50,13 +54,13 @@ HISTORY = np.dtype(
 AWAITED_ANSWER = np.dtype(
     [("sequence", "<i8"), ("rating", "<f4"), ("low", "<f4"), ("high", "<f4"), ("status", "u1")]
 )
-"""What the change feed tells about an awaited event: the prediction made before it was learned."""
+"""An awaited event in the change feed, with the prediction made before it was learned."""
 LEARNED, DUPLICATE, NOT_A_RATING = 0, 1, 2
 """Status of an awaited answer; only LEARNED comes with a prediction."""
 
 _HEADER = struct.Struct("<4sIIIq")
 _MAGIC, _MAGIC_WITH_SOURCES = b"hrl1", b"hrl2"
-"""The second has ``sources`` at its end; entries without any are written as ever."""
+"""The second marks entries with ``sources`` at the end; entries without sources use the first."""
 _COLUMNS = ("<u4", "<u4", "<f4", "<i8", "u1", "u1")
 
 
@@ -160,5 +164,5 @@ def sequences(history: NDArray[np.void]) -> I64:
 
 
 def read_history(packed: bytes | None) -> NDArray[np.void]:
-    """Return the records of a stored history; none for a missing one."""
+    """Return the records of a stored history; no records if it is missing."""
     return np.frombuffer(packed or b"", dtype=HISTORY)

@@ -1,4 +1,7 @@
-"""Who learns a partition now. Only for liveness: that two learners never mix is the epoch's work."""
+"""A lease, held by the learner of a partition or by the trainer.
+
+It only serves liveness: the epoch is what keeps two learners apart.
+"""
 
 import os
 import secrets
@@ -28,7 +31,10 @@ class Lease:
         self._renew_at = 0.0
 
     def acquire(self) -> bool:
-        """Try to take it: it is free, or its holder was a process of this machine that has ended."""
+        """Take the lease if it is free or its holder, a process of this machine, has ended.
+
+        Return whether the lease is ours.
+        """
         with store_errors():
             holder = cast("bytes | None", self._client.get(self._key))
         if holder is not None and not _has_ended(holder.decode()):
@@ -36,19 +42,19 @@ class Lease:
         return self._exchange((holder or b"").decode(), self._lease_ms)
 
     def seize(self) -> None:
-        """Take it whoever holds it."""
+        """Take the lease from any holder."""
         with store_errors():
             self._client.set(self._key, self.token, px=self._lease_ms)
 
     def keep(self) -> bool:
-        """Renew it when a third of its life has passed; False when another holds it."""
+        """Renew the lease after a third of its life; return False if another process holds it."""
         if time.monotonic() < self._renew_at:
             return True
-        # an expired lease that nobody took is taken again
+        # a lease that expired without a new holder is acquired again
         return self._exchange(self.token, self._lease_ms) or self.acquire()
 
     def release(self) -> None:
-        """Give it up, if it is ours."""
+        """Give up the lease if it is ours."""
         self._exchange(self.token, 0)
 
     def _exchange(self, held: str, lease_ms: int) -> bool:
@@ -60,7 +66,7 @@ class Lease:
 
 
 def _has_ended(token: str) -> bool:
-    """Whether the token names a process of this machine that is no more."""
+    """Return whether the token names a process of this machine that has ended."""
     host, _, rest = token.partition(":")
     process = rest.partition(":")[0]
     if host != socket.gethostname() or not process.isdigit():

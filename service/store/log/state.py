@@ -1,4 +1,4 @@
-"""The small hash that says how far a partition has learned, and who may write on."""
+"""The state of a partition: how far it has learned, and the epoch of its only writer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -18,30 +18,30 @@ class PartitionState:
     epoch: int = 0
     """Raised by every learner that takes over."""
     watermark: int = 0
-    """Sequence of the last event that counts."""
+    """Sequence of the last event that was learned."""
     generation: int = 0
     """Raised by every rebuild."""
     reserved: int = 0
-    """The highest generation that a rebuild ever began."""
+    """Highest generation that a rebuild has begun."""
     fingerprint: str = ""
-    """Of the set of experts that the rows belong to, in hex."""
+    """Fingerprint of the set of experts that the rows belong to, in hex."""
     machine: str = ""
-    """What the last learner ran on: replays give the same bits on the same one."""
+    """Machine of the last learner: replays give the same bits on the same machine."""
     learned: int = 0
-    """Ratings that taught the experts."""
+    """Number of ratings that the experts have learned."""
     duplicates: int = 0
-    """Events dropped because their id had come before."""
+    """Number of events dropped because their id was a repeat."""
     others: int = 0
-    """Events that are no ratings: they enter the history (impressions the side stream)."""
+    """Number of events other than ratings: they enter the history (impressions the side stream)."""
     deletions: int = 0
     trimmed_records: int = 0
-    """History records that went because of the bound."""
+    """Number of history records removed because of the bound on histories."""
     newest_ms: int = 0
-    """The api's clock when it appended the newest event that counts."""
+    """Time by the api's clock when it appended the newest learned event."""
 
     @staticmethod
     def of(stored: Mapping[bytes, bytes]) -> "PartitionState":
-        """Read the stored hash; what is missing is zero."""
+        """Read the stored hash; missing fields are zero."""
         values: dict[str, int | str] = {}
         for item in fields(PartitionState):
             text = stored.get(item.name.encode())
@@ -51,14 +51,14 @@ class PartitionState:
 
 
 def read_state(client: redis.Redis, keys: PartitionKeys) -> PartitionState:
-    """Return a partition's state of this moment."""
+    """Return the current state of a partition."""
     with store_errors():
         answer = client.hgetall(keys.state)
     return PartitionState.of(cast("dict[bytes, bytes]", answer))
 
 
 def check_rows(state: PartitionState, fingerprint: bytes, *, has_users: bool) -> None:
-    """Misconfigured where a learner with this set of experts cannot go on."""
+    """Raise Misconfigured if a learner with this set of experts cannot continue."""
     if not state.epoch and has_users:
         raise Misconfigured(
             "the online state is gone, the histories are there: run `hedgerow rebuild`"

@@ -1,6 +1,6 @@
-"""The log of a partition: what the api acknowledged, in one dense order. Entries: see ``codec``.
+"""The log of a partition: acknowledged events, numbered without gaps. Entries: see ``codec``.
 
-Written only by the append script, trimmed only by the learner's commit.
+Only the append script writes it; only the learner's commit trims it.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ from service.store.keys import PartitionKeys
 from service.store.namespace import Namespace
 
 RECEIPT_S = 86_400
-"""How long a receipt lives: far longer than anybody repeats an append."""
+"""Lifetime of a receipt in seconds: far longer than an append is repeated."""
 RETRY_S = 5.0
-"""How long an append is repeated while the store does not answer."""
+"""Seconds for which an append is repeated while the store does not answer."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.25
 
 _FULL, _STALE = -1, -2
@@ -34,9 +34,8 @@ _SCRIPT_SHA = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()
 class LogWriter:
     """Runs the append script, the last of the steps that bring an event into the log.
 
-    A repeat after a lost reply is answered with the first answer.
-
-    The caller keeps at most one append in flight for each partition.
+    A repeat after a lost reply gets the first answer again. The caller keeps at most one append in
+    flight for each partition.
     """
 
     def __init__(
@@ -60,8 +59,8 @@ class LogWriter:
     async def append(self, partition: int, packed: bytes, n: int) -> int:
         """Append an entry of n events and return the sequence of the last one.
 
-        Backlogged when the log is full; StoreUnavailable when the store did not answer for ``retry_s``:
-        then the events may or may not be in the log.
+        Raises Backlogged if the log is full. Raises StoreUnavailable if the store did not answer
+        for ``retry_s``; the events may or may not be in the log then.
         """
         self._counters[partition] += 1
         arguments = (n, packed, self._counters[partition], self._max_bytes, RECEIPT_S)
@@ -109,9 +108,10 @@ class LogReader:
     def read_after(
         self, watermark: int, *, block_ms: int, max_bytes: int
     ) -> list[tuple[int, bytes]]:
-        """Return (sequence of its last event, packed) of the next entries, about ``max_bytes`` in all.
+        """Return the next entries, about ``max_bytes``, as (sequence of the last event, packed).
 
-        The first may begin at or before the watermark. Waits ``block_ms`` for one; 0 does not wait.
+        The first entry may begin at or before the watermark. If there is none, wait up to
+        ``block_ms`` for it; 0 does not wait.
         """
         answer = self._read(watermark, block_ms, self._count(max_bytes))
         if not answer:
