@@ -1,1 +1,1 @@
-"""Trained models and the weights of their mixture."""
+"""Published models, the pointers to those that serve, and the weights of their mixture."""

@@ -1,5 +1,7 @@
-"""The weights of the rankers, as the followers of all partitions have learned them. Derived; losing it costs nothing
-but a while of the weights that the gate expects.
+"""The weights of the rankers, as learned by the followers of all partitions.
+
+They are derived: after a loss the weights that the gate expects are used until they are learned
+again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,37 +17,37 @@ from service.store.keys import PartitionKeys
 
 
 class RankerRecord(msgspec.Struct, frozen=True):
-    """How one ranker has done."""
+    """The weight and the metrics of one ranker."""
 
     weight: float
     version: str
     judged: int
-    """Positives ranked by this version."""
+    """Number of positives ranked by this version."""
     mrr: float
-    """Mean reciprocal rank, 0 beyond 100, about the last 10 000."""
+    """Mean reciprocal rank of about the last 10 000 positives; 0 for ranks beyond 100."""
     ndcg10: float
 
 
 class LengthRecord(msgspec.Struct, frozen=True):
-    """What the rankers weigh for histories of about a length."""
+    """The weights of the rankers for histories of similar length."""
 
     judged: int
     weights: dict[str, float]
 
 
 class MixtureRecord(msgspec.Struct, frozen=True):
-    """What one partition's follower has learned."""
+    """The weights learned by the follower of one partition."""
 
     watermark: int
     """Sequence of the last positive that was judged."""
     judged: int
     passed_over: int
-    """Positives that arrived too fast to be judged."""
+    """Number of positives that arrived too fast to be judged."""
     rankers: dict[str, RankerRecord]
     mixture: RankerRecord | None = None
-    """The lists of all rankers combined, with the weights of each moment."""
+    """The mixture of all rankers, with the weights that held at the time of each positive."""
     by_length: dict[int, LengthRecord] = {}
-    """By the least number of preferences, as far as such histories were judged."""
+    """Weights by the least number of preferences, for lengths of which histories were judged."""
 
     @property
     def versions(self) -> dict[str, str]:
@@ -54,7 +56,7 @@ class MixtureRecord(msgspec.Struct, frozen=True):
 
     @property
     def weights(self) -> Weights:
-        """Return what each ranker weighs."""
+        """Return the weight of each ranker."""
         return Weights(
             {name: ranker.weight for name, ranker in self.rankers.items()},
             {least: one.weights for least, one in self.by_length.items()},
@@ -62,20 +64,20 @@ class MixtureRecord(msgspec.Struct, frozen=True):
 
 
 def write_mixture(client: redis.Redis, keys: PartitionKeys, record: MixtureRecord) -> None:
-    """Replace what is stored."""
+    """Replace the stored record."""
     with store_errors():
         client.set(keys.mixture, msgspec.json.encode(record))
 
 
 def read_mixture(client: redis.Redis, keys: PartitionKeys) -> MixtureRecord | None:
-    """Return what is stored, None before there is anything."""
+    """Return the stored record, None before the first."""
     with store_errors():
         answer = cast("bytes | None", client.get(keys.mixture))
     return None if answer is None else msgspec.json.decode(answer, type=MixtureRecord)
 
 
 class MixtureReader:
-    """What an api process reads."""
+    """Reads the records of all partitions, for an api process."""
 
     def __init__(self, client: redis.asyncio.Redis, namespace: str, partitions: int) -> None:
         self._client = client
@@ -97,9 +99,9 @@ class MixtureReader:
 def knowing(
     records: Sequence[MixtureRecord | None], versions: Mapping[str, str]
 ) -> list[MixtureRecord]:
-    """Return the records that say something of these versions by strategy, all where none does.
+    """Return the records that cover these versions (by strategy), or all records if none does.
 
-    What a follower that is gone has left says nothing of the models that were promoted since.
+    The record of a follower that has ended does not cover models promoted since.
     """
     found = [record for record in records if record is not None]
     return [record for record in found if versions.items() <= record.versions.items()] or found
@@ -108,7 +110,10 @@ def knowing(
 def joined(
     records: Sequence[MixtureRecord],
 ) -> tuple[dict[str, RankerRecord], RankerRecord | None]:
-    """Return the rankers of all partitions, and their mixture: means by what each partition has judged."""
+    """Return the rankers of all partitions and their mixture.
+
+    The metrics are means, weighted by the number of positives that each partition has judged.
+    """
     names = dict.fromkeys(name for record in records for name in record.rankers)
     weight = _weights([_shared(record) for record in records])
     rankers = {
@@ -120,13 +125,16 @@ def joined(
 
 
 def weights(records: Sequence[MixtureRecord]) -> Weights:
-    """Return the weight of each ranker, none before there is any; those of a length sum to 1."""
+    """Return the weights of the rankers, empty before the first; weights of one length sum to 1."""
     by_length = {least: one.weights for least, one in joined_lengths(records).items()}
     return Weights(_weights([_shared(record) for record in records]), by_length)
 
 
 def joined_lengths(records: Sequence[MixtureRecord]) -> dict[int, LengthRecord]:
-    """Return the weights of each length that was judged, means by what each partition has judged of it."""
+    """Return the weights of each length that was judged.
+
+    They are means, weighted by the number of positives that each partition has judged.
+    """
     parts: dict[int, list[LengthRecord]] = {}
     for record in records:
         for least, one in record.by_length.items():
@@ -142,7 +150,7 @@ def _shared(record: MixtureRecord) -> LengthRecord:
 
 
 def _weights(parts: Sequence[LengthRecord]) -> dict[str, float]:
-    """Return the mean weights; who is not among the rankers of a partition weighs nothing there."""
+    """Return the mean weights; a ranker that a partition lacks has weight 0 there."""
     mean: dict[str, float] = {}
     for share, part in zip(_shares([one.judged for one in parts]), parts, strict=True):
         for name, weight in part.weights.items():
@@ -156,7 +164,7 @@ def _shares(judged: Sequence[int]) -> list[float]:
 
 
 def _mean(parts: Sequence[RankerRecord], weight: float) -> RankerRecord:
-    """Return the mean of the metrics by what each part has judged."""
+    """Return the mean metrics, weighted by the number of positives that each part has judged."""
     shares = _shares([part.judged for part in parts])
 
     def mean(name: str) -> float:

@@ -1,6 +1,6 @@
-"""The online snapshot of a partition: the newest one as chunks with a manifest that holds their checksums.
+"""The newest online snapshot of a partition: chunks, and a manifest with their checksums.
 
-Derived and replaced every few seconds; only the learner's process writes it.
+It is derived and replaced every few seconds; only the learner's process writes it.
 """
 
 import json
@@ -17,9 +17,9 @@ from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
 
 CHUNK_BYTES = 1 << 20
-"""Bytes of one write: bounds how long other clients of Redis wait."""
+"""Bytes per write: bounds how long other clients of Redis wait."""
 UNPUBLISHED_S = 600
-"""How long chunks live that no manifest names, or no more."""
+"""Seconds until chunks expire that no manifest names (any longer)."""
 
 
 class OnlineSnapshots:
@@ -29,7 +29,7 @@ class OnlineSnapshots:
         self._client, self._keys = client, keys
 
     def publish(self, snapshot: Snapshot) -> None:
-        """Replace the last one; readers of that still find its chunks for some minutes."""
+        """Replace the previous snapshot, whose readers still find its chunks for some minutes."""
         before, upload = self._described(), secrets.token_hex(4)
         data = b"".join(blob(snapshot))
         names = [
@@ -56,16 +56,16 @@ class OnlineSnapshots:
             pipe.execute()
 
     def version(self) -> str | None:
-        """Return the version of the newest one, None before the first."""
+        """Return the version of the newest snapshot, None before the first."""
         described = self._described()
         return None if described is None else cast("str", described["version"])
 
     def manifest(self, version: str) -> dict[str, Any]:
-        """Return what describes its arrays; NotFound if it is not the newest any more."""
+        """Return the manifest of the arrays; NotFound if the version is no longer the newest."""
         return cast("dict[str, Any]", self._newest(version)["manifest"])
 
     def chunks(self, version: str) -> Iterator[bytes]:
-        """Yield the bytes of its arrays; NotFound, or SnapshotFormat if a chunk is missing."""
+        """Yield the bytes of the arrays; raises NotFound, or SnapshotFormat for a missing chunk."""
         for name in self._chunk_keys(self._newest(version)):
             with store_errors():
                 chunk = cast("bytes | None", self._client.get(name))

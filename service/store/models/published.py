@@ -27,15 +27,15 @@ from service.store.models.records import ModelRecord
 from service.store.models.scripts import PUBLISH, REMOVE
 
 CHUNK_BYTES = 1 << 19
-"""Bytes of one write: bounds how long other clients of Redis wait."""
+"""Bytes per write: bounds how long other clients of Redis wait."""
 UNPUBLISHED_S = 3_600
-"""How long chunks live that no published model names, in seconds."""
+"""Seconds until chunks expire that no published model names."""
 PATIENCE_S = 60.0
-"""How long a publication waits for a server that is away, in seconds."""
+"""Seconds for which a publication waits for a server that does not answer."""
 PAUSE_S = 0.2
 
 _PAUSE = threading.Event()
-"""Never set."""
+"""Never set: used to sleep."""
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class PublishedModels:
     def __init__(
         self, client: redis.Redis, namespace: str, *, patience_s: float = PATIENCE_S
     ) -> None:
-        """``patience_s`` is how long a publication waits for a server that is away."""
+        """``patience_s`` is how long a publication waits for a server that does not answer."""
         self._client = client
         self._keys = NamespaceKeys(namespace)
         self._patience_s = patience_s
@@ -54,7 +54,7 @@ class PublishedModels:
     def publish(self, snapshot: Snapshot, record: ModelRecord) -> None:
         """Store a model and make it visible; it serves once ``set_active`` names it.
 
-        A server that goes away meanwhile is waited for, up to a minute. Publishing twice is harmless.
+        An outage of the server is waited out, up to a minute. Publishing twice is harmless.
         """
         if record.version != snapshot.version:
             raise ValueError("the record is of another snapshot")
@@ -72,7 +72,7 @@ class PublishedModels:
             )
 
     def record(self, version: str) -> ModelRecord:
-        """Return what is known of a model; NotFound."""
+        """Return the record of a model, or raise NotFound."""
         with store_errors():
             packed = cast("bytes | None", self._client.hget(self._keys.model(version), "record"))
         if packed is None:
@@ -80,7 +80,7 @@ class PublishedModels:
         return msgspec.json.decode(packed, type=ModelRecord)
 
     def named(self, begins: str) -> ModelRecord:
-        """Return the model whose version begins so; NotFound, or Conflict if several do."""
+        """Return the model whose version has this prefix; NotFound, or Conflict if several have."""
         with store_errors():
             versions = cast("list[bytes]", self._client.zrange(self._keys.models, 0, -1))
         found = [
@@ -101,7 +101,7 @@ class PublishedModels:
             for version in versions:
                 pipe.hget(self._keys.model(version.decode()), "record")
             stored = cast("list[bytes | None]", pipe.execute())
-        # one that was removed between the two reads is left out
+        # leave out models removed between the two reads
         records = [msgspec.json.decode(one, type=ModelRecord) for one in stored if one is not None]
         return [one for one in records if strategy in (None, one.strategy)]
 
@@ -129,9 +129,9 @@ class PublishedModels:
             yield chunk
 
     def prune(self, keep: int, max_age_ms: int) -> list[str]:
-        """Remove models beyond the newest ``keep`` of a strategy, or too old; return their versions.
+        """Remove models that are too old or not among the newest ``keep`` of their strategy.
 
-        Models that serve, are pinned or served before always stay.
+        Return the removed versions. Models that serve, are pinned or served before always stay.
         """
         oldest_ms = now_ms() - max_age_ms
         kept: dict[str, int] = {}
@@ -144,7 +144,7 @@ class PublishedModels:
         return removed
 
     def _patiently(self, call: Callable[[], T]) -> T:
-        """Repeat what may be repeated while the server is away."""
+        """Repeat a call, which must be harmless to repeat, while the server does not answer."""
         until = time.monotonic() + self._patience_s
         while True:
             try:
@@ -158,7 +158,7 @@ class PublishedModels:
         started = time.monotonic()
         with store_errors():
             self._client.set(key, chunk, ex=UNPUBLISHED_S)
-        # a server that syncs each write does nothing else meanwhile: leave half of its time free
+        # a server that syncs each write is blocked meanwhile: leave half of its time to others
         _PAUSE.wait(time.monotonic() - started)
 
     def _chunk_keys(self, version: str) -> list[str]:
@@ -191,7 +191,7 @@ class PublishedModels:
 
 
 def _chunks(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Cut a run of bytes anew, into chunks of the same size but for the last."""
+    """Join pieces of bytes and cut them into chunks of equal size, except the last."""
     waiting: list[memoryview] = []
     size = 0
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""Records of models and of the changes of their pointers; no arrays."""
+"""Records of models and of changes of the pointers to them, without arrays."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,30 +7,30 @@ from typing import Any, Self
 from core.snapshot import Snapshot, blob_bytes, version_of
 
 SHOWN = 12
-"""Characters of a version that messages and tables show, and the fewest that name one over HTTP."""
+"""Characters of a version in messages and tables, and the fewest that identify one over HTTP."""
 MOST_TEXT = 500
-"""Most characters of who changed something, and of why."""
+"""Most characters of ``who`` and of ``why``."""
 LEAD = "lead"
-"""Name of a metric: lead of the model's mean reciprocal rank over that of popularity."""
+"""Name of a metric: the model's lead over popularity in the mean reciprocal rank."""
 
 
 @dataclass(frozen=True)
 class ModelRecord:
-    """What the registry knows of a model besides its arrays."""
+    """All that the registry stores of a model besides its arrays."""
 
     version: str
     """sha256 of the manifest, ``Snapshot.version``."""
     strategy: str
-    """What it serves: fbgd, ocmf, exmlds, ordinal."""
+    """Strategy that the model serves: fbgd, ocmf, exmlds, ordinal."""
     model: str
-    """Which model of the strategy: ocmf-lr-wsq, ..."""
+    """Recipe of the model: ocmf-lr-wsq, ..."""
     created_ms: int
     job: str | None
     """The job that trained it."""
     parameters: Mapping[str, Any]
     metrics: Mapping[str, Any]
     decision: Mapping[str, Any]
-    """{"outcome": "promoted" | "refused" | "not_judged", "reason": ...}: what the gate said."""
+    """Decision of the gate: {"outcome": "promoted" | "refused" | "not_judged", "reason": ...}."""
     cuts: Mapping[str, Any]
     """{"trained_through": {partition: sequence}, "judged_through": {...}}."""
     bytes: int
@@ -66,12 +66,12 @@ class ModelChange:
     """One change of an active pointer or a pin."""
 
     id: str
-    """Rises with time."""
+    """Id of the change; ids rise with time."""
     at_ms: int
     strategy: str
     version: str
     before: str | None
-    """What was active until then."""
+    """Version that was active before."""
     action: str
     """promoted, rolled_back, pinned or unpinned."""
     who: str

@@ -1,6 +1,6 @@
-"""The registry: which published model serves each strategy, which is pinned, and who changed that.
+"""The registry: the published model that serves each strategy, the pins, and the log of changes.
 
-Every pointer changes by one compare-and-set script that notes who and why.
+Each pointer changes by one compare-and-set script, which also logs who changed it and why.
 Synchronous: an api process calls it in a thread.
 """
 
@@ -14,9 +14,9 @@ from service.store.models.records import MOST_TEXT, SHOWN, ModelChange
 from service.store.models.scripts import ACTIVATE, ROLL_BACK, UNPIN
 
 REMEMBERED, KEPT_CHANGES = 32, 1_000
-"""Versions that a roll-back can go back through, and changes that are listed."""
+"""Number of earlier versions kept for roll-backs, and of changes kept for listing."""
 ANY = "*"
-"""Expected version of a pin: it replaces whatever serves."""
+"""Expected version of a pin, which replaces any serving version."""
 
 
 class Registry(PublishedModels):
@@ -33,7 +33,7 @@ class Registry(PublishedModels):
     def set_active(
         self, strategy: str, version: str, *, expected: str | None, who: str, why: str
     ) -> None:
-        """Let a version serve; VersionConflict if another than ``expected`` serves or is pinned."""
+        """Let a version serve; VersionConflict unless ``expected`` serves, or if one is pinned."""
         self._activate(strategy, version, expected or "", "promoted", who, why)
 
     def roll_back(self, strategy: str, *, who: str, why: str) -> str:
@@ -58,7 +58,7 @@ class Registry(PublishedModels):
         return str(version.decode())
 
     def only_strategy(self) -> str:
-        """Return the only strategy for which a model serves; Conflict if there is none or several."""
+        """Return the only strategy with a serving model; Conflict if there is none or several."""
         active = sorted(self.active())
         if len(active) == 1:
             return active[0]
@@ -74,20 +74,20 @@ class Registry(PublishedModels):
         self._activate(self.record(version).strategy, version, ANY, "pinned", who, why)
 
     def unpin(self, version: str, who: str, why: str) -> None:
-        """Let the next promotion replace a version again; nothing happens if it is not pinned."""
+        """Let promotions replace a version again; without effect if the version is not pinned."""
         strategy = self.record(version).strategy
         keys = [self._keys.pinned_models, self._keys.model_changes]
         self._evaluate(UNPIN, keys, strategy, version, _bounded(who), _bounded(why), KEPT_CHANGES)
 
     def changes(self, limit: int, before: str | None = None) -> list[ModelChange]:
-        """Return the last changes, or those before the change ``before``; the newest first."""
+        """Return the last changes, or those before the change ``before``, the newest first."""
         newest = "+" if before is None else f"({before}"
         with store_errors():
             answer: Any = self._client.xrevrange(self._keys.model_changes, newest, count=limit)
         return [_change(name, fields) for name, fields in answer]
 
     def has_served(self, version: str) -> bool:
-        """Return whether another version replaced this one, as far as changes are kept."""
+        """Return whether another version has replaced this one, as far as changes are kept."""
         changes = self.changes(KEPT_CHANGES)
         return any(change.before == version != change.version for change in changes)
 

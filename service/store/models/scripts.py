@@ -1,4 +1,4 @@
-"""The scripts that change models and pointers, each in one atomic step."""
+"""The Lua scripts that change models and pointers, each in one atomic step."""
 
 from importlib import resources
 

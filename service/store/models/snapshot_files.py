@@ -1,7 +1,7 @@
-"""Models as files that all processes of a machine map read-only: one copy in memory, however many serve it.
+"""Models as files that all processes of a machine map read-only, so that they share one copy.
 
-The first process that needs a model writes ``<directory>/<version>``; a mapped file is locked against removal.
-Nothing here trusts a file: every opening compares the sha256 of each array with the manifest.
+The first process that needs a model writes ``<directory>/<version>``; a mapped file is locked
+against removal. No file is trusted: opening it compares the sha256 of each array with the manifest.
 """
 
 import contextlib
@@ -22,17 +22,17 @@ _VERSION = re.compile(r"[0-9a-f]{64}")
 
 
 class Source(Protocol):
-    """Where models come from."""
+    """A store of models: manifests, and arrays in chunks."""
 
     def manifest(self, version: str) -> dict[str, Any]:
-        """Return what describes a model's arrays."""
+        """Return the manifest of a model's arrays."""
 
     def chunks(self, version: str) -> Iterator[bytes]:
         """Yield the bytes of the arrays."""
 
 
 class SnapshotFiles:
-    """The files of one directory, which is made when the first one is written."""
+    """The files of one directory, which is created with the first file."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -40,7 +40,8 @@ class SnapshotFiles:
     def open(self, source: Source, version: str) -> Snapshot:
         """Return a model whose arrays are pages of its file.
 
-        NotFound, SnapshotFormat if it is damaged in the store, StoreUnavailable if it cannot be read or written.
+        Raises NotFound, SnapshotFormat if the stored model is damaged, and StoreUnavailable if the
+        file cannot be read or written.
         """
         manifest = source.manifest(version)
         with self._explained():
@@ -48,7 +49,7 @@ class SnapshotFiles:
             if snapshot is not None:
                 return snapshot
             with self._writing():
-                # another process may have written it while we waited
+                # another process may have written the file while we waited
                 snapshot = self._known(version, manifest)
                 return snapshot or self._fetched(version, manifest, source.chunks(version))
 
@@ -64,7 +65,7 @@ class SnapshotFiles:
         return []
 
     def _known(self, version: str, manifest: Mapping[str, Any]) -> Snapshot | None:
-        """Return what the file holds; None if there is none or it is damaged."""
+        """Return the model in the file, None if there is no file or it is damaged."""
         try:
             return mapped(manifest, _map(self._directory / version))
         except (FileNotFoundError, SnapshotFormat):
@@ -105,7 +106,7 @@ class SnapshotFiles:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """Let one process of the machine write at a time; the system frees the lock of one that dies."""
+        """Let one process of the machine write at a time; a lock ends with its process."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (self._directory / LOCK).open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -123,9 +124,9 @@ class SnapshotFiles:
 
 
 def _map(path: Path) -> memoryview:
-    """Map a file; it stays locked against ``remove_unused`` as long as anything looks at the memory."""
+    """Map a file, which stays locked against ``remove_unused`` while the memory is in use."""
     with path.open("rb") as file:
-        # of the open file: it goes on to the copy of the descriptor that mmap makes
+        # the lock belongs to the open file: mmap's copy of the descriptor keeps it
         fcntl.flock(file, fcntl.LOCK_SH)
         status = os.fstat(file.fileno())
         if status.st_nlink == 0:

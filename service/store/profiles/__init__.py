@@ -1,1 +1,1 @@
-"""What is known of users and items: histories, rows, counters, in one commit a batch."""
+"""Profiles of users and items: histories, rows and counters, written in one commit per batch."""

@@ -1,7 +1,7 @@
-"""The stored click-through: how many events of each kind answered to the slates of each source.
+"""The stored click-through: the number of events of each kind that followed slates of each source.
 
-A source names the ranker and model that made a slate, in 8 bytes (see ``rec_ids``). The learner
-counts, see ``learning/click_through.py``.
+A source names the ranker and model of a slate in 8 bytes (see ``rec_ids``). The learner counts, see
+``learning/click_through.py``.
 """
 
 import json
@@ -19,7 +19,7 @@ from service.store.keys import PartitionKeys
 
 @dataclass
 class SourceCounts:
-    """The events that answered to the slates of one source."""
+    """The events that followed the slates of one source."""
 
     last: int = 0
     """Sequence of the newest event."""
@@ -28,7 +28,7 @@ class SourceCounts:
 
 
 def pack_counts(counts: SourceCounts) -> bytes:
-    """Return what is stored of a source.
+    """Return the stored form of a source's counts.
 
     >>> pack_counts(SourceCounts(2000, {"6": 100}))
     b'{"last": 2000, "events": {"6": 100}}'
@@ -37,7 +37,7 @@ def pack_counts(counts: SourceCounts) -> bytes:
 
 
 def unpack_counts(packed: bytes) -> SourceCounts:
-    """Read what ``pack_counts`` made."""
+    """Read what ``pack_counts`` returned."""
     return SourceCounts(**json.loads(packed))
 
 

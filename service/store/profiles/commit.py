@@ -1,4 +1,4 @@
-"""A commit: all that one batch of events changes in a partition, as values.
+"""A commit: all changes of a partition by one batch of events, as values.
 
 The learner's components return ``Changes``; the learner adds its own state and builds the
 ``Commit``, which ``commit_packing`` turns into commands. A commit never changes after it is built,
@@ -25,7 +25,7 @@ NO_ROWS: F32 = np.empty((0, 0), dtype=np.float32)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RowChanges:
-    """Rows (n, width) of the online model: row i is that of user i or item i."""
+    """Rows (n, width) of the online model; row i belongs to user i or item i."""
 
     users: Sequence[str] = ()
     user_rows: F32 = field(default_factory=lambda: NO_ROWS)
@@ -37,17 +37,17 @@ class RowChanges:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A user's history written anew, after a deletion or a compaction."""
+    """A user's whole history, rewritten after a deletion or a compaction."""
 
     user: str
     history: Records
     trimmed: Numbers
-    """Items that no record names any more."""
+    """Items that no record names any longer."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HistoryChanges:
-    """Records to append, and histories that are replaced."""
+    """Records to append, and histories to replace."""
 
     users: Sequence[str] = ()
     records: Sequence[memoryview] = ()
@@ -58,13 +58,13 @@ class HistoryChanges:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Removals:
-    """Users and items that go."""
+    """Users and items to remove."""
 
     users: Sequence[str] = ()
     last_generation: int = 0
-    """Newest generation of rows that go with a user: a rebuild may have made some already."""
+    """Newest generation with rows of a user to remove: a running rebuild may have written some."""
     impressions: Sequence[bytes] = ()
-    """Ids in the side stream."""
+    """Ids of impressions in the side stream."""
     items: Mapping[int, int] = field(default_factory=dict)
     """Sequence of the deletion by item number: older records no longer count."""
 
@@ -74,15 +74,15 @@ NO_ROW_CHANGES, NO_HISTORY_CHANGES, NO_REMOVALS = RowChanges(), HistoryChanges()
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Changes:
-    """What the events of one batch change."""
+    """The changes by the events of one batch."""
 
     rows: RowChanges = NO_ROW_CHANGES
     histories: HistoryChanges = NO_HISTORY_CHANGES
     removals: Removals = NO_REMOVALS
     counts: Pieces = ()
-    """Stored bytes of the items' counters."""
+    """Changed bytes of the items' counters."""
     impressions: Sequence[tuple[str, bytes]] = ()
-    """Records for the side stream, with their user."""
+    """(user, record) for the side stream."""
     click_through: Mapping[str, SourceCounts | None] = field(default_factory=dict)
     """Counts by source in hex; None for a source that is forgotten."""
     touched_users: Sequence[str] = ()
@@ -91,16 +91,16 @@ class Changes:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DedupeChange:
-    """The stored part of the dedupe window."""
+    """Changes of the stored dedupe window."""
 
     chunks: Sequence[DedupeChunk] = ()
     obsolete: int = 0
-    """How many of the oldest stored chunks go."""
+    """Number of the oldest stored chunks to remove."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StateChange:
-    """What the learner itself needs to go on."""
+    """The state from which a learner continues."""
 
     arrays: Mapping[str, bytes] = field(default_factory=dict)
     """Shared arrays of the online model."""
@@ -122,8 +122,8 @@ class Commit:
     dedupe: DedupeChange = NO_DEDUPE_CHANGE
     state: StateChange = NO_STATE_CHANGE
     answers: NDArray[Any] = field(default_factory=lambda: NO_ANSWERS)
-    """Of ``codec.AWAITED_ANSWER``, for those who wait."""
+    """Predictions for waiting requests, as ``codec.AWAITED_ANSWER``."""
     expert_point: ExpertPoint | None = None
     """New point of the experts' history."""
     log_bytes: int = 0
-    """Size of the log entries that are done, in bytes."""
+    """Size in bytes of the log entries that this commit completes."""

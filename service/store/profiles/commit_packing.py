@@ -1,4 +1,4 @@
-"""The commands of a commit, packed for the wire. Readers rely on their bytes and order."""
+"""The Redis commands of a commit, packed for the wire. Readers rely on their bytes and order."""
 
 from collections.abc import Iterable, Mapping
 from importlib import resources
@@ -31,22 +31,22 @@ _APPEND, _IMPRESS = (
 
 
 class CommitPacking:
-    """Packs the commits of one writer, who works in one epoch and on one generation of rows."""
+    """Packs the commits of one writer, which has one epoch and one generation of rows."""
 
     def __init__(self, keys: PartitionKeys, *, epoch: int, generation: int) -> None:
         self._keys, self._epoch, self._generation = keys, epoch, generation
-        # an id stands at the end of its key
+        # each key ends with an id
         self._user_row = keys.user_row(generation, "")
         self._item_row = keys.item_row(generation, 0).removesuffix("0")
         self._history = keys.history("")
 
     def watch(self) -> tuple[bytes, bytes]:
-        """Return the commands that begin to watch the state and ask for it."""
+        """Return the commands that watch the state and read it."""
         state = self._keys.state
         return packed("WATCH", state), packed("HMGET", state, "epoch", "watermark")
 
     def pack(self, commit: Commit) -> PackedTransaction:
-        """Return the transaction, with the watch for the next commit behind it."""
+        """Return the transaction, followed by the watch for the next commit."""
         transaction = Transaction()
         changes, keys = commit.changes, self._keys
         self._add_rows(transaction, changes.rows)
@@ -142,7 +142,7 @@ def _flat(mapping: Mapping[Any, Any]) -> list[Argument]:
 
 
 def _scored(names: Iterable[str]) -> list[Argument]:
-    """Return members of a sorted set that has one score for all."""
+    """Return the arguments that add members to a sorted set with score 0."""
     return [part for name in names for part in (0, name)]
 
 

@@ -1,6 +1,6 @@
-"""The counters of a partition's items as they are stored: rows of core/counters.py, one behind the other.
+"""The stored counters of a partition's items: rows as in core/popularity.py, without gaps.
 
-Written in the commit, a run of touched rows at a time; read in slices.
+The commit writes runs of touched rows; readers read in slices.
 """
 
 from collections.abc import Awaitable, Sequence
@@ -17,16 +17,16 @@ from service.store.keys import PartitionKeys
 
 ROW_BYTES = 8 * WIDTH
 SLICE_BYTES = ROW_BYTES * 40_000
-"""Read by one command: bounds how long other clients wait."""
+"""Bytes read by one command: bounds how long other clients wait."""
 GAP = 16
-"""Rows between two touched ones that are written along: cheaper than another command."""
+"""Most untouched rows that are written to join two runs: cheaper than another command."""
 
 Pieces = Sequence[tuple[int, bytes]]
-"""(offset, bytes) of what is written."""
+"""(offset, bytes) of each write."""
 
 
 def pieces(rows: F64, touched: I64) -> Pieces:
-    """Return what a commit writes for some distinct items, in rising order.
+    """Return the writes of a commit for some distinct items, given in rising order.
 
     >>> [(at, len(data)) for at, data in pieces(np.zeros((99, 3)), np.array([2, 4, 90]))]
     [(48, 72), (2160, 24)]
@@ -49,7 +49,7 @@ def read_counts(client: redis.Redis, key: str) -> F64:
 
 
 class CountsReader:
-    """What an api process reads."""
+    """Reads the counters of all partitions, for an api process."""
 
     def __init__(self, client: redis.asyncio.Redis, namespace: str, partitions: int) -> None:
         self._client = client

@@ -1,4 +1,4 @@
-"""The stored form of the dedupe window: what each commit adds from one log entry."""
+"""The stored form of the dedupe window: one chunk per log entry, added by the commit."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -10,12 +10,12 @@ _MS = 8
 
 @dataclass(frozen=True, slots=True)
 class DedupeChunk:
-    """Digests of events that carried an id, all of one log entry."""
+    """Digests of the events of one log entry that carried an id."""
 
     appended_ms: int
-    """The api's clock when it appended the entry."""
+    """Time by the api's clock when it appended the entry."""
     digests: bytes
-    """``DIGEST_BYTES`` for each event, in their order."""
+    """``DIGEST_BYTES`` per event, in the order of the events."""
 
     def __len__(self) -> int:
         return len(self.digests) // DIGEST_BYTES

@@ -1,4 +1,4 @@
-"""The experts' history: a capped stream with one point every thousand events."""
+"""The experts' history: a capped stream with one point per thousand events."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ class ExpertPoint(TypedDict):
     """The experts after some ratings."""
 
     learned: int
-    """Number of ratings that taught the experts."""
+    """Number of ratings that the experts have learned."""
     experts: Sequence[ExpertStanding]
 
 

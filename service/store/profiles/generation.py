@@ -1,4 +1,4 @@
-"""A generation of rows that is being made: nobody reads it until one transaction makes it the current one."""
+"""A new generation of rows: unread until one transaction makes it the current generation."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
@@ -19,25 +19,25 @@ from service.store.profiles.rows import SLICE, RowStore
 from service.store.profiles.transaction import Transaction
 
 WRITE_BYTES = 1 << 20
-"""Of one command: bounds how long other clients wait."""
+"""Bytes written by one command: bounds how long other clients wait."""
 
 
 class Generation:
-    """Writes rows of a new generation of a partition, swaps it in, removes the others."""
+    """Writes the rows of a new generation of a partition, swaps it in and removes the others."""
 
     def __init__(self, client: redis.Redis, keys: PartitionKeys) -> None:
         self._client, self._keys = client, keys
         with store_errors():
-            # a number of its own: rows that an aborted rebuild left behind are never mistaken for ours
+            # a number that no rebuild had: rows left by an aborted one are never taken for ours
             self._client.hsetnx(keys.state, "reserved", read_state(client, keys).generation)
             self.number = self._client.hincrby(keys.state, "reserved", 1)
 
     def write_user_rows(self, users: Sequence[str], rows: F32) -> None:
-        """Write the rows (n, width) of n users, some at a time."""
+        """Write the rows (n, width) of n users, in slices."""
         self._write_rows(self._keys.user_row(self.number, ""), [u.encode() for u in users], rows)
 
     def write_item_rows(self, items: Sequence[int], rows: F32) -> None:
-        """Write the rows (n, width) of n items, some at a time."""
+        """Write the rows (n, width) of n items, in slices."""
         prefix = self._keys.item_row(self.number, 0).removesuffix("0")
         self._write_rows(prefix, [b"%d" % item for item in items], rows)
 
@@ -50,7 +50,7 @@ class Generation:
             self._send(transaction)
 
     def write_index(self, items: I64, arrays: Mapping[str, bytes], counts: Pieces) -> None:
-        """Write which items have rows, the shared state of the model, and the items' counters."""
+        """Write the bitmap of items with rows, the shared state of the model, and the counters."""
         for first in range(0, len(items), SLICE):
             numbers = items[first : first + SLICE].tolist()
             bits = [part for number in numbers for part in ("SET", "u1", f"#{number}", 1)]
@@ -62,12 +62,15 @@ class Generation:
                 self._run("SETRANGE", self._keys.counts(self.number), offset + at, part)
 
     def add_users(self, users: Sequence[str]) -> None:
-        """Put users into the index."""
+        """Add users to the index."""
         if users:
             self._run("ZADD", self._keys.users, *(part for user in users for part in (0, user)))
 
     def fence(self, watermark: int) -> PartitionState:
-        """Raise the epoch, so that no learner commits any more; a lost watermark becomes ``watermark``."""
+        """Raise the epoch, so that no learner can commit, and return the state.
+
+        A lost watermark is set to ``watermark``.
+        """
         with store_errors(), self._client.pipeline(transaction=True) as pipe:
             pipe.hincrby(self._keys.state, "epoch", 1)
             pipe.hsetnx(self._keys.state, "watermark", watermark)
@@ -75,14 +78,14 @@ class Generation:
         return read_state(self._client, self._keys)
 
     def swap(self, fenced: PartitionState, fingerprint: bytes, machine: str) -> None:
-        """Make this generation the current one, if nobody wrote since the fence; Superseded otherwise."""
+        """Make this generation the current one; Superseded if anybody wrote since the fence."""
         fields: dict[Any, Any] = {
             "generation": self.number,
             "fingerprint": fingerprint.hex(),
             "machine": machine,
             "epoch": fenced.epoch + 1,
         }
-        # the same event twice in the feed: the part after the dash tells them apart
+        # the feed has an entry for this event already: the number after the dash makes ids differ
         name = f"{fenced.watermark}-{self.number}"
         change = Change(follows=fenced.watermark, epoch=fenced.epoch + 1, is_all=True).pack()
         pipe: Any
@@ -104,7 +107,7 @@ class Generation:
                 ) from error
 
     def remove_users(self, users: Sequence[str]) -> None:
-        """Remove this generation's rows of users that were deleted meanwhile."""
+        """Remove the rows of this generation that belong to users deleted meanwhile."""
         with store_errors():
             scores = self._client.zmscore(self._keys.users, list(users))
         gone = [user for user, score in zip(users, scores, strict=True) if score is None]
@@ -112,9 +115,9 @@ class Generation:
             self._run("UNLINK", *(self._keys.user_row(self.number, user) for user in gone))
 
     def remove_others(self) -> None:
-        """Remove the rows of all earlier generations, some at a time.
+        """Remove the rows of all earlier generations, in slices.
 
-        A rebuild that was broken off left no index of its items: ours names them too.
+        An aborted rebuild has left no index of its items; our index includes them.
         """
         keys, others = self._keys, range(self.number)
         ours = self._stored_items(self.number)
@@ -132,7 +135,7 @@ class Generation:
         return RowStore(self._client, self._keys, number).stored_items()
 
     def users(self) -> Iterator[list[str]]:
-        """Yield all users of the partition in the order of their bytes, some at a time."""
+        """Yield all users of the partition in slices, ordered by the bytes of their ids."""
         yield from users_of(self._client, self._keys)
 
     def _run(self, *command: str | int | bytes) -> None:
@@ -155,7 +158,7 @@ class Generation:
 
 
 def users_of(client: redis.Redis, keys: PartitionKeys) -> Iterator[list[str]]:
-    """Yield all users of a partition in the order of their bytes, some at a time."""
+    """Yield all users of a partition in slices, ordered by the bytes of their ids."""
     first = "-"
     while True:
         with store_errors():
@@ -168,7 +171,10 @@ def users_of(client: redis.Redis, keys: PartitionKeys) -> Iterator[list[str]]:
 
 
 def lost_watermark(client: redis.Redis, keys: PartitionKeys) -> int:
-    """Return up to which event a partition without a state was learned: the log holds what was not."""
+    """Return the watermark of a partition that has lost its state.
+
+    The log holds exactly the events that were not learned.
+    """
     with store_errors():
         entries = cast("list[tuple[bytes, dict[bytes, bytes]]]", client.xrange(keys.log, count=1))
         if not entries:
@@ -178,7 +184,7 @@ def lost_watermark(client: redis.Redis, keys: PartitionKeys) -> int:
 
 
 def differences(ours: RowStore, theirs: RowStore, users: Iterator[list[str]]) -> Iterator[str]:
-    """Yield the names of rows and arrays that are not the same, bit for bit."""
+    """Yield the names of rows and arrays that differ in any bit."""
     for page in users:
         pairs = zip(ours.user_rows(page), theirs.user_rows(page), strict=True)
         yield from _unequal("user", page, pairs)

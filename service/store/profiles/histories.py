@@ -1,6 +1,6 @@
-"""What a history means: pure functions on records, see ``codec.HISTORY``.
+"""The meaning of a history: pure functions on records, see ``codec.HISTORY``.
 
-The learner, rebuild and readers must agree on every one of them; none looks at a clock.
+The learner, a rebuild and all readers share these functions, so that they agree; none uses a clock.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ Numbers = NDArray[np.uint32]
 
 
 def live(history: Records, deleted: Mapping[int, int]) -> Records:
-    """Leave out what was recorded before its item was deleted; ``deleted``: item -> sequence."""
+    """Return the records made after their item was last deleted; ``deleted``: item -> sequence."""
     if not deleted or not history.size:
         return history
     kept: Records = history[is_live(history, deleted)]
@@ -27,10 +27,10 @@ def live(history: Records, deleted: Mapping[int, int]) -> Records:
 
 
 def is_live(history: Records, deleted: Mapping[int, int]) -> NDArray[np.bool_]:
-    """Mark the records that were not recorded before their item was deleted."""
+    """Mark the records made after their item was last deleted; ``deleted``: item -> sequence."""
     if not deleted or not history.size:
         return np.ones(len(history), dtype=bool)
-    # of the two the fewer: thousands of deletions should not make a short history long to read
+    # loop over the shorter one: thousands of deletions must not slow down a short history
     own = deleted if len(deleted) <= len(history) else np.unique(history["item"]).tolist()
     items = np.array(sorted(item for item in own if item in deleted), dtype=np.uint32)
     if not items.size:
@@ -43,7 +43,7 @@ def is_live(history: Records, deleted: Mapping[int, int]) -> NDArray[np.bool_]:
 
 
 def recent_ratings(history: Records, deleted: Mapping[int, int]) -> Records:
-    """Return the ratings that the ring of the user's row holds, oldest first."""
+    """Return the ratings in the ring buffer of the user's row, oldest first."""
     ratings: Records = history[history["kind"] == RATING]
     return live(ratings, deleted)[-RECENT:]
 
@@ -55,7 +55,7 @@ def without_pair(history: Records, item: int) -> Records:
 
 
 def merged(histories: Sequence[Records]) -> Records:
-    """Return the records of several histories by sequence; each event once."""
+    """Return the records of several histories ordered by sequence, each event once."""
     joined = np.concatenate(histories)
     _, first = np.unique(sequences(joined), return_index=True)
     records: Records = joined[first]
@@ -63,10 +63,11 @@ def merged(histories: Sequence[Records]) -> Records:
 
 
 def rated_by_both(target: Records, source: Records) -> tuple[Records, Records]:
-    """Return of each item that two users have rated the rating that stays when they are one: target's, source's.
+    """Return the ratings that stay when two users are merged, for the items that both have rated.
 
-    Of the last rating of each the later one by the events' own time, of one moment the target's: the sequences of two
-    partitions say nothing of what came first.
+    The answer is (ratings of the target, ratings of the source). Of the two users' last ratings of
+    an item, the later one by the events' own time stays, the target's if the times are equal:
+    sequences of two partitions cannot be compared.
     """
     ours, theirs = _last_ratings(target), _last_ratings(source)
     _, a, b = np.intersect1d(ours["item"], theirs["item"], assume_unique=True, return_indices=True)
@@ -76,7 +77,10 @@ def rated_by_both(target: Records, source: Records) -> tuple[Records, Records]:
 
 
 def overruled(history: Records, stay: Records) -> NDArray[np.bool_]:
-    """Mark the ratings that would count instead of those that ``stay``: of the same items, with later sequences."""
+    """Mark the ratings that would wrongly replace those that ``stay``.
+
+    These are ratings of the same items with later sequences.
+    """
     stay = stay[np.argsort(stay["item"])]
     if not stay.size:
         return np.zeros(len(history), dtype=bool)
@@ -87,7 +91,7 @@ def overruled(history: Records, stay: Records) -> NDArray[np.bool_]:
 
 
 def _last_ratings(history: Records) -> Records:
-    """Return the last rating of each item, by item."""
+    """Return the last rating of each item, ordered by item."""
     ratings = history[history["kind"] == RATING][::-1]
     _, first = np.unique(ratings["item"], return_index=True)
     last: Records = ratings[first]
@@ -95,16 +99,16 @@ def _last_ratings(history: Records) -> Records:
 
 
 def compact(history: Records, kinds: Mapping[str, Kind], limit: int) -> tuple[Records, Numbers]:
-    """Shorten a history of more than ``limit`` records by an eighth of it at least.
+    """Shorten a history of more than ``limit`` records to at most seven eighths of the limit.
 
-    Superseded records of a pair go first, then the oldest of the weakest kind. Returns what is left, in
-    order, and the items that no record names any more.
+    Superseded records of a pair are removed first, then the oldest of the weakest kind. Return the
+    remaining records, in order, and the items that no record names any longer.
     """
     target = limit - limit // 8
     strength = _strength(history, kinds)
     kept = history[_counting(history, strength)]
     if len(kept) > target:
-        # lexsort: last key first, so by strength and within it by age
+        # lexsort sorts by the last key first: by strength, then by age
         weakest = np.lexsort((np.arange(len(kept)), _strength(kept, kinds)))
         kept = kept[np.sort(weakest[len(kept) - target :])]
     return kept, np.setdiff1d(history["item"], kept["item"])
@@ -120,7 +124,7 @@ def _strength(history: Records, kinds: Mapping[str, Kind]) -> NDArray[np.float64
 
 
 def _counting(history: Records, strength: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Mark, of each pair, the latest rating and the latest of the strongest other kind."""
+    """Mark the latest rating of each pair, and the latest record of its strongest other kind."""
     is_rating = history["kind"] == RATING
     order = np.lexsort((np.arange(len(history)), strength, is_rating, history["item"]))
     item, rating = history["item"][order], is_rating[order]

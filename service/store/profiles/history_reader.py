@@ -1,6 +1,7 @@
-"""All histories of a namespace, some users at a time: what the trainer reads.
+"""Reads all histories of a namespace for the trainer, some users at a time.
 
-Up to the watermarks of one moment; what is learned meanwhile is left out, and so is what was deleted.
+The reader fixes the watermarks when it is made: later events are left out, and so are records of
+deleted items.
 """
 
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from service.store.profiles.histories import is_live
 from service.store.profiles.history_store import HistoryStore
 
 USERS_AT_ONCE, ITEMS_AT_ONCE = 100, 500
-"""Of one read: bounds how long other clients of Redis wait."""
+"""Users and items per read: bounds how long other clients of Redis wait."""
 
 
 @dataclass(frozen=True)
@@ -32,17 +33,17 @@ class Histories:
 
     users: list[str]
     user_ix: I64
-    """(n,): whose record it is, by its place in ``users``."""
+    """(n,): index in ``users`` of the record's user."""
     records: NDArray[Any]
-    """(n,) of codec.HISTORY, a user's in their order."""
+    """(n,) of codec.HISTORY; the records of a user are in order."""
     trimmed_user_ix: I64
-    """(m,)"""
+    """(m,): index in ``users`` of the trimmed item's user."""
     trimmed: I64
-    """(m,): items that count as seen, though no record names them any more."""
+    """(m,): items that count as seen, though no record names them any longer."""
 
 
 class HistoryReader:
-    """Reads as of the moment when it was made."""
+    """Reads the histories up to the watermarks at the time when it was made."""
 
     def __init__(
         self,
@@ -60,10 +61,10 @@ class HistoryReader:
         """Watermark of each partition."""
         with store_errors():
             self.n_items = client.llen(self._namespace.item_ids)
-            """Items that have a number."""
+            """Number of items with a number."""
 
     def pages(self) -> Iterator[Histories]:
-        """Yield all users; each call reads anew, up to the same watermarks."""
+        """Yield all users in pages; each call reads again, up to the same watermarks."""
         for keys, watermark in zip(self._partitions, self.watermarks, strict=True):
             deleted = read_deleted_items(self._client, keys)
             for users in users_of(self._client, keys):
@@ -72,11 +73,11 @@ class HistoryReader:
                     yield self._page(keys, watermark, deleted, some)
 
     def documents(self, users: list[str]) -> list[dict[str, Any]]:
-        """Return the body of each user's document, empty where there is none."""
+        """Return the body of each user's document, empty if there is none."""
         return self._bodies([self._namespace.user_document(user) for user in users])
 
     def item_documents(self) -> Iterator[list[dict[str, Any]]]:
-        """Yield the body of each item's document in the order of their numbers, empty where there is none."""
+        """Yield the bodies of the items' documents by item number; an absent document is empty."""
         for first in range(0, self.n_items, self._items_at_once):
             numbers = range(first, min(first + self._items_at_once, self.n_items))
             yield self._bodies([self._namespace.item_document(number) for number in numbers])

@@ -1,6 +1,7 @@
 """The histories of a partition's users, for the learner, a rebuild and the trainer.
 
-The api reads them with the rest of what it caches of a user, see ``user_histories``.
+The api reads histories together with the other data that it caches of a user, see
+``user_histories``.
 """
 
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ class HistoryStore:
         return history, trimmed
 
     def of_users(self, users: Sequence[str]) -> tuple[list[Records], list[Numbers]]:
-        """Return the histories of some users and their trimmed items, all of one moment."""
+        """Return the histories of some users and their trimmed items, all at one moment."""
         names = [self._keys.history(user) for user in users]
         names += [self._keys.trimmed(user) for user in users]
         with store_errors():
@@ -36,7 +37,7 @@ class HistoryStore:
         return [read_history(one) for one in histories], [read_trimmed(one) for one in trimmed]
 
     def sizes(self, users: Sequence[str]) -> list[int]:
-        """Return the bytes of each user's history."""
+        """Return the size of each user's history in bytes."""
         with store_errors(), self._client.pipeline(transaction=False) as pipe:
             for user in users:
                 pipe.strlen(self._keys.history(user))
@@ -51,7 +52,7 @@ class HistoryStore:
 
 
 def read_trimmed(packed: bytes | None) -> Numbers:
-    """Return the numbers of the items that were trimmed; none for a missing value."""
+    """Return the numbers of the trimmed items; no numbers if the value is missing."""
     return np.frombuffer(packed or b"", dtype="<u4")
 
 

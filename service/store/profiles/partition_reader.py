@@ -1,4 +1,4 @@
-"""The state that a learner reads to continue where the one before it stopped; rows: see ``rows``."""
+"""Reads the state from which a learner continues after its predecessor; rows: see ``rows``."""
 
 from collections.abc import Iterator
 from typing import cast

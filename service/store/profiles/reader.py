@@ -1,4 +1,4 @@
-"""What the api reads of the profiles: rows, histories, users, reports. It writes nothing."""
+"""Reads the profiles for the api: rows, histories, users, reports. It writes nothing."""
 
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,22 +22,22 @@ from service.store.profiles.histories import live
 from service.store.profiles.topics import StoredTopics, read_topics
 
 SAMPLE = 32
-"""Keys of a family whose memory is asked for; the others are taken to be like them."""
+"""Sampled keys per family when memory is estimated."""
 _ROWS_STATE = [b"epoch", b"watermark", b"generation", b"fingerprint"]
-"""What of the state a read of rows needs."""
+"""Fields of the state that a read of rows needs."""
 ATTEMPTS = 5
-"""Reads of rows before we give up on a generation that keeps changing."""
+"""Most attempts to read rows while their generation keeps changing."""
 
 
 @dataclass(frozen=True)
 class RowsAnswer:
-    """Rows and shared state as one commit left them."""
+    """Rows and shared state after one commit."""
 
     user_row: F32 | None
-    """(width,); None for a user without ratings: the start row is meant."""
+    """(width,); None for a user without ratings, who has the start row."""
     item_rows: list[F32 | None]
     arrays: dict[str, F64]
-    """The model's shared state, see ``OnlineModel.load``."""
+    """Shared state of the model, see ``OnlineModel.load``."""
     watermark: int
 
 
@@ -49,9 +49,10 @@ class _Arrays:
 
 
 class ProfileReader:
-    """Reads the profiles of every partition.
+    """Reads the profiles of all partitions.
 
-    ``start`` is the shared state of a new model, in whose shapes ``rows`` and ``shared`` read; nothing else needs it.
+    ``start`` is the shared state of a new model. Only ``rows`` and ``shared`` need it: it gives the
+    shapes of the arrays.
     """
 
     def __init__(
@@ -67,10 +68,10 @@ class ProfileReader:
         self._keys = [PartitionKeys(namespace.name, p) for p in range(namespace.partitions)]
         self._known = [_Arrays(0, -1, {})] * namespace.partitions
         self._changed = [True] * namespace.partitions
-        """Whether the last read found another state than the one before."""
+        """By partition, whether the last read found another state than the read before."""
 
     async def state(self, partition: int) -> PartitionState:
-        """Return how far a partition has learned, and its counters."""
+        """Return the state of a partition: its progress and counters."""
         with store_errors():
             answer = await self._await(self._client.hgetall(self._keys[partition].state))
         return PartitionState.of(cast("dict[bytes, bytes]", answer))
@@ -81,18 +82,18 @@ class ProfileReader:
         return all(self._is_ours(state) for state in states)
 
     async def rows(self, user: str, items: Sequence[int | None]) -> RowsAnswer:
-        """Return a user's row, the rows of items by number, and the shared state, all of one moment.
+        """Return a user's row, the rows of items by number, and the shared state, at one moment.
 
-        The arrays are shared between answers: read them, never write.
+        The arrays are shared between answers: never write to them.
         """
         return await self._rows(partition_of(user, self._namespace.partitions), user, items)
 
     async def shared(self, partition: int) -> RowsAnswer:
-        """Return the shared state of a partition alone."""
+        """Return only the shared state of a partition."""
         return await self._rows(partition, "", ())
 
     async def _rows(self, partition: int, user: str, items: Sequence[int | None]) -> RowsAnswer:
-        # while the state changes all the time, asking for it at once saves the second read
+        # while the state keeps changing, reading the arrays at once saves a second read
         with_arrays = self._changed[partition]
         for _ in range(ATTEMPTS):
             known = self._known[partition]
@@ -140,8 +141,8 @@ class ProfileReader:
     def _check(self, state: PartitionState) -> None:
         if not self._is_ours(state):
             raise NotReady(
-                "the stored rows belong to another set of experts: start this process with the settings "
-                "of the learner, or run `hedgerow rebuild`"
+                "the stored rows belong to another set of experts: start this process with the "
+                "settings of the learner, or run `hedgerow rebuild`"
             )
 
     def _row(self, packed: bytes | None) -> F32 | None:
@@ -160,7 +161,7 @@ class ProfileReader:
         }
 
     async def history(self, user: str) -> NDArray[Any]:
-        """Return a user's records (``codec.HISTORY``), oldest first, without those of deleted items."""
+        """Return a user's records (``codec.HISTORY``), oldest first, without deleted items."""
         keys = self._keys_of(user)
         with store_errors():
             pipe = self._client.pipeline(transaction=True)
@@ -171,7 +172,7 @@ class ProfileReader:
         return live(read_history(packed), deleted)
 
     async def users(self, partition: int, after: str | None, limit: int) -> list[str]:
-        """Return up to ``limit`` users of a partition in the order of their bytes."""
+        """Return up to ``limit`` users of a partition, ordered by the bytes of their ids."""
         first = "-" if after is None else f"({after}"
         keys = self._keys[partition]
         with store_errors():
@@ -181,7 +182,7 @@ class ProfileReader:
         return [user.decode() for user in cast("list[bytes]", answer)]
 
     async def known(self, user: str) -> bool:
-        """Whether anything was ever recorded of the user."""
+        """Return whether any event of the user is recorded."""
         with store_errors():
             answer = await self._await(self._client.zscore(self._keys_of(user).users, user))
         return answer is not None
@@ -198,7 +199,7 @@ class ProfileReader:
         return await read_topics(self._client, self._keys[partition])
 
     async def memory_by_family(self, partition: int) -> dict[str, int]:
-        """Return about how many bytes each family of keys of a partition takes."""
+        """Return the approximate memory of each family of keys of a partition, in bytes."""
         keys, generation = self._keys[partition], (await self.state(partition)).generation
         with store_errors():
             users = cast("list[bytes]", await self._await(self._sample(keys)))
@@ -223,11 +224,11 @@ class ProfileReader:
         }
 
     def _sample(self, keys: PartitionKeys) -> Any:
-        # negative: with repetition, so that a small partition is no special case
+        # negative: sample with repetition, so that a small partition is no special case
         return self._client.zrandmember(keys.users, -SAMPLE)
 
     async def _estimate(self, sample: Sequence[str], n: int) -> int:
-        """Return the memory of n keys like these."""
+        """Return the memory of n keys like the sample, in bytes."""
         if not sample:
             return 0
         with store_errors():
@@ -241,7 +242,7 @@ class ProfileReader:
         return self._keys[partition_of(user, self._namespace.partitions)]
 
     async def _await(self, answer: object) -> object:
-        """Await what redis-py declares as "perhaps awaitable"."""
+        """Await an answer that redis-py declares as "perhaps awaitable"."""
         return await cast("Awaitable[object]", answer)
 
 

@@ -10,11 +10,11 @@ from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
 
 SLICE = 1_000
-"""Keys of one command when rows are read or removed: bounds how long other clients wait."""
+"""Keys per command when rows are read or removed: bounds how long other clients wait."""
 
 
 class RowStore:
-    """Reads rows."""
+    """Reads the rows of one generation."""
 
     def __init__(self, client: redis.Redis, keys: PartitionKeys, generation: int) -> None:
         self._client, self._keys, self.generation = client, keys, generation

@@ -1,4 +1,4 @@
-"""Becoming the one writer of a partition: a new epoch refuses the commits of the writer before."""
+"""Makes a process the only writer of a partition: a new epoch shuts out earlier writers."""
 
 from typing import Any, cast
 
@@ -14,7 +14,7 @@ from service.store.log.state import PartitionState, check_rows, read_state
 def take_over(
     client: redis.Redis, keys: PartitionKeys, *, fingerprint: bytes, machine: str
 ) -> PartitionState:
-    """Raise the epoch and return the state; Misconfigured for rows of another model."""
+    """Raise the epoch and return the state; Misconfigured if the rows have other experts."""
     pipe: Any
     with store_errors(), client.pipeline() as pipe:
         while True:

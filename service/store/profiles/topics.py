@@ -22,18 +22,18 @@ class StoredTopics(TypedDict):
     """The topics as of one event."""
 
     sequence: int
-    """The newest event that was learned."""
+    """Sequence of the newest event that was learned."""
     topics: Sequence[Sequence[TopicItem]]
 
 
 def write_topics(client: redis.Redis, keys: PartitionKeys, topics: StoredTopics) -> None:
-    """Replace what is stored."""
+    """Replace the stored topics."""
     with store_errors():
         client.set(keys.topics, json.dumps(topics))
 
 
 async def read_topics(client: redis.asyncio.Redis, keys: PartitionKeys) -> StoredTopics | None:
-    """Return what is stored, None before there is anything."""
+    """Return the stored topics, None before the first."""
     with store_errors():
         answer = await cast("Awaitable[bytes | None]", client.get(keys.topics))
     return None if answer is None else cast("StoredTopics", json.loads(answer))

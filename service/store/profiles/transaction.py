@@ -1,4 +1,7 @@
-"""MULTI ... EXEC packed by hand: redis-py would spend more time on a thousand rows than learning them takes."""
+"""MULTI ... EXEC, packed by hand for speed.
+
+For a thousand rows, redis-py's packing would take longer than learning them.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -8,11 +11,11 @@ import numpy as np
 from core.types import F32, U8
 
 Argument = bytes | memoryview | str | int
-"""What a command is made of; a memoryview is one of bytes."""
+"""An argument of a command; a memoryview must have items of one byte."""
 
 
 class Transaction:
-    """Commands in the order they were added."""
+    """Commands of one transaction, in the order they are added."""
 
     def __init__(self) -> None:
         self._parts: list[bytes | memoryview] = [packed("MULTI")]
@@ -24,7 +27,7 @@ class Transaction:
         self._commands += 1
 
     def set_rows(self, prefix: str, names: Iterable[bytes], rows: F32) -> None:
-        """Add one MSET of rows (n, width); the key of each is ``prefix`` and its name."""
+        """Add one MSET of rows (n, width); the key of a row is ``prefix`` plus its name."""
         n = len(rows)
         framed = _framed(rows)
         flat, size = framed.reshape(-1).data, framed.shape[1]
@@ -37,7 +40,8 @@ class Transaction:
     def evaluate(self, script: str, keys: Sequence[bytes], values: Sequence[Argument]) -> None:
         """Add one EVAL; ``keys`` are already packed by ``arguments``.
 
-        Never EVALSHA: an unknown script would fail alone while the rest of the transaction is applied.
+        Never EVALSHA: an unknown script would fail alone, while the rest of the transaction is
+        applied.
         """
         self._parts += [
             b"*%d\r\n" % (3 + len(keys) + len(values)),
@@ -50,13 +54,13 @@ class Transaction:
         self._commands += 1
 
     def finish(self, *following: bytes) -> "PackedTransaction":
-        """Return it ready to send, with commands (made by ``packed``) to send right behind it."""
+        """Return the transaction ready to send, followed by commands made by ``packed``."""
         parts = [*self._parts, packed("EXEC"), *following]
         return PackedTransaction(b"".join(parts), self._commands)
 
 
 class PackedTransaction:
-    """A transaction as it goes over the wire; sending it again is up to the caller."""
+    """The bytes of a transaction; whether to send it again is up to the caller."""
 
     def __init__(self, data: bytes, commands: int) -> None:
         self._data, self._commands = data, commands
@@ -65,13 +69,14 @@ class PackedTransaction:
         return len(self._data)
 
     def send(self, connection: Any) -> None:
-        """Send it; ``receive`` must follow on the same connection."""
+        """Send the transaction; ``receive`` must follow on the same connection."""
         connection.send_packed_command([self._data])
 
     def receive(self, connection: Any) -> list[Any] | None:
-        """Return EXEC's answers, None when a watched key had changed.
+        """Return EXEC's answers, None if a watched key had changed.
 
-        The answers to ``following`` commands are left to read. Raises what any command answered as an error.
+        The answers to the ``following`` commands remain to be read. If a command of the transaction
+        failed, its error is raised.
         """
         for _ in range(self._commands + 1):
             connection.read_response()
@@ -99,7 +104,7 @@ def argument(value: Argument) -> bytes:
 
 
 def arguments(prefix: str, names: Iterable[bytes]) -> list[bytes]:
-    r"""Pack arguments that begin alike.
+    r"""Pack arguments that share a prefix.
 
     >>> arguments("k:", [b"ann"])
     [b'$5\r\nk:ann\r\n']
@@ -110,7 +115,7 @@ def arguments(prefix: str, names: Iterable[bytes]) -> list[bytes]:
 
 
 def _row_heads(prefix: str, names: Iterable[bytes], row_bytes: int) -> list[bytes]:
-    """Pack the key of each row and announce the row that follows."""
+    """Pack the key of each row and the length of the row that follows."""
     announced = b"$%d\r\n" % row_bytes
     return [key + announced for key in arguments(prefix, names)]
 

@@ -1,4 +1,4 @@
-"""Histories for serving: many users of a partition in one round trip, with how far the partition had learned."""
+"""Reads histories for serving: many users of a partition in one round trip, with its watermark."""
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from service.store.profiles.history_store import read_trimmed
 from service.store.profiles.reader import ATTEMPTS
 
 USERS_READ = 64
-"""Users of one command: bounds how long other clients of Redis wait."""
+"""Users per command: bounds how long other clients of Redis wait."""
 _STATE = ["watermark", "generation", "fingerprint"]
 
 
@@ -28,12 +28,12 @@ class HistoryAnswer:
     """A user's records, and the items whose records were trimmed away."""
 
     records: NDArray[Any]
-    """``codec.HISTORY``, oldest first, without those of deleted items."""
+    """``codec.HISTORY``, oldest first, except records of deleted items."""
     trimmed: NDArray[np.uint32]
     watermark: int
-    """The records hold at least everything up to here."""
+    """Sequence up to which the records are complete; they may contain later events, too."""
     row: F32 | None = None
-    """Of the online model; None for a user without ratings, or where the rows are another model's."""
+    """Row of the online model; None for a user without ratings, or if the rows do not fit."""
 
 
 class UserHistories:
@@ -50,12 +50,12 @@ class UserHistories:
         self._forgotten = 0
 
     def forget_deletions(self) -> None:
-        """Read anew which items were deleted, with the next histories."""
+        """Read the deleted items again with the next histories."""
         self._deleted = None
         self._forgotten += 1
 
     async def read(self, users: Sequence[str]) -> list[HistoryAnswer]:
-        """Return each user's history and row; an unknown user has an empty one."""
+        """Return each user's history and row; the history of an unknown user is empty."""
         for _ in range(ATTEMPTS):
             known, forgotten = self._deleted, self._forgotten
             [state, packed, *stored] = await self._read(users, with_deletions=known is None)
@@ -78,7 +78,7 @@ class UserHistories:
         raise NotReady("the online rows are being rebuilt: try again")
 
     async def sample(self, n: int) -> list[str]:
-        """Return up to n users, drawn at random without repetition."""
+        """Return up to n distinct users, drawn at random."""
         with store_errors():
             answer = await cast(
                 "Awaitable[list[bytes]]", self._client.zrandmember(self._keys.users, n)
@@ -98,7 +98,7 @@ class UserHistories:
         ]
         with store_errors():
             pipe = self._client.pipeline(transaction=False)
-            # before the histories: what they hold beyond it is more than was promised, never less
+            # read before the histories, so that these hold at least the events up to the watermark
             pipe.hmget(keys.state, _STATE)
             pipe.mget(names)
             if with_deletions:

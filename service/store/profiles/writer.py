@@ -1,4 +1,4 @@
-"""The exactly-once protocol of a partition's commits: one transaction a batch, in one line.
+"""The exactly-once protocol of a partition's commits: one transaction per batch, in sequence.
 
 A commit names the epoch and the watermark it follows; Redis applies it only while ``state`` holds
 these two. The commands are in ``commit_packing``, readers in ``reader`` and ``partition_reader``.
@@ -18,22 +18,25 @@ from service.store.profiles.transaction import PackedTransaction
 
 
 class ProfileWriter:
-    """The one writer of a partition's profiles; asks for the result before it sends a commit again."""
+    """The only writer of a partition's profiles.
+
+    It asks for the result of a commit before it sends the commit again.
+    """
 
     def __init__(self, client: redis.Redis, keys: PartitionKeys, state: PartitionState) -> None:
-        """``state`` is what ``take_over`` returned."""
+        """``state`` is the answer of ``take_over``."""
         self._client, self._epoch = client, state.epoch
         self._packing = CommitPacking(keys, epoch=state.epoch, generation=state.generation)
         self._connection: Any = None
         self._standing: int | None = None
-        """The watermark that ``state`` held when the watch on it began; None: no watch."""
+        """Watermark in ``state`` when the watch on it began; None without a watch."""
         self._is_sent = False
         self._packed: tuple[Commit, PackedTransaction] | None = None
 
     def commit(self, commit: Commit) -> None:
-        """Apply it, once, if nobody else wrote meanwhile; Superseded if somebody did.
+        """Apply a commit exactly once; Superseded if another process wrote meanwhile.
 
-        StoreUnavailable: it may or may not have been applied; call again with the same commit.
+        After StoreUnavailable it may or may not have been applied: call again with the same commit.
         """
         transaction = self._transaction(commit)
         with store_errors():
@@ -51,7 +54,7 @@ class ProfileWriter:
         self._packed = None
 
     def begin(self, commit: Commit) -> None:
-        """Send it ahead, if nothing is in doubt; ``commit`` with the same one must follow."""
+        """Send a commit ahead, if nothing is in doubt; ``commit`` must follow with the same one."""
         transaction = self._transaction(commit)
         if self._standing == commit.follows:
             try:
@@ -70,7 +73,7 @@ class ProfileWriter:
         return self._packed[1]
 
     def _stands_at(self) -> int:
-        """Return the stored watermark; from here on a change of ``state`` stops the transaction."""
+        """Return the stored watermark and watch it: a change of ``state`` stops the transaction."""
         if self._standing is None:
             if self._connection is None:
                 self._connection = self._client.connection_pool.get_connection()
@@ -94,9 +97,9 @@ class ProfileWriter:
         self._is_sent = True
 
     def _receive(self, transaction: PackedTransaction) -> None:
-        """Read what became of it.
+        """Read the result of a transaction and of the watch that was sent with it.
 
-        The watch for the next commit travelled with it and saves a round trip.
+        The watch is for the next commit; sending it along saves a round trip.
         """
         self._is_sent = False
         transaction.receive(self._connection)

@@ -1,1 +1,1 @@
-"""The server program: the private one, and what a given one promises."""
+"""The Redis server: a private one that we run, and checks of a given one."""

@@ -1,7 +1,8 @@
 """The private server that ``hedgerow serve`` runs when no HEDGEROW_REDIS_URL is given.
 
-A real Redis or Valkey on a unix socket, its files in the data directory, which is locked against a second
-``serve``. A server that a killed supervisor left behind is stopped before a new one starts.
+It is a real Redis or Valkey on a unix socket. Its files are in the data directory, which is locked
+against a second ``serve``. A server that a killed supervisor left behind is stopped before a new
+one starts.
 """
 
 import contextlib
@@ -27,22 +28,22 @@ from service.store.server.program import find_server
 from service.telemetry import logger
 
 SOCKET_PATH_LIMIT = 100
-"""Bytes; the system's own limit is 104 to 108, and a longer path fails without saying why."""
+"""Most bytes of the path: the system's limit is 104 to 108, and a longer path fails unexplained."""
 RECORD = "server.json"
-"""In the data directory: process id and socket of the server that runs there."""
+"""File in the data directory with the process id and the socket of its server."""
 FIRST_ANSWER_S = 20.0
-"""How long a server may take until it answers at all; reading a long log afterwards may take longer."""
+"""Seconds until a server must answer at all; loading a long log may take longer after that."""
 STOP_S = 20.0
 LAST_LINES = 100
-"""At the end of a log that are searched for a reason: each start writes a dozen."""
+"""Lines at the end of a log that are searched for a reason; each start writes about a dozen."""
 NO_SPACE = ("No space left on device", "Short write while writing to the AOF")
-"""What the server writes when the disk is full."""
+"""Messages in the server's log when the disk is full."""
 
 Durability = Literal["fsync", "os"]
 
 
 class EmbeddedServer:
-    """Starts and stops the server; ``start`` again after a crash keeps the socket's path."""
+    """Starts and stops the server; a new ``start`` after a crash keeps the path of the socket."""
 
     def __init__(self, data_dir: Path, durability: Durability = "fsync") -> None:
         self._data_dir = data_dir.absolute()
@@ -60,7 +61,7 @@ class EmbeddedServer:
 
     @property
     def url(self) -> str:
-        """Where it listens, for ``connect``."""
+        """URL of the server's socket, for ``connect``."""
         return f"unix://{self._socket}"
 
     @property
@@ -70,13 +71,14 @@ class EmbeddedServer:
 
     @property
     def alive(self) -> bool:
-        """Whether the server that ``start`` started still runs."""
+        """Whether the server started by ``start`` still runs."""
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> str:
         """Start the server, wait until it answers PING, and return its url.
 
-        Misconfigured: no program, an unusable or locked directory, or the server does not start.
+        Raises Misconfigured if there is no program, if the directory is unusable or locked, or if
+        the server does not start.
         """
         if self.alive:
             return self.url
@@ -95,7 +97,10 @@ class EmbeddedServer:
         return self.url
 
     def stop(self) -> None:
-        """Stop the server (SIGTERM: it syncs its files; SIGKILL after 20 s) and unlock the directory."""
+        """Stop the server and unlock the directory.
+
+        SIGTERM lets the server sync its files; SIGKILL follows after 20 s.
+        """
         if self._process is not None:
             end_process(self._process)
             self._process = None
@@ -165,7 +170,7 @@ class EmbeddedServer:
                 stderr=log,
                 # Ctrl-C in a terminal goes to the whole group; the server must be the last to stop
                 start_new_session=True,
-                # one call into libc, which takes no lock that another thread could hold
+                # safe between fork and exec: one call into libc, without locks
                 preexec_fn=end_with_parent(),  # noqa: PLW1509
             )
         self._record.write_text(json.dumps({"pid": process.pid, "socket": str(self._socket)}))
@@ -179,7 +184,7 @@ class EmbeddedServer:
             "dir": str(self._files),
             "appendonly": "yes",
             "appendfsync": "always" if self._durability == "fsync" else "no",
-            # rewritten when it has doubled; RDB snapshots would only repeat what the log holds
+            # rewrite the log when it has doubled; RDB snapshots would only repeat its contents
             "auto-aof-rewrite-percentage": "100",
             "auto-aof-rewrite-min-size": "64mb",
             "save": "",
@@ -196,7 +201,7 @@ class EmbeddedServer:
         raise Misconfigured(f"the private server did not start; {self.last_words()}")
 
     def last_words(self) -> str:
-        """Return how its log ends, after what that means where we know it."""
+        """Return the end of the server's log, preceded by an explanation if we have one."""
         lines = self._log.read_text(errors="replace").splitlines()[-LAST_LINES:]
         full = any(words in line for line in lines for words in NO_SPACE)
         means = (
@@ -209,7 +214,7 @@ class EmbeddedServer:
 
 
 def private_directory(*fallbacks: Path) -> Path:
-    """Make a directory that only this user can enter, short enough for the path of a socket."""
+    """Create a directory for this user only, with a path short enough for a socket."""
     for parent in (*_temporary_directories(), *fallbacks):
         # mkdtemp adds 9 + 8 bytes and a slash, the socket's name 2
         if len(os.fsencode(parent)) + 20 > SOCKET_PATH_LIMIT:
@@ -231,9 +236,9 @@ def _temporary_directories() -> Iterator[Path]:
 
 
 def wait_for_answer(socket: Path, *, ended: Callable[[], bool]) -> bool:
-    """Wait for PONG: True; False when the server ended or stays silent for 20 s.
+    """Wait for PONG; return False if the server ended or stays silent for 20 s.
 
-    A server that answers LOADING is reading its log: that takes as long as it takes.
+    There is no limit while the server answers LOADING, which means that it reads its log.
     """
     pause = threading.Event()
     silent_s, told = 0.0, False
@@ -254,13 +259,13 @@ def wait_for_answer(socket: Path, *, ended: Callable[[], bool]) -> bool:
 
 
 def running_server(data_dir: Path) -> str | None:
-    """Return the url of the server that a `serve` in another process runs on this directory, if any."""
+    """Return the url of the server that another process runs on this directory, if any."""
     pid, socket = _read_record(data_dir.absolute() / RECORD)
     return f"unix://{socket}" if socket and socket in command_line(pid) else None
 
 
 def stop_leftover(record: Path) -> None:
-    """Stop the server that the record names, if it still runs and is the one we started."""
+    """Stop the server named by the record, if it still runs and is ours."""
     pid, socket = _read_record(record)
     if socket:
         end_stranger(pid, socket, STOP_S)
@@ -269,7 +274,7 @@ def stop_leftover(record: Path) -> None:
 
 
 def _read_record(record: Path) -> tuple[int, str]:
-    """Return process id and socket, (0, "") when there is no readable record."""
+    """Return process id and socket, (0, "") if there is no readable record."""
     try:
         known = json.loads(record.read_text())
         return int(known["pid"]), str(known["socket"])

