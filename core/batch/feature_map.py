@@ -25,7 +25,7 @@ LARGEST_FEATURE = 1e12
 """Largest absolute value of a feature: sums of squares stay within float32."""
 
 WANTED = (
-    "features must be a matrix of numbers: make columns of texts (core.features.FeatureEncoder)"
+    "features must be a matrix of numbers: encode texts as columns (core.features.FeatureEncoder)"
 )
 
 MOST_DENSE = 1 << 28
@@ -43,9 +43,11 @@ def checked(features: Any) -> Features:
     if known.ndim != 2:
         raise ShapeError("features must be a matrix: one row for each user")
     if not np.isfinite(values).all():
-        raise DataError("a feature is NaN or infinite: mend or remove it")
+        raise DataError("a feature is NaN or infinite: correct or remove it")
     if np.abs(values).max(initial=0.0) > LARGEST_FEATURE:
-        raise DataError(f"a feature is beyond {LARGEST_FEATURE:g} in size: divide it by a constant")
+        raise DataError(
+            f"a feature exceeds {LARGEST_FEATURE:g} in absolute value: divide it by a constant"
+        )
     ready: Features = known
     return ready
 

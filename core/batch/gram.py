@@ -37,7 +37,8 @@ def spectrum(gram: F32 | F64) -> tuple[NDArray[Any], NDArray[Any]]:
     # "not <" instead of ">=": every comparison with NaN is false
     if not float(np.abs(gram).sum(dtype=np.float64)) < float(np.finfo(np.float32).max):
         raise Diverged(
-            "the factors left the finite numbers: raise reg, or keep settings, weights, targets and features near 1"
+            "the factors are no longer finite: "
+            "raise reg, or keep settings, weights, targets and features near 1"
         )
     values, basis = np.linalg.eigh(gram)
     return np.maximum(values, 0.0), basis

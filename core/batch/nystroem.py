@@ -47,7 +47,7 @@ def fit_nystroem(
 ) -> Nystroem:
     """Return a map with at most ``size`` centres, found by k-means."""
     if size < 1 or not 0.0 < gamma < np.inf:
-        raise ConfigError(f"a map needs size >= 1 and gamma > 0, not {size} and {gamma}")
+        raise ConfigError(f"a feature map needs size >= 1 and gamma > 0, not {size} and {gamma}")
     centres = k_means(features, min(size, features.shape[0]), rng)
     kernel = np.exp(-gamma * distances(centres, centres).astype(np.float64))
     values, vectors = np.linalg.eigh(kernel)

@@ -31,4 +31,6 @@ class Popular(Ranker):
     @property
     def likeness(self) -> F32:
         """Raise ConfigError: counts do not say which items are similar."""
-        raise ConfigError("popularity knows of no item what it is like: ask a model such as Fbgd")
+        raise ConfigError(
+            "popularity does not say which items are similar: use a model such as Fbgd"
+        )

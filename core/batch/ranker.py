@@ -127,7 +127,8 @@ class Ranker(ABC):
         pairs = as_interactions(given.reshape((1, -1)) if one_row else user_items)
         if pairs.n_items != self.item_factors.shape[0]:
             raise ShapeError(
-                f"the model knows {self.item_factors.shape[0]} items, the pairs {pairs.n_items}"
+                f"the model has {self.item_factors.shape[0]} items, "
+                f"but the pairs have {pairs.n_items}"
             )
         return pairs
 
@@ -144,7 +145,7 @@ class Ranker(ABC):
 def rank(users: F32, item_factors: F32, excluded: Interactions, n: int) -> tuple[I32, F32]:
     """Return each user's n best items outside ``excluded``, with scores; uses all threads."""
     if not isinstance(n, Integral) or n < 1:
-        raise ConfigError(f"at least one item must be asked for, a whole number, not {n!r}")
+        raise ConfigError(f"N must be at least 1 and a whole number, not {n!r}")
     ids = np.empty((users.shape[0], n), np.int32)
     scores = np.empty((users.shape[0], n), np.float32)
     topk.top_k_all(
@@ -163,7 +164,7 @@ def _numbers(name: str, given: ArrayLike, n: int = MOST) -> I64:
     asked = np.atleast_1d(whole_numbers(name, given))
     lowest, highest = asked.min(initial=0), asked.max(initial=-1)
     if lowest < 0 or highest >= n:
-        bounds = f"from 0 on and below {MOST}" if n == MOST else f"in 0 .. {n - 1}"
+        bounds = f"at least 0 and below {MOST}" if n == MOST else f"in 0 .. {n - 1}"
         got = lowest if lowest < 0 else highest
         raise ConfigError(f"{name} numbers must be {bounds}: got {got}")
     return asked

@@ -90,7 +90,7 @@ class RowObjective:
         for name, shape in wanted.items():
             given: F32 | None = getattr(self, name)
             if given is not None and given.shape != shape:
-                raise ShapeError(f"{name} has shape {given.shape}, the items want {shape}")
+                raise ShapeError(f"{name} has shape {given.shape}, but the items need {shape}")
 
     @cached_property
     def learned(self) -> Mask:

@@ -95,7 +95,7 @@ def users_of(snapshot: Snapshot) -> StructuredUsers:
         shape = FeatureMap(landmarks), known["link"], known.get("fading", 0.0)
         return StructuredUsers(row, arrays.get("weights"), *shape)
     except (KeyError, TypeError) as error:
-        raise SnapshotFormat(f"the snapshot lacks what it says of its users: {error}") from error
+        raise SnapshotFormat(f"the snapshot lacks data about its users: {error}") from error
 
 
 def _parts(row: RowObjective) -> tuple[dict[str, Array], dict[str, Any]]:

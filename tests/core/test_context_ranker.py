@@ -150,7 +150,7 @@ def test_impossible_requests_are_refused_with_the_reason():
         ContextRanker(ContextConfig("cp", 4, FEW)).fit(
             pairs, item_features=sparse.eye_array(20, format="csr")
         )
-    with pytest.raises(ShapeError, match="3 items for 20"):
+    with pytest.raises(ShapeError, match="3 rows for 20 items"):
         ContextRanker(ContextConfig("svdfeature", 4, FEW)).fit(
             pairs, item_features=sparse.eye_array(3, format="csr")
         )
@@ -161,7 +161,7 @@ def test_impossible_requests_are_refused_with_the_reason():
     with pytest.raises(NotFitted):
         ContextRanker(ContextConfig("mf", 4, FEW)).asked_vectors(np.arange(2), pairs)
     model = ContextRanker(ContextConfig("mf", 4, FEW)).fit(pairs)
-    with pytest.raises(ShapeError, match="knows 40 users"):
+    with pytest.raises(ShapeError, match="has 40 users"):
         model.asked_vectors(np.array([40]), pairs.rows(np.array([0])))
     with pytest.raises(DataError, match="by time"):
         before(timeless)

@@ -106,9 +106,9 @@ def test_a_one_class_model_recommends_short_histories_as_its_snapshot_does(loss,
 def test_snapshots_of_other_models_are_refused():
     with pytest.raises(NotFitted, match="call fit first"):
         of_contexts("mf", ContextRanker(ContextConfig("mf")), **ABOUT)
-    with pytest.raises(ConfigError, match="Fbgd is no ContextRanker"):
+    with pytest.raises(ConfigError, match="Fbgd is not a ContextRanker"):
         of_contexts("pitf", Fbgd(FbgdConfig()), **ABOUT)
-    with pytest.raises(SnapshotFormat, match="not of a model of contexts"):
+    with pytest.raises(SnapshotFormat, match="not of a context model"):
         contexts_of(Snapshot("popular", {"a": np.ones(1)}))
     whole = of_contexts("svdfeature", fitted("svdfeature", True)[0], **ABOUT)
     for lost in ("features.data", "parameters.target_bias", "cold"):
@@ -122,7 +122,7 @@ def test_snapshots_of_other_models_are_refused():
     [
         ({"kind": "cp"}, "named pitf is of kind cp"),
         ({"kind": "mf"}, "named pitf is of kind mf"),
-        ({"factors": 40}, r"first has shape \(120, 4\), the model of these settings \(120, 40\)"),
+        ({"factors": 40}, r"first has shape \(120, 4\), but these settings need \(120, 40\)"),
         ({"factors": 0}, "factors must be"),
         ({"descent": {"epochs": 0}}, "epochs must be"),
     ],

@@ -213,7 +213,7 @@ def test_bad_input_is_refused_or_has_a_result():
         )
     with pytest.raises(ShapeError, match="7 targets"):
         descend(model, contexts, ranking.tiny(items=8), DescentConfig())
-    with pytest.raises(ShapeError, match="5 features, the model 6"):
+    with pytest.raises(ShapeError, match="5 features, but the model has 6"):
         descend(model, sparse.csr_array((9, 5), dtype=np.float32), ranking.tiny(), DescentConfig())
     with pytest.raises(DataError, match="NaN"):
         checked_features(sparse.csr_array(np.array([[np.nan]])))

@@ -43,8 +43,8 @@ def test_a_map_depends_on_the_seed_alone():
         (np.array([1.0]), ShapeError, "one row for each user"),
         (np.array([[np.nan]]), DataError, "NaN or infinite"),
         (np.array([[2 * LARGEST_FEATURE]]), DataError, "divide it by a constant"),
-        (np.array([["1"]]), DataError, "make columns of texts"),
-        ("abc", DataError, "make columns of texts"),
+        (np.array([["1"]]), DataError, "encode texts as columns"),
+        ("abc", DataError, "encode texts as columns"),
     ],
 )
 def test_features_that_are_not_finite_are_refused(given, error, says):

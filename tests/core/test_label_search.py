@@ -83,7 +83,7 @@ def test_a_search_on_few_points_is_refused():
 
 def test_features_and_labels_must_be_of_the_same_points():
     X, labels = points(30)
-    with pytest.raises(ShapeError, match="features of 20 points, labels of 30"):
+    with pytest.raises(ShapeError, match="features of 20 points, but labels of 30"):
         LabelModel(START).fit(X[:20], labels)
 
 

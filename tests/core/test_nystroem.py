@@ -76,7 +76,7 @@ def test_fewer_points_than_centres_are_all_centres():
 
 
 def test_bad_features_are_refused():
-    with pytest.raises(DataError, match="mend or remove"):
+    with pytest.raises(DataError, match="correct or remove"):
         checked(sparse.csr_array(np.array([[np.inf, 1.0]])))
     with pytest.raises(ShapeError, match="one row for each user"):
         unit_rows(checked([1.0, 2.0]))

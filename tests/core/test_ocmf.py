@@ -275,12 +275,12 @@ BAD = {
     "features of others": (
         lambda: Ocmf(SQ_SQ).fit(world(), features=np.ones((3, 2))),
         ShapeError,
-        "features of 3 users for 40",
+        "3 rows for 40 users",
     ),
     "NaN feature": (
         lambda: Ocmf(SQ_SQ).fit(world(), features=np.full((40, 2), np.nan)),
         DataError,
-        "mend or remove",
+        "correct or remove",
     ),
     "huge feature": (
         lambda: Ocmf(SQ_SQ).fit(world(), features=np.full((40, 2), 1e25)),
@@ -317,7 +317,7 @@ BAD = {
     "other features": (
         lambda: Ocmf(SQ_SQ).fit(world(), features=described(40)).vectors_of(np.ones((1, 2))),
         ShapeError,
-        "2 features for a model of 6",
+        "2 features given, but the model has 6",
     ),
     "history of a described user": (
         lambda: Ocmf(SQ_SQ).fit(world(), features=described(40)).user_vectors(world()),
@@ -327,12 +327,12 @@ BAD = {
     "objective of described users": (
         lambda: Ocmf(SQ_SQ).fit(world(), features=described(40)).objective,
         ConfigError,
-        "by their pairs alone",
+        "not on pairs alone",
     ),
     "objective of listed negatives": (
         lambda: Ocmf(replace(SQ_SQ, negatives="listed")).fit(world()).objective,
         ConfigError,
-        "let them be all",
+        "set negatives to all",
     ),
     "objective of no fit": (lambda: Ocmf(SQ_SQ).objective, NotFitted, "call fit first"),
     "other items": (
@@ -383,5 +383,5 @@ def test_settings_outside_their_bounds_are_refused(wrong):
 
 
 def test_too_many_pairs_to_list_are_refused():
-    with pytest.raises(ConfigError, match="let negatives be all"):
+    with pytest.raises(ConfigError, match="set negatives to all"):
         with_negatives(world(), "listed", 1.0, seed=0, most_listed=100)

@@ -108,7 +108,7 @@ def test_missing_and_useless_side_information_is_refused(described, linked):
         described.recommend(60, row)
     with pytest.raises(ShapeError, match=r"users 0 \.\. 59: give the links of others"):
         linked.recommend(60, row)
-    with pytest.raises(ShapeError, match="features of 2 users for 1 users"):
+    with pytest.raises(ShapeError, match="2 rows for 1 users"):
         described.recommend(60, row, features=np.eye(4)[:2])
     with pytest.raises(ShapeError, match="links are 1 x 4, not 1 x 60"):
         linked.recommend(60, row, links=np.ones((1, 4)))

@@ -186,8 +186,8 @@ def lost_landmarks():
     [
         (no_fit, NotFitted, "call fit first"),
         (no_map, ConfigError, "give the map"),
-        (other_features, ShapeError, "10 columns, the model has 5"),
-        (nan_features, DataError, "mend or remove"),
+        (other_features, ShapeError, "10 columns, but the model has 5"),
+        (nan_features, DataError, "correct or remove"),
         (lost_landmarks, SnapshotFormat, "'root'"),
     ],
 )

@@ -137,7 +137,7 @@ def test_rows_belong_to_the_requested_users_in_any_order(models, user_items, ask
 def test_invalid_requests_are_refused_with_the_reason(models, user_items):
     model = models["fbgd"]
     with pytest.raises(
-        ConfigError, match="user numbers must be from 0 on and below 2147483648: got -1"
+        ConfigError, match="user numbers must be at least 0 and below 2147483648: got -1"
     ):
         model.recommend(-1, user_items)
     with pytest.raises(DataError, match="user numbers must be whole"):
@@ -148,7 +148,7 @@ def test_invalid_requests_are_refused_with_the_reason(models, user_items):
         model.recommend(2, user_items, filter_items=[40])
     with pytest.raises(ShapeError, match="scipy"):
         model.recommend(2, np.ones((1, 40)))
-    with pytest.raises(ConfigError, match="at least one item"):
+    with pytest.raises(ConfigError, match="N must be at least 1"):
         model.recommend(2, user_items, N=0)
     for odd in (2.5, np.nan, "3", None):
         with pytest.raises(ConfigError, match="a whole number, not"):
@@ -159,5 +159,5 @@ def test_invalid_requests_are_refused_with_the_reason(models, user_items):
         model.recommend(np.nan, user_items)
     with pytest.raises(DataError, match="item numbers must be whole"):
         model.recommend(2, user_items, filter_items=[np.nan])
-    with pytest.raises(ShapeError, match="knows 60 users"):
+    with pytest.raises(ShapeError, match="has 60 users"):
         models["mf"].recommend(60, user_items[3])

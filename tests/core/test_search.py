@@ -423,7 +423,7 @@ def test_the_unit_of_weights_is_the_mean_of_the_positives():
 
 def test_too_little_data_is_an_error_with_advice():
     pairs = from_pairs(np.array([0, 1]), np.array([0, 1]))
-    with pytest.raises(DataError, match="settings of your own"):
+    with pytest.raises(DataError, match="state settings"):
         fbgd_search.search(pairs, FbgdConfig(), Budget(ticking(), 1.0))
     with pytest.raises(ConfigError, match="leave at least one"):
         Search((), hill, lambda settings: 1.0, np.random.default_rng(0))

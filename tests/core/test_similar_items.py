@@ -66,7 +66,7 @@ def test_an_item_without_pairs_has_no_similar_items():
 
 @pytest.mark.parametrize("n", [0, -1])
 def test_a_list_of_no_items_is_refused(models, n):
-    with pytest.raises(ConfigError, match="at least one item"):
+    with pytest.raises(ConfigError, match="N must be at least 1"):
         models["fbgd"].similar_items(0, n)
 
 
@@ -77,7 +77,7 @@ def test_an_invalid_item_number_is_refused(models, item):
 
 
 def test_popularity_refuses_similar_items():
-    with pytest.raises(ConfigError, match="ask a model such as Fbgd"):
+    with pytest.raises(ConfigError, match="use a model such as Fbgd"):
         Popular().fit(from_pairs(np.array([0, 1]), np.array([0, 1]))).similar_items(1)
     with pytest.raises(NotFitted, match="call fit first"):
         ContextRanker(ContextConfig("pitf")).similar_items(1)

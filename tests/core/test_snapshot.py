@@ -127,7 +127,7 @@ def test_numbers_that_do_not_allow_fold_in_are_refused(snapshot, wrong, says):
 @pytest.mark.parametrize("name", ["item_factors", "gram", "item_sum", "negative"])
 def test_arrays_that_do_not_fit_one_another_are_refused(snapshot, name):
     arrays = {**snapshot.arrays, name: snapshot.arrays[name][1:]}
-    with pytest.raises(SnapshotFormat, match="the items want"):
+    with pytest.raises(SnapshotFormat, match="the items need"):
         objective_of(Snapshot("fbgd", arrays, snapshot.parameters))
 
 

@@ -77,9 +77,9 @@ def test_unrankable_input_is_refused_with_the_reason():
     with pytest.raises(NotFitted, match="call fit first"):
         Popular().recommend(0, pairs)
     model = Popular().fit(pairs)
-    with pytest.raises(ConfigError, match="at least one item"):
+    with pytest.raises(ConfigError, match="N must be at least 1"):
         model.recommend(0, pairs, 0)
     with pytest.raises(ConfigError, match="user numbers"):
         model.recommend(-1, pairs)
-    with pytest.raises(ShapeError, match="the model knows 1 items"):
+    with pytest.raises(ShapeError, match="the model has 1 items"):
         model.recommend(0, from_pairs(np.array([0]), np.array([1])))

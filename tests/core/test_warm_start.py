@@ -87,14 +87,16 @@ def test_blocks_of_user_defined_contexts_grow_independently():
 def test_a_model_that_cannot_be_continued_is_refused_with_the_reason():
     pairs = walks()
     first = fitted("pitf", STILL, pairs)
-    with pytest.raises(ConfigError, match="the previous model is pitf"):
+    with pytest.raises(ConfigError, match="the previous model is of kind pitf"):
         fitted("cp", STILL, pairs, previous=first)
     with pytest.raises(NotFitted, match="call fit first"):
         fitted("pitf", STILL, pairs, previous=ContextRanker(ContextConfig("pitf", 8)))
-    with pytest.raises(ShapeError, match="add new rows last"):
+    with pytest.raises(ShapeError, match="add new rows at the end"):
         fitted("pitf", STILL, earlier(pairs), previous=first)
     news = pairs.keep(pairs.user_ix < 19)
-    with pytest.raises(ConfigError, match=r"19 users have pairs, 40 had some .* give all pairs"):
+    with pytest.raises(
+        ConfigError, match=r"19 users have pairs, but 40 had pairs .* give all pairs"
+    ):
         fitted("pitf", STILL, news, previous=first)
     # users may be removed
     fitted("pitf", STILL, pairs.keep(pairs.user_ix < 20), previous=first)

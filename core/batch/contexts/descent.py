@@ -54,7 +54,7 @@ class _Steps:
         squares += slope * slope
         if not np.isfinite(squares).all():
             raise Diverged(
-                "the squared slopes are not finite: divide the weights and alpha0 by a constant"
+                "the squared gradients are not finite: divide the weights and alpha0 by a constant"
             )
         scaled: F32 = (slope / (np.sqrt(squares) + np.float32(self._config.epsilon))).astype(
             np.float32
@@ -117,7 +117,9 @@ def descend(
     """
     check_pairs(pairs)
     if pairs.n_items != model.n_targets:
-        raise ShapeError(f"the model has {model.n_targets} targets, the pairs {pairs.n_items}")
+        raise ShapeError(
+            f"the model has {model.n_targets} targets, but the pairs have {pairs.n_items}"
+        )
     parameters = _started(model, config)
     squares = {name: np.zeros_like(values) for name, values in parameters.items()}
     if previous is not None:
@@ -140,7 +142,8 @@ def descend(
         steps.take(parameters, model.right_gradient(parameters, by_right))
         if not all(np.isfinite(values).all() for values in parameters.values()):
             raise Diverged(
-                "the parameters left the finite numbers: lower learning_rate, or use the adagrad optimiser"
+                "the parameters are no longer finite: "
+                "lower learning_rate, or use the adagrad optimiser"
             )
         if on_epoch(parameters, epoch):
             break

@@ -143,7 +143,8 @@ class SvdFeature(DotModel[Any]):
     def left(self, parameters: Parameters, contexts: Any) -> F32:
         if contexts.shape[1] != self.n_context_features:
             raise ShapeError(
-                f"contexts have {contexts.shape[1]} features, the model {self.n_context_features}"
+                f"contexts have {contexts.shape[1]} features, "
+                f"but the model has {self.n_context_features}"
             )
         bias = parameters["bias"] + contexts @ parameters["context_bias"]
         return _columns(contexts @ parameters["context_factors"], bias, np.ones_like(bias))
@@ -259,12 +260,12 @@ def checked_features(features: Any) -> Any:
     """Return the features as a float32 CSR matrix; rows may be empty."""
     if not sparse.issparse(features):
         raise ShapeError(
-            "give features as a scipy.sparse matrix, one row for each context or target"
+            "features must be a scipy.sparse matrix with one row for each context or target"
         )
     given: Any = features
     matrix: Any = sparse.csr_array(given, dtype=np.float32)
     if not np.isfinite(matrix.data).all():
-        raise DataError("a feature is NaN or infinite: mend it or leave it out")
+        raise DataError("a feature is NaN or infinite: correct or omit it")
     return matrix
 
 
@@ -283,7 +284,7 @@ def grown(
     rows.
     """
     if parameters.keys() != previous.keys():
-        raise ShapeError("the previous parameters are those of another kind of model")
+        raise ShapeError("the previous parameters belong to another kind of model")
     taken = {}
     for name, old in previous.items():
         new = parameters[name].copy()
@@ -292,7 +293,7 @@ def grown(
         if old.shape[1:] != new.shape[1:] or not fewer:
             raise ShapeError(
                 f"{name} was {old.shape} in blocks of {then} rows, is {new.shape} in {now}: "
-                "keep factors, blocks and numbers, add new rows last in their block"
+                "keep factors, blocks and numbers, and add new rows at the end of their block"
             )
         starts = np.cumsum((0, *now)), np.cumsum((0, *then))
         for at, before, n in zip(*starts, then, strict=False):

@@ -130,15 +130,15 @@ class ContextRanker(Ranker):
     def _continued(self, previous: "ContextRanker", pairs: Interactions) -> Descended:
         if previous.config.kind != self.config.kind:
             raise ConfigError(
-                f"the previous model is {previous.config.kind}: continue it as that, "
-                f"or fit {self.config.kind} anew"
+                f"the previous model is of kind {previous.config.kind}: continue it as that kind, "
+                f"or fit {self.config.kind} without it"
             )
         found, (model, _) = previous.found, previous._fitted
         known, left = np.count_nonzero(~found.cold), np.count_nonzero(pairs.user_counts)
         if left < LEFT * known:
             raise ConfigError(
-                f"{left} users have pairs, {known} had some in the previous fit: "
-                "give all pairs, not the new ones alone"
+                f"{left} users have pairs, but {known} had pairs in the previous fit: "
+                "give all pairs, not only the new ones"
             )
         return Descended(found.parameters, [], found.squares, model.blocks)
 
@@ -163,7 +163,7 @@ class ContextRanker(Ranker):
         """Return the vectors of these users of the fit; ``rows`` are their pairs."""
         model, parameters = self._fitted
         if users.max(initial=-1) >= self._cold.size:
-            raise ShapeError(f"the model knows {self._cold.size} users: fit it with the others too")
+            raise ShapeError(f"the model has {self._cold.size} users: fit it again with the others")
         contexts = self._asked(users, newest(rows) if self._timed else None, rows.n_items)
         return model.left(parameters, contexts)
 
@@ -176,7 +176,7 @@ class ContextRanker(Ranker):
     def _made(self, n_items: int, item_features: Any) -> DotModel[Any]:
         kind, g, n_users = self.config.kind, self.config.factors, self._cold.size
         if item_features is not None and kind != "svdfeature":
-            raise ConfigError(f"{kind} takes no features of items: use svdfeature")
+            raise ConfigError(f"{kind} does not use features of items: use svdfeature")
         if kind == "mf":
             return MatrixFactorisation(n_users, n_items, g)
         if kind == "svdfeature":
@@ -184,7 +184,7 @@ class ContextRanker(Ranker):
             return SvdFeature(widths, _with_features(n_items, item_features), g)
         if not self._timed:
             raise ConfigError(
-                f"{kind} knows the user and the item before: "
+                f"{kind} needs the user and the previous item: "
                 "give the pairs times, or use svdfeature"
             )
         tensor = PairwiseTensor if kind == "pitf" else CpTensor
@@ -232,7 +232,7 @@ def _check_shapes(model: DotModel[Any], found: Found) -> None:
             if known.get(name) != shapes.get(name):
                 raise ShapeError(
                     f"{name} has shape {known.get(name)}, "
-                    f"the model of these settings {shapes.get(name)}"
+                    f"but these settings need {shapes.get(name)}"
                 )
 
 
@@ -268,7 +268,7 @@ def newest(pairs: Interactions) -> I64:
 
 def _in_time(pairs: Interactions) -> I64:
     if pairs.time is None:
-        raise DataError("the item before is known by time: give the pairs times")
+        raise DataError("the previous item is found by time: give the pairs times")
     return np.lexsort((pairs.item_ix, pairs.time, pairs.user_ix))
 
 
@@ -278,7 +278,7 @@ def _with_features(n_items: int, features: Any) -> list[Any]:
     if features is None:
         return [own]
     if features.shape[0] != n_items:
-        raise ShapeError(f"features of {features.shape[0]} items for {n_items} items")
+        raise ShapeError(f"the features have {features.shape[0]} rows for {n_items} items")
     return [own, features]
 
 

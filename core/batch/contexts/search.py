@@ -167,8 +167,9 @@ class _Validation:
         held_out = np.flatnonzero((held.user_counts > 0) & (self._fit.user_counts > 0))
         if held_out.size < FEWEST_USERS:
             raise DataError(
-                f"fewer than {FEWEST_USERS} users have two pairs, one of them liked: too little to choose settings on; "
-                "give more data, or settings of your own (--set) and no search (--budget-s 0)"
+                f"fewer than {FEWEST_USERS} users have two pairs, one of them liked, "
+                "which is too little to choose settings: "
+                "give more data, or state settings (--set) and do not search (--budget-s 0)"
             )
         most = int(np.clip(MOST_SCORES / pairs.n_items, FEWEST_HELD_OUT, MOST_HELD_OUT))
         self._users: I64 = np.sort(rng.permutation(held_out)[:most])

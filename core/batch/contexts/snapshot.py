@@ -20,7 +20,8 @@ def of_contexts(model: str, ranker: ContextRanker, **about: Unpack[About]) -> Sn
     """Return the snapshot of a fitted model."""
     if not isinstance(ranker, ContextRanker):
         raise ConfigError(
-            f"{type(ranker).__name__} is no ContextRanker: keep others by of_objective or of_users of core.snapshot"
+            f"{type(ranker).__name__} is not a ContextRanker: "
+            "for other models use of_objective or of_users of core.batch.snapshot"
         )
     found, config = ranker.found, ranker.config
     _check_kind(model, config)
@@ -45,7 +46,7 @@ def contexts_of(snapshot: Snapshot) -> ContextRanker:
         beside = numbers["timed"], _features(arrays, numbers), numbers["epochs"]
         return ContextRanker.of(config, Found(*learned, arrays["popular"], arrays["cold"], *beside))
     except (LookupError, TypeError, ValueError, CoreError) as error:
-        raise SnapshotFormat(f"the snapshot is not of a model of contexts: {error}") from error
+        raise SnapshotFormat(f"the snapshot is not of a context model: {error}") from error
 
 
 def _check_kind(model: str, config: ContextConfig) -> None:

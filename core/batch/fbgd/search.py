@@ -152,8 +152,8 @@ def _unit_alpha0(pairs: Interactions) -> float:
 def _splits(pairs: Interactions, rng: np.random.Generator) -> list[Split]:
     if int((pairs.user_counts > 1).sum()) < 10:
         raise DataError(
-            "fewer than 10 users have two pairs: too little to choose settings on; "
-            "give more data, or settings of your own (--set) and no search (--budget-s 0)"
+            "fewer than 10 users have two pairs, which is too little to choose settings: "
+            "give more data, or state settings (--set) and do not search (--budget-s 0)"
         )
     return splits_of(pairs, rng)
 

@@ -86,9 +86,11 @@ class OcmfConfig:
                 f"loss must be one of {', '.join(NAMED)}, or have value, slope and curvature"
             )
         if self.shrinkage > 0.0 and self.row_loss is None:
-            raise ConfigError("shrinkage needs loss square or logistic: leave it 0")
+            raise ConfigError("shrinkage needs loss square or logistic: set shrinkage to 0")
         if self.negatives == "all" and self.negative_loss != "square":
-            raise ConfigError("all pairs at once need negative_loss square; list or sample them")
+            raise ConfigError(
+                "negatives all needs negative_loss square: use that, or list or sample them"
+            )
         if self.loss != "logistic" and self.negative_loss != "square":
             raise ConfigError("negative_loss logistic needs loss logistic")
 

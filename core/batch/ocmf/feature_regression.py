@@ -33,7 +33,7 @@ def with_regression(users: StructuredUsers, vectors: F32, features: Features) ->
     Symbols    x unit rows with a constant (FeatureMap) · p the users' vectors
     """
     if features.shape[0] != vectors.shape[0]:
-        raise ShapeError(f"features of {features.shape[0]} users for {vectors.shape[0]} vectors")
+        raise ShapeError(f"{features.shape[0]} rows of features for {vectors.shape[0]} vectors")
     known = FeatureMap()
     weights = ridge(known.transform(features), vectors, RIDGE)
     return replace(users, weights=weights.astype(np.float32), feature_map=known, fading=FADING)

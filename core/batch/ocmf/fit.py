@@ -53,7 +53,7 @@ class OcmfFit:
         self.config = config
         known = None if features is None else feature_matrix(features)
         if known is not None and known.n_rows != pairs.n_users:
-            raise ShapeError(f"features of {known.n_rows} users for {pairs.n_users} users")
+            raise ShapeError(f"the features have {known.n_rows} rows for {pairs.n_users} users")
         self.similar = None if graph is None else similarity(graph, pairs.n_users)
         self.heard = (pairs.user_counts > 0).astype(np.float32)
         self.mean_counts = mean_count(pairs.user_counts), mean_count(pairs.item_counts)

@@ -29,7 +29,7 @@ def similarity(links: Any, n_users: int) -> sp.csr_array:
         size = " x ".join(map(str, given.shape))
         raise ShapeError(f"the graph is {size} for {n_users} users")
     if not np.isfinite(given.data).all() or (given.data < 0).any():
-        raise DataError("a link's weight is NaN, infinite or negative: mend or remove the link")
+        raise DataError("a link's weight is NaN, infinite or negative: correct or remove the link")
     both: Any = given.maximum(given.T).tocoo()
     other = (both.row != both.col) & (both.data > 0)
     ends = both.row[other], both.col[other]

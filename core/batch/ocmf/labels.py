@@ -50,7 +50,9 @@ class LabelModel:
 
     def fit(self, features: Features, labels: Interactions) -> "LabelModel":
         if features.shape[0] != labels.n_users:
-            raise ShapeError(f"features of {features.shape[0]} points, labels of {labels.n_users}")
+            raise ShapeError(
+                f"features of {features.shape[0]} points, but labels of {labels.n_users}"
+            )
         self._map = feature_map(features, self.config)
         self.model.fit(labels, features=self._map.transform(features))
         return self
@@ -241,8 +243,8 @@ def _axes(features: Features) -> list[Axis]:
 def _splits(features: Features, labels: Interactions, rng: np.random.Generator) -> list[_Split]:
     if labels.n_users < FEWEST_POINTS or np.count_nonzero(labels.user_counts) < FEWEST_POINTS:
         raise DataError(
-            f"fewer than {FEWEST_POINTS} labelled points are too few to choose settings on: "
-            "give more, or search nothing (a budget of 0 seconds)"
+            f"fewer than {FEWEST_POINTS} labelled points are too few to choose settings: "
+            "give more, or do not search (a budget of 0 seconds)"
         )
     n = int(np.clip(np.ceil(MOST_HELD_OUT / (HELD_OUT * labels.n_users)), 1, MOST_SPLITS))
     return [_split(features, labels, rng) for _ in range(n)]

@@ -94,7 +94,8 @@ class Ocmf(Ranker):
         fit = self._fitted
         if fit.side.features is not None or fit.side.laplacian is not None:
             raise ConfigError(
-                "this model's users are not known by their pairs alone: export ocmf_users.users_of"
+                "users of this model depend on features or links, not on pairs alone: "
+                "export users_of(model)"
             )
         return self.row_objective
 
@@ -108,12 +109,14 @@ class Ocmf(Ranker):
     def _exported(self) -> RowObjective:
         fit = self._fitted
         if self.config.negatives != "all":
-            raise ConfigError("a model of listed negatives has no row objective: let them be all")
+            raise ConfigError(
+                "a model of listed negatives has no row objective: set negatives to all"
+            )
         loss = self.config.row_loss
         if loss is None:
             raise ConfigError(
-                "serving folds users in by loss square or logistic, not by this one: "
-                "ask the model itself (recommend, user_vectors)"
+                "serving can fold users in with loss square or logistic only: "
+                "use the model itself (recommend, user_vectors)"
             )
         row = diagonalised(
             self.item_factors,
@@ -149,7 +152,9 @@ class Ocmf(Ranker):
             raise ConfigError("the model was fitted without features: fit it with features")
         known = checked(features)
         if known.shape[1] != parameters.shape[0]:
-            raise ShapeError(f"{known.shape[1]} features for a model of {parameters.shape[0]}")
+            raise ShapeError(
+                f"{known.shape[1]} features given, but the model has {parameters.shape[0]}"
+            )
         vectors: Any = known @ parameters
         ready: F32 = vectors
         return ready
@@ -163,7 +168,7 @@ class Ocmf(Ranker):
         pairs = self._known(user_items)
         if self._fitted.side.features is not None:
             raise ConfigError(
-                "this model knows users by their features: "
+                "users of this model depend on their features: "
                 "call vectors_of, or recommend with features"
             )
         return self._folded_in(pairs, links)
@@ -205,11 +210,13 @@ class Ocmf(Ranker):
         """
         side = self._fitted.side
         if side.features is not None and links is not None:
-            raise ConfigError("users of this model are made of their features: leave links out")
+            raise ConfigError("users of this model depend on their features: leave links out")
         if features is not None:
             vectors = self.vectors_of(features)
             if vectors.shape[0] != users.size:
-                raise ShapeError(f"features of {vectors.shape[0]} users for {users.size} users")
+                raise ShapeError(
+                    f"the features have {vectors.shape[0]} rows for {users.size} users"
+                )
             return vectors
         if side.features is not None:
             return self.trained_users[self._of_fit(users, "features")]

@@ -176,8 +176,9 @@ def splits_of(pairs: Interactions, rng: np.random.Generator) -> list[Split]:
     """
     if int((pairs.user_counts > 1).sum()) < FEWEST_USERS:
         raise DataError(
-            f"fewer than {FEWEST_USERS} users have two pairs: too little to choose settings on; "
-            "give more data, or settings of your own (--set) and no search (--budget-s 0)"
+            f"fewer than {FEWEST_USERS} users have two pairs, which is too little "
+            "to choose settings: "
+            "give more data, or state settings (--set) and do not search (--budget-s 0)"
         )
     n = int(np.clip(np.ceil(_most_held_out(pairs) / max(pairs.n_users, 1)), 1, MOST_SPLITS))
     return [Split(pairs, rng) for _ in range(n)]

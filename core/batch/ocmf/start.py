@@ -53,7 +53,7 @@ def with_negatives(
     every = pairs.n_users * pairs.n_items
     if negatives == "listed" and every > most_listed:
         raise ConfigError(
-            f"{every} pairs are too many to list (at most {most_listed}): let negatives be all"
+            f"{every} pairs are too many to list (at most {most_listed}): set negatives to all"
         )
     rng = np.random.default_rng(seed)
     if negatives == "listed":

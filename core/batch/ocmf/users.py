@@ -60,8 +60,8 @@ class StructuredUsers:
         known = self.feature_map.transform(features)
         if known.shape[1] != self.weights.shape[0]:
             raise ShapeError(
-                f"the features become {known.shape[1]} columns, the model has {self.weights.shape[0]}: "
-                "encode them as those of the fit"
+                f"the features become {known.shape[1]} columns, "
+                f"but the model has {self.weights.shape[0]}: encode them as in the fit"
             )
         vectors: F32 = np.ascontiguousarray(known @ self.weights, np.float32)
         return vectors
