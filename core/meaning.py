@@ -3,6 +3,10 @@
 A rating in the upper 40 % of the scale is positive, one in the lowest quarter negative; a rating
 between them only marks the item as seen. A table gives the meaning of all other kinds of feedback.
 The online experts learn from ratings alone.
+
+The weights of kinds are the setting ``kinds``; ``configs.reading`` in ``service`` builds the
+``Reading`` by which learners, rankers and training read events. ``hides`` means seen by one user;
+it has nothing to do with items whose document says ``hidden``.
 """
 
 from collections.abc import Iterable
@@ -68,7 +72,9 @@ class KindTable:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """How every role reads stored events: the table of their kinds and the scale of ratings.
+    """The rules that give stored events their meaning: a table of kinds and the scale of ratings.
+
+    Every role has the same one, so an event means the same to learners, rankers and training.
 
     >>> stars = np.array([1, 2, 3, 4, 5], np.float32)
     >>> Reading().meaning(np.zeros(5, np.uint8), stars).sign

@@ -48,11 +48,13 @@ class Kind(BaseModel):
     code: Annotated[int, Field(ge=1, le=199)]
     """Number of this kind in stored histories; never reuse the code of another kind."""
     weight: Annotated[float, Field(ge=0)]
-    """Weight of one event as evidence."""
+    """Weight of one event as evidence for or against its item."""
     sign: Literal[-1, 0, 1]
     """1 for a positive, -1 for a negative, 0 for neither."""
     hides: bool
-    """Whether the event marks the item as seen."""
+    """Whether the event marks the item as seen by this user, so that the user's lists leave it out.
+    It has nothing to do with ``hidden`` of an item's document, which hides the item from everybody.
+    """
 
 
 KINDS = {
@@ -63,6 +65,10 @@ KINDS = {
     "purchase": Kind(code=5, weight=2.0, sign=1, hides=True),
     "impression": Kind(code=6, weight=0.0, sign=0, hides=False),
 }
+"""Default kinds; they reach learners, rankers and training through ``configs.reading``.
+
+``core/meaning.py`` applies them, and has the weight of ratings.
+"""
 
 
 class Settings(BaseSettings):
@@ -107,8 +113,11 @@ class Settings(BaseSettings):
     """Seconds between online snapshots, if anything changed; longer for a large catalogue."""
     judged_per_s: Annotated[float, Field(ge=0)] = 50
     """Maximum positives a second by which a learner judges the rankers of the mixture; 0: none."""
+    # read by learning/counters.py, learning/following/judge.py and serving/popularity.py
     trending_half_life_h: Annotated[float, Field(gt=0)] = 168
-    """Hours after which an event counts half as much for ``trending``."""
+    """Hours after which an event counts half as much for ``trending``. After a change, stored weights
+    keep the decay that they had until ``hedgerow rebuild`` counts the histories anew.
+    """
     max_items: Annotated[int, Field(ge=1)] = 10_000_000
     """Maximum number of items that a namespace can number."""
     history_limit: Annotated[int, Field(ge=16)] = 5_000

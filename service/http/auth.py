@@ -1,4 +1,4 @@
-"""Authorisation: the gate that looks up callers by their API keys.
+"""Authorisation: the role of each caller, looked up by the API key.
 
 Everything is open while the store holds no key and the service listens on loopback. The keys are
 read from the store again every second, so a revoked key works for at most two more seconds. They
@@ -29,7 +29,7 @@ _PAUSE_S = 0.1
 
 
 class KeySource(Protocol):
-    """The source from which the gate reads the keys."""
+    """The source from which ``KeyCheck`` reads the keys."""
 
     async def ring(self) -> KeyRing:
         """Return the current keys."""
@@ -52,7 +52,7 @@ def caller(scope: Scope) -> str:
 
 
 class KeyCheck:
-    """Checks the role of each caller."""
+    """Checks that the caller of a route has the role that it needs."""
 
     def __init__(self, keys: KeySource, host: str, *, fresh_s: float = FRESH_S) -> None:
         self._keys, self._fresh_s = keys, fresh_s

@@ -1,4 +1,4 @@
-"""The outermost layer: it sets the raw path and the request id, and turns errors into problems.
+"""The outermost layer of the application: raw path, request id, errors as problems; no limits.
 
 It is pure ASGI because it is part of every request. Raw routes (feedback, recommendations) are
 called from here directly: the layers of the framework cost more than accepting a rating.
