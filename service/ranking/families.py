@@ -1,7 +1,8 @@
 """All families of models and rankers.
 
 To add one: a module with its ranker, an entry here, a module with its recipe. Nothing else in the
-service lists families: code asks the entry (``Ranker.family``) or the ranker itself.
+service lists families: code asks the entry (``Ranker.family``) or the ranker itself. Only
+``cli/eval`` names the recipes that it offers again.
 """
 
 from typing import TYPE_CHECKING, Literal, TypeAlias

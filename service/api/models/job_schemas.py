@@ -6,6 +6,7 @@ from pydantic import Field
 
 from service.api.schemas import Answer, Name, Request
 from service.api.times import rfc3339, rfc3339_or_none
+from service.ranking.families import FAMILIES
 from service.store.jobs.records import JobRecord, Status
 from service.store.jobs.schedule import Schedules
 
@@ -14,11 +15,15 @@ Parameters = Annotated[dict[Name, Any], Field(max_length=64)]
 Seconds = Annotated[float, Field(ge=0, le=3_600, allow_inf_nan=False)]
 
 
+_RECIPES = [f"`{recipe.name}`" for family in FAMILIES.values() for recipe in family.recipes]
+
+
 class Retrain(Request):
     """What to train."""
 
-    model: Model = "fbgd"
-    """`fbgd`, `ocmf-lr-wsq`, `ocmf-sq-wsq`, `ocmf-sq-sq`, `exmlds` or `ordinal`."""
+    model: Annotated[Model, Field(description=f"{', '.join(_RECIPES[:-1])} or {_RECIPES[-1]}.")] = (
+        "fbgd"
+    )
     parameters: Parameters = Field(default_factory=dict)
     """Settings of the model that you choose; the others are searched."""
     budget_s: Seconds | None = None
