@@ -115,8 +115,8 @@ class Settings(BaseSettings):
     """Maximum positives a second by which a learner judges the rankers of the mixture; 0: none."""
     # read by learning/counters.py, learning/following/judge.py and serving/popularity.py
     trending_half_life_h: Annotated[float, Field(gt=0)] = 168
-    """Hours after which an event counts half as much for ``trending``. After a change, stored weights
-    keep the decay that they had until ``hedgerow rebuild`` counts the histories anew.
+    """Hours after which an event counts half as much for ``trending``. After a change, stored
+    weights keep the decay that they had until ``hedgerow rebuild`` counts the histories anew.
     """
     max_items: Annotated[int, Field(ge=1)] = 10_000_000
     """Maximum number of items that a namespace can number."""
