@@ -38,9 +38,9 @@ def checked(features: Any) -> Features:
     Raises ShapeError unless they are a matrix, DataError for values that are not finite numbers or
     are too large.
     """
-    known: Any = _numbers(features)
-    values = known if isinstance(known, np.ndarray) else known.data
-    if known.ndim != 2:
+    matrix: Any = _numbers(features)
+    values = matrix if isinstance(matrix, np.ndarray) else matrix.data
+    if matrix.ndim != 2:
         raise ShapeError("features must be a matrix: one row for each user")
     if not np.isfinite(values).all():
         raise DataError("a feature is NaN or infinite: correct or remove it")
@@ -48,7 +48,7 @@ def checked(features: Any) -> Features:
         raise DataError(
             f"a feature exceeds {LARGEST_FEATURE:g} in absolute value: divide it by a constant"
         )
-    ready: Features = known
+    ready: Features = matrix
     return ready
 
 

@@ -85,8 +85,8 @@ def _nearest(features: sp.csr_array | Floats, centres: F32) -> I64:
 def distances(features: sp.csr_array | Floats, centres: F32) -> F32:
     """Return |x - c|^2, (n, D)."""
     squares = features.multiply(features) if sp.issparse(features) else np.square(features)
-    own = np.asarray(squares.sum(axis=1)).reshape(-1, 1)
-    apart = own + np.square(centres).sum(axis=1) - 2.0 * (features @ centres.T)
+    squared_lengths = np.asarray(squares.sum(axis=1)).reshape(-1, 1)
+    apart = squared_lengths + np.square(centres).sum(axis=1) - 2.0 * (features @ centres.T)
     out: F32 = np.maximum(apart, 0.0).astype(np.float32)
     return out
 

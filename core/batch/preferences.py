@@ -60,11 +60,11 @@ def preferences(
     ([4, 7], [0.0, 1.0], [4, 7, 9])
     """
     items, evidence, seen = _evidence(item, kind, value, sequence, reading)
-    says = evidence != 0.0
+    is_preference = evidence != 0.0
     return Preferences(
-        items[says].astype(np.int32),
-        np.abs(evidence[says]).astype(np.float32),
-        (evidence[says] > 0.0).astype(np.float32),
+        items[is_preference].astype(np.int32),
+        np.abs(evidence[is_preference]).astype(np.float32),
+        (evidence[is_preference] > 0.0).astype(np.float32),
         items[seen].astype(np.int32),
     )
 
@@ -85,12 +85,12 @@ def preference_rows(
     The result is that of ``preferences`` user by user, for the first ``n_items`` items. user_ix
     (n,) is the user of each record.
     """
-    known = item < n_items
+    within = item < n_items
     width = max(n_items, 1)
-    pair = user_ix[known] * width + item[known]
-    pairs, evidence, seen = _evidence(pair, kind[known], value[known], sequence[known], reading)
-    says = evidence != 0.0
-    learned = _rows(pairs[says], width, n_users, evidence[says])
+    pair = user_ix[within] * width + item[within]
+    pairs, evidence, seen = _evidence(pair, kind[within], value[within], sequence[within], reading)
+    is_preference = evidence != 0.0
+    learned = _rows(pairs[is_preference], width, n_users, evidence[is_preference])
     return learned, _rows(pairs[seen], width, n_users)
 
 
@@ -103,11 +103,11 @@ def _evidence(
 ) -> tuple[I64, F64, Mask]:
     """Return the distinct pairs in rising order, the evidence of each, and which count as seen."""
     # copies, because the kernel is compiled for one array layout
-    own = pair.astype(np.int64)
-    pairs, evidence, seen = np.empty_like(own), np.empty(own.size), np.empty(own.size, np.bool_)
+    keys = pair.astype(np.int64)
+    pairs, evidence, seen = np.empty_like(keys), np.empty(keys.size), np.empty(keys.size, np.bool_)
     n = kernels.evidence(
-        np.argsort(own, kind="stable"),
-        own,
+        np.argsort(keys, kind="stable"),
+        keys,
         kind.astype(np.uint8),
         value.astype(np.float32),
         sequence.astype(np.int64),

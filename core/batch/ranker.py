@@ -176,9 +176,9 @@ def _unit(vectors: F32) -> F32:
     NaN never enters a list.
     """
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    known = length > ROUNDING * length.max(initial=0.0)
+    has_direction = length > ROUNDING * length.max(initial=0.0)
     unit = np.full(vectors.shape, np.nan, np.float32)
-    np.divide(vectors, length, out=unit, where=known)
+    np.divide(vectors, length, out=unit, where=has_direction)
     return unit
 
 

@@ -108,11 +108,11 @@ class RowObjective:
         >>> row.knows(np.array([], np.int32)), row.knows(newer)
         (False, False)
         """
-        known = self.learned
+        is_learned = self.learned
         # most histories begin with a learned item, and this check is much cheaper than the search
-        if item_ix.size and item_ix[0] < known.size and known[item_ix[0]]:
+        if item_ix.size and item_ix[0] < is_learned.size and is_learned[item_ix[0]]:
             return True
-        return bool(known[item_ix[: np.searchsorted(item_ix, known.size)]].any())
+        return bool(is_learned[item_ix[: np.searchsorted(item_ix, is_learned.size)]].any())
 
     def vector(
         self,
@@ -214,8 +214,8 @@ class RowObjective:
 def learned(rows: F32) -> Mask:
     """Return which rows (n, g) hold anything learned; the others are 0 up to rounding."""
     squared = np.einsum("ij,ij->i", rows, rows)
-    known: Mask = squared > ROUNDING**2 * squared.max(initial=0.0)
-    return known
+    is_learned: Mask = squared > ROUNDING**2 * squared.max(initial=0.0)
+    return is_learned
 
 
 def diagonal_basis(item_factors: F32 | F64, negative: F32) -> tuple[F64, F64]:

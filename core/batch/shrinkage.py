@@ -74,15 +74,15 @@ def choose_shrinkage(
     users = rng.permutation(np.flatnonzero(pairs.user_counts > 1))
     held_out = np.sort(users[: _most_held_out(pairs, users.size)])
     cuts = _cuts(pairs.rows(held_out), rng)
-    taught = np.ones(pairs.n_users, np.bool_)
-    taught[held_out] = False
-    others = pairs.keep(taught[pairs.user_ix])
+    is_fitted = np.ones(pairs.n_users, np.bool_)
+    is_fitted[held_out] = False
+    others = pairs.keep(is_fitted[pairs.user_ix])
     if not cuts or len(others) == 0:
         return otherwise
     row = fit(others)
     mean_row = _mean_row(row, others)
-    tried = [_towards(mean_row, row, strength) for strength in STRENGTHS]
-    scores = [float(np.mean([cut.score(one) for cut in cuts])) for one in tried]
+    candidates = [_towards(mean_row, row, strength) for strength in STRENGTHS]
+    scores = [float(np.mean([cut.score(candidate) for cut in cuts])) for candidate in candidates]
     return STRENGTHS[int(np.argmax(scores))]
 
 
@@ -128,7 +128,7 @@ def _cuts(pairs: Interactions, rng: np.random.Generator) -> list[_Cut]:
     cuts = []
     for n in HISTORIES:
         known, held = pairs.keep(position < n), pairs.keep(position >= n).liked
-        of = np.flatnonzero(held.user_counts)
-        if of.size >= FEWEST_HELD_OUT:
-            cuts.append(_Cut(known.rows(of), held.rows(of)))
+        users = np.flatnonzero(held.user_counts)
+        if users.size >= FEWEST_HELD_OUT:
+            cuts.append(_Cut(known.rows(users), held.rows(users)))
     return cuts

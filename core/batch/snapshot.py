@@ -87,13 +87,13 @@ def encoders_of(snapshot: Snapshot) -> tuple[FeatureEncoder, FeatureEncoder]:
 def users_of(snapshot: Snapshot) -> StructuredUsers:
     """Return what makes the vectors of users, for any model with fold-in."""
     row, arrays = objective_of(snapshot), snapshot.arrays
-    known = snapshot.parameters.get("users", {"link": 0.0})
+    numbers = snapshot.parameters.get("users", {"link": 0.0})
     try:
         landmarks = None
-        if "gamma" in known:
-            landmarks = Nystroem(arrays["centres"], arrays["root"], known["gamma"])
-        shape = FeatureMap(landmarks), known["link"], known.get("fading", 0.0)
-        return StructuredUsers(row, arrays.get("weights"), *shape)
+        if "gamma" in numbers:
+            landmarks = Nystroem(arrays["centres"], arrays["root"], numbers["gamma"])
+        rest = FeatureMap(landmarks), numbers["link"], numbers.get("fading", 0.0)
+        return StructuredUsers(row, arrays.get("weights"), *rest)
     except (KeyError, TypeError) as error:
         raise SnapshotFormat(f"the snapshot lacks data about its users: {error}") from error
 

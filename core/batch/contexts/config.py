@@ -71,9 +71,9 @@ class ContextConfig:
 
 def with_settings(config: ContextConfig, settings: Mapping[str, Any]) -> ContextConfig:
     """Return the configuration with these settings, of the model or of its descent."""
-    own = {name: value for name, value in settings.items() if name == "factors"}
-    rest = {name: value for name, value in settings.items() if name != "factors"}
-    return replace(config, **own, descent=replace(config.descent, **rest))
+    of_model = {name: value for name, value in settings.items() if name == "factors"}
+    of_descent = {name: value for name, value in settings.items() if name != "factors"}
+    return replace(config, **of_model, descent=replace(config.descent, **of_descent))
 
 
 def settings_of(config: ContextConfig) -> Mapping[str, Any]:

@@ -134,10 +134,10 @@ class ContextRanker(Ranker):
                 f"or fit {self.config.kind} without it"
             )
         found, (model, _) = previous.found, previous._fitted
-        known, left = np.count_nonzero(~found.cold), np.count_nonzero(pairs.user_counts)
-        if left < LEFT * known:
+        n_before, n_users = np.count_nonzero(~found.cold), np.count_nonzero(pairs.user_counts)
+        if n_users < LEFT * n_before:
             raise ConfigError(
-                f"{left} users have pairs, but {known} had pairs in the previous fit: "
+                f"{n_users} users have pairs, but {n_before} had pairs in the previous fit: "
                 "give all pairs, not only the new ones"
             )
         return Descended(found.parameters, [], found.squares, model.blocks)
@@ -220,19 +220,19 @@ class ContextRanker(Ranker):
 
 def _check_shapes(model: DotModel[Any], found: Found) -> None:
     """Raise ShapeError unless the arrays have the shapes that the model needs."""
-    wanted = _shapes(model.start(np.random.default_rng(0), 0.0))
-    beside = {"popular": found.popular, "cold": found.cold}
-    for given, shapes in (
-        (found.parameters, wanted),
-        (found.squares, wanted),
-        (beside, {"popular": (model.n_targets, 1), "cold": (found.cold.size,)}),
+    parameter_shapes = _shapes(model.start(np.random.default_rng(0), 0.0))
+    others = {"popular": found.popular, "cold": found.cold}
+    for arrays, expected in (
+        (found.parameters, parameter_shapes),
+        (found.squares, parameter_shapes),
+        (others, {"popular": (model.n_targets, 1), "cold": (found.cold.size,)}),
     ):
-        known = _shapes(given)
-        for name in sorted(known.keys() | shapes.keys()):
-            if known.get(name) != shapes.get(name):
+        actual = _shapes(arrays)
+        for name in sorted(actual.keys() | expected.keys()):
+            if actual.get(name) != expected.get(name):
                 raise ShapeError(
-                    f"{name} has shape {known.get(name)}, "
-                    f"but these settings need {shapes.get(name)}"
+                    f"{name} has shape {actual.get(name)}, "
+                    f"but these settings need {expected.get(name)}"
                 )
 
 
@@ -253,17 +253,17 @@ def before(pairs: Interactions) -> I64:
     items = pairs.item_ix[order].astype(np.int64)
     shifted = np.concatenate([[-1], items[:-1]]) if items.size else items
     shifted[pairs.ptr[:-1][counts > 0]] = -1
-    found = np.empty(len(pairs), np.int64)
-    found[order] = shifted
-    return found
+    previous = np.empty(len(pairs), np.int64)
+    previous[order] = shifted
+    return previous
 
 
 def newest(pairs: Interactions) -> I64:
     """Return the newest item of each row, -1 for an empty row."""
     counts = pairs.user_counts
-    found = np.full(pairs.n_users, -1, np.int64)
-    found[counts > 0] = pairs.item_ix[_in_time(pairs)[pairs.ptr[1:][counts > 0] - 1]]
-    return found
+    items = np.full(pairs.n_users, -1, np.int64)
+    items[counts > 0] = pairs.item_ix[_in_time(pairs)[pairs.ptr[1:][counts > 0] - 1]]
+    return items
 
 
 def _in_time(pairs: Interactions) -> I64:
@@ -274,12 +274,12 @@ def _in_time(pairs: Interactions) -> I64:
 
 def _with_features(n_items: int, features: Any) -> list[Any]:
     """Return the identity of each item as a block, followed by the block of its features."""
-    own = sparse.eye_array(n_items, dtype=np.float32, format="csr")
+    identity = sparse.eye_array(n_items, dtype=np.float32, format="csr")
     if features is None:
-        return [own]
+        return [identity]
     if features.shape[0] != n_items:
         raise ShapeError(f"the features have {features.shape[0]} rows for {n_items} items")
-    return [own, features]
+    return [identity, features]
 
 
 def _ones(columns: I64, width: int) -> Any:

@@ -136,8 +136,8 @@ def _first(
     axes: list[Axis], start: ContextConfig, rng: np.random.Generator
 ) -> list[dict[str, Any]]:
     """Return the rough settings and a few others of the same size."""
-    known = vars(start.descent) | {"factors": start.factors}
-    middle = {axis.name: axis.value(axis.unit(known[axis.name])) for axis in axes}
+    values = vars(start.descent) | {"factors": start.factors}
+    middle = {axis.name: axis.value(axis.unit(values[axis.name])) for axis in axes}
     size = {name: value for name, value in middle.items() if name == "factors"}
     others = [
         {axis.name: axis.value(float(rng.uniform(0.1, 0.9))) for axis in axes} | size

@@ -43,8 +43,8 @@ def contexts_of(snapshot: Snapshot) -> ContextRanker:
         _check_kind(snapshot.model, config)
         arrays: dict[str, Any] = dict(snapshot.arrays)
         learned = _named(arrays, "parameters."), _named(arrays, "squares.")
-        beside = numbers["timed"], _features(arrays, numbers), numbers["epochs"]
-        return ContextRanker.of(config, Found(*learned, arrays["popular"], arrays["cold"], *beside))
+        rest = numbers["timed"], _features(arrays, numbers), numbers["epochs"]
+        return ContextRanker.of(config, Found(*learned, arrays["popular"], arrays["cold"], *rest))
     except (LookupError, TypeError, ValueError, CoreError) as error:
         raise SnapshotFormat(f"the snapshot is not of a context model: {error}") from error
 

@@ -145,14 +145,14 @@ class _Sides:
         Users are not folded in first: the few steps of the first half epoch lead to better users
         than an exact fold-in, as in every epoch.
         """
-        known, g = previous.item_factors.shape
-        if g != self.config.factors or known > self.pairs.n_items:
+        n_items, g = previous.item_factors.shape
+        if g != self.config.factors or n_items > self.pairs.n_items:
             raise ConfigError(
-                f"the previous model has {g} factors and {known} items, the new one "
+                f"the previous model has {g} factors and {n_items} items, the new one "
                 f"{self.config.factors} and {self.pairs.n_items}: keep factors and item numbers"
             )
         self.items = np.zeros((self.pairs.n_items, g), np.float32)
-        self.items[:known] = previous.item_factors
+        self.items[:n_items] = previous.item_factors
         self.users = np.zeros((self.pairs.n_users, g), np.float32)
         self._face_users()
 

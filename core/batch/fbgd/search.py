@@ -160,8 +160,8 @@ def _splits(pairs: Interactions, rng: np.random.Generator) -> list[Split]:
 
 def _first(axes: list[Axis], start: FbgdConfig, rng: np.random.Generator) -> list[dict[str, Any]]:
     """Return the rough settings and random ones around them, with the same number of factors."""
-    known = {**vars(start), "nu": start.nu_user}
-    middle = np.array([axis.unit(known[axis.name]) for axis in axes])
+    values = {**vars(start), "nu": start.nu_user}
+    middle = np.array([axis.unit(values[axis.name]) for axis in axes])
     points = middle + SPREAD * rng.standard_normal((len(axes) + 2, len(axes)))
     points[0] = middle
     # points beyond an end are reflected: clipping would pile them up at the end
@@ -171,8 +171,11 @@ def _first(axes: list[Axis], start: FbgdConfig, rng: np.random.Generator) -> lis
         for point in np.clip(points, 0.0, 1.0)
     ]
     return [
-        {name: start.factors if name == "factors" else value for name, value in one.items()}
-        for one in settings
+        {
+            name: start.factors if name == "factors" else value
+            for name, value in point_settings.items()
+        }
+        for point_settings in settings
     ]
 
 

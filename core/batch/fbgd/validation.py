@@ -234,8 +234,8 @@ def scored_as_given(splits: list[Split], config: FbgdConfig) -> Outcome:
 
 def _fewest(scores: Sequence[float] | F64) -> int:
     """Return the fewest epochs whose score is within SLACK of the best."""
-    found = np.asarray(scores)
-    return 1 + int(np.argmax(found >= (1.0 - SLACK) * found.max()))
+    values = np.asarray(scores)
+    return 1 + int(np.argmax(values >= (1.0 - SLACK) * values.max()))
 
 
 def _hopeless(scores: list[float], best: float) -> bool:

@@ -143,8 +143,8 @@ class FeatureUse:
 
 def with_settings(used: FeatureUse, settings: Mapping[str, Any]) -> FeatureUse:
     """Return the configuration with these settings; ``features`` is the name of the use."""
-    own = {name: value for name, value in settings.items() if name != "features"}
-    return FeatureUse(replace(used.config, **own), settings.get("features", used.use))
+    of_fit = {name: value for name, value in settings.items() if name != "features"}
+    return FeatureUse(replace(used.config, **of_fit), settings.get("features", used.use))
 
 
 def settings_of(used: FeatureUse) -> Mapping[str, Any]:
@@ -170,7 +170,7 @@ def _recipe(name: str, base: OcmfConfig, *fixed: str) -> RecipeSettings[FeatureU
     return RecipeSettings(
         name,
         FeatureUse(base),
-        tuple(one for one in _STATED if one not in fixed),
+        tuple(setting for setting in _STATED if setting not in fixed),
         offline=("solver", "features"),
         # serving uses features beside the pairs, and links only through the item factors
         kept=("features", "graph"),
@@ -190,9 +190,9 @@ RECIPES = (
 
 def with_label_settings(config: LabelConfig, settings: Mapping[str, Any]) -> LabelConfig:
     """Return the configuration with these settings, of the feature map or of the model."""
-    own = {name: value for name, value in settings.items() if name in ("landmarks", "gamma")}
-    rest = {name: value for name, value in settings.items() if name not in own}
-    return replace(config, **own, model=replace(config.model, **rest))
+    of_map = {name: value for name, value in settings.items() if name in ("landmarks", "gamma")}
+    of_model = {name: value for name, value in settings.items() if name not in of_map}
+    return replace(config, **of_map, model=replace(config.model, **of_model))
 
 
 def label_settings_of(config: LabelConfig) -> Mapping[str, Any]:
@@ -220,7 +220,7 @@ def _of_labels(name: str, base: OcmfConfig, *fixed: str) -> RecipeSettings[Label
     return RecipeSettings(
         name,
         LabelConfig(base),
-        tuple(one for one in _LABELS if one not in fixed),
+        tuple(setting for setting in _LABELS if setting not in fixed),
         most_factors=10_000,
         fixed=frozenset(fixed),
         changed=with_label_settings,

@@ -34,9 +34,11 @@ def with_regression(users: StructuredUsers, vectors: F32, features: Features) ->
     """
     if features.shape[0] != vectors.shape[0]:
         raise ShapeError(f"{features.shape[0]} rows of features for {vectors.shape[0]} vectors")
-    known = FeatureMap()
-    weights = ridge(known.transform(features), vectors, RIDGE)
-    return replace(users, weights=weights.astype(np.float32), feature_map=known, fading=FADING)
+    feature_map = FeatureMap()
+    weights = ridge(feature_map.transform(features), vectors, RIDGE)
+    return replace(
+        users, weights=weights.astype(np.float32), feature_map=feature_map, fading=FADING
+    )
 
 
 def ridge(features: Any, targets: F32, reg: float) -> F64:

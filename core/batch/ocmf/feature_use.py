@@ -120,10 +120,10 @@ def choose(
     if len(candidates) == 1:
         return candidates[0], []
     scores = validated(pairs, candidates, side, left, seed=base.seed)
-    tried = [Tried(one, score) for one, score in zip(candidates, scores, strict=True)]
+    tried = [Tried(trial, score) for trial, score in zip(candidates, scores, strict=True)]
     enough = (1.0 - ALIKE) * max(scores)
-    chosen = next(one.used for one in tried if one.score >= enough)
-    return chosen, sorted(tried, key=lambda one: -one.score)
+    chosen = next(trial.used for trial in tried if trial.score >= enough)
+    return chosen, sorted(tried, key=lambda trial: -trial.score)
 
 
 def validated(
@@ -187,9 +187,9 @@ class _Search:
         A use with links is followed by the same use without them.
         """
         found: list[FeatureUse] = []
-        own: list[Use] = [use for use in uses if use != "made"]
+        free_vectors: list[Use] = [use for use in uses if use != "made"]
         made: list[Use] = [use for use in uses if use == "made"]
-        kinds = [some for some in (own, made) if some]
+        kinds = [some for some in (free_vectors, made) if some]
         linked = self.side.similar is not None and "graph" not in self.fixed
         searched = 1.0 - COMPARED if len(uses) > 1 or linked else 1.0
         shares = (1.0 - MADE, MADE) if len(kinds) == 2 else (1.0,)

@@ -108,8 +108,8 @@ class OcmfFit:
             )
             value = problem.at(self.parameters).value
         else:
-            found = self._solved(problem, self.parameters)
-            self.parameters, value = found.place.astype(np.float32), found.value
+            minimum = self._solved(problem, self.parameters)
+            self.parameters, value = minimum.place.astype(np.float32), minimum.value
         self.users = self.side.rows(self.parameters).astype(np.float32, copy=False)
         value += float((self.item_side.regularised(self.items) * self.items).sum(dtype=np.float64))
         if not np.isfinite(value):
@@ -143,8 +143,8 @@ class OcmfFit:
         side = Side(np.ones(pairs.n_users, np.float32), reg)
         start = np.zeros((pairs.n_users, self.items.shape[1]), np.float32)
         if self.config.row_loss is None:
-            of = Pairs(pairs), self._loss(pairs)
-            problem = self._problem(*of, side, self.items, self.item_weight, pull)
+            pairs_and_loss = Pairs(pairs), self._loss(pairs)
+            problem = self._problem(*pairs_and_loss, side, self.items, self.item_weight, pull)
             return _newton(problem, start, FINAL).place.astype(np.float32)
         return self._rows(pairs, side, self.items, self.item_weight, start, pull=pull, effort=FINAL)
 
@@ -157,8 +157,8 @@ class OcmfFit:
 
         They must be independent, and the kernel must support the loss.
         """
-        known = self.config.solver == "newton" and self.config.row_loss is not None
-        return known and side.features is None and side.laplacian is None
+        supported = self.config.solver == "newton" and self.config.row_loss is not None
+        return supported and side.features is None and side.laplacian is None
 
     def _problem(
         self,
@@ -253,8 +253,8 @@ def feature_matrix(features: Features | FeatureMatrix) -> FeatureMatrix:
     """
     if isinstance(features, FeatureMatrix):
         return features
-    known = checked(features)
-    return FeatureMatrix(known, np.ones(known.shape[0], np.float32))
+    matrix = checked(features)
+    return FeatureMatrix(matrix, np.ones(matrix.shape[0], np.float32))
 
 
 def _newton(problem: Subproblem, start: F32, effort: Effort) -> Minimum:

@@ -90,12 +90,12 @@ def precisions(ranked_labels: I32, labels: Interactions) -> dict[str, float]:
     >>> precisions(np.array([[2, 0, 1], [0, 1, 2]], dtype=np.int32), truth)["p@1"]
     50.0
     """
-    known = np.flatnonzero(labels.user_counts)
-    if known.size == 0:
+    labelled = np.flatnonzero(labels.user_counts)
+    if labelled.size == 0:
         return {f"p@{k}": 0.0 for k in KS}
-    found = ranking_metrics.hits(ranked_labels[known], labels.rows(known))
+    hits = ranking_metrics.hits(ranked_labels[labelled], labels.rows(labelled))
     return {
-        f"p@{k}": float(100.0 * ranking_metrics.precision(found, k).sum() / labels.n_users)
+        f"p@{k}": float(100.0 * ranking_metrics.precision(hits, k).sum() / labels.n_users)
         for k in KS
     }
 
@@ -155,25 +155,29 @@ def search(
     started = budget.now()
     rng = np.random.default_rng([base.model.seed, 2])
     splits = _splits(features, labels, rng)
-    one = with_label_settings(base, {"rounds": 1}) if "rounds" not in fixed else base
+    start = with_label_settings(base, {"rounds": 1}) if "rounds" not in fixed else base
     if not axes:
-        return _with_rounds(splits, one)
+        return _with_rounds(splits, start)
 
     def objective(settings: dict[str, Any]) -> Outcome:
-        return Outcome(_score(splits, _with(one, settings))[-1], {})
+        return Outcome(_score(splits, _with(start, settings))[-1], {})
 
     looking = Search(
-        axes, objective, lambda settings: _work(features, one, settings), rng, with_more(axes)
+        axes,
+        objective,
+        lambda settings: _work(features, start, settings),
+        rng,
+        with_more(axes),
     )
     looking.run(
-        first_settings(axes, {"weight": one.model.weight, "reg": one.model.reg}, rng),
+        first_settings(axes, {"weight": start.model.weight, "reg": start.model.reg}, rng),
         Budget(budget.now, SEARCH_SHARE * budget.seconds),
         most=MOST_TRIALS,
         on_trial=on_trial,
     )
     ends = started + budget.seconds
-    best = _final(looking.trials, features, labels, one, (budget.now, ends), rng)
-    found = _with(one, best.settings)
+    best = _final(looking.trials, features, labels, start, (budget.now, ends), rng)
+    found = _with(start, best.settings)
     if "rounds" in fixed or ends - budget.now() < MOST_ROUNDS * best.seconds:
         return found
     try:

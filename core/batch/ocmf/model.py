@@ -150,12 +150,12 @@ class Ocmf(Ranker):
         parameters = self.parameters
         if parameters is None:
             raise ConfigError("the model was fitted without features: fit it with features")
-        known = checked(features)
-        if known.shape[1] != parameters.shape[0]:
+        matrix = checked(features)
+        if matrix.shape[1] != parameters.shape[0]:
             raise ShapeError(
-                f"{known.shape[1]} features given, but the model has {parameters.shape[0]}"
+                f"{matrix.shape[1]} features given, but the model has {parameters.shape[0]}"
             )
-        vectors: Any = known @ parameters
+        vectors: Any = matrix @ parameters
         ready: F32 = vectors
         return ready
 

@@ -82,8 +82,8 @@ class _Trials:
             curve.append(self._score(model))
             return give_up(curve)
 
-        known = None if self.features is None else self._feature_map.transform(self.features)
-        Ocmf(config).fit(self.split.fit, graph=self.similar, features=known, on_round=on_round)
+        mapped = None if self.features is None else self._feature_map.transform(self.features)
+        Ocmf(config).fit(self.split.fit, graph=self.similar, features=mapped, on_round=on_round)
         return curve
 
     def _score(self, model: Ocmf) -> float:
@@ -189,11 +189,11 @@ def _first(axes: list[Axis], start: OcmfConfig, rng: np.random.Generator) -> lis
     middle = {
         axis.name: axis.value(axis.unit(getattr(start, axis.name) or axis.low)) for axis in axes
     }
-    places = [middle]
+    points = [middle]
     for _ in range(2 * len(axes)):
-        place = {axis.name: axis.value(float(rng.uniform(0.1, 0.9))) for axis in axes}
-        places.append({**place, **{k: v for k, v in middle.items() if k == "factors"}})
-    return places
+        point = {axis.name: axis.value(float(rng.uniform(0.1, 0.9))) for axis in axes}
+        points.append({**point, **{k: v for k, v in middle.items() if k == "factors"}})
+    return points
 
 
 class _Validation:

@@ -62,7 +62,7 @@ def with_negatives(
         users = rng.integers(0, pairs.n_users, len(pairs))
         items = rng.integers(0, pairs.n_items, len(pairs))
     ones = np.ones(len(pairs), np.float32)
-    known = ones if pairs.weight is None else pairs.weight
+    weights = ones if pairs.weight is None else pairs.weight
     target = ones if pairs.target is None else pairs.target
     # for a repeated pair from_pairs keeps the last one, so that given pairs win over negatives
     return from_pairs(
@@ -70,6 +70,6 @@ def with_negatives(
         np.concatenate([items, pairs.item_ix]),
         n_users=pairs.n_users,
         n_items=pairs.n_items,
-        weight=np.concatenate([np.full(users.size, weight, np.float32), known]),
+        weight=np.concatenate([np.full(users.size, weight, np.float32), weights]),
         target=np.concatenate([np.zeros(users.size, np.float32), target]),
     )

@@ -57,13 +57,13 @@ class StructuredUsers:
         """Return z of the users with these features, (users, g)."""
         if self.weights is None:
             raise ConfigError("the model was fitted without features: train it with features")
-        known = self.feature_map.transform(features)
-        if known.shape[1] != self.weights.shape[0]:
+        mapped = self.feature_map.transform(features)
+        if mapped.shape[1] != self.weights.shape[0]:
             raise ShapeError(
-                f"the features become {known.shape[1]} columns, "
+                f"the features become {mapped.shape[1]} columns, "
                 f"but the model has {self.weights.shape[0]}: encode them as in the fit"
             )
-        vectors: F32 = np.ascontiguousarray(known @ self.weights, np.float32)
+        vectors: F32 = np.ascontiguousarray(mapped @ self.weights, np.float32)
         return vectors
 
     def vector(
@@ -112,7 +112,7 @@ class StructuredUsers:
             at = slice(near.indptr[u], near.indptr[u + 1])
             linked.append((alone[near.indices[at]], near.data[at]))
         return np.stack(
-            [self._vector(pairs, u, feature_vectors, one) for u, one in enumerate(linked)]
+            [self._vector(pairs, u, feature_vectors, links) for u, links in enumerate(linked)]
         )
 
     def _vector(
