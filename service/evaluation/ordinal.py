@@ -19,7 +19,7 @@ def evaluate_ordinal(
     n = len(table.target)
     if labelled >= n:
         raise ConfigError(
-            f"--labelled {labelled} leaves nothing to judge by: the file has {n} rows, give fewer"
+            f"--labelled {labelled} leaves no rows to test on: the file has {n} rows, give fewer"
         )
     level = equal_levels(table.target, levels)
     known = np.zeros(n, dtype=np.int64)

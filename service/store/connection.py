@@ -85,7 +85,7 @@ def store_errors() -> Iterator[None]:
     try:
         yield
     except redis_errors.BusyLoadingError as error:
-        raise StoreUnavailable("Redis still reads its files: it will answer, try again") from error
+        raise StoreUnavailable("Redis is still loading its files: try again soon") from error
     except (redis_errors.ConnectionError, redis_errors.TimeoutError) as error:
         raise StoreUnavailable(
             f"Redis does not answer ({error}): is it running? "

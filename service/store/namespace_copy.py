@@ -23,7 +23,7 @@ def copy_namespace(client: redis.Redis, source: Namespace, name: str) -> Namespa
     with store_errors():
         if not client.hsetnx(NamespaceKeys(name).settings, "created", fixed["created"]):
             raise Misconfigured(
-                f"the namespace {name} is there already: choose a new name, "
+                f"the namespace {name} exists already: choose a new name, "
                 f"or delete it with `hedgerow namespaces delete {name}`"
             )
         client.hset(NamespaceKeys(name).settings, mapping=fixed)

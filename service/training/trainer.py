@@ -100,12 +100,12 @@ class Trainer:
     def failed(self, job: str, error: BaseException) -> None:
         """Fail a job whose work met a bug."""
         if not isinstance(error, JobGone):
-            says = f"{type(error).__name__}: {error}; this is a bug, the trainer's log knows more"
+            says = f"{type(error).__name__}: {error}; this is a bug: see the trainer's log"
             self._jobs.records.fail(job, says)
 
     def died(self, job: str, how: str) -> None:
         """Fail a job whose process ended without a report."""
-        if self._jobs.records.fail(job, f"{how}; what serves is unchanged: retrain again"):
+        if self._jobs.records.fail(job, f"{how}; the serving model is unchanged: retrain again"):
             logger().warning("training_died", job=job, reason=how)
         else:
             logger().info("training_given_up", job=job)

@@ -213,7 +213,7 @@ class Training:
     def _decision(self, decision: Decision, serving: str | None) -> dict[str, Any]:
         outcome, reason = decision.outcome, decision.reason
         if outcome == "not_judged" and self._record.promote_unjudged:
-            outcome, reason = "promoted", f"{reason}; the order lets it serve unjudged"
+            outcome, reason = "promoted", f"{reason}; the order allows it to serve unjudged"
         elif outcome == "not_judged":
             reason = f"{reason}; promote it if you know better"
         pinned = self._registry.pins().get(self._family.strategy)
@@ -272,7 +272,7 @@ class Training:
         if decision["outcome"] != "promoted":
             return decision
         if published.version == decision["rival"]:
-            return {**decision, "reason": "the very same model serves already"}
+            return {**decision, "reason": "the same model serves already"}
         why = f"job {self._record.id}: {decision['reason']}"
         try:
             self._registry.set_active(
@@ -373,6 +373,6 @@ def _encoded(encoded: EncodedUsers | None) -> dict[str, Any]:
 def _kept(rival: Contender, candidate: Contender) -> str:
     ours, found = (one.validation.metrics["ndcg@10"] for one in (rival, candidate))
     return (
-        f"the settings that serve, fitted anew, beat those that the search found "
+        f"the serving settings, fitted again, beat those that the search found "
         f"(ndcg@10 {ours:.4f}, {found:.4f})"
     )

@@ -57,7 +57,7 @@ def test_an_unchanged_world_never_locks_the_gate(room, redis_url, namespace):
             assert (job.status, job.decision["outcome"]) == ("succeeded", "promoted")
             assert here.serving == {"fbgd": job.version}
             reasons.append(job.decision["reason"])
-        assert reasons[1] == "the very same model serves already"
+        assert reasons[1] == "the same model serves already"
 
 
 def test_a_worse_candidate_is_refused_and_kept(room, redis_url, namespace):
@@ -175,7 +175,7 @@ def test_with_few_users_a_model_serves_only_if_none_does_yet(room, redis_url, na
         )
         let = here.ended(third).decision
         assert let["outcome"] == "promoted"
-        assert let["reason"].endswith("the order lets it serve unjudged")
+        assert let["reason"].endswith("the order allows it to serve unjudged")
         assert "promote it" not in let["reason"]
 
 

@@ -14,7 +14,7 @@ from tests.stories import run
     [
         (redis_errors.ConnectionError("refused"), "does not answer"),
         (redis_errors.TimeoutError("late"), "does not answer"),
-        (redis_errors.BusyLoadingError("loading"), "still reads its files"),
+        (redis_errors.BusyLoadingError("loading"), "still loading its files"),
         (redis_errors.OutOfMemoryError("oom"), "give it more memory"),
         (redis_errors.ReadOnlyError("replica"), "the primary's address"),
         (redis_errors.ResponseError("MISCONF disk"), "refuses for now"),

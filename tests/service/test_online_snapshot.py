@@ -58,5 +58,5 @@ def test_the_next_one_replaces_it_and_lets_its_chunks_expire(snapshots, client, 
 def test_a_lost_chunk_is_an_error(snapshots, client, namespace):
     snapshots.publish(made(1.0))
     client.delete(*chunk_keys(client, namespace))
-    with pytest.raises(SnapshotFormat, match="is gone"):
+    with pytest.raises(SnapshotFormat, match="is missing"):
         list(snapshots.chunks(snapshots.version()))

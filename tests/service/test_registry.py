@@ -156,13 +156,13 @@ def test_the_served_version_changes_only_from_the_expected_one(registry: Registr
     a, b = published(registry, seed=1).version, published(registry, seed=2).version
     registry.set_active("fbgd", a, expected=None, who="gate", why="nothing was active")
     for wrong in (None, b):
-        with pytest.raises(VersionConflict, match=f"{a[:12]} serves fbgd by now"):
+        with pytest.raises(VersionConflict, match=f"{a[:12]} now serves fbgd"):
             registry.set_active("fbgd", b, expected=wrong, who="gate", why="")
     assert registry.active() == {"fbgd": a}
     registry.set_active("fbgd", b, expected=a, who="gate", why="better")
     assert registry.active() == {"fbgd": b}
     other = published(registry, seed=3, strategy="ocmf").version
-    with pytest.raises(VersionConflict, match="nothing serves ocmf by now"):
+    with pytest.raises(VersionConflict, match="nothing now serves ocmf"):
         registry.set_active("ocmf", other, expected=a, who="gate", why="")
 
 
@@ -307,7 +307,7 @@ def test_a_damaged_manifest_is_refused(registry: Registry, client: redis.Redis) 
 def test_a_missing_chunk_is_an_error(registry: Registry, client: redis.Redis) -> None:
     record = published(registry)
     client.delete(*registry._chunk_keys(record.version))
-    with pytest.raises(SnapshotFormat, match="is not in the store"):
+    with pytest.raises(SnapshotFormat, match="is missing from the store"):
         list(registry.chunks(record.version))
 
 

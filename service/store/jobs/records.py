@@ -170,7 +170,7 @@ class JobRecords:
         if not self._move(job, UNFINISHED, change, not_in=PROMOTING):
             status = self.record(job).status
             if status == "running":
-                raise Conflict("its model begins to serve just now: roll it back instead")
+                raise Conflict("its model is just about to serve: roll it back instead")
             raise Conflict(f"the job has ended already ({status}): there is nothing to cancel")
         return self.record(job)
 
@@ -190,7 +190,7 @@ class JobRecords:
 
     def _bury(self, record: JobRecord) -> None:
         was = record.stage or "starting"
-        error = f"the trainer that ran it is gone (it was {was}): retrain again"
+        error = f"the trainer that ran it has ended (stage: {was}): retrain again"
         if was == PROMOTING:
             error += ", unless GET /v1/models says that its model serves"
         change = {"status": "failed", "error": error, **_ended()}

@@ -61,7 +61,7 @@ def check_rows(state: PartitionState, fingerprint: bytes, *, has_users: bool) ->
     """Raise Misconfigured if a learner with this set of experts cannot continue."""
     if not state.epoch and has_users:
         raise Misconfigured(
-            "the online state is gone, the histories are there: run `hedgerow rebuild`"
+            "the online state is missing, but there are histories: run `hedgerow rebuild`"
         )
     if state.epoch and state.fingerprint != fingerprint.hex():
         raise Misconfigured(

@@ -71,7 +71,7 @@ class OnlineSnapshots:
                 chunk = cast("bytes | None", self._client.get(name))
             if chunk is None:
                 raise SnapshotFormat(
-                    "a part of the online snapshot is gone: the next one comes soon"
+                    "a chunk of the online snapshot is missing: the next snapshot comes soon"
                 )
             yield chunk
 

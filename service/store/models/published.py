@@ -68,7 +68,7 @@ class PublishedModels:
         values = (record.version, record.created_ms, record.strategy, packed, manifest, upload)
         if self._patiently(lambda: self._evaluate(PUBLISH, keys, *values)) == b"lost":
             raise StoreUnavailable(
-                "parts of the model expired before the last one was stored: publish it again"
+                "chunks of the model expired before the last one was stored: publish it again"
             )
 
     def record(self, version: str) -> ModelRecord:
@@ -125,7 +125,7 @@ class PublishedModels:
             with store_errors():
                 chunk = cast("bytes | None", self._client.get(key))
             if chunk is None:
-                raise SnapshotFormat(f"a part of model {version} is not in the store any more")
+                raise SnapshotFormat(f"a chunk of model {version} is missing from the store")
             yield chunk
 
     def prune(self, keep: int, max_age_ms: int) -> list[str]:

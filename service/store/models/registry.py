@@ -114,7 +114,7 @@ class Registry(PublishedModels):
         _refuse_pinned(outcome, strategy, other.decode())
         if outcome == b"changed":
             raise VersionConflict(
-                f"{other.decode()[:SHOWN] or 'nothing'} serves {strategy} by now: "
+                f"{other.decode()[:SHOWN] or 'nothing'} now serves {strategy}: "
                 "look at it and try again"
             )
 
