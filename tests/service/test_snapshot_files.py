@@ -144,7 +144,7 @@ def test_a_damaged_chunk_is_refused_and_leaves_no_file(
             files.open(registry, version)
         assert names(directory) == set()
     client.delete(key)
-    with pytest.raises(SnapshotFormat, match="not in the store"):
+    with pytest.raises(SnapshotFormat, match="missing from the store"):
         files.open(registry, version)
     client.set(key, good)
     assert files.open(registry, version).version == version
