@@ -154,8 +154,9 @@ def _given(recipe: RankingRecipe[Any], request: Request, known: Material) -> dic
         raise ConfigError("--set features says how to use a file of features: give --users, too")
     if request.budget_s > 0.0 and recipe.settings.names and not searchable(known.pairs):
         raise DataError(
-            f"fewer than {FEWEST_TO_SEARCH} users have two pairs: too little to choose settings "
-            "on; give more data, or settings of your own (--set) and no search (--budget-s 0)"
+            f"fewer than {FEWEST_TO_SEARCH} users have two pairs, which is too little "
+            "to choose settings: "
+            "give more data, or state settings (--set) and do not search (--budget-s 0)"
         )
     return {"seed": request.seed, **given} if "seed" in recipe.settings.names else given
 
