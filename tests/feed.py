@@ -9,17 +9,10 @@ import numpy as np
 from service.rec_ids import source_of
 from service.store.connection import connect
 from service.store.keys import NamespaceKeys, PartitionKeys
-from service.store.log.codec import (
-    AWAITED,
-    HAS_DIGEST,
-    HAS_SOURCE,
-    Entry,
-    encode,
-    read_history,
-    sequences,
-)
+from service.store.log.codec import AWAITED, HAS_DIGEST, HAS_SOURCE, Entry, encode
 from service.store.log.state import read_state
 from service.store.log.stream import _SCRIPT, RECEIPT_S
+from service.store.profiles.history_record import read_history, sequences
 
 NOW_MS = 1_763_000_000_000
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from service.settings import Settings
 from service.store.keys import NamespaceKeys, PartitionKeys
-from service.store.log.codec import records
 from service.store.namespace import Namespace, open_namespace
 from service.store.partitions import partition_of
+from service.store.profiles.history_record import records
 
 START_MS = 1_763_000_000_000
 

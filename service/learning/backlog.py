@@ -14,12 +14,12 @@ from service.store.log.codec import (
     DIGEST_BYTES,
     HAS_DIGEST,
     HAS_SOURCE,
-    HISTORY,
     MERGE_USER,
     Entry,
     decode,
 )
 from service.store.profiles.dedupe_chunk import DedupeChunk
+from service.store.profiles.history_record import HISTORY
 
 LOOK_AHEAD = 65_536
 """Most events of a batch."""

@@ -11,16 +11,9 @@ from core.types import I64
 from service.learning.backlog import Backlog
 from service.learning.outcome import Outcome
 from service.store.log.change import NO_ANSWERS
-from service.store.log.codec import (
-    AWAITED,
-    AWAITED_ANSWER,
-    DUPLICATE,
-    HISTORY,
-    LEARNED,
-    NOT_A_RATING,
-    records,
-)
+from service.store.log.codec import AWAITED, AWAITED_ANSWER, DUPLICATE, LEARNED, NOT_A_RATING
 from service.store.profiles.histories import Numbers, Records
+from service.store.profiles.history_record import HISTORY, records
 
 IMPRESSIONS_AN_ENTRY = 64
 """Most impressions in one entry of the side stream."""

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from service.store.log.codec import sequences
 from service.store.profiles.histories import Records
+from service.store.profiles.history_record import sequences
 
 RECORDS = np.dtype(
     [

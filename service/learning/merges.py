@@ -11,7 +11,6 @@ from core.online.tables import COUNT
 from service.learning.deletions import removal_of
 from service.learning.memory import Memory
 from service.learning.outcome import MERGED, Outcome
-from service.store.log.codec import sequences
 from service.store.profiles.commit import (
     NO_HISTORY_CHANGES,
     NO_REMOVALS,
@@ -30,6 +29,7 @@ from service.store.profiles.histories import (
     overruled,
     rated_by_both,
 )
+from service.store.profiles.history_record import sequences
 
 
 class Merges:

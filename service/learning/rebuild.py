@@ -28,13 +28,13 @@ from service.learning.rows import ItemRows, UserRows
 from service.settings import Settings
 from service.store.connection import Client, connect
 from service.store.keys import PartitionKeys
-from service.store.log.codec import HISTORY, sequences
 from service.store.log.lease import Lease
 from service.store.log.state import PartitionState, read_deleted_items, read_state
 from service.store.namespace import Namespace, open_namespace
 from service.store.namespace_copy import copy_item_numbers, copy_namespace
 from service.store.profiles.generation import Generation, differences, lost_watermark, users_of
 from service.store.profiles.histories import Records, live
+from service.store.profiles.history_record import HISTORY, sequences
 from service.store.profiles.history_store import HistoryStore
 from service.store.profiles.rows import RowStore
 

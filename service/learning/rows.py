@@ -14,8 +14,8 @@ from core.online.tables import FINGERPRINT_COLUMNS, RECENT, Side
 from core.rng import id_hashes
 from core.types import F32, F64, I64
 from service.store.catalogue.numbers import item_ids
-from service.store.log.codec import HISTORY, sequences
 from service.store.profiles.histories import Records, recent_ratings
+from service.store.profiles.history_record import HISTORY, sequences
 from service.store.profiles.history_store import HistoryStore
 from service.store.profiles.rows import RowStore
 

@@ -9,7 +9,7 @@ from core.meaning import Reading
 from core.types import F32
 from service.ranking.pool import Head
 from service.ranking.strategies import Strategy
-from service.store.log.codec import sequences
+from service.store.profiles.history_record import sequences
 from service.store.profiles.user_histories import HistoryAnswer
 
 OVERHEAD, OF_EACH = 1_500, 250

@@ -197,7 +197,7 @@ class PartitionKeys:
         return self._key("users")
 
     def history(self, user: str) -> str:
-        """string: 24-byte records, see codec.HISTORY (commit: APPEND, or SET after deletion or
+        """string: 24-byte records, see history_record.py (commit: APPEND, or SET after deletion or
         compaction)."""
         return self._key(f"history:{user}")
 

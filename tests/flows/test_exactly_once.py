@@ -14,8 +14,8 @@ from service.learning.rebuild import rebuild
 from service.settings import Settings
 from service.store.connection import connect
 from service.store.keys import NamespaceKeys, PartitionKeys
-from service.store.log.codec import read_history, sequences
 from service.store.log.state import read_state
+from service.store.profiles.history_record import read_history, sequences
 from tests.feed import Feed
 from tests.flows.roles import Role
 from tests.proxy import LossyProxy

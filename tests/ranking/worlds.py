@@ -29,7 +29,7 @@ from service.ranking.lineup import Lineup, by_strategy
 from service.ranking.online import Online, OnlineItems
 from service.ranking.ranker import Ranker
 from service.ranking.strategies import ONLINE, POPULAR, TRENDING
-from service.store.log.codec import records
+from service.store.profiles.history_record import records
 from service.training.dataset import EncodedItems, EncodedUsers
 from service.training.material import Material
 from service.training.recipes import SERVED

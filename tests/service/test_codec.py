@@ -1,19 +1,11 @@
+"""Log entries: what is packed is unpacked, and damaged or foreign bytes are refused."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.store.log.codec import (
-    HAS_SOURCE,
-    HISTORY,
-    SOURCE_BYTES,
-    Entry,
-    decode,
-    encode,
-    read_history,
-    records,
-    sequences,
-)
+from service.store.log.codec import HAS_SOURCE, SOURCE_BYTES, Entry, decode, encode
 
 USER = st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)), min_size=1, max_size=40)
 
@@ -75,21 +67,3 @@ def test_a_cut_entry_is_refused(cut):
 def test_another_format_is_refused():
     with pytest.raises(ValueError, match="not a log entry"):
         decode(b"PK\x03\x04" + bytes(60))
-
-
-def test_history_records_are_24_bytes_and_keep_a_u48_sequence():
-    sequence = np.array([1, 2**32 + 5, 2**48 - 1], dtype=np.int64)
-    n = sequence.size
-    packed = records(
-        np.arange(n),
-        np.ones(n),
-        np.arange(n, dtype=np.int64),
-        sequence,
-        np.zeros(n, dtype=np.uint8),
-    )
-    assert HISTORY.itemsize == 24
-    assert sequences(read_history(packed.tobytes())).tolist() == sequence.tolist()
-
-
-def test_a_missing_history_is_empty():
-    assert read_history(None).size == 0

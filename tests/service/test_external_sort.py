@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.learning.external_sort import ExternalSort
-from service.store.log.codec import records
+from service.store.profiles.history_record import records
 
 
 @settings(max_examples=40)

@@ -2,8 +2,8 @@ import numpy as np
 
 from core.online.tables import RECENT
 from service.settings import KINDS
-from service.store.log.codec import records
 from service.store.profiles.histories import compact, live, recent_ratings, without_pair
+from service.store.profiles.history_record import records
 
 VIEW, LIKE = KINDS["view"].code, KINDS["like"].code
 

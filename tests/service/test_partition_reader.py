@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from service.store.keys import PartitionKeys
-from service.store.log.codec import records
 from service.store.profiles.dedupe_chunk import DedupeChunk
+from service.store.profiles.history_record import records
 from service.store.profiles.history_store import HistoryStore, pack_trimmed
 from service.store.profiles.partition_reader import PartitionReader
 from service.store.profiles.rows import SLICE, RowStore

@@ -1,3 +1,5 @@
+"""Commits of a partition: two learners that commit at once, lost connections, lost answers."""
+
 import threading
 
 import numpy as np

@@ -18,8 +18,8 @@ from service.serving.users import Users
 from service.settings import Settings
 from service.store.connection import AsyncClient, connect, connect_async
 from service.store.keys import PartitionKeys
-from service.store.log.codec import records
 from service.store.namespace import open_namespace
+from service.store.profiles.history_record import records
 
 Story = Callable[[Users, AsyncClient, PartitionKeys], Awaitable[None]]
 

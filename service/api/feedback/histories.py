@@ -18,8 +18,8 @@ from service.http.cursors import make_cursor, read_number
 from service.http.documentation import problems
 from service.ids import sequence_token
 from service.runtime import ApiRuntime
-from service.store.log.codec import sequences
 from service.store.partitions import partition_of
+from service.store.profiles.history_record import sequences
 
 router = APIRouter(route_class=Route, tags=["ratings"])
 

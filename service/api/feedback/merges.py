@@ -26,9 +26,10 @@ from service.ids import sequence_token
 from service.runtime import ApiRuntime
 from service.store.clock import now_ms
 from service.store.log.append_queue import Row
-from service.store.log.codec import HAS_DIGEST, MERGE_USER, MOVE_USER, Entry, encode, sequences
+from service.store.log.codec import HAS_DIGEST, MERGE_USER, MOVE_USER, Entry, encode
 from service.store.partitions import partition_of
 from service.store.profiles.histories import Records, rated_by_both
+from service.store.profiles.history_record import sequences
 from service.store.progress import partition_progress
 
 router = APIRouter(route_class=Route, tags=["users"])

@@ -38,7 +38,7 @@ from service.http.routing import media_type, read_body
 from service.ids import id_fault, is_id, path_id
 from service.ranking.wanted import Wanted
 from service.serving.asked import Asked
-from service.store.log.codec import records
+from service.store.profiles.history_record import records
 from service.store.profiles.user_histories import HistoryAnswer
 
 router = APIRouter(route_class=QueryRoute, tags=["recommendations"])

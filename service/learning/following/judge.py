@@ -39,8 +39,8 @@ from service.ranking.ranker import Ranker
 from service.ranking.strategies import MIXTURE, ONLINE, POPULAR, TRENDING, Strategy
 from service.ranking.wanted import Wanted
 from service.settings import Settings
-from service.store.log.codec import read_history, sequences
 from service.store.profiles.histories import live
+from service.store.profiles.history_record import read_history, sequences
 
 LATE_MS = 86_400_000
 """Largest age of an event that is judged, compared with the newest known one, in milliseconds."""

@@ -1,4 +1,4 @@
-"""The binary formats: log entries, history records, awaited answers. Little-endian, no pickle.
+"""The binary formats of log entries and awaited answers: little-endian, no pickle.
 
 A log entry holds n events as columns; its stream id is the sequence of its last event, so event i
 of entry S has sequence S - n + 1 + i.
@@ -37,19 +37,6 @@ HAS_SOURCE = 4
 
 DIGEST_BYTES = 16
 SOURCE_BYTES = 8
-
-HISTORY = np.dtype(
-    [
-        ("item", "<u4"),
-        ("value", "<f4"),
-        ("time_ms", "<i8"),
-        ("sequence_low", "<u4"),
-        ("sequence_high", "<u2"),
-        ("kind", "u1"),
-        ("flags", "u1"),
-    ]
-)
-"""One record of a user's history, 24 bytes; the sequence is a u48."""
 
 AWAITED_ANSWER = np.dtype(
     [("sequence", "<i8"), ("rating", "<f4"), ("low", "<f4"), ("high", "<f4"), ("status", "u1")]
@@ -144,25 +131,3 @@ def decode(packed: bytes) -> Entry:
         appended_ms=appended_ms,
         sources=packed[end:],
     )
-
-
-def records(
-    item: NDArray[Any], value: NDArray[Any], time_ms: I64, sequence: I64, kind: U8
-) -> NDArray[np.void]:
-    """Return history records (n,) of n events."""
-    out = np.zeros(len(item), dtype=HISTORY)
-    out["item"], out["value"], out["time_ms"], out["kind"] = item, value, time_ms, kind
-    out["sequence_low"] = sequence & 0xFFFFFFFF
-    out["sequence_high"] = sequence >> 32
-    return out
-
-
-def sequences(history: NDArray[np.void]) -> I64:
-    """Return the sequence (n,) of each history record."""
-    low = history["sequence_low"].astype(np.int64)
-    return low | (history["sequence_high"].astype(np.int64) << 32)
-
-
-def read_history(packed: bytes | None) -> NDArray[np.void]:
-    """Return the records of a stored history; no records if it is missing."""
-    return np.frombuffer(packed or b"", dtype=HISTORY)

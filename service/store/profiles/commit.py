@@ -51,7 +51,7 @@ class HistoryChanges:
 
     users: Sequence[str] = ()
     records: Sequence[memoryview] = ()
-    """``codec.HISTORY`` records for the history of the user of the same index."""
+    """``history_record.HISTORY`` records for the history of the user of the same index."""
     new_users: Sequence[str] = ()
     rewritten: Sequence[Rewritten] = ()
 

@@ -1,4 +1,4 @@
-"""The meaning of a history: pure functions on records, see ``codec.HISTORY``.
+"""The meaning of a history: pure functions on records, see ``history_record.HISTORY``.
 
 The learner, a rebuild and all readers share these functions, so that they agree; none uses a clock.
 """
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from core.meaning import RATING
 from core.online.tables import RECENT
 from service.settings import Kind
-from service.store.log.codec import sequences
+from service.store.profiles.history_record import sequences
 
 Records = NDArray[Any]
 Numbers = NDArray[np.uint32]

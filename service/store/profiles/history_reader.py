@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from core.types import I64
 from service.store.connection import store_errors
 from service.store.keys import NamespaceKeys, PartitionKeys
-from service.store.log.codec import sequences
 from service.store.log.state import read_deleted_items, read_state
 from service.store.namespace import Namespace
 from service.store.profiles.generation import users_of
 from service.store.profiles.histories import is_live
+from service.store.profiles.history_record import sequences
 from service.store.profiles.history_store import HistoryStore
 
 USERS_AT_ONCE, ITEMS_AT_ONCE = 100, 500
@@ -35,7 +35,7 @@ class Histories:
     user_ix: I64
     """(n,): index in ``users`` of the record's user."""
     records: NDArray[Any]
-    """(n,) of codec.HISTORY; the records of a user are in order."""
+    """(n,) of history_record.HISTORY; the records of a user are in order."""
     trimmed_user_ix: I64
     """(m,): index in ``users`` of the trimmed item's user."""
     trimmed: I64

@@ -12,8 +12,8 @@ import redis
 
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
-from service.store.log.codec import read_history
 from service.store.profiles.histories import Numbers, Records
+from service.store.profiles.history_record import read_history
 
 
 class HistoryStore:

@@ -13,12 +13,12 @@ from core.types import F32, F64
 from service.errors import NotReady
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
-from service.store.log.codec import read_history
 from service.store.log.state import PartitionState
 from service.store.namespace import Namespace
 from service.store.partitions import partition_of
 from service.store.profiles.expert_history import StreamEntry, shown
 from service.store.profiles.histories import live
+from service.store.profiles.history_record import read_history
 from service.store.profiles.topics import StoredTopics, read_topics
 
 SAMPLE = 32
@@ -161,7 +161,7 @@ class ProfileReader:
         }
 
     async def history(self, user: str) -> NDArray[Any]:
-        """Return a user's records (``codec.HISTORY``), oldest first, without deleted items."""
+        """Return a user's history records, oldest first, without deleted items."""
         keys = self._keys_of(user)
         with store_errors():
             pipe = self._client.pipeline(transaction=True)

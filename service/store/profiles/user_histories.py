@@ -13,8 +13,8 @@ from core.types import F32
 from service.errors import NotReady
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
-from service.store.log.codec import read_history
 from service.store.profiles.histories import live
+from service.store.profiles.history_record import read_history
 from service.store.profiles.history_store import read_trimmed
 from service.store.profiles.reader import ATTEMPTS
 
@@ -28,7 +28,7 @@ class HistoryAnswer:
     """A user's records, and the items whose records were trimmed away."""
 
     records: NDArray[Any]
-    """``codec.HISTORY``, oldest first, except records of deleted items."""
+    """``history_record.HISTORY``, oldest first, except records of deleted items."""
     trimmed: NDArray[np.uint32]
     watermark: int
     """Sequence up to which the records are complete; they may contain later events, too."""
