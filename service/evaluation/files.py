@@ -89,16 +89,16 @@ def material(pairs: Pairs, side: SideFiles) -> Material:
     )
 
 
-def told(known: Material) -> dict[str, dict[str, dict[str, int]]]:
+def side_coverage(data: Material) -> dict[str, dict[str, dict[str, int]]]:
     """Return how many users and items of the pairs the side files cover; empty without files."""
-    described = {"users": known.user_features, "items": known.item_features}
+    described = {"users": data.user_features, "items": data.item_features}
     found = {
         name: {"described": int((np.diff(features.indptr) > 0).sum()), "of": features.shape[0]}
         for name, features in described.items()
         if features is not None
     }
-    if known.links is not None:
-        found["graph"] = {"links": len(known.links)}
+    if data.links is not None:
+        found["graph"] = {"links": len(data.links)}
     return {"side": found} if found else {}
 
 

@@ -176,8 +176,8 @@ def _single(
     total = np.zeros(len(tried))
     for done, part in enumerate(np.array_split(rows, SEARCH_STEPS), 1):
         rating = ratings.rating[part]
-        said = run.learn(ratings.user_ix[part], ratings.item_ix[part], rating, with_parts=True)
-        total += np.abs(said.parts - rating[:, None]).sum(axis=0)
+        outputs = run.learn(ratings.user_ix[part], ratings.item_ix[part], rating, with_parts=True)
+        total += np.abs(outputs.parts - rating[:, None]).sum(axis=0)
         on_progress("choosing parameters", done / SEARCH_STEPS)
     return tried[int(total.argmin())]
 

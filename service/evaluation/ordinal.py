@@ -30,12 +30,12 @@ def evaluate_ordinal(
     seconds = perf_counter() - started
     hidden = known == 0
     scores, truth = model.scores(table.features[hidden]), level[hidden]
-    said = model.levels.level(scores)
+    predicted = model.levels.level(scores)
     return {
         "model": "qs3orao",
         "auc": mean_auc(scores, truth),
-        "mae": float(np.abs(said - truth).mean()),
-        "accuracy": float((said == truth).mean()),
+        "mae": float(np.abs(predicted - truth).mean()),
+        "accuracy": float((predicted == truth).mean()),
         "fit_seconds": seconds,
         "thresholds": model.levels.thresholds.tolist(),
         "n_labelled": labelled,

@@ -15,7 +15,7 @@ from core.interactions import Interactions, from_pairs
 from core.ranking_metrics import Hits
 from core.search.search import Budget
 from core.types import I32, I64
-from service.evaluation.files import NO_FILES, SideFiles, joined, material, told
+from service.evaluation.files import NO_FILES, SideFiles, joined, material, side_coverage
 from service.files.ratings import Ratings
 from service.training.material import Material
 from service.training.recipe import Bools, RankingRecipe, UserVectors
@@ -61,11 +61,11 @@ def evaluate_topk(
 ) -> dict[str, Any]:
     """Fit on one file, rank all its items for the users of the other, and return the report."""
     recipe, pairs = RANKING[request.model], joined(train, test)
-    known = material(pairs, side)
-    _check_files(recipe, known)
-    given = _given(recipe, request, known)
+    data = material(pairs, side)
+    _check_files(recipe, data)
+    given = _given(recipe, request, data)
     compile_kernels(recipe)
-    fitted = fit(recipe, known, given, request, on_progress)
+    fitted = fit(recipe, data, given, request, on_progress)
     users = np.flatnonzero(pairs.test.user_counts)
     depth = max(*request.ks, 10)
     held = pairs.test.rows(users)
@@ -76,7 +76,7 @@ def evaluate_topk(
         "n_users": int(users.size),
         "repeated_pairs": pairs.repeated,
         "unknown_item_pairs": pairs.unlisted,
-        **told(known),
+        **side_coverage(data),
         **ranking_metrics.means(found, request.ks),
         "popular": ranking_metrics.means(popular, request.ks),
         "search_seconds": fitted.search_seconds,
@@ -90,7 +90,7 @@ def evaluate_topk(
 
 def fit(
     recipe: RankingRecipe[Any],
-    known: Material,
+    data: Material,
     given: Mapping[str, Any],
     request: Request,
     on_progress: OnProgress,
@@ -98,18 +98,18 @@ def fit(
     """Return a model that is searched and fitted as in a training."""
     started = perf_counter()
     searched = recipe.search(
-        known,
+        data,
         given,
         Budget(perf_counter, request.budget_s),
         lambda share: on_progress("searching", share),
     )
     done = perf_counter()
-    model = recipe.fit(known, searched.config)
+    model = recipe.fit(data, searched.config)
     seconds = perf_counter() - done
     settings = recipe.settings.all_values(searched.config)
     return Fitted(
-        users=recipe.user_vectors(known, searched.config, model),
-        parameters={n: v for n, v in settings.items() if _means_something(n, known, recipe)},
+        users=recipe.user_vectors(data, searched.config, model),
+        parameters={n: v for n, v in settings.items() if _means_something(n, data, recipe)},
         rounds=settings.get("epochs", settings.get("rounds", 0)),
         search_seconds=done - started,
         fit_seconds=seconds,
@@ -144,15 +144,15 @@ def ranked_for(model: UserVectors, train: Interactions, users: I64, k: int) -> I
     return ids
 
 
-def _given(recipe: RankingRecipe[Any], request: Request, known: Material) -> dict[str, Any]:
+def _given(recipe: RankingRecipe[Any], request: Request, data: Material) -> dict[str, Any]:
     """Return the stated settings; raise ConfigError if one is about a file that is not given."""
     given = recipe.settings.parsed(request.given)
     recipe.settings.config(given)
-    if given.get("graph") and known.links is None:
+    if given.get("graph") and data.links is None:
         raise ConfigError("--set graph says how strong links are: give --graph, too")
-    if "features" in given and known.user_features is None:
+    if "features" in given and data.user_features is None:
         raise ConfigError("--set features says how to use a file of features: give --users, too")
-    if request.budget_s > 0.0 and recipe.settings.names and not searchable(known.pairs):
+    if request.budget_s > 0.0 and recipe.settings.names and not searchable(data.pairs):
         raise DataError(
             f"fewer than {FEWEST_TO_SEARCH} users have two pairs, which is too little "
             "to choose settings: "
@@ -161,9 +161,9 @@ def _given(recipe: RankingRecipe[Any], request: Request, known: Material) -> dic
     return {"seed": request.seed, **given} if "seed" in recipe.settings.names else given
 
 
-def _check_files(recipe: RankingRecipe[Any], known: Material) -> None:
+def _check_files(recipe: RankingRecipe[Any], data: Material) -> None:
     """Raise ConfigError for files that the model would not use."""
-    files = {"users": known.user_features, "graph": known.links, "items": known.item_features}
+    files = {"users": data.user_features, "graph": data.links, "items": data.item_features}
     for name, read in files.items():
         if read is not None and name not in recipe.files:
             other = "svdfeature" if name == "items" else "the ocmf models"
@@ -171,11 +171,11 @@ def _check_files(recipe: RankingRecipe[Any], known: Material) -> None:
             raise ConfigError(f"--{name} is of no use to {model}: leave it out, or use {other}")
 
 
-def _means_something(name: str, known: Material, recipe: RankingRecipe[Any]) -> bool:
+def _means_something(name: str, data: Material, recipe: RankingRecipe[Any]) -> bool:
     """Return whether a setting has an effect with these files."""
     if "graph" not in recipe.files:
         return True
-    without = {"graph": known.links is None, "features": known.user_features is None}
+    without = {"graph": data.links is None, "features": data.user_features is None}
     return not without.get(name, False)
 
 

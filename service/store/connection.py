@@ -66,8 +66,8 @@ def without_password(url: str) -> str:
     parts = urlsplit(url)
     if parts.password is None:
         return url
-    place = parts.netloc.rpartition("@")[2]
-    return urlunsplit(parts._replace(netloc=f"{parts.username}:***@{place}"))
+    address = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{parts.username}:***@{address}"))
 
 
 def check_given(url: str) -> None:

@@ -314,7 +314,7 @@ class Training:
 
     def _order_again(self, served: ModelRecord) -> None:
         """Order a training of a serving model with the settings that were stated for it."""
-        records, own = JobRecords(self._client, self._namespace.name), self._record
+        records, job = JobRecords(self._client, self._namespace.name), self._record
         order = None
         # the record of its job may expire before the model does
         with suppress(NotFound):
@@ -322,10 +322,10 @@ class Training:
         records.create(
             served.model,
             order.parameters if order else {},
-            budget_s=own.budget_s,
-            who=own.who,
-            why=own.why,
-            promote_unjudged=own.promote_unjudged or (order is not None and order.promote_unjudged),
+            budget_s=job.budget_s,
+            who=job.who,
+            why=job.why,
+            promote_unjudged=job.promote_unjudged or (order is not None and order.promote_unjudged),
         )
 
     def _prune(self) -> list[str]:

@@ -99,35 +99,35 @@ class Catalogue:
             answer = await cast("Awaitable[list[bytes | None]]", self._client.mget(keys))
         return [_document(packed) for packed in answer]
 
-    async def _change(self, place: "_Place", edit: Edit, if_version: int | None) -> Document:
+    async def _change(self, target: "_Target", edit: Edit, if_version: int | None) -> Document:
         for _ in range(ATTEMPTS):
-            [old] = await self._read([place.key])
+            [old] = await self._read([target.key])
             if if_version is not None and old.version != if_version:
                 raise VersionConflict(
                     f"the document is at version {old.version}, not {if_version}: read it again"
                 )
-            new = _next(old, edit(old.body), is_item=bool(place.number))
-            if await self._replace(place, old, new):
+            new = _next(old, edit(old.body), is_item=bool(target.number))
+            if await self._replace(target, old, new):
                 return new
         raise VersionConflict("others keep changing the document: try again")
 
-    async def _replace_all(self, bodies: "Mapping[_Place, Body]") -> None:
-        documents = await self._read([place.key for place in bodies])
+    async def _replace_all(self, bodies: "Mapping[_Target, Body]") -> None:
+        documents = await self._read([target.key for target in bodies])
         with store_errors():
             await self._load_script()
             pipe = self._client.pipeline(transaction=False)
-            for (place, body), old in zip(bodies.items(), documents, strict=True):
-                new = _next(old, body, is_item=bool(place.number))
-                pipe.execute_command("EVALSHA", *self._arguments(place, old, new))
+            for (target, body), old in zip(bodies.items(), documents, strict=True):
+                new = _next(old, body, is_item=bool(target.number))
+                pipe.execute_command("EVALSHA", *self._arguments(target, old, new))
             replaced = await pipe.execute()
-        for (place, body), done in zip(bodies.items(), replaced, strict=True):
+        for (target, body), done in zip(bodies.items(), replaced, strict=True):
             if not done:
-                await self._change(place, lambda _, body=body: body, None)  # type: ignore[misc]
+                await self._change(target, lambda _, body=body: body, None)  # type: ignore[misc]
 
-    async def _replace(self, place: "_Place", old: Document, new: Document) -> bool:
+    async def _replace(self, target: "_Target", old: Document, new: Document) -> bool:
         with store_errors():
             await self._load_script()
-            arguments = self._arguments(place, old, new)
+            arguments = self._arguments(target, old, new)
             send: Callable[..., Awaitable[Any]] = self._client.execute_command
             return bool(await send("EVALSHA", *arguments))
 
@@ -136,20 +136,20 @@ class Catalogue:
         if not (await send("SCRIPT EXISTS", _SCRIPT_SHA))[0]:
             await send("SCRIPT LOAD", _SCRIPT)
 
-    def _arguments(self, place: "_Place", old: Document, new: Document) -> tuple[Any, ...]:
-        keys = (place.key, self._keys.user_documents, self._keys.catalogue_changes)
-        values = (old.packed, new.packed, place.name, place.number, self._changes_kept)
+    def _arguments(self, target: "_Target", old: Document, new: Document) -> tuple[Any, ...]:
+        keys = (target.key, self._keys.user_documents, self._keys.catalogue_changes)
+        values = (old.packed, new.packed, target.name, target.number, self._changes_kept)
         return (_SCRIPT_SHA, len(keys), *keys, *values)
 
-    def _item(self, number: int) -> "_Place":
-        return _Place(self._keys.item_document(number), number=str(number))
+    def _item(self, number: int) -> "_Target":
+        return _Target(self._keys.item_document(number), number=str(number))
 
-    def _user(self, user: str) -> "_Place":
-        return _Place(self._keys.user_document(user), name=user)
+    def _user(self, user: str) -> "_Target":
+        return _Target(self._keys.user_document(user), name=user)
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Target:
     """The key of a document, with a user's name in the index or an item's number in the changes."""
 
     key: str

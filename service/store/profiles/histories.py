@@ -31,8 +31,8 @@ def is_live(history: Records, deleted: Mapping[int, int]) -> NDArray[np.bool_]:
     if not deleted or not history.size:
         return np.ones(len(history), dtype=bool)
     # loop over the shorter one: thousands of deletions must not slow down a short history
-    own = deleted if len(deleted) <= len(history) else np.unique(history["item"]).tolist()
-    items = np.array(sorted(item for item in own if item in deleted), dtype=np.uint32)
+    candidates = deleted if len(deleted) <= len(history) else np.unique(history["item"]).tolist()
+    items = np.array(sorted(item for item in candidates if item in deleted), dtype=np.uint32)
     if not items.size:
         return np.ones(len(history), dtype=bool)
     deletion = np.array([deleted[item] for item in items.tolist()], dtype=np.int64)
@@ -69,11 +69,13 @@ def rated_by_both(target: Records, source: Records) -> tuple[Records, Records]:
     an item, the later one by the events' own time stays, the target's if the times are equal:
     sequences of two partitions cannot be compared.
     """
-    ours, theirs = _last_ratings(target), _last_ratings(source)
-    _, a, b = np.intersect1d(ours["item"], theirs["item"], assume_unique=True, return_indices=True)
-    ours, theirs = ours[a], theirs[b]
-    newer = theirs["time_ms"] > ours["time_ms"]
-    return ours[~newer], theirs[newer]
+    of_target, of_source = _last_ratings(target), _last_ratings(source)
+    _, a, b = np.intersect1d(
+        of_target["item"], of_source["item"], assume_unique=True, return_indices=True
+    )
+    of_target, of_source = of_target[a], of_source[b]
+    newer = of_source["time_ms"] > of_target["time_ms"]
+    return of_target[~newer], of_source[newer]
 
 
 def overruled(history: Records, stay: Records) -> NDArray[np.bool_]:

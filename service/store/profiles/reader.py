@@ -110,10 +110,10 @@ class ProfileReader:
             self._known[partition] = known
             self._changed[partition] = known.watermark != before
             if known.watermark == state.watermark:
-                own, *others = (self._row(row) for row in rows)
+                user_row, *others = (self._row(row) for row in rows)
                 at = iter(others)
                 item_rows = [None if number is None else next(at) for number in items]
-                return RowsAnswer(own, item_rows, known.arrays, state.watermark)
+                return RowsAnswer(user_row, item_rows, known.arrays, state.watermark)
             with_arrays = True
         raise NotReady("the online rows are being rebuilt: try again")
 

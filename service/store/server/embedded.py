@@ -241,7 +241,7 @@ def wait_for_answer(socket: Path, *, ended: Callable[[], bool]) -> bool:
     There is no limit while the server answers LOADING, which means that it reads its log.
     """
     pause = threading.Event()
-    silent_s, told = 0.0, False
+    silent_s, is_logged = 0.0, False
     with redis.Redis(
         unix_socket_path=str(socket), socket_timeout=1, retry=Retry(NoBackoff(), 0)
     ) as client:
@@ -249,9 +249,9 @@ def wait_for_answer(socket: Path, *, ended: Callable[[], bool]) -> bool:
             try:
                 return bool(client.ping())
             except redis_errors.BusyLoadingError:
-                if not told:
+                if not is_logged:
                     logger().info("store_loading")
-                silent_s, told = 0.0, True
+                silent_s, is_logged = 0.0, True
             except (redis_errors.ConnectionError, redis_errors.TimeoutError):
                 silent_s += 0.01
             pause.wait(0.01)

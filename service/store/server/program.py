@@ -53,10 +53,10 @@ def program_version(program: Path) -> tuple[int, ...]:
     """Return the version that ``--version`` prints, () if there is none."""
     try:
         # the path comes from PATH or from the wheel's own list of files
-        said = subprocess.run(  # noqa: S603
+        printed = subprocess.run(  # noqa: S603
             [program, "--version"], capture_output=True, text=True, timeout=10, check=False
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ()
-    found = re.search(r"\bv=(\d+)\.(\d+)(?:\.(\d+))?", said)
+    found = re.search(r"\bv=(\d+)\.(\d+)(?:\.(\d+))?", printed)
     return tuple(int(part) for part in found.groups(default="0")) if found else ()

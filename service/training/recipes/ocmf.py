@@ -105,9 +105,9 @@ def _informed(pairs: Interactions, side: SideInformation, model: StructuredUsers
 
 def _compared(one: Tried, side: SideInformation) -> dict[str, Any]:
     """Return a compared use as ``--set`` takes it, with its score."""
-    told: dict[str, Any] = {} if side.features is None else {"features": one.used.use}
+    features: dict[str, Any] = {} if side.features is None else {"features": one.used.use}
     links = {} if side.similar is None else {"graph": one.used.config.graph}
-    return told | links | {"ndcg@20": one.score}
+    return features | links | {"ndcg@20": one.score}
 
 
 RECIPES = tuple(OcmfRecipe(one) for one in ocmf.RECIPES)
