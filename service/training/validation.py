@@ -23,7 +23,7 @@ DEPTH = 20
 GATE_DEPTH = 10
 """The gate compares ndcg at this depth."""
 MOST_WITH_FEATURES = 4_000
-"""Most held-out users for a model that scores all items anew for each set of features."""
+"""Most held-out users for a model that scores all items again for each set of features."""
 _EVERY = np.empty(0, np.bool_)
 """Empty mask: every item may be listed."""
 
