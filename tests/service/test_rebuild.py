@@ -99,7 +99,7 @@ def test_a_rebuild_into_a_second_namespace_compares_and_leaves_the_first_alone(
     client.delete(feed.keys.user_row(0, "u3"))
     (report,) = rebuild(Settings(namespace=namespace), redis_url, into=namespace + "-3")
     assert report.differences == ["user u3"]
-    with pytest.raises(Misconfigured, match="there already"):
+    with pytest.raises(Misconfigured, match="exists already"):
         rebuild(Settings(namespace=namespace), redis_url, into=namespace + "-3")
 
 
