@@ -25,7 +25,7 @@ SECTION = "Ranking: own settings beside the best known"
 STATED, DRAWN = "fBGD stated", "fBGD drawn"
 BAR = 0.97
 Plan = Mapping[str, tuple[int, int]]
-"""Data set -> how many settings are drawn on each split: from the whole range, and near the best."""
+"""Data set -> settings drawn on each split: from the whole range, and near the best."""
 SETTINGS: Plan = {
     "Last.fm": (100, 50),
     "FilmTrust": (100, 50),

@@ -113,7 +113,8 @@ class _PointReader:
             if not abs(value) <= LARGEST_FEATURE:
                 raise self._bad(
                     number,
-                    f"feature {feature} must be finite, at most {LARGEST_FEATURE:g}: correct or remove it",
+                    f"feature {feature} must be finite, at most {LARGEST_FEATURE:g}: "
+                    "correct or remove it",
                 )
             self._features.append(feature)
             self._values.append(value)

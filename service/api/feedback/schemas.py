@@ -147,7 +147,10 @@ def decode_fault(error: Exception) -> Fault:
     if isinstance(error, UnicodeError):
         return "malformed_json", "the text is not UTF-8, or holds a lone surrogate"
     if not isinstance(error, msgspec.ValidationError):
-        early = "the JSON ends too early: send one complete value, with all its brackets and quotes closed"
+        early = (
+            "the JSON ends too early: send one complete value, "
+            "with all its brackets and quotes closed"
+        )
         return "malformed_json", early if "truncated" in str(error) else str(error)
     field, words = of_msgspec(error, Feedback)
     code = "out_of_scale" if "Number out of range" in str(error) else "invalid_event"
