@@ -18,6 +18,8 @@ An epoch rotates a basis of this size, in time that grows with its cube, and a f
 copies of the factors of users and items: on the largest supported catalogues, more factors would
 not fit into memory.
 """
+MOST_POINT_FACTORS = 10_000
+"""Maximum number of factors of a model of labelled points, which no server trains."""
 LARGEST_EXACT = 2**53
 """Largest absolute value of a number: beyond it a float cannot represent every whole number."""
 

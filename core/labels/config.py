@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 from core.errors import ConfigError
-from core.recipe_settings import RecipeSettings
+from core.recipe_settings import MOST_POINT_FACTORS, RecipeSettings
 
 Variant = Literal["exmlds1", "exmlds2", "exmlds3", "exmlds4"]
 Optimiser = Literal["adagrad", "adam"]
@@ -136,7 +136,7 @@ class ExmldsConfig:
     def __post_init__(self) -> None:
         if self.variant not in get_args(Variant):
             raise ConfigError(f"variant must be one of {', '.join(get_args(Variant))}")
-        _check("factors", self.factors, 1, 10_000)
+        _check("factors", self.factors, 1, MOST_POINT_FACTORS)
         _check("shift", self.shift, 1e-6, 1e6)
         _check("reg", self.reg, 1e-9, 1e9)
         _check("l1", self.l1, 0.0, 1e9)
@@ -234,7 +234,7 @@ POINT_RECIPES = tuple(
         variant,
         standard(variant),
         _POINTS,
-        most_factors=10_000,
+        most_factors=MOST_POINT_FACTORS,
         changed=with_settings,
         flat=settings_of,
     )

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from core.batch.losses import NAMED, Loss, RowLoss
 from core.errors import ConfigError
-from core.recipe_settings import RecipeSettings
+from core.recipe_settings import MOST_POINT_FACTORS, RecipeSettings
 from core.search.bounds import check_bounds
 
 Negatives = Literal["all", "sampled", "listed"]
@@ -221,7 +221,7 @@ def _of_labels(name: str, base: OcmfConfig, *fixed: str) -> RecipeSettings[Label
         name,
         LabelConfig(base),
         tuple(setting for setting in _LABELS if setting not in fixed),
-        most_factors=10_000,
+        most_factors=MOST_POINT_FACTORS,
         fixed=frozenset(fixed),
         changed=with_label_settings,
         flat=label_settings_of,
