@@ -32,7 +32,7 @@ _EVERY: Mask = np.empty(0, np.bool_)
 
 
 class Listed(NamedTuple):
-    """The best items for an asker."""
+    """The best items for an asker, best first."""
 
     items: I32
     scores: F32
@@ -115,7 +115,7 @@ class Ranker(ABC):
 
     @abstractmethod
     def knows(self, asker: Asker) -> bool:
-        """Whether its list is the asker's own."""
+        """Whether it knows enough of this asker to make a personal list."""
 
     @abstractmethod
     def best(self, asker: Asker, pool: Pool, n: int) -> Listed:

@@ -73,7 +73,7 @@ class Users:
         return self._most_bytes > 0
 
     def holds(self, user: str, state: UserState) -> bool:
-        """Whether nothing was heard since that changes what is state of a user."""
+        """Whether ``state`` is still what the cache holds for this user."""
         return self._entries.get(user) is state
 
     def remember(self, user: str, state: UserState, made: Sequence[Computed]) -> None:

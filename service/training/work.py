@@ -179,9 +179,9 @@ class Training:
         return candidate, metrics, self._decision(decision, version)
 
     def _rival(self, data: Dataset, version: str, candidate: Contender) -> Contender:
-        """Return the serving model, or its settings refitted up to the cut.
+        """Return the serving model as it is if its training ended before the held-out events.
 
-        A refit is needed if the serving model has seen held-out events.
+        Otherwise return its settings fitted anew to the events before the cut.
         """
         record = self._registry.record(version)
         recipe = checked(record.model, {})
