@@ -201,13 +201,13 @@ def _unlearned(partitions: list[int]) -> str | None:
     """Return a warning about partitions without a learner, None if there are none.
 
     >>> _unlearned([0, 2]).partition(":")[0]
-    'nobody learns partition 0, 2'
+    'no learner runs for partition 0, 2'
     """
     if not partitions:
         return None
     named = ", ".join(map(str, partitions))
     return (
-        f"nobody learns partition {named}: "
+        f"no learner runs for partition {named}: "
         "new feedback waits until `hedgerow serve` or `hedgerow learner` runs"
     )
 

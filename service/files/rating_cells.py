@@ -71,7 +71,7 @@ def _problems(cells: Cells, rating: F64, moments: F64 | None) -> Iterator[tuple[
     is_bad = ~np.isfinite(rating) & ~np.array(is_needless, dtype=np.bool_)
     for row in np.flatnonzero(is_bad)[:1].tolist():
         says = f"the rating {cells.ratings[row]!r} is not a finite number"
-        yield row, f"{says}: mend or remove the line"
+        yield row, f"{says}: correct or remove the line"
     if cells.times is not None and moments is not None:
         for row in np.flatnonzero(~(np.abs(moments) < LATEST_MS))[:1].tolist():
             says = f"the timestamp {cells.times[row]!r} is neither Unix seconds nor RFC 3339 "

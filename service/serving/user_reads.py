@@ -12,7 +12,7 @@ from service.store.profiles.user_histories import USERS_READ, UserHistories
 SAMPLED_AT_ONCE = 16
 """Users of a sample that are decoded in one turn of the loop: other requests go on in between."""
 
-_UNFORESEEN = ServiceError("reading the history failed unforeseen: see the service's log")
+_UNEXPECTED = ServiceError("reading the history failed unexpectedly: see the service's log")
 
 
 @dataclass(eq=False)
@@ -80,7 +80,7 @@ class HistoryLane:
         finally:
             self._task = None
             # empty unless something unforeseen ended the loop: nobody must wait for ever
-            _fail([*self._reads.values(), *self._waiting.values()], _UNFORESEEN)
+            _fail([*self._reads.values(), *self._waiting.values()], _UNEXPECTED)
             self._reads, self._waiting = {}, {}
 
     async def _read_all(self, users: list[str]) -> None:

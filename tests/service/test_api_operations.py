@@ -112,10 +112,10 @@ def test_readiness_reports_partitions_without_a_learner(
             assert api.ready()["warning"] is None
         ready = api.ready()
         assert (ready["status"], ready["learning"]) == ("ready", False)
-        assert ready["warning"].startswith("nobody learns partition 0, 1: ")
+        assert ready["warning"].startswith("no learner runs for partition 0, 1: ")
         with connect(private_server.url, role="test") as client:
             client.set(PartitionKeys(namespace, 1).lease, "somewhere:1:2")
-        assert api.ready()["warning"].startswith("nobody learns partition 0: ")
+        assert api.ready()["warning"].startswith("no learner runs for partition 0: ")
 
 
 def test_not_ready_until_the_kernels_are_compiled(api: Api) -> None:

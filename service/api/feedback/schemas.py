@@ -59,7 +59,7 @@ class Learned(msgspec.Struct):
 
 
 class Written(msgspec.Struct, omit_defaults=True):
-    """The result of a write; hand back `sequence` as `min_sequence` to read what you wrote."""
+    """The result of a write; to read what you wrote, send `sequence` as `min_sequence`."""
 
     accepted: int
     rejected: list[Rejected]

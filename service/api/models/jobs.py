@@ -49,7 +49,8 @@ async def post_retrain(
 ) -> Job:
     """A trainer takes the job as soon as it is free; watch it by its id.
 
-    The new model serves if it is not worse than what serves now, judged by the newest events.
+    The new model serves if the newest events of enough users do not show it to be worse than the
+    active model.
     """
     order = body or Retrain()
     check_order(order.model, order.parameters)

@@ -21,7 +21,7 @@ from service.store.log.codec import Entry, encode
 MAX_ENTRY_ROWS = 16_384
 """Most rows of one entry; further rows wait for the next."""
 
-_UNFORESEEN = ServiceError("the append failed unforeseen: see the service's log")
+_UNEXPECTED = ServiceError("the append failed unexpectedly: see the service's log")
 
 
 class Row(NamedTuple):
@@ -102,7 +102,7 @@ class _Lane:
         finally:
             self.task = None
             # not empty only after an unforeseen error: no caller must wait for ever
-            _fail([(work.done, 0) for work in self._waiting], _UNFORESEEN)
+            _fail([(work.done, 0) for work in self._waiting], _UNEXPECTED)
             self._waiting.clear()
 
     async def _append_next(self) -> None:
@@ -129,7 +129,7 @@ class _Lane:
             _fail(answers, error)
             return
         except BaseException:
-            _fail(answers, _UNFORESEEN)
+            _fail(answers, _UNEXPECTED)
             raise
         for done, end in answers:
             if not done.done():
