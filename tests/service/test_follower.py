@@ -1,4 +1,5 @@
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -183,9 +184,11 @@ def test_a_model_that_was_trained_on_the_event_judges_nothing(learner, feed, cli
     learner.drain()
     sightings = iter(learner.follower_inbox.take_sighting, None)
     sighting = next(sighting for sighting in sightings if sighting.sequence == 2)
-    users = StructuredUsers(objective())
-    for through, judged in ((1, True), (2, False)):
-        trained = FoldIn(FAMILIES["fbgd"], "v", users, {0: through})
+    users, fbgd = StructuredUsers(objective()), FAMILIES["fbgd"]
+    # a family that is not judged cannot gain by what it has seen
+    unjudged = replace(fbgd, judged=False)
+    for family, through, judged in ((fbgd, 1, True), (fbgd, 2, False), (unjudged, 2, True)):
+        trained = FoldIn(family, "v", users, {0: through})
         verdict = judge.judge(sighting, stored(client, feed, "ann"), [trained])
         assert (verdict is not None) == judged
 

@@ -102,12 +102,13 @@ class Judge:
         """Return the ranks; None if the event is no test.
 
         It is none if it is late, if the item was seen, if the user has no preferences, or if a
-        model was trained on it.
+        model that is judged was trained on it.
         """
         if not sighting.view.watermark <= sighting.follows < sighting.sequence:
             raise ValueError("a sighting holds what came after its event")
         models = list(trained)
-        if any(self._through(model) >= sighting.sequence for model in models):
+        judged = [model for model in models if model.family.judged]
+        if any(self._through(model) >= sighting.sequence for model in judged):
             return None
         self._take(sighting.view)
         if sighting.time_ms < self._newest_ms - LATE_MS:
