@@ -31,7 +31,7 @@ def read_documents(path: Path, named: str, rows: int = ROWS) -> Iterator[FilePar
 
 
 def _lines(path: Path) -> Numbered:
-    with opened(path) as lines:
+    with opened(path, ends="\n") as lines:
         for line in lines:
             if text := line.strip():
                 yield lines.number, text

@@ -99,7 +99,7 @@ def _ndjson_parts(path: Path, rows: int) -> Iterator[FilePart]:
     encode = msgspec.json.Encoder().encode_lines
     good: list[FeedbackLine] = []
     part = FilePart(b"", [], 0.0)
-    with opened(path) as lines:
+    with opened(path, ends="\n") as lines:
         for line in lines:
             try:
                 if line.strip():

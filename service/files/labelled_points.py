@@ -33,7 +33,7 @@ class LabelledPoints:
 def read_xmlc(path: Path, *, longest_line: int = LONGEST_ROW) -> LabelledPoints:
     """Return all points of a file; a line of more than ``longest_line`` bytes is refused."""
     form = "file of labelled points"
-    with opened(path, form=form, longest_line=longest_line) as lines:
+    with opened(path, form=form, longest_line=longest_line, ends="\n") as lines:
         return _PointReader(path).read(_numbered(lines))
 
 

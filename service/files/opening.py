@@ -5,12 +5,13 @@ names the file, the line and what to do.
 """
 
 import gzip
+import io
 import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, Literal, cast
 
 from service.errors import ServiceError
 
@@ -22,6 +23,11 @@ BOM = b"\xef\xbb\xbf"
 """The byte order mark that some editors put before the first line."""
 GZIP = b"\x1f\x8b"
 """The first bytes of gzip data."""
+LineEnds = Literal["", "\n"]
+"""Bytes that end a line: any of LF, CR and CRLF if empty, otherwise LF alone.
+
+A CSV may have any of them, and its reader joins quoted cells again. JSON may have CR as a blank.
+"""
 
 
 class BadFile(ServiceError):
@@ -51,14 +57,18 @@ class BadFile(ServiceError):
 class FileLines:
     """The lines of an open file, unpacked and without a byte order mark; iterate once."""
 
-    def __init__(self, path: Path, raw: BinaryIO, longest: int, form: str) -> None:
+    def __init__(
+        self, path: Path, raw: BinaryIO, longest: int, *, form: str, ends: LineEnds
+    ) -> None:
         self.number = 0
         """Number of the latest line, from 1."""
         self._path, self._raw, self._longest, self._form = path, raw, longest, form
         self._size = max(os.fstat(raw.fileno()).st_size, 1)
         is_packed = raw.read(len(GZIP)) == GZIP
         raw.seek(0)
-        self._unpacked = cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if is_packed else raw
+        unpacked = cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if is_packed else raw
+        # Latin-1 maps each byte to a character and back: the wrapper only splits lines
+        self._split = io.TextIOWrapper(unpacked, encoding="latin-1", newline=ends)
 
     @property
     def read(self) -> float:
@@ -66,7 +76,8 @@ class FileLines:
         return min(self._raw.tell() / self._size, 1.0)
 
     def __iter__(self) -> Iterator[bytes]:
-        while line := self._unpacked.readline(self._longest + 1):
+        while text := self._split.readline(self._longest + 1):
+            line = text.encode("latin-1")
             self.number += 1
             if len(line) > self._longest:
                 says = f"the line is longer than {self._longest} bytes: is this the right file?"
@@ -91,7 +102,7 @@ class FileLines:
 
 @contextmanager
 def opened(
-    path: Path, *, form: str = "file", longest_line: int = LONGEST_LINE
+    path: Path, *, form: str = "file", longest_line: int = LONGEST_LINE, ends: LineEnds = ""
 ) -> Iterator[FileLines]:
     """Yield the lines of a file; raise BadFile if it cannot be read, also during iteration.
 
@@ -99,7 +110,7 @@ def opened(
     """
     try:
         with path.open("rb") as raw:
-            yield FileLines(path, raw, longest_line, form)
+            yield FileLines(path, raw, longest_line, form=form, ends=ends)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         says = f"the gzip data is cut off or damaged: copy it again, or give a readable {form}"
         raise BadFile(path, says) from error

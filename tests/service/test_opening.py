@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from service.files.documents import read_documents
-from service.files.features import read_features, read_links
+from service.files.features import read_features, read_links, table_rows
 from service.files.feedback import read_parts
 from service.files.labelled_points import read_xmlc
 from service.files.opening import BOM, BadFile, filled_lines, is_ndjson, opened
@@ -74,6 +74,54 @@ def test_lines_are_unpacked_numbered_and_without_a_byte_order_mark(
         assert lines.read == 1.0
     assert is_ndjson(path)
     assert filled_lines(path) == 2
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("end", ["\r", "\r\n"])
+def test_a_csv_may_have_the_line_ends_of_any_system(
+    tmp_path: Path, end: str, *, packed: bool
+) -> None:
+    def written(*lines: str) -> Path:
+        content = "".join(line + end for line in lines).encode()
+        path.write_bytes(gzip.compress(content, mtime=0) if packed else content)
+        return path
+
+    path = tmp_path / "given"
+    written("user,city", "a,Kiel", f'b,"Bad{end}Ems"')
+    assert [row["city"] for row in table_rows(path, "user")] == ["Kiel", f"Bad{end}Ems"]
+    assert not is_ndjson(path)
+    assert filled_lines(path) == 4
+    written("user,friend", "a,b", "b,a")
+    assert read_links(path, {"a": 0, "b": 1}).tolist() == [[0, 1], [1, 0]]
+    assert read_table(written("x,rating", "1,5", "2,4"), "rating").target.tolist() == [5, 4]
+    assert read_ratings(written("user,item,rating", "a,b,3", "b,b,4")).rating.tolist() == [3, 4]
+    assert len(b"".join(part.lines for part in read_parts(path)).splitlines()) == 2
+    [part] = read_documents(written("item,age", "a,3", "b,4"), "item")
+    assert part.numbers == [2, 3]
+
+
+def test_a_line_number_counts_lines_that_end_in_cr(tmp_path: Path) -> None:
+    path = tmp_path / "given"
+    path.write_bytes(b"user,item,rating\ra,b,3\ra,b,x\r")
+    with pytest.raises(BadFile, match="line 3: the rating 'x'"):
+        read_ratings(path)
+
+
+def test_many_lines_that_end_in_cr_are_not_one_long_line(tmp_path: Path) -> None:
+    path = tmp_path / "given"
+    path.write_bytes(b"ab\r" * 5_000)
+    with opened(path, longest_line=4) as lines:
+        assert sum(1 for _ in lines) == 5_000
+
+
+def test_cr_within_json_is_a_blank(tmp_path: Path) -> None:
+    path = tmp_path / "given"
+    path.write_bytes(b'{"item":\r"a"}\n')
+    [part] = read_documents(path, "item")
+    assert part.numbers == [1]
+    path.write_bytes(b'{"item":\r"a", "user": "b", "kind": "like"}\n')
+    [part] = read_parts(path)
+    assert (part.numbers, part.faults) == ([1], [])
 
 
 def test_a_line_beyond_the_bound_is_named(tmp_path: Path) -> None:
