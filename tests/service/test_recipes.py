@@ -96,3 +96,31 @@ def test_a_training_uses_features_beside_the_pairs_and_links_only_if_they_are_or
         ).config
         assert (found.use, found.config.graph) == ("beside", graph)
         assert bool(recipe.fit(material, found).link) == bool(graph)
+
+
+class CountedLinks:
+    """Links of a few users, as a matrix, that count how often they are read."""
+
+    def __init__(self, users: int) -> None:
+        self.read, self._users = 0, users
+
+    def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> Any:
+        self.read += 1
+        matrix = np.zeros((self._users, self._users), dtype)
+        matrix[0, 1] = matrix[2, 3] = 1.0
+        return matrix
+
+
+@pytest.mark.parametrize(("graph", "reads"), [(0.0, False), (0.5, True)])
+def test_the_matrix_of_links_is_built_only_for_a_model_that_uses_it(
+    graph: float, *, reads: bool
+) -> None:
+    recipe: Any = RECIPES["ocmf-sq-wsq"]
+    pairs = ranking.tribes()
+    links = CountedLinks(pairs.n_users)
+    material = Material(pairs, links=links)
+    given = recipe.settings.ordered({"factors": 4, "rounds": 2, "graph": graph})
+    config = recipe.search(material, given, Budget(ticking(), 0.0), lambda share: None).config
+    model = recipe.fit(material, config)
+    recipe.user_vectors(material, config, model)
+    assert (links.read > 0) == reads

@@ -65,12 +65,14 @@ class OcmfRecipe(FoldInRecipe):
     def fit(
         self, material: Material, config: FeatureUse, *, previous: StructuredUsers | None = None
     ) -> StructuredUsers:
-        return fit_with(material.pairs, config, _side(material, linked=True)).users
+        return fit_with(
+            material.pairs, config, _side(material, linked=config.config.graph > 0.0)
+        ).users
 
     def user_vectors(
         self, material: Material, config: FeatureUse, model: StructuredUsers
     ) -> UserVectors:
-        side, row = _side(material, linked=True), model.row
+        side, row = _side(material, linked=model.link > 0.0), model.row
         if side.features is None and not model.link:
             # all rows at once
             return UserVectors(lambda users, rows: row.vectors(rows), row.item_factors)
@@ -83,7 +85,10 @@ class OcmfRecipe(FoldInRecipe):
 
 
 def _side(material: Material, *, linked: bool) -> SideInformation:
-    """Return the side information; features without columns count as absent."""
+    """Return the side information; features without columns count as absent.
+
+    The matrix of links is built at each call: ask for it only where a model uses it.
+    """
     features = material.user_features
     known = features if features is not None and features.shape[1] else None
     return SideInformation(known, material.similar if linked else None)
