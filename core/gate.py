@@ -47,10 +47,6 @@ class Decision:
     difference: Interval | None = None
     """Candidate minus rival; None if they were not compared."""
 
-    @property
-    def may_serve(self) -> bool:
-        return self.outcome == "promoted"
-
 
 def decide(
     candidate: F64, rival: F64 | None, rng: np.random.Generator, *, fewest: int = FEWEST_USERS

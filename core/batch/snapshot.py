@@ -71,12 +71,6 @@ def with_encoders(snapshot: Snapshot, users: FeatureEncoder, items: FeatureEncod
     return replace(snapshot, parameters={**snapshot.parameters, **columns})
 
 
-def encoder_of(snapshot: Snapshot) -> FeatureEncoder | None:
-    """Return the encoder of documents' features, or None for a model without features."""
-    columns = snapshot.parameters.get("encoder")
-    return None if columns is None else FeatureEncoder.of_json(columns)
-
-
 def encoders_of(snapshot: Snapshot) -> tuple[FeatureEncoder, FeatureEncoder]:
     """Return the encoders of users' and of items' features, empty for a model without them."""
     columns = (snapshot.parameters.get(name, ()) for name in ("encoder", "item_encoder"))

@@ -38,17 +38,6 @@ def _hinge(scores: F64, above: NDArray[np.bool_], margin: float) -> float:
     return float(middle.mean())
 
 
-def squared_margin_thresholds(scores: F64, level: I64, levels: int) -> F64:
-    """Return b (levels-1,) f64 of least squared margin, in closed form.
-
-    Equation   min_b sum_i sum_{j < y_i} (1 - f_i + b_j)^2 + sum_{j >= y_i} (1 - b_j + f_i)^2
-               b_j = mean f + 2 #{i: y_i <= j} / n - 1
-    """
-    below = (level[:, None] <= np.arange(1, levels)).mean(axis=0)
-    thresholds: F64 = scores.mean() + 2.0 * below - 1.0
-    return thresholds
-
-
 @dataclass(frozen=True, eq=False)
 class Levels:
     """Converts scores to levels and to probabilities of levels.

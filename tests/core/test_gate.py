@@ -23,7 +23,7 @@ def test_a_model_as_good_as_the_served_one_may_replace_it() -> None:
 def test_identical_scores_pass_the_gate() -> None:
     rival = scores(np.random.default_rng(1))
     decision = decide(rival.copy(), rival, np.random.default_rng(2))
-    assert decision.may_serve
+    assert decision.outcome == "promoted"
     assert decision.difference == type(decision.difference)(0.0, 0.0, 0.0)
 
 
@@ -37,7 +37,7 @@ def test_a_model_that_is_worse_beyond_doubt_is_refused() -> None:
 
 def test_a_loss_within_one_percent_is_accepted() -> None:
     rival = scores(np.random.default_rng(4))
-    assert decide(rival * 0.992, rival, np.random.default_rng(5)).may_serve
+    assert decide(rival * 0.992, rival, np.random.default_rng(5)).outcome == "promoted"
 
 
 def test_with_few_users_the_gate_does_not_compare() -> None:
@@ -50,7 +50,7 @@ def test_with_few_users_the_gate_does_not_compare() -> None:
 
 @pytest.mark.parametrize("n", [0, 5, 500])
 def test_without_a_served_model_any_model_passes(n: int) -> None:
-    assert decide(np.zeros(n), None, np.random.default_rng(7)).may_serve
+    assert decide(np.zeros(n), None, np.random.default_rng(7)).outcome == "promoted"
 
 
 def test_the_interval_holds_the_truth_at_its_stated_rate() -> None:

@@ -9,7 +9,6 @@ from core.ordinal.thresholds import (
     _odds,
     hinge_thresholds,
     levels_of,
-    squared_margin_thresholds,
 )
 
 
@@ -59,18 +58,6 @@ def test_a_level_without_rows_has_ordered_thresholds(rng):
         chances = found.probabilities(scores)
         assert np.isfinite(chances).all()
         assert not np.signbit(chances).any()
-
-
-def test_the_formula_minimises_the_squared_margin(rng):
-    scores, level = sample(rng)
-    above = level[:, None] > np.arange(1, 4)
-
-    def loss(b):
-        return (np.where(above, 1 - scores[:, None] + b, 1 - b + scores[:, None]) ** 2).sum()
-
-    found = squared_margin_thresholds(scores, level, 4)
-    np.testing.assert_allclose(found, minimize(loss, np.zeros(3)).x, atol=1e-4)
-    assert (np.diff(found) > 0.0).all()
 
 
 def test_the_odds_minimise_the_loss(rng):

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.batch.snapshot import encoder_of, users_of
+from core.batch.snapshot import encoders_of, users_of
 from core.snapshot import mapped
 from service.store.jobs.schedule import Schedule, Schedules
 from service.store.keys import NamespaceKeys
@@ -130,8 +130,7 @@ def test_users_without_a_history_are_ranked_by_their_features(room, redis_url, n
         snapshot = mapped(
             here.registry.manifest(job.version), b"".join(here.registry.chunks(job.version))
         )
-        users, encoder = users_of(snapshot), encoder_of(snapshot)
-        assert encoder is not None
+        users, (encoder, _) = users_of(snapshot), encoders_of(snapshot)
         vectors = users.feature_vectors(encoder.transform([{"taste": f"t{n}"} for n in range(4)]))
         best = (vectors @ users.row.item_factors.T).argsort(axis=1)[:, -5:]
         assert (best % 4 == np.arange(4)[:, None]).mean() > 0.8

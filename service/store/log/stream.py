@@ -26,7 +26,6 @@ RETRY_S = 5.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.25
 
 _FULL, _STALE = -1, -2
-_LOST = (redis_errors.ConnectionError, redis_errors.TimeoutError)
 _SCRIPT = resources.files(__package__).joinpath("append_log.lua").read_text()
 _SCRIPT_SHA = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()
 
