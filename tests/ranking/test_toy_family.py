@@ -27,7 +27,7 @@ from service.served_models import active_model
 from service.store.models.records import ModelRecord
 from tests.rankers import asker, everything, fold_in, lineup, no_categories
 from tests.ranking import contract
-from tests.ranking.worlds import N_ITEMS, Case, read
+from tests.ranking.worlds import N_ITEMS, Case, read, with_twins
 
 # --- the ranker -----------------------------------------------------------------------------------
 
@@ -84,7 +84,8 @@ FAMILIES_AND_TOY = table((*FAMILIES.values(), PRICE))
 
 
 def snapshot() -> Snapshot:
-    return Snapshot("by-price", {"prices": np.linspace(0, 3, N_ITEMS, dtype=np.float32)})
+    prices = np.linspace(0, 3, N_ITEMS, dtype=np.float32)
+    return with_twins(Snapshot("by-price", {"prices": prices}))
 
 
 def case() -> Case:

@@ -12,6 +12,7 @@ from scipy import sparse
 from core import popularity
 from core.batch.preferences import preferences
 from core.features import Column, FeatureEncoder
+from core.interactions import Interactions, from_pairs
 from core.meaning import RATING, Reading
 from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
@@ -43,6 +44,8 @@ SMALL = {"factors": 4, "epochs": 2, "rounds": 2, "labelled": 150, "unlabelled": 
 """Settings that keep a training short, for the recipes that have them."""
 ABOUT: Any = {"settings": {}, "metrics": {}, "cuts": {}}
 THROUGH = {0: 3}
+TWINS = (4, 12)
+"""Two items with equal vectors: their scores tie. The second has the data of the first."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,18 @@ def read(family: Family, snapshot: Snapshot) -> Ranker:
     return family.read(family, Published("v1", snapshot, THROUGH))
 
 
+def with_twins(snapshot: Snapshot) -> Snapshot:
+    """Return a snapshot in which the twins have equal vectors, whatever its arrays are."""
+    first, second = TWINS
+    arrays = {}
+    for name, array in snapshot.arrays.items():
+        arrays[name] = array = array.copy()
+        for axis in np.flatnonzero(np.array(array.shape) == N_ITEMS):
+            by_item = np.moveaxis(array, axis, 0)
+            by_item[second] = by_item[first]
+    return replace(snapshot, arrays=arrays)
+
+
 def history(liked: list[int], disliked: list[int]) -> Any:
     """Return stored records of ratings: 5 for what is liked, 1 for what is not."""
     items = np.array([*liked, *disliked], np.uint32)
@@ -114,6 +129,7 @@ def view() -> View:
     rng = np.random.default_rng(0)
     rows = model().parameters(rng.normal(0.1, 0.1, (N_ITEMS, model().width)).astype(np.float32))
     rows[:, COUNT] = np.arange(N_ITEMS) < N_ITEMS - 1
+    rows[TWINS[1]] = rows[TWINS[0]]
     counts = np.zeros((N_ITEMS, popularity.WIDTH))
     counts[:20] = np.column_stack(
         [rng.permutation(20) + 1.0, rng.permutation(20) + 1.0, np.ones(20)]
@@ -132,10 +148,19 @@ def untrained(family: Family) -> Ranker:
     return SharedList(family, orders[family.strategy](), {0: 9})
 
 
+def _liked() -> tuple[sparse.csr_array, Interactions]:
+    """Return features of users and their likes; who likes one of the twins likes both."""
+    features, liked = world(n_items=N_ITEMS)
+    likes = np.zeros((liked.n_users, N_ITEMS), np.bool_)
+    likes[np.repeat(np.arange(liked.n_users), np.diff(liked.ptr)), liked.item_ix] = True
+    likes[:, TWINS[1]] = likes[:, TWINS[0]]
+    return features, from_pairs(*np.nonzero(likes), n_users=liked.n_users, n_items=N_ITEMS)
+
+
 @cache
 def material() -> Material:
     """Likes, ratings and features of the tiny world."""
-    features, liked = world(n_items=N_ITEMS)
+    features, liked = _liked()
     users = np.repeat(np.arange(liked.n_users), np.diff(liked.ptr))
     stars = 3.0 + 2.0 * (users % 4 == liked.item_ix % 4) - (liked.item_ix % 3 == 0)
     rated = RatedPairs(users, liked.item_ix.astype(np.int64), stars.astype(np.float32))
@@ -155,7 +180,7 @@ def trained(family: Family, recipe: RecipeSettings[Any]) -> Case:
     else:
         known = replace(known, user_features=None, item_features=None)
     fitted = made_by.fit(known, recipe.config(settings))
-    snapshot = made_by.snapshot(recipe.name, fitted, encoded, ABOUT)
+    snapshot = with_twins(made_by.snapshot(recipe.name, fitted, encoded, ABOUT))
     return Case(read(family, snapshot), snapshot=snapshot)
 
 
