@@ -15,6 +15,7 @@ from core.types import F32, I32
 from service.learning.following.inbox import Sighting
 from service.learning.following.judge import Judge, StoredUser, Verdict
 from service.ranking.asker import NOBODY, Asker
+from service.ranking.explanations import MOST
 from service.ranking.lineup import Lineup
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
@@ -22,6 +23,7 @@ from service.ranking.slates import slate
 from service.ranking.wanted import Wanted
 from service.settings import Settings
 from tests.rankers import everything, no_categories
+from tests.ranking import naive
 from tests.ranking.worlds import N_ITEMS, Case, history, model, view
 
 LIKED = [1, 5, 9]
@@ -151,7 +153,27 @@ def explanations_sum_to_the_score(case: Case) -> None:
     assert (found is not None) == case.family.explains
     if found is not None:
         np.testing.assert_allclose(found.score, ranker.scores(me)[items], atol=CLOSE)
-        assert found.contribution.shape == (3, 4)
+        expected = naive.contributions(ranker, me, items)
+        np.testing.assert_allclose(found.contribution, expected, rtol=1e-3, atol=CLOSE)
+
+
+def a_slate_names_the_past_items_that_carry_a_score(case: Case) -> None:
+    if not case.family.explains:
+        return
+    ranker, me = case.ranker, case.asker(LIKED, [2])
+    wanted = Wanted(k=8, model=case.family.strategy, explain=True)
+    made = slate(case.lineup(), me, everything(N_ITEMS), wanted, no_categories)
+    assert made.because is not None
+    assert any(made.because)
+    picked = np.array([pick.item for pick in made.picks], np.int32)
+    carried = naive.contributions(ranker, me, picked)
+    past = me.preferences.item_ix.tolist()
+    for item, because, own in zip(picked, made.because, carried, strict=True):
+        speaking = {p: c for p, c in zip(past, own, strict=True) if p != item and c > CLOSE}
+        expected = sorted(speaking, key=lambda p: -speaking[p])[:MOST]
+        told = [(p, c) for p, c in because if c > CLOSE]
+        assert [p for p, _ in told] == expected
+        np.testing.assert_allclose([c for _, c in told], [speaking[p] for p in expected], rtol=1e-2)
 
 
 def strangers_are_not_known(case: Case) -> None:
@@ -260,6 +282,7 @@ CONTRACT = (
     a_snapshot_gives_the_same_bits,
     the_follower_judges_the_lists_that_are_served,
     explanations_sum_to_the_score,
+    a_slate_names_the_past_items_that_carry_a_score,
     strangers_are_not_known,
     unknown_items_are_in_no_list,
     nothing_allowed_is_an_empty_list,

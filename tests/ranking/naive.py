@@ -1,0 +1,39 @@
+"""Slow twins of what rankers compute: plain loops in float64, without code of ``core.slate``."""
+
+import numpy as np
+
+from core.types import F64, I32
+from service.ranking.asker import Asker
+from service.ranking.fold_in import FoldIn
+from service.ranking.ranker import Ranker
+
+
+def contributions(ranker: Ranker, asker: Asker, items: I32) -> F64:
+    """Return what each pair of the asker adds to the scores of k items, (k, n).
+
+    The equation is that of ``core.slate.explain``. A family that explains in another way needs a
+    twin of its own here.
+    """
+    assert isinstance(ranker, FoldIn)
+    row, own, user = ranker.users.row, asker.preferences, ranker.fold_in(asker).astype(np.float64)
+    q = row.item_factors.astype(np.float64)
+    assert row.mean_row is None or row.shrinkage == 0.0, "shrinkage would add its term"
+    reg = float(row.regs(np.array([own.item_ix.size]))[0])
+    system = np.diag(row.gram.astype(np.float64) + reg)
+    pulls: list[float] = []
+    assert own.weight is not None
+    assert own.target is not None
+    for item, weight, target in zip(own.item_ix, own.weight, own.target, strict=True):
+        a, below, x = float(row.negative[item]), row.negative_target, float(q[item] @ user)
+        if row.loss == "square":
+            pull, curvature = weight * target - a * below, weight - a
+        else:
+            sign = 1.0 if target > 0 else -1.0
+            slope = 1.0 / (1.0 + np.exp(sign * x))
+            curvature = 0.5 * weight * slope * (1.0 - slope) - a
+            pull = 0.5 * weight * sign * slope + a * (x - below) + curvature * x
+        system = system + curvature * np.outer(q[item], q[item])
+        pulls.append(float(pull))
+    inverse = np.linalg.inv(system)
+    each = list(zip(own.item_ix, pulls, strict=True))
+    return np.array([[pull * q[item] @ inverse @ q[past] for past, pull in each] for item in items])
