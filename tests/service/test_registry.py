@@ -228,6 +228,13 @@ def test_rolling_back_goes_back_step_by_step(registry: Registry) -> None:
     assert registry.active() == {"fbgd": a}
 
 
+def test_a_roll_back_without_any_model_says_that_none_has_served(registry: Registry) -> None:
+    activated(registry, seed=0)
+    with pytest.raises(Conflict, match="ocmf has never served a model") as refused:
+        registry.roll_back("ocmf", who="me", why="")
+    assert refused.value.code == "no_earlier_version"
+
+
 def test_a_version_has_served_once_another_replaced_it(registry: Registry) -> None:
     first = activated(registry, seed=1)
     registry.pin(first.version, "me", "")

@@ -53,7 +53,7 @@ class Registry(PublishedModels):
             ROLL_BACK, names, strategy, _bounded(who), _bounded(why), KEPT_CHANGES
         )
         if outcome == b"none":
-            raise _no_earlier(strategy)
+            raise _no_earlier(strategy) if strategy in self.active() else _never_served(strategy)
         _refuse_pinned(outcome, strategy, version.decode())
         return str(version.decode())
 
@@ -67,7 +67,7 @@ class Registry(PublishedModels):
                 f"several strategies are active, name one: {', '.join(active)} "
                 f"(`hedgerow models rollback {active[0]}`)"
             )
-        raise _no_earlier("any strategy")
+        raise _never_served("the service")
 
     def pin(self, version: str, who: str, why: str) -> None:
         """Let a version serve until it is unpinned; VersionConflict if another one is pinned."""
@@ -130,6 +130,15 @@ def _refuse_pinned(outcome: bytes, strategy: str, version: str) -> None:
 def _no_earlier(strategy: str) -> Conflict:
     return Conflict(
         f"no earlier version of {strategy} is left to go back to: promote one of those that "
+        "`hedgerow models list` shows",
+        code="no_earlier_version",
+    )
+
+
+def _never_served(strategy: str) -> Conflict:
+    return Conflict(
+        f"{strategy} has never served a model, so there is none to go back to: train one "
+        "(POST /v1/retrain, `hedgerow retrain`), or promote one of those that "
         "`hedgerow models list` shows",
         code="no_earlier_version",
     )
