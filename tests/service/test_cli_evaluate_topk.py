@@ -67,6 +67,12 @@ def test_the_models_are_the_recipes_that_rank_by_vectors():
     assert {*get_args(Model)} == RANKING.keys()
 
 
+def test_a_misspelt_model_is_refused_with_the_nearest_name():
+    result = run("train.csv", "test.csv", "--model", "fbdg")
+    assert result.exit_code == 2
+    assert "did you mean fbgd?" in result.output
+
+
 def test_the_report_has_the_names_of_the_contract_and_beats_popularity(files):
     train, test, held = files
     popular = report(train, test, "--model", "popular")

@@ -1,7 +1,7 @@
 """``hedgerow eval topk``: options and output; ``service/evaluation/topk.py`` does the work."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 from rich.console import Console
@@ -13,6 +13,7 @@ from service.cli.options import BUDGET_HELP
 from service.evaluation.files import SideFiles
 from service.evaluation.topk import Request, evaluate_topk
 from service.files.ratings import read_ratings
+from service.settings import nearest
 
 Model = Literal[
     "fbgd",
@@ -28,17 +29,29 @@ Model = Literal[
 """The names of the recipes that rank by vectors."""
 
 
+def _known(model: str) -> str:
+    """Return the name of a recipe; refuse another one, and name the nearest."""
+    names = get_args(Model)
+    if model not in names:
+        raise typer.BadParameter(
+            f"there is no model {model!r}{nearest(model, names)} (all: {', '.join(names)})"
+        )
+    return model
+
+
 def topk(
     train: Annotated[
         Path, typer.Argument(help="CSV or NDJSON, also gzip: user,item[,rating,timestamp]")
     ],
     test: Annotated[Path, typer.Argument(help="The held-out pairs, in the same form")],
     model: Annotated[
-        Model,
+        str,
         typer.Option(
+            callback=_known,
+            metavar=f"[{'|'.join(get_args(Model))}]",
             help="fbgd for users with a history; ocmf-lr-wsq for users with only features or "
             "links; svdfeature for the next item, by the previous one and features; see "
-            "docs/explanation/batch-models.md"
+            "docs/explanation/batch-models.md",
         ),
     ] = "fbgd",
     k: Annotated[str, typer.Option("--k", help="List lengths, joined by commas")] = "10,20",
