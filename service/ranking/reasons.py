@@ -84,8 +84,11 @@ def _named(families: Sequence[Family]) -> str:
 
 
 def left_to_popular(strategy: Strategy) -> str:
-    """Say that the rankers have brought none of the items."""
-    return f"{strategy} knows none of the items that may be shown: these are the popular ones"
+    """Say that the rankers have brought none of the items, and how long that may last."""
+    follows = "; it knows newly rated items some seconds later" if strategy == ONLINE else ""
+    return (
+        f"{strategy} knows none of the items that may be shown{follows}: these are the popular ones"
+    )
 
 
 def unknown(

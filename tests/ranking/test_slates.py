@@ -226,6 +226,8 @@ def test_where_the_rankers_bring_nothing_it_is_said_who_did() -> None:
     assert made.origin == made.pages
     assert (made.origin.strategy, made.origin.version) == ("popular", "popular")
     assert made.reason == left_to_popular("online")
+    assert "some seconds later" in left_to_popular("online")
+    assert "later" not in left_to_popular("fbgd")
     later = Pool(np.arange(9) >= 5)
     made = slate(lineup(fold_in(5)), asker([1]), later, Wanted(9, model="fbgd"), no_categories)
     assert (made.origin.strategy, made.reason) == ("popular", left_to_popular("fbgd"))
