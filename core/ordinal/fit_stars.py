@@ -14,7 +14,7 @@ from core.types import F32, F64, I64
 
 MOST_LEVELS, COARSE = 10, 5
 """Largest number of distinct ratings that become levels, and number of levels otherwise."""
-MOST_JUDGED = 10_000
+MOST_EVALUATED = 10_000
 """Largest number of rated pairs that ``agreement`` evaluates."""
 MOST_DENSE = 1 << 24
 """Largest number of elements of a fit's feature rows; with wide features, fewer pairs take part."""
@@ -64,13 +64,13 @@ def fit_stars(users: Any, items: Any, rated: RatedPairs, config: StarsConfig) ->
 
 
 def agreement(stars: Stars, users: Any, items: Any, rated: RatedPairs) -> dict[str, float]:
-    """Return how well the ratings of at most MOST_JUDGED pairs with features are predicted.
+    """Return how well the ratings of at most MOST_EVALUATED pairs with features are predicted.
 
     ``mae``: of the expected rating, on the ratings' scale · ``accuracy``: share of pairs whose true
     level is the predicted one · empty if there is no such pair
     """
     rated = _with_features(users, items, rated)
-    rated = rated.rows(slice(None, None, -(-rated.value.size // MOST_JUDGED) or 1))
+    rated = rated.rows(slice(None, None, -(-rated.value.size // MOST_EVALUATED) or 1))
     if rated.value.size == 0:
         return {}
     scores = stars.of_pairs(users[rated.user_ix], items[rated.item_ix])
