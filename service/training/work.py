@@ -99,7 +99,7 @@ class Training:
         with stage("fitting"):
             fitted = self._recipe.fit(data.at_cut, config)
         with stage("judging"):
-            candidate, metrics, decision = self._judge(data, fitted, config)
+            candidate, metrics, decision = self._candidate_and_decision(data, fitted, config)
         with stage("refining", metrics=metrics, decision=decision):
             snapshot = self._snapshot(data, self._refined(data, candidate), candidate, metrics)
         published = self._published(snapshot, decision)
@@ -150,7 +150,7 @@ class Training:
         stated = self._recipe.settings.ordered(self._record.parameters)
         return self._recipe.search(data.at_cut, stated, budget, self._reporter.share).config
 
-    def _judge(
+    def _candidate_and_decision(
         self, data: Dataset, fitted: Any, config: Any
     ) -> tuple[Contender, dict[str, Any], dict[str, Any]]:
         """Return the candidate, its metrics beside those of its rivals, and the gate's decision."""
