@@ -36,7 +36,7 @@ class BatchLearning:
         impression = self._settings.kinds.get("impression")
         self._impression = impression.code if impression else NO_KIND
 
-    def cut(self, backlog: Backlog, *, max_events: int, settle: Callable[[], None]) -> Batch:
+    def next_batch(self, backlog: Backlog, *, max_events: int, settle: Callable[[], None]) -> Batch:
         """Return the next batch with everything that must be read for it.
 
         ``settle`` returns when all earlier batches are committed: a history that is read from the
@@ -73,7 +73,7 @@ class BatchLearning:
         )
 
     def learn(self, backlog: Backlog, batch: Batch) -> Outcome:
-        """Learn a batch that was just cut."""
+        """Learn a batch that was just taken."""
         touched = self._learn_ratings(backlog, batch)
         told = list(impressions(backlog, batch))
         click_through = self._click_through.count(backlog, batch.end)

@@ -169,7 +169,9 @@ class Learner:
             end = first + 1
             outcome, is_learned = self._carry_out(backlog), False
         else:
-            batch = self._batches.cut(backlog, max_events=self._max_events, settle=self.settle)
+            batch = self._batches.next_batch(
+                backlog, max_events=self._max_events, settle=self.settle
+            )
             end = batch.end
             self.follower_inbox.before(backlog, batch, self._learned_to)
             outcome, is_learned = self._batches.learn(backlog, batch), True
