@@ -35,7 +35,7 @@ EXACT: tuple[Expert, ...] = (
     PassiveAggressive(metric="sgd", rank=3),
 )
 
-RECIPES = {
+EXPERT_SETS = {
     "the default experts and the stack": OnlineConfig(experts=DEFAULT),
     "the paper's experts and Hedge": OnlineConfig(experts=PAPER_SMALL, aggregator="hedge", rho=0.1),
     "full matrices and exact steps": OnlineConfig(experts=EXACT, aggregator="boa"),
@@ -94,10 +94,12 @@ def _rank_a_little() -> None:
         model.recommend(0, pairs, 1)
         model.objective.vector(pairs.item_ix[:1])
         Ocmf(config).fit(pairs, features=np.eye(2), graph=[[0, 1]])
-        _judge_a_little(pairs, of_objective("", model.objective, settings={}, metrics={}, cuts={}))
+        _rank_as_the_gate_a_little(
+            pairs, of_objective("", model.objective, settings={}, metrics={}, cuts={})
+        )
 
 
-def _judge_a_little(pairs: Interactions, served: Snapshot) -> None:
+def _rank_as_the_gate_a_little(pairs: Interactions, served: Snapshot) -> None:
     """Rank by a served model as the gate does, with read-only arrays."""
     row = users_of(mapped(served.manifest, b"".join(blob(served)))).row
     rank(row.vectors(pairs), row.item_factors, pairs, 1)
@@ -110,7 +112,7 @@ def _label_a_little() -> None:
 
 
 USES: dict[str, Callable[[], object]] = {
-    **{name: partial(_learn_a_little, config) for name, config in RECIPES.items()},
+    **{name: partial(_learn_a_little, config) for name, config in EXPERT_SETS.items()},
     "the counters": _count_a_little,
     "the window of event ids": _remember_a_little,
     "the ranking models": _rank_a_little,
