@@ -56,10 +56,9 @@ def mean_weight(pairs: Interactions) -> float:
 
 
 def unit_reg(pairs: Interactions) -> float:
-    """Return the unit of ``reg``.
+    """Return the unit of ``reg``: mean weight times the root of (pairs per user x pairs per item).
 
-    It is about the size of the singular values of a random matrix with these counts and mean
-    weight.
+    A random matrix with these counts and this mean weight has singular values of about this size.
     """
     counts = mean_count(pairs.user_counts) * mean_count(pairs.item_counts)
     return mean_weight(pairs) * float(np.sqrt(counts))

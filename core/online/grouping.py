@@ -19,11 +19,12 @@ from core.types import I64
 
 @dataclass(frozen=True)
 class Member:
-    """A group, its first column, its label, and the positions of its experts in the set."""
+    """A group of experts and its place in a row and in the set."""
 
     group: ExpertGroup
     first_column: int
     expert_numbers: I64
+    """Positions of the experts in the set, which are also their columns of predictions."""
     label: str
 
 

@@ -137,16 +137,16 @@ def _folds(x: F64, level: I64, unlabelled: F64) -> Iterator[Fold]:
 def _fold(x: F64, level: I64, unlabelled: F64, held: NDArray[np.bool_]) -> Fold:
     """Return the fold that holds out these rows; without any, all rows both train and test."""
     inside, group = x[~held], level[~held]
-    judged = held if held.any() else ~held
+    scored = held if held.any() else ~held
     rest = np.concatenate([inside, unlabelled])
     groups = np.concatenate([group, np.zeros(len(unlabelled), dtype=np.int64)])
     suggestion = find_widths(inside, group.astype(np.float64))
-    return Fold(rest, groups, int(level.max()), x[judged], level[judged], suggestion)
+    return Fold(rest, groups, int(level.max()), x[scored], level[scored], suggestion)
 
 
 def _tried(folds: Sequence[Fold], trials: Sequence[Trial]) -> list[tuple[Trial, float]]:
     """Return each trial with its AUC, averaged over the folds that have at least two levels."""
-    judged = [fold for fold in folds if len(np.unique(fold.level)) > 1]
-    aucs = [[mean_auc(one, fold.level) for one in fold.scores(trials)] for fold in judged]
+    scored = [fold for fold in folds if len(np.unique(fold.level)) > 1]
+    aucs = [[mean_auc(one, fold.level) for one in fold.scores(trials)] for fold in scored]
     means = np.mean(aucs, axis=0) if aucs else np.full(len(trials), 0.5)
     return list(zip(trials, means.tolist(), strict=True))

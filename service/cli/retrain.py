@@ -175,11 +175,11 @@ def _show(job: dict[str, Any]) -> None:
             for name, key in (("active model", "rival"), ("popularity", "popular"))
             if metrics[key]
         ]
-        judged = (
+        quality = (
             f"{metrics['judges']:,} held-out users ({metrics['held_out']}), "
             f"ndcg@10: {metrics['ndcg@10']:.4f}"
         )
-        say("; ".join([judged, *others]))
+        say("; ".join([quality, *others]))
     if "stars_mae" in metrics:
         say(
             f"later stars are predicted with a mean error of {metrics['stars_mae']:.2f}, "

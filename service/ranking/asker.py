@@ -15,7 +15,7 @@ _NONE: F32 = np.empty(0, np.float32)
 
 
 class Computed(Struct, frozen=True, eq=False):
-    """What a ranker has computed for an asker and a cache may keep until the history changes."""
+    """The results of a ranker for an asker, which a cache may keep until the history changes."""
 
     strategy: Strategy
     version: str

@@ -12,15 +12,15 @@ from service.store.profiles.user_histories import HistoryAnswer
 
 
 class PagePosition(Struct, frozen=True):
-    """Where a page ended."""
+    """The end of a page: the models and events that its order is made of, and what was shown."""
 
     strategy: Strategy
     versions: Mapping[str, str]
     """Versions of the models that rank, by strategy."""
     seen_through: int
-    """The last event of the user that counts for the order."""
+    """Sequence of the last event of the user that counts for the order."""
     shown: Sequence[int]
-    """Item numbers, rising."""
+    """Numbers of the items shown so far, rising."""
 
 
 class Asked(Struct, frozen=True):

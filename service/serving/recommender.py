@@ -296,7 +296,10 @@ async def _others_go_on(n: int) -> None:
 
 
 class _SlateAndPool(NamedTuple):
+    """A slate, and the items from which it was chosen."""
+
     slate: Slate
     pool: Pool
     time_ms: int
     removed: int
+    """Number of items that the filter left out."""

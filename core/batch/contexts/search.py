@@ -102,7 +102,7 @@ def axes_for(pairs: Interactions, base: ContextConfig) -> list[Axis]:
 def _unit_alpha0(pairs: Interactions, base: ContextConfig) -> float:
     """Return the mean total weight of a context's pairs.
 
-    A context with the previous item has a single pair.
+    If a context contains the previous item, every event has a context of its own: one pair.
     """
     alone = _is_of_users(pairs, base)
     return mean_weight(pairs) * (mean_count(pairs.user_counts) if alone else 1.0)

@@ -180,9 +180,10 @@ class Comparison:
         return scores[-1] >= (1.0 - BEHIND / math.sqrt(n)) * self._best[n - 1]
 
     def _on_all(self, scores: list[float]) -> float:
-        """Return the score on all users, measured or else estimated.
+        """Return the score on all users; estimate it if not all of them were measured.
 
-        The estimate assumes the same ratio to the splits measured so far as for the best settings.
+        The estimate assumes that the score on the measured splits and the score on all users have
+        the same ratio as for the best settings.
         """
         if len(scores) < len(self._best):
             return scores[-1] / self._best[len(scores) - 1] * self._best[-1]

@@ -20,11 +20,11 @@ from service.serving.asked import PagePosition
 
 MAX_LENGTH = 8_000
 COMPRESSED = 128
-"""Bytes from which on the shown items are compressed."""
+"""Least bytes of the shown items for which they are compressed."""
 _IS_COMPRESSED, _MOST_BYTES = 8, 1 << 16
 """No cursor holds more numbers than that, however well they compress: reading one is bounded."""
 _TYPES = {1: "B", 2: "H", 4: "I"}
-"""By width in bytes."""
+"""Type of the packed numbers, by their width in bytes."""
 
 
 class _Packed(msgspec.Struct, array_like=True):
