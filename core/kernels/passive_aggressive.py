@@ -30,7 +30,7 @@ EXPERT = np.dtype(
         ("key", np.uint64),
     ]
 )
-"""One row of the table: columns relative to the group's first, the settings, the key of its draws."""
+"""One row of the table: columns relative to the group's first, settings, and key of the draws."""
 
 Expert = np.void
 Experts = NDArray[np.void]

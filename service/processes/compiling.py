@@ -35,7 +35,7 @@ EXACT: tuple[Expert, ...] = (
     PassiveAggressive(metric="sgd", rank=3),
 )
 
-EXPERT_SETS = {
+ONLINE_CONFIGS = {
     "the default experts and the stack": OnlineConfig(experts=DEFAULT),
     "the paper's experts and Hedge": OnlineConfig(experts=PAPER_SMALL, aggregator="hedge", rho=0.1),
     "full matrices and exact steps": OnlineConfig(experts=EXACT, aggregator="boa"),
@@ -112,7 +112,7 @@ def _label_a_little() -> None:
 
 
 USES: dict[str, Callable[[], object]] = {
-    **{name: partial(_learn_a_little, config) for name, config in EXPERT_SETS.items()},
+    **{name: partial(_learn_a_little, config) for name, config in ONLINE_CONFIGS.items()},
     "the counters": _count_a_little,
     "the window of event ids": _remember_a_little,
     "the ranking models": _rank_a_little,

@@ -13,7 +13,10 @@ from service.ranking.ranker import Listed, Ranker
 
 
 class SharedList(Ranker):
-    """One order of all items, the same for everybody; items without events are ranked last, by their number."""
+    """One order of all items, the same for everybody.
+
+    Items without events are ranked last, by their number.
+    """
 
     def __init__(self, family: Family, order: Ranked, seen_through: Mapping[int, int]) -> None:
         super().__init__(family, family.strategy, seen_through)
