@@ -13,6 +13,7 @@ from core.online.model import OnlineModel
 from core.ordinal.config import StarsConfig
 from core.ordinal.fit_stars import fit_stars
 from service.ranking.asker import NOBODY, Asker
+from service.ranking.choice import choose, heard
 from service.ranking.families import FAMILIES
 from service.ranking.labelled import Labelled
 from service.ranking.lineup import Lineup
@@ -102,6 +103,21 @@ def test_models_that_read_the_history_take_over_as_it_grows(ranker: Labelled) ->
     asked = by_features(ranker, list(range(20)))
     wanted = Wanted(3, model="exmlds")
     assert slate(both, asked, everything(24), wanted, no_categories).origin.strategy == "exmlds"
+
+
+def test_a_model_weighs_by_its_share_for_the_asker(ranker: Labelled) -> None:
+    choice = choose(lineup(fold_in(24), ranker), by_features(ranker, [0, 1, 2]), Wanted(8))
+    weights = dict(zip((r.strategy for r in choice.rankers), choice.weights, strict=True))
+    assert weights["exmlds"] == pytest.approx(weights["fbgd"] / 4)
+
+
+def test_features_are_read_for_models_that_they_matter_to_or_that_were_named(
+    ranker: Labelled,
+) -> None:
+    long = asker(list(range(20)))
+    assert heard([ranker], NOBODY) == [ranker]
+    assert heard([ranker], long) == heard([ranker], long, "fbgd") == []
+    assert heard([ranker], long, "exmlds") == [ranker]
 
 
 def test_weights_of_people_with_a_history_do_not_outvote_features(ranker: Labelled) -> None:

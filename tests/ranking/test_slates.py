@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.batch.ocmf.users import StructuredUsers
 from core.batch.preferences import Preferences
 from core.mixture import combine
 from core.mixture_weights import Weights
@@ -32,6 +33,7 @@ from service.rec_ids import model_prefix
 from service.serving.recommender import INLINE
 from service.serving.warm_up import rank_once
 from service.training.recipes import SERVED
+from tests.models import objective
 from tests.rankers import (
     asker,
     everything,
@@ -216,6 +218,15 @@ def test_a_slate_names_those_that_ranked_and_its_pages_go_on_with_all() -> None:
     assert mixed.origin.version == made(a, fbgd=0.3, popular=0.7).origin.version
     both = made(a, b, fbgd=0.5, ocmf=0.4, popular=0.1)
     assert both.origin.version == mixed.pages.version != mixed.origin.version
+
+
+def test_a_mixture_has_learned_what_all_of_its_models_have() -> None:
+    def model(strategy: Strategy, through: dict[int, int]) -> FoldIn:
+        return FoldIn(FAMILIES[strategy], strategy, StructuredUsers(objective()), through)
+
+    a, b = model("fbgd", {0: 7, 1: 2}), model("ocmf", {0: 3, 1: 5})
+    for rankers in ((a, b), (b, a), (a, b, online(12))):
+        assert lineup(a, b).origin(rankers).trained_through == {0: 3, 1: 2}
 
 
 def test_where_the_rankers_bring_nothing_it_is_said_who_did() -> None:

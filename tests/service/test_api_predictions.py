@@ -5,6 +5,7 @@ import pytest
 
 from service.settings import Settings
 from service.store.keys import PartitionKeys
+from service.store.partitions import partition_of
 from tests.api import Api, learning
 
 
@@ -81,6 +82,20 @@ def test_a_sequence_that_is_never_reached_is_a_503(redis_url: str, namespace: st
         answer = api("GET", f"/v1/users/ada/predictions/x?min_sequence={sequence}")
         assert (answer.status_code, answer.json()["code"]) == (503, "sequence_not_reached")
         assert answer.json()["retry_after"] == 1
+
+
+def test_a_request_waits_only_for_the_partitions_of_its_users(
+    redis_url: str, namespace: str
+) -> None:
+    settings = Settings(namespace=namespace, partitions=2, min_sequence_wait_ms=50)
+    own = partition_of("ada", 2)
+    with Api(settings, redis_url) as api:
+        for partition, status in ((1 - own, 200), (own, 503)):
+            params = {"min_sequence": f"{partition}:1"}
+            answer = api("GET", "/v1/users/ada/recommendations", params=params)
+            assert answer.status_code == status
+        both = {"min_sequence": f"{own}:0,{1 - own}:9"}
+        assert api("GET", "/v1/users/ada/recommendations", params=both).is_success
 
 
 @pytest.mark.parametrize("path", ["/v1/users/ada/predictions/x", "/v1/users/ada/recommendations"])

@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 from core.batch.snapshot import objective_of
 from core.snapshot import Snapshot
 from service.errors import StoreUnavailable
+from service.ranking.fold_in import FoldIn
 from service.served_models import ActiveModel, ActiveModels
 from service.store.connection import connect
 from service.store.models.registry import Registry
@@ -66,6 +67,14 @@ def test_the_model_that_the_registry_names_is_served(
         ("model_activated", "fbgd"),
         ("model_activated", "ocmf"),
     }
+
+
+def test_a_model_is_warmed_before_it_serves(models: ActiveModels, registry: Registry) -> None:
+    activated(registry)
+    models.refresh()
+    ranker = models.current.models["fbgd"].ranker
+    assert isinstance(ranker, FoldIn)
+    assert "learned" in vars(ranker.users.row), "the first request would have to find it out"
 
 
 def test_a_promotion_swaps_one_frozen_object(models: ActiveModels, registry: Registry) -> None:
