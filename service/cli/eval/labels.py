@@ -7,8 +7,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from service.cli.eval.options import AsJson, BudgetS
 from service.cli.eval.run import OnProgress, Report, evaluated, settings_of
-from service.cli.options import BUDGET_HELP
 from service.evaluation.labels import Request, evaluate_labels
 from service.files.labelled_points import read_xmlc
 
@@ -30,11 +30,11 @@ def labels(
     given: Annotated[
         list[str] | None, typer.Option("--set", help="NAME=VALUE: fix a setting")
     ] = None,
-    budget_s: Annotated[float, typer.Option(min=0.0, help=BUDGET_HELP)] = 120.0,
+    budget_s: BudgetS = 120.0,
     seed: Annotated[
         int, typer.Option(min=0, help="Seed of the search, the fit and the revealed labels")
     ] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Fit a model on TRAIN, search its settings, and rank all labels for the points of TEST."""
 

@@ -1,7 +1,9 @@
 """``hedgerow eval online``: options and output; ``service/evaluation/online.py`` does the work."""
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 from rich.console import Console
@@ -12,74 +14,90 @@ from core.online.config import AggregatorName
 from core.online.experts import Init, Step, Variant
 from core.online.single_experts import Given
 from core.scale import Scale
+from service.cli.eval.options import AsJson
 from service.cli.eval.run import OnProgress, Report, evaluated
 from service.evaluation.online import Experts, Model, Order, Request, evaluate_online
 from service.files.ratings import read_ratings
 
+RatingsFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RATINGS", help="CSV or NDJSON, also gzip: user,item,rating[,timestamp]"
+    ),
+]
+ModelName = Annotated[
+    Model, typer.Option(help="A set of experts (-m learned, -u equal weights) or a single one")
+]
+ExpertSet = Annotated[
+    Experts | None, typer.Option(help="Set of experts; default, or paper for nn-apa-u")
+]
+Aggregator = Annotated[
+    AggregatorName | None,
+    typer.Option(help="By default stack, or hedge for experts of the paper"),
+]
+Start = Annotated[
+    Init, typer.Option(help="paper: start at U[0, 1), clip no prediction, choose parameters")
+]
+ScaleText = Annotated[str | None, typer.Option(help="LOW:HIGH; by default taken from the data")]
+SplitOrder = Annotated[
+    Order, typer.Option(help="Random split, or time: test on the latest ratings")
+]
+TestFraction = Annotated[float, typer.Option(help="Share of the ratings in the test set")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the split and the initial values")]
+Rank = Annotated[int, typer.Option(min=1, max=1000, help="Rank of a single model")]
+Aggressiveness = Annotated[float | None, typer.Option(help="Aggressiveness of a single model")]
+Eps = Annotated[float | None, typer.Option(help="Largest error that causes no update")]
+Delta = Annotated[float | None, typer.Option(help="Initial metric of NN-APA")]
+Slack = Annotated[
+    Variant, typer.Option(help="Hard constraint (pa), linear (pa1) or squared (pa2) slack")
+]
+StepName = Annotated[Step, typer.Option(help="Clip at 0, or solve the constrained step")]
+
 
 def online(
-    ratings: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RATINGS", help="CSV or NDJSON, also gzip: user,item,rating[,timestamp]"
-        ),
-    ],
-    model: Annotated[
-        Model, typer.Option(help="A set of experts (-m learned, -u equal weights) or a single one")
-    ] = "nn-apa-m",
-    experts: Annotated[
-        Experts | None, typer.Option(help="Set of experts; default, or paper for nn-apa-u")
-    ] = None,
-    aggregator: Annotated[
-        AggregatorName | None,
-        typer.Option(help="By default stack, or hedge for experts of the paper"),
-    ] = None,
-    init: Annotated[
-        Init, typer.Option(help="paper: start at U[0, 1), clip no prediction, choose parameters")
-    ] = "default",
-    scale: Annotated[
-        str | None, typer.Option(help="LOW:HIGH; by default taken from the data")
-    ] = None,
-    order: Annotated[
-        Order, typer.Option(help="Random split, or time: test on the latest ratings")
-    ] = "random",
-    test_fraction: Annotated[
-        float, typer.Option(help="Share of the ratings in the test set")
-    ] = 0.2,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the split and the initial values")] = 0,
-    rank: Annotated[int, typer.Option(min=1, max=1000, help="Rank of a single model")] = 10,
-    c: Annotated[float | None, typer.Option(help="Aggressiveness of a single model")] = None,
-    eps: Annotated[float | None, typer.Option(help="Largest error that causes no update")] = None,
-    delta: Annotated[float | None, typer.Option(help="Initial metric of NN-APA")] = None,
-    variant: Annotated[
-        Variant, typer.Option(help="Hard constraint (pa), linear (pa1) or squared (pa2) slack")
-    ] = "pa2",
-    step: Annotated[Step, typer.Option(help="Clip at 0, or solve the constrained step")] = "clip",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout")] = False,
+    ratings: RatingsFile,
+    model: ModelName = "nn-apa-m",
+    experts: ExpertSet = None,
+    aggregator: Aggregator = None,
+    init: Start = "default",
+    scale: ScaleText = None,
+    order: SplitOrder = "random",
+    test_fraction: TestFraction = 0.2,
+    seed: Seed = 0,
+    rank: Rank = 10,
+    c: Aggressiveness = None,
+    eps: Eps = None,
+    delta: Delta = None,
+    variant: Slack = "pa2",
+    step: StepName = "clip",
+    as_json: AsJson = False,
 ) -> None:
     """Predict, then learn, each rating of a training set in one pass; then predict a test set."""
-    settled: dict[str, float | None] = {"c": c, "eps": eps, "delta": delta}
-    given = Given(**{key: value for key, value in settled.items() if value is not None})  # type: ignore[typeddict-item]
+    request = Request(
+        model=model,
+        experts=experts,
+        aggregator=aggregator,
+        init=init,
+        order=order,
+        test_fraction=test_fraction,
+        seed=seed,
+        rank=rank,
+        variant=variant,
+        step=step,
+        given=_given(c=c, eps=eps, delta=delta),
+    )
+    evaluated(partial(_work, ratings, request, scale), _show, as_json=as_json)
 
-    def work(on_progress: OnProgress) -> Report:
-        request = Request(
-            model=model,
-            experts=experts,
-            aggregator=aggregator,
-            init=init,
-            scale=_parse_scale(scale),
-            order=order,
-            test_fraction=test_fraction,
-            seed=seed,
-            rank=rank,
-            variant=variant,
-            step=step,
-            given=given,
-        )
-        read = read_ratings(ratings, lambda share: on_progress("reading", share))
-        return evaluate_online(read, request, on_progress)
 
-    evaluated(work, _show, as_json=as_json)
+def _work(path: Path, request: Request, scale: str | None, on_progress: OnProgress) -> Report:
+    whole = replace(request, scale=_parse_scale(scale))
+    read = read_ratings(path, lambda share: on_progress("reading", share))
+    return evaluate_online(read, whole, on_progress)
+
+
+def _given(**stated: float | None) -> Given:
+    """Return the parameters that are not None."""
+    return cast("Given", {name: value for name, value in stated.items() if value is not None})
 
 
 def _parse_scale(text: str | None) -> Scale | None:

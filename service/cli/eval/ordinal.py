@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from core.ordinal.config import OrdinalConfig, Solver
+from service.cli.eval.options import AsJson
 from service.cli.eval.run import OnProgress, Report, evaluated
 from service.evaluation.ordinal import evaluate_ordinal
 from service.files.tables import read_table
@@ -24,7 +25,7 @@ def ordinal(
         Solver, typer.Option(help="closed: solution in closed form; stochastic: gradient steps")
     ] = "closed",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the choice of rows and the fit")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Learn from a few labelled rows and many unlabelled ones; test on the unlabelled rows."""
     ignored = [name.strip() for name in ignore.split(",") if name.strip()]

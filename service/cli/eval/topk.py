@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 from core.errors import ConfigError
+from service.cli.eval.options import AsJson, BudgetS
 from service.cli.eval.run import OnProgress, Report, evaluated, settings_of
-from service.cli.options import BUDGET_HELP
 from service.evaluation.files import SideFiles
 from service.evaluation.topk import Request, evaluate_topk
 from service.files.ratings import read_ratings
@@ -39,42 +39,53 @@ def _known(model: str) -> str:
     return model
 
 
+TrainFile = Annotated[
+    Path, typer.Argument(help="CSV or NDJSON, also gzip: user,item[,rating,timestamp]")
+]
+TestFile = Annotated[Path, typer.Argument(help="The held-out pairs, in the same form")]
+ModelName = Annotated[
+    str,
+    typer.Option(
+        callback=_known,
+        metavar=f"[{'|'.join(get_args(Model))}]",
+        help="fbgd for users with a history; ocmf-lr-wsq for users with only features or "
+        "links; svdfeature for the next item, by the previous one and features; see "
+        "docs/explanation/batch-models.md",
+    ),
+]
+Ks = Annotated[str, typer.Option("--k", help="List lengths, joined by commas")]
+Stated = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="NAME=VALUE: fix a setting; an unknown NAME lists all of them"),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the search and the fit")]
+UsersFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="CSV of users' features, for the ocmf models: user,... Validation chooses how "
+        "they are used, unless --set features=cold, beside or made"
+    ),
+]
+ItemsFile = Annotated[
+    Path | None, typer.Option(help="CSV of items' features, for svdfeature: item,...")
+]
+GraphFile = Annotated[
+    Path | None, typer.Option(help="CSV of links, for the ocmf models: user,friend")
+]
+
+
 def topk(
-    train: Annotated[
-        Path, typer.Argument(help="CSV or NDJSON, also gzip: user,item[,rating,timestamp]")
-    ],
-    test: Annotated[Path, typer.Argument(help="The held-out pairs, in the same form")],
-    model: Annotated[
-        str,
-        typer.Option(
-            callback=_known,
-            metavar=f"[{'|'.join(get_args(Model))}]",
-            help="fbgd for users with a history; ocmf-lr-wsq for users with only features or "
-            "links; svdfeature for the next item, by the previous one and features; see "
-            "docs/explanation/batch-models.md",
-        ),
-    ] = "fbgd",
-    k: Annotated[str, typer.Option("--k", help="List lengths, joined by commas")] = "10,20",
-    given: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="NAME=VALUE: fix a setting; an unknown NAME lists all of them"),
-    ] = None,
-    budget_s: Annotated[float, typer.Option(min=0.0, help=BUDGET_HELP)] = 120.0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the search and the fit")] = 0,
-    users: Annotated[
-        Path | None,
-        typer.Option(
-            help="CSV of users' features, for the ocmf models: user,... Validation chooses how "
-            "they are used, unless --set features=cold, beside or made"
-        ),
-    ] = None,
-    items: Annotated[
-        Path | None, typer.Option(help="CSV of items' features, for svdfeature: item,...")
-    ] = None,
-    graph: Annotated[
-        Path | None, typer.Option(help="CSV of links, for the ocmf models: user,friend")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout")] = False,
+    train: TrainFile,
+    test: TestFile,
+    model: ModelName = "fbgd",
+    k: Ks = "10,20",
+    given: Stated = None,
+    budget_s: BudgetS = 120.0,
+    seed: Seed = 0,
+    users: UsersFile = None,
+    items: ItemsFile = None,
+    graph: GraphFile = None,
+    as_json: AsJson = False,
 ) -> None:
     """Fit a model on TRAIN, search its settings, and rank all items for the users of TEST.
 
@@ -86,12 +97,12 @@ def topk(
     def work(on_progress: OnProgress) -> Report:
         chosen = settings_of(given or [], "factors=128")
         request = Request(model, _parse_ks(k), chosen, budget_s, seed)
-        pairs = [
+        learned, held_out = (
             read_ratings(path, lambda share: on_progress("reading", share), rated=False)
             for path in (train, test)
-        ]
+        )
         return evaluate_topk(
-            pairs[0], pairs[1], request, on_progress, SideFiles(users, items, graph)
+            learned, held_out, request, on_progress, SideFiles(users, items, graph)
         )
 
     evaluated(work, _show, as_json=as_json)
