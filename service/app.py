@@ -1,4 +1,4 @@
-"""The HTTP application: routes, their edge, and the runtime that its lifespan opens."""
+"""The HTTP application: the routes, the edge around them, and the runtime that they use."""
 
 import asyncio
 import threading
@@ -60,7 +60,7 @@ ROUTERS = (
 
 
 class Application(FastAPI):
-    """FastAPI inside our edge, which is the outermost layer."""
+    """FastAPI with our edge as its outermost layer."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -83,10 +83,10 @@ def create_app(
     keys_fresh_s: float = FRESH_S,
     patience_s: float = PATIENCE_S,
 ) -> FastAPI:
-    """Return the application; it opens its runtime when the server starts it.
+    """Return the application; its runtime opens when the server starts it.
 
-    API keys are read again after ``keys_fresh_s``. A stream waits ``patience_s`` for room in a
-    full log.
+    API keys are read again after ``keys_fresh_s`` seconds. A stream waits at most ``patience_s``
+    seconds for room in a full log.
     """
 
     @asynccontextmanager
@@ -95,7 +95,7 @@ def create_app(
             app.state.runtime = runtime
             app.state.key_check = KeyCheck(runtime.keys, settings.host, fresh_s=keys_fresh_s)
             app.state.intake = Intake(runtime, patience_s=patience_s)
-            # requests are answered meanwhile; only predictions and slates wait for it
+            # in the background: of all requests, only predictions and slates wait for it
             warming = asyncio.create_task(_warm_up(runtime))
             warming.add_done_callback(_note_failure)
             yield
@@ -111,7 +111,7 @@ def create_app(
         swagger_ui_oauth2_redirect_url=None,
     )
     app.state.settings = settings
-    # set when the server is told to stop: it ends streams of events
+    # set when the server must stop: it ends the event streams
     app.state.stopping = threading.Event()
     app.router.redirect_slashes = False
     for error in (ServiceError, HTTPException, RequestValidationError, Exception):

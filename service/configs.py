@@ -10,7 +10,7 @@ EXPERTS = {"default": DEFAULT, "paper": PAPER_SMALL}
 
 
 def online_config(settings: Settings, namespace: Namespace) -> OnlineConfig:
-    """Return everything that decides the arithmetic of the online model."""
+    """Return the configuration that determines the arithmetic of the online model."""
     return OnlineConfig(
         experts=EXPERTS[settings.experts],
         aggregator=settings.aggregator,
@@ -20,12 +20,12 @@ def online_config(settings: Settings, namespace: Namespace) -> OnlineConfig:
 
 
 def kind_table(settings: Settings) -> KindTable:
-    """Return what each code of a kind of feedback means."""
+    """Return the meaning of each kind of feedback, by its code."""
     return KindTable.of(
         (kind.code, kind.weight, kind.sign, kind.hides) for kind in settings.kinds.values()
     )
 
 
 def reading(settings: Settings, namespace: Namespace) -> Reading:
-    """Return how stored events are read."""
+    """Return the rules by which stored events become preferences and evidence."""
     return Reading(kind_table(settings), namespace.scale)

@@ -1,4 +1,4 @@
-"""The composition root of an api process: it connects all objects, and closes them at the end."""
+"""The composition root of an api process: it creates, connects and closes all objects."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -74,7 +74,7 @@ class Followed:
 
 @dataclass(frozen=True)
 class ApiRuntime(StoreAccess, Followed):
-    """Everything that the routes use: the store, the copies in memory, and what answers."""
+    """Everything that the routes use: the store, the copies in memory, and the services."""
 
     settings: Settings
     namespace: Namespace
@@ -138,13 +138,13 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
 
 @dataclass(frozen=True)
 class _Clients:
-    """The connections of a process, one for each kind of waiting."""
+    """The Redis clients of a process, separate so that none of them waits for another."""
 
     requests: AsyncClient
     feeds: AsyncClient
-    """For feeds: each of them always waits in XREAD."""
+    """For the feeds: each occupies a connection with a blocking XREAD."""
     blocking: Client
-    """For threads."""
+    """For calls from threads."""
     jobs: Client
 
 
@@ -219,7 +219,7 @@ def _followed(
 
 
 def _started(stack: AsyncExitStack, follower: FollowerT) -> FollowerT:
-    """Start a follower, and close it when the stack is unwound."""
+    """Start a follower, and close it when the stack closes."""
     follower.start()
     stack.push_async_callback(follower.close)
     return follower
@@ -227,6 +227,6 @@ def _started(stack: AsyncExitStack, follower: FollowerT) -> FollowerT:
 
 @asynccontextmanager
 async def no_runtime() -> AsyncIterator[ApiRuntime]:
-    """Stand in for the runtime where an application only describes itself."""
+    """Stand in for the runtime of an application that only generates its OpenAPI document."""
     raise NotReady("this application only describes itself; it has no store")
     yield

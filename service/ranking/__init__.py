@@ -1,1 +1,1 @@
-"""Who ranks, and how ranked items become a slate. Pure: imports core alone."""
+"""The rankers, and how ranked items become a slate. Pure: it imports only core."""

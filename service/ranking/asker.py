@@ -1,4 +1,4 @@
-"""The person that items are ranked for: preferences, and what rankers computed from them before."""
+"""The person that items are ranked for: their preferences, and cached results of rankers."""
 
 from collections.abc import Mapping
 
@@ -29,24 +29,24 @@ class Asker(Struct, frozen=True, eq=False):
 
     preferences: Preferences
     vectors: Mapping[str, F32] = msgspec.field(default_factory=dict)
-    """The user's vector by version of the model, made of the history alone."""
+    """The user's vector by version of the model, computed from the history alone."""
     heads: Mapping[Strategy, Head] | None = None
-    """None: no cache would keep them, or the answer may hold items that were seen."""
+    """Cached heads; None: heads cannot be cached, or the answer may contain seen items."""
     warmed: Mapping[Strategy, Head] = msgspec.field(default_factory=dict)
-    """Heads that were made in advance, for models that were about to serve."""
+    """Heads that were computed in advance, before their models went live."""
     row: F32 | None = None
-    """The user's row of the online model; None: there is none, or nobody will ask for it."""
+    """The user's row of the online model; None: there is none, or no ranker needs it."""
     features: Mapping[str, F32] = msgspec.field(default_factory=dict)
-    """The feature vector by version of the models that read users' features."""
+    """The asker's feature vector by version, for models that read users' features."""
     unknown: str = "nothing that the model could use is known of this user yet"
     """The reason that an answer gives if the rankers do not know the asker."""
 
     def may_use_heads(self, pool: Pool, n: int) -> bool:
-        """Whether the head of an order can answer for this pool."""
+        """Whether a cached head may answer for this pool."""
         return self.heads is not None and pool.candidates is None and n <= HEAD
 
     def head(self, strategy: Strategy, version: str) -> Head | None:
-        """Return the head of an order if one of this version was made."""
+        """Return the cached head of a strategy if it has this version."""
         for cached in (self.heads or {}, self.warmed):
             head = cached.get(strategy)
             if head is not None and head.version == version:
@@ -54,7 +54,7 @@ class Asker(Struct, frozen=True, eq=False):
         return None
 
     def having(self, made: Computed | None) -> "Asker":
-        """Return the asker with a vector that was just made."""
+        """Return the asker with a newly computed vector."""
         if made is None or made.vector is None:
             return self
         vectors = {**self.vectors, made.version: made.vector}
@@ -62,4 +62,4 @@ class Asker(Struct, frozen=True, eq=False):
 
 
 NOBODY = Asker(Preferences(NOTHING, _NONE, _NONE, NOTHING))
-"""Somebody about whom nothing is known."""
+"""An asker about whom nothing is known."""

@@ -1,4 +1,4 @@
-"""A share of one ranker's scores in those of another."""
+"""Blend the scores of two rankers."""
 
 import numpy as np
 
@@ -8,8 +8,8 @@ from core.types import F32
 def blended(base: F32, other: F32, share: float) -> F32:
     """Return (1 - share) base + share other (n,), both scaled to mean 0 and variance 1.
 
-    Items that ``base`` does not know are left out. Items that only ``other`` does not know count as
-    its mean.
+    Items that ``base`` does not know are left out. An item that only ``other`` does not know gets
+    the mean of ``other``.
     """
     n = min(base.size, other.size)
     out = np.float32(1.0 - share) * _standard(base)

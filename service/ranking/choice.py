@@ -21,25 +21,25 @@ from service.ranking.strategies import MIXTURE, ONLINE, Strategy
 from service.ranking.wanted import Wanted
 
 LEAST_WEIGHT = 0.05
-"""Least weight of a ranker, as a share of the heaviest: a lighter one changes nothing visible."""
+"""Least weight of a ranker, as a share of the heaviest; lighter ones change nothing visible."""
 
 
 class Choice(Struct, frozen=True):
     """The rankers of a slate."""
 
     able: Sequence[Ranker]
-    """All that could take part, and may on later pages."""
+    """All rankers that could take part, on this page or on later ones."""
     rankers: Sequence[Ranker]
-    """Those that matter, the heaviest first; several: their lists are combined."""
+    """The rankers that matter, heaviest first; the lists of several are combined."""
     weights: Sequence[float]
     blend: float = 0.0
-    """Share of the online model in the scores of a single one."""
+    """Share of the online model in the scores of a single ranker."""
     reason: str | None = None
-    """Why they are not what was asked for."""
+    """Why the rankers are not those that the request named."""
 
 
 def choose(lineup: Lineup, asker: Asker, wanted: Wanted) -> Choice:
-    """Return the rankers for this asker."""
+    """Return the rankers for this asker, with their weights."""
     able, reason = _rankers(lineup, asker, wanted)
     blend = wanted.blend
     if blend and (unblended := _unblended(able, lineup, asker)):
@@ -51,44 +51,45 @@ def choose(lineup: Lineup, asker: Asker, wanted: Wanted) -> Choice:
 
 
 def _rankers(lineup: Lineup, asker: Asker, wanted: Wanted) -> tuple[Sequence[Ranker], str | None]:
-    """Return the rankers for this asker, and why they are not what was asked for."""
+    """Return the rankers for this asker, and why they are not those that the request named."""
     everybodys = lineup.everybodys
     model = wanted.resumed or wanted.model
     named = None if model is None else everybodys.get(model) or lineup.models.get(model)
     if named is not None and (model in everybodys or named.knows(asker)):
         return [named], None
-    own = {name: ranker for name, ranker in lineup.models.items() if ranker.knows(asker)}
+    personal = {name: ranker for name, ranker in lineup.models.items() if ranker.knows(asker)}
     # drop a ranker that knows little about this user, unless it is the only personal one
-    own = {n: one for n, one in own.items() if one.share(asker) >= LEAST_WEIGHT} or own
-    trusted = {n: one for n, one in own.items() if one.family.trusted}
+    personal = {n: r for n, r in personal.items() if r.share(asker) >= LEAST_WEIGHT} or personal
+    trusted = {name: ranker for name, ranker in personal.items() if ranker.family.trusted}
     if not trusted:
-        own = {}
-    elif ONLINE not in own and not asker.preferences.item_ix.size:
-        # weights come from users with a history; for others features say more than lists for all
-        own, everybodys = trusted, {}
-    weights = lineup.weights_of(own.values(), asker.preferences.item_ix.size)
-    if not weights and len(own) == 1:
+        personal = {}
+    elif ONLINE not in personal and not asker.preferences.item_ix.size:
+        # the weights were learned from users with a history; for a user without one,
+        # features say more than the lists for everybody
+        personal, everybodys = trusted, {}
+    weights = lineup.weights_of(personal.values(), asker.preferences.item_ix.size)
+    if not weights and len(personal) == 1:
         everybodys = {}
-    rankers = [*own.values(), *everybodys.values()] if own else [lineup.popular]
-    return rankers, _reason(lineup, asker, wanted.model, len(own), alone=len(rankers) == 1)
+    rankers = [*personal.values(), *everybodys.values()] if personal else [lineup.popular]
+    return rankers, _reason(lineup, asker, wanted.model, len(personal), alone=len(rankers) == 1)
 
 
 def _reason(
-    lineup: Lineup, asker: Asker, model: Strategy | None, n_own: int, *, alone: bool
+    lineup: Lineup, asker: Asker, model: Strategy | None, n_personal: int, *, alone: bool
 ) -> str | None:
     if model == ONLINE and model not in lineup.models:
         return NO_RATINGS if lineup.of_users else NO_USER
     if model not in {None, MIXTURE, *lineup.models}:
         return inactive(model, lineup.families)
-    if n_own == 0 and not lineup.trained and model != ONLINE:
+    if n_personal == 0 and not lineup.trained and model != ONLINE:
         return inactive(None, lineup.families)
-    if n_own == 0 or model in lineup.models:
+    if n_personal == 0 or model in lineup.models:
         return asker.unknown
     return NOTHING_TO_MIX if model == MIXTURE and alone else None
 
 
 def _unblended(rankers: Sequence[Ranker], lineup: Lineup, asker: Asker) -> str | None:
-    """Return why the online model has no share in the scores."""
+    """Return why the online model cannot be blended in; None: it can."""
     if len(rankers) > 1 or not rankers[0].family.trained:
         return "`blend` was left out: only a trained model can be blended, name one with `model`"
     if lineup.online is None or not lineup.online.knows(asker):
@@ -99,32 +100,32 @@ def _unblended(rankers: Sequence[Ranker], lineup: Lineup, asker: Asker) -> str |
 def _heavy(
     lineup: Lineup, able: Sequence[Ranker], asker: Asker
 ) -> tuple[Sequence[Ranker], Sequence[float]]:
-    """Return those of the rankers whose weight matters, the heaviest first, and their weights."""
+    """Return the rankers whose weight matters, heaviest first, and their weights."""
     if len(able) == 1:
         return able, [1.0]
-    own = [ranker for ranker in able if not ranker.family.for_everybody]
-    # a ranker without a weight yet counts as the mean
-    known = lineup.weights_of(own, asker.preferences.item_ix.size) or _first(able)
-    weights = [r.share(asker) * known.get(r.strategy, 1.0 / len(able)) for r in able]
+    personal = [ranker for ranker in able if not ranker.family.for_everybody]
+    learned = lineup.weights_of(personal, asker.preferences.item_ix.size) or _first(able)
+    # a ranker without a learned weight gets an equal share
+    weights = [r.share(asker) * learned.get(r.strategy, 1.0 / len(able)) for r in able]
     order = sorted(range(len(able)), key=lambda at: -weights[at])
     heavy = [at for at in order if weights[at] >= LEAST_WEIGHT * weights[order[0]]]
     return [able[at] for at in heavy], [weights[at] for at in heavy]
 
 
 def _first(rankers: Sequence[Ranker]) -> Mapping[str, float]:
-    """Return the weights before any judgement: the trained models alone, or the online model."""
-    own = [ranker for ranker in rankers if not ranker.family.for_everybody]
-    trained = [ranker.strategy for ranker in own if ranker.family.trained and ranker.family.trusted]
-    lead = trained or [ranker.strategy for ranker in own if not ranker.family.trained]
+    """Return the weights before any judgement: only trained models, else only the online model."""
+    personal = [ranker for ranker in rankers if not ranker.family.for_everybody]
+    trained = [r.strategy for r in personal if r.family.trained and r.family.trusted]
+    lead = trained or [ranker.strategy for ranker in personal if not ranker.family.trained]
     return {ranker.strategy: float(ranker.strategy in lead) for ranker in rankers}
 
 
 def heard(readers: Iterable[Ranker], asker: Asker, named: Strategy | None = None) -> list[Ranker]:
-    """Return the models for which the asker's features matter; ``named`` was asked for."""
+    """Return the models for which the asker's features matter, always with the one ``named``."""
     return [r for r in readers if r.share(asker) >= LEAST_WEIGHT or r.strategy == named]
 
 
 def feature_vectors(readers: Iterable[Ranker], features: Mapping[str, Any]) -> dict[str, F32]:
-    """Return what each model makes of somebody's features, by its version."""
+    """Return the feature vector that each model computes from some features, by its version."""
     vectors = {reader.version: reader.feature_vector(features) for reader in readers}
     return {version: vector for version, vector in vectors.items() if vector is not None}

@@ -1,4 +1,4 @@
-"""Lists that are the same for all people: what is popular, what is trending."""
+"""Lists that are the same for everybody: popular items and trending items."""
 
 from collections.abc import Mapping
 
@@ -13,10 +13,7 @@ from service.ranking.ranker import Listed, Ranker
 
 
 class SharedList(Ranker):
-    """One order of all items, the same for everybody.
-
-    Items without events are ranked last, by their number.
-    """
+    """One order of all items; items without events are ranked last, by item number."""
 
     def __init__(self, family: Family, order: Ranked, seen_through: Mapping[int, int]) -> None:
         super().__init__(family, family.strategy, seen_through)
@@ -28,7 +25,7 @@ class SharedList(Ranker):
         without[items] = False
         everything = np.concatenate([items, np.flatnonzero(without).astype(np.int32)])
         self._ranked: Ranked = everything, by_number
-        """All items, best first; the scores by number."""
+        """All item numbers, best first; the scores, indexed by item number."""
 
     def knows(self, asker: Asker) -> bool:
         return False
@@ -46,10 +43,10 @@ class SharedList(Ranker):
         return self._ranked[1][: self.n_items]
 
     def _reaching(self, n_items: int) -> Ranked:
-        """Return all items, best first, and the scores by number, of at least so many items."""
+        """Return the order and the scores, extended to at least ``n_items`` items."""
         order, scores = self._ranked
         if scores.size < n_items:
-            # the longer order also holds for every smaller pool
+            # kept: the longer order also serves smaller pools
             more = np.arange(scores.size, n_items, dtype=np.int32)
             order = np.concatenate([order, more])
             scores = np.concatenate([scores, np.zeros(more.size, np.float32)])

@@ -1,4 +1,4 @@
-"""The past items that carry the scores of a slate, as the models that ranked it tell."""
+"""Explain a slate: the past items that contributed most to the score of each item."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from service.ranking.reasons import unexplained, unexplained_list
 from service.ranking.strategies import Strategy
 
 MOST = 3
-"""Most past items that explain a score."""
+"""Largest number of past items that explain a score."""
 UNSPOKEN = "nothing is explained: no past item speaks for these"
 
 Because = list[tuple[int, float]]
@@ -23,10 +23,10 @@ Because = list[tuple[int, float]]
 def explained(
     lineup: Lineup, rankers: Sequence[Ranker], asker: Asker, picked: Sequence[tuple[int, Strategy]]
 ) -> tuple[list[Because], str | None]:
-    """Return for each item, picked by a ranker, what carries its score; and why nothing does.
+    """Return the explanation of each picked item; and a reason if there are no explanations.
 
-    An item is no reason for itself. An item whose ranker does not explain is explained by the
-    heaviest ranker that does.
+    An item does not explain itself. If the ranker of an item cannot explain, the heaviest ranker
+    that can does it instead.
     """
     models = {r.strategy: r for r in rankers if r.family.explains and r.knows(asker)}
     if not models:
@@ -34,28 +34,28 @@ def explained(
         why = unexplained_list if could else unexplained
         return [[] for _ in picked], why(lineup.families)
     first = next(iter(models))
-    telling = [strategy if strategy in models else first for _, strategy in picked]
-    found: dict[int, Because] = {}
+    explainer_of = {item: strategy if strategy in models else first for item, strategy in picked}
+    explanations: dict[int, Because] = {}
     for strategy, model in models.items():
-        own = [item for (item, _), one in zip(picked, telling, strict=True) if one == strategy]
-        found |= _by(model, asker, own)
-    because = [found.get(item, []) for item, _ in picked]
+        items = [item for item, explainer in explainer_of.items() if explainer == strategy]
+        explanations |= _by(model, asker, items)
+    because = [explanations.get(item, []) for item, _ in picked]
     return because, None if any(because) or not picked else UNSPOKEN
 
 
 def _by(model: Ranker, asker: Asker, items: Sequence[int]) -> dict[int, Because]:
-    """Return the explanations of those items that a model knows."""
+    """Return a model's explanations of the items that it knows."""
     known = [item for item in items if item < model.n_items]
     sums = model.explain(asker, np.array(known, np.int32))
     if sums is None:
         return {}
     past = asker.preferences.within(model.n_items).item_ix
-    largest = max(np.abs(own).max(initial=0.0) for own in (sums.contribution, sums.constant))
-    each = zip(known, sums.contribution, strict=True)
-    return {item: _largest(item, past, own, ROUNDING * largest) for item, own in each}
+    largest = max(np.abs(part).max(initial=0.0) for part in (sums.contribution, sums.constant))
+    rows = zip(known, sums.contribution, strict=True)
+    return {item: _largest(item, past, row, ROUNDING * largest) for item, row in rows}
 
 
 def _largest(item: int, past: I32, contributions: F64, rounding: float) -> Because:
-    telling = np.flatnonzero((past != item) & (contributions > rounding))
-    best = telling[np.argsort(-contributions[telling], kind="stable")[:MOST]]
+    significant = np.flatnonzero((past != item) & (contributions > rounding))
+    best = significant[np.argsort(-contributions[significant], kind="stable")[:MOST]]
     return [(int(past[at]), float(contributions[at])) for at in best]

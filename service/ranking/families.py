@@ -1,8 +1,8 @@
 """All families of models and rankers.
 
-To add one: a module with its ranker, an entry here, a module with its recipe. Nothing else in the
-service lists families: code asks the entry (``Ranker.family``) or the ranker itself. Only
-``cli/eval`` names the recipes that it offers again.
+To add a family, write a module with its ranker, an entry here and a module with its recipe. Nothing
+else in the service lists families: code asks the entry (``Ranker.family``) or the ranker itself.
+Only ``cli/eval`` names the recipes that it offers again.
 """
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -99,7 +99,7 @@ FAMILIES: Families = table(
 
 _NUMBERS = {family.number: family.strategy for family in FAMILIES.values()} | {5: MIXTURE}
 STRATEGIES: tuple[Strategy, ...] = tuple(_NUMBERS[number] for number in sorted(_NUMBERS))
-"""All strategies. Logs and recommendation ids hold positions in it, so only ever append."""
+"""All strategies. Logs and recommendation ids store indices into it, so only ever append."""
 
 if TYPE_CHECKING:
     AnyStrategy: TypeAlias = Strategy
@@ -117,4 +117,4 @@ else:
     _stars = tuple(one.strategy for one in _all if one.predicts_stars)
     StarStrategy = Literal[_stars]
     PredictingStrategy = Literal[(ONLINE, *_stars)]
-"""Strategies that a request may name: any, or those of families with an ability."""
+"""The strategies that a request may name, for any purpose or for one that needs an ability."""

@@ -1,4 +1,4 @@
-"""A family of models: one entry says everything that the rest of the service asks about it."""
+"""The description of a family of models: everything that the rest of the service needs to know."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 class Published(NamedTuple):
-    """A trained model as the registry hands it out."""
+    """A trained model as it comes from the registry."""
 
     version: str
     snapshot: Snapshot
     trained_through: Mapping[int, int]
-    """The last sequence that it has learned, by partition."""
+    """Sequence of the last event that the model has learned, by partition."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """A kind of model or ranker; see ``families.py`` for all of them and for how to add one."""
+    """A kind of model or ranker; ``families.py`` lists them and tells how to add one."""
 
     strategy: Strategy
     """Its name in the API, in logs and in the registry."""
@@ -33,34 +33,34 @@ class Family:
     about: str
     """One sentence for people who do not know the papers."""
     recipes: tuple[RecipeSettings[Any], ...] = ()
-    """How it is trained; reasons and docs suggest the first. Empty: nothing is trained."""
+    """How it is trained; reasons and docs suggest the first. Empty: the family is not trained."""
     read: "Callable[[Family, Published], Ranker] | None" = None
-    """Makes the ranker of a trained model; None: nothing is trained."""
+    """Makes the ranker of a trained model; None: the family is not trained."""
     for_everybody: bool = False
-    """Whether it has one list for all people."""
+    """Whether its list is the same for everybody."""
     compares_users: bool = False
     explains: bool = False
     """Whether it can tell which past items carry a score."""
     finds_audience: bool = False
     """Whether it ranks users for an item."""
     predicts_stars: bool = False
-    """Whether it predicts ratings of single pairs."""
+    """Whether it predicts ratings for single pairs of a user and an item."""
     reads_history: bool = True
-    """Whether it knows people by what they did."""
+    """Whether it ranks by the history of the asker."""
     serves_without_history: bool = False
-    """Whether it ranks for people without a history: by features, or one list for all."""
+    """Whether it ranks for people without a history: by features, or one list for everybody."""
     trusted: bool = True
-    """Whether it may rank before it was judged, and where nothing else knows the asker."""
+    """Whether it may rank before it was judged, and when no other ranker knows the asker."""
     judged: bool = True
-    """Whether the follower judges it; a family that fades as a history grows needs no weight."""
+    """Whether the follower judges it; a family whose share shrinks with the history needs none."""
     reads_user_features: bool = False
     reads_item_features: bool = False
     reads_later_items: bool = False
-    """Whether it ranks items that came after its training, by their documents."""
+    """Whether it ranks items that were added after its training, by their documents."""
 
     @property
     def trained(self) -> bool:
-        """Whether its models come from the registry."""
+        """Whether its models are trained and come from the registry."""
         return self.read is not None
 
 
@@ -70,4 +70,4 @@ Families: TypeAlias = Mapping[Strategy, Family]
 
 def table(entries: Iterable[Family]) -> Families:
     """Return the families in the order of their numbers."""
-    return {entry.strategy: entry for entry in sorted(entries, key=lambda one: one.number)}
+    return {entry.strategy: entry for entry in sorted(entries, key=lambda entry: entry.number)}

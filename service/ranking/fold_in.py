@@ -1,4 +1,4 @@
-"""Models with a vector for each item: the user's vector is computed from the present history."""
+"""Models with a vector for each item; the user's vector is computed from the current history."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ from service.ranking.ranker import HeadRanker
 
 
 class FoldIn(HeadRanker):
-    """Ranks by the products of a user's vector with the items' vectors."""
+    """Ranks by the dot products of the user's vector with the item vectors."""
 
     def __init__(
         self,
@@ -49,12 +49,12 @@ class FoldIn(HeadRanker):
 
     def fold_in(self, asker: Asker) -> F32:
         features = asker.features.get(self.version)
-        # the cached vector was made of the history alone
+        # the cached vector was computed from the history alone
         vector = asker.vectors.get(self.version) if features is None else None
         if vector is not None:
             return vector
-        own = asker.preferences.within(self.n_items)
-        return self.users.vector(own.item_ix, own.weight, own.target, feature_vector=features)
+        past = asker.preferences.within(self.n_items)
+        return self.users.vector(past.item_ix, past.weight, past.target, feature_vector=features)
 
     def user_vector(self, asker: Asker) -> F32 | None:
         return self.fold_in(asker)
@@ -67,12 +67,13 @@ class FoldIn(HeadRanker):
         return scores
 
     def explain(self, asker: Asker, items: I32) -> Explanation | None:
-        own, vector = asker.preferences.within(self.n_items), self.fold_in(asker)
-        return choices.explain(self.users.row, vector, own.item_ix, own.weight, own.target, items)
+        past, vector = asker.preferences.within(self.n_items), self.fold_in(asker)
+        row = self.users.row
+        return choices.explain(row, vector, past.item_ix, past.weight, past.target, items)
 
     def warm(self) -> None:
         self.users.vector(np.empty(0, np.int32))
-        # finding out which items were learned takes long in a large catalogue
+        # the first call finds the learned items, which is slow in a large catalogue
         self.users.row.knows(np.zeros(1, np.int32))
 
 

@@ -1,4 +1,4 @@
-"""Items as labels of users: ranks by features, and knows which items go together."""
+"""Items as labels of users: a ranker by features that also knows which items go together."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ from service.ranking.ranker import Listed, Ranker
 
 
 class Labelled(Ranker):
-    """A label model. A user's feature vector holds the scores of all items."""
+    """A label model. Its "feature vector" of a user holds the scores of all items."""
 
     reads_features = True
 

@@ -1,4 +1,4 @@
-"""The rankers of one moment, and how a slate names those that made it."""
+"""The rankers of one moment, and the origin by which a slate names them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,26 +16,26 @@ from service.ranking.strategies import MIXTURE, ONLINE, POPULAR, TRENDING, Strat
 
 
 class Blend(Struct, frozen=True):
-    """The share of another ranker in the scores."""
+    """The share of the online model in the scores, and its version."""
 
     share: float
     version: str
 
 
 class Origin(Struct, frozen=True):
-    """What ranked."""
+    """The ranker or mixture that made a slate."""
 
     strategy: Strategy
     version: str
     versions: Mapping[str, str]
-    """The trained models in it: strategy -> version."""
+    """Versions of the trained models in it, by strategy."""
     trained_through: Mapping[int, int]
-    """Partition -> sequence."""
+    """Sequence of the last learned event, by partition."""
     blend: Blend | None = None
-    """The online model's share."""
+    """The share of the online model, if the request asked for one."""
 
     def blended(self, share: float, version: str) -> "Origin":
-        """Return the origin of scores with a share of the online model: a version of its own."""
+        """Return the origin of scores with a share of the online model; it has another version."""
         digest = _digest(f"{self.version},{version},{share}")
         return msgspec.structs.replace(self, version=f"blend-{digest}", blend=Blend(share, version))
 
@@ -45,40 +45,40 @@ class Lineup:
     """The rankers of one moment. One slate uses one lineup throughout."""
 
     models: Mapping[Strategy, Ranker]
-    """Rankers that may know an asker: the active models, and the online model of a partition."""
+    """Rankers that may know an asker: active models and the online model of the partition."""
     popular: Ranker
     trending: Ranker
     weights: Weights = field(default_factory=Weights)
-    """Weights of the rankers in the mixture, as far as they were judged."""
+    """Weights of the rankers in the mixture, as far as they have been judged."""
     of_users: bool = True
-    """False: the asker is no user, so the online model cannot know them."""
+    """Whether the asker is a user; the online model knows no others."""
     families: Families = field(default_factory=lambda: FAMILIES)
     _origins: dict[tuple[Strategy, ...], Origin] = field(default_factory=dict, init=False)
 
     @cached_property
     def n_items(self) -> int:
-        """Return how many items are known to rankers: the first so many."""
+        """Return the number of items that rankers know: they know items 0 .. n_items - 1."""
         rankers: list[Ranker] = [self.popular, *self.models.values()]
         return max(ranker.n_items for ranker in rankers)
 
     @cached_property
     def effort(self) -> int:
-        """Return about how many multiplications a slate takes at most."""
+        """Return the approximate largest number of multiplications for a slate."""
         return max((ranker.effort for ranker in self.models.values()), default=0)
 
     @cached_property
     def everybodys(self) -> Mapping[Strategy, Ranker]:
-        """Return the rankers whose list is the same for all people."""
+        """Return the rankers whose list is the same for everybody."""
         return {POPULAR: self.popular, TRENDING: self.trending}
 
     @cached_property
     def trained(self) -> Sequence[Ranker]:
-        """Return the active models."""
+        """Return the rankers of the active models."""
         return [ranker for ranker in self.models.values() if ranker.family.trained]
 
     @cached_property
     def feature_readers(self) -> Sequence[Ranker]:
-        """Return the models that know people by their features."""
+        """Return the models that read the features of users."""
         return [ranker for ranker in self.models.values() if ranker.reads_features]
 
     @property
@@ -96,32 +96,33 @@ class Lineup:
         """Return a model that predicts ratings of single pairs."""
         return next((r.star_model for r in self.models.values() if r.star_model), None)
 
-    def weights_of(self, own: Collection[Ranker], n: int) -> Mapping[str, float]:
-        """Return the weights of all rankers for an asker with n preferences, whom ``own`` know.
+    def weights_of(self, personal: Collection[Ranker], n: int) -> Mapping[str, float]:
+        """Return the weights of all rankers for an asker with n preferences.
 
-        They are empty if no weight is known: a trained model has one from the gate before it was
-        judged, the online model only from judgements.
+        ``personal`` are the rankers that know the asker. The result is empty if none of them has a
+        weight: a trained model has one from the gate before it is judged, the online model only
+        from judgements.
         """
-        trained = {ranker.strategy for ranker in own if ranker.family.trained}
-        told = trained & self.weights.shared.keys() if trained else self.weights.by_length
-        return self.weights.of(n) if told else {}
+        trained = {ranker.strategy for ranker in personal if ranker.family.trained}
+        weighted = trained & self.weights.shared.keys() if trained else self.weights.by_length
+        return self.weights.of(n) if weighted else {}
 
     def origin(self, rankers: Sequence[Ranker]) -> Origin:
-        """Return the origin of each slate that these of its rankers make."""
+        """Return the origin of a slate made by these rankers of the lineup."""
         names = tuple([ranker.strategy for ranker in rankers])
-        found = self._origins.get(names)
-        if found is None:
-            found = self._origins[names] = _origin(rankers)
-        return found
+        origin = self._origins.get(names)
+        if origin is None:
+            origin = self._origins[names] = _origin(rankers)
+        return origin
 
 
 def in_order(rankers: Iterable[Ranker]) -> list[Ranker]:
-    """Return rankers in the order of their families' numbers: ties in weights are decided by it."""
+    """Return rankers by the number of their family; this order decides ties between weights."""
     return sorted(rankers, key=lambda ranker: ranker.family.number)
 
 
 def by_strategy(rankers: Iterable[Ranker]) -> dict[Strategy, Ranker]:
-    """Return rankers by strategy, in order."""
+    """Return rankers by strategy, in the order of ``in_order``."""
     return {ranker.strategy: ranker for ranker in in_order(rankers)}
 
 
@@ -130,7 +131,7 @@ def _origin(rankers: Sequence[Ranker]) -> Origin:
     mixed = len(rankers) > 1
     through: dict[int, int] = {}
     for ranker in rankers:
-        # a mixture has learned what all of its trained models have
+        # a mixture has learned only the events that all of its trained models have learned
         if ranker.family.trained or not versions:
             for partition, sequence in ranker.trained_through.items():
                 through[partition] = min(sequence, through.get(partition, sequence))
@@ -143,7 +144,7 @@ def _origin(rankers: Sequence[Ranker]) -> Origin:
 
 
 def _mixture_version(versions: Mapping[str, str]) -> str:
-    """Return a version that changes when one of a mixture does."""
+    """Return a version that changes whenever a version in the mixture does."""
     text = ",".join(f"{strategy}={versions[strategy]}" for strategy in sorted(versions))
     return f"mixture-{_digest(text)}"
 

@@ -1,4 +1,4 @@
-"""Rank items with the chosen rankers: one list, a blend of two scores, or many lists combined."""
+"""Rank items with the chosen rankers: one list, a blend of two scores, or a mixture of lists."""
 
 from collections.abc import Iterable, Sequence
 
@@ -27,31 +27,31 @@ class Pick(Struct, frozen=True, gc=False):
 
 
 class Found(Struct, frozen=True):
-    """Ranked items, before any is chosen for variety."""
+    """Ranked items, before the choice for variety."""
 
     picks: list[Pick]
     owned: bool
-    """Whether the rankers brought any of them."""
+    """Whether the chosen rankers ranked any of them; else all are popular items."""
     made: Sequence[Computed]
 
 
 def mixing_list(ranker: Ranker, asker: Asker, pool: Pool, n: int) -> Listed:
-    """Return a ranker's list as a mixture reads it: everybody's lists end with the liked items."""
-    found = ranker.best(asker, pool, n)
+    """Return a ranker's list for a mixture; lists for everybody lose items without positives."""
+    listed = ranker.best(asker, pool, n)
     if not ranker.family.for_everybody:
-        return found
-    told = found.scores > 0.0
-    return Listed(found.items[told], found.scores[told])
+        return listed
+    liked = listed.scores > 0.0
+    return Listed(listed.items[liked], listed.scores[liked])
 
 
 def ranked_items(choice: Choice, lineup: Lineup, asker: Asker, pool: Pool, n: int) -> Found:
-    """Return n items: those that the rankers bring, followed by what is popular."""
+    """Return n items: those of the chosen rankers, filled up with popular ones."""
     found = _by_rankers(choice, lineup, asker, pool, n)
     if len(found.picks) >= n:
         return found
-    known = np.unique(np.array([pick.item for pick in found.picks], np.int32))
+    picked = np.unique(np.array([pick.item for pick in found.picks], np.int32))
     popular, left = lineup.popular, n - len(found.picks)
-    rest = popular.best(asker, pool.without(known), left).ranked
+    rest = popular.best(asker, pool.without(picked), left).ranked
     return replace(found, picks=[*found.picks, *picks_of(*rest, popular.strategy)])
 
 
@@ -69,22 +69,22 @@ def _by_rankers(choice: Choice, lineup: Lineup, asker: Asker, pool: Pool, n: int
 
 def _found(ranked: Ranked, ranker: Ranker, made: Iterable[Computed | None]) -> Found:
     picks = picks_of(*ranked, ranker.strategy)
-    return Found(picks, bool(picks), [one for one in made if one is not None])
+    return Found(picks, bool(picks), [result for result in made if result is not None])
 
 
 def _mixed(choice: Choice, asker: Asker, pool: Pool, n: int) -> Found:
-    """Combine the lists of several rankers; each item names the one that contributes most to it."""
+    """Combine the lists of several rankers; each item names its largest contributor."""
     names = [ranker.strategy for ranker in choice.rankers]
     lists = [mixing_list(ranker, asker, pool, max(n, DEPTH)) for ranker in choice.rankers]
-    item, score, loudest = mixed([one.ranked for one in lists], choice.weights, n)
-    listed = zip(item.tolist(), score.tolist(), loudest.tolist(), strict=True)
-    picks = [Pick(number, value, names[at]) for number, value, at in listed]
+    item, score, largest = mixed([listed.ranked for listed in lists], choice.weights, n)
+    rows = zip(item.tolist(), score.tolist(), largest.tolist(), strict=True)
+    picks = [Pick(number, value, names[at]) for number, value, at in rows]
     if len(picks) < n:
-        # below the combined lists the heaviest ranker goes on alone
+        # when the combined lists end, the heaviest ranker continues alone
         rest = lists[0].items
         rest = rest[~np.isin(rest, item)][: n - len(picks)]
         picks += [Pick(number, 0.0, names[0]) for number in rest.tolist()]
-    return Found(picks, bool(picks), [one.made for one in lists if one.made is not None])
+    return Found(picks, bool(picks), [listed.made for listed in lists if listed.made is not None])
 
 
 def picks_of(item: I32, score: F32, strategy: Strategy) -> list[Pick]:

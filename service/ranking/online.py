@@ -1,4 +1,4 @@
-"""The online model as a ranker: items of a few seconds ago, and the user's present row."""
+"""The online model as a ranker: items as of a few seconds ago, and the user's current row."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,12 +23,12 @@ class OnlineItems:
     version: str
     seen_through: int
     model: OnlineModel
-    """Holds the shared state of the same moment; nobody else loads it."""
+    """Holds the shared state of the same moment; nothing else may load another state into it."""
     rows: F32
 
     @property
     def n_items(self) -> int:
-        """Return how many items there are: the first so many."""
+        """Return the number of items; they are the items 0 .. n_items - 1."""
         return len(self.rows)
 
     def scores(self, user_row: F32) -> F32:

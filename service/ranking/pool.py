@@ -1,7 +1,7 @@
-"""The items that an answer may choose from, and how the best of them are found.
+"""The items that an answer may choose from, and the selection of the best of them.
 
-Lists are (item numbers, scores); ties are broken by item number. Only serial kernels run here,
-without the GIL.
+Lists are (item numbers, scores); ties are broken by item number. All kernels used here are serial
+and release the GIL.
 """
 
 from typing import TypeAlias
@@ -20,29 +20,29 @@ Ranked: TypeAlias = tuple[I32, F32]
 """Item numbers, best first, and their scores."""
 
 HEAD = 128
-"""Items kept from the top of a ranker's order for a user: a mixture reads 100."""
+"""Length of a cached head, in items: a mixture reads 100."""
 
 
 class Pool(Struct, frozen=True, eq=False):
     """The items that an answer may choose from."""
 
     allowed: Mask
-    """(n,): which of all items may be shown."""
+    """(n,) mask of the items that may be shown."""
     excluded: I32 = msgspec.field(default_factory=lambda: NOTHING)
-    """Rising."""
+    """Item numbers that are left out, ascending."""
     candidates: I32 | None = None
-    """Rising, below n: the only items to choose from, if they are allowed and not excluded."""
+    """Item numbers below n, ascending; if given, all other items are left out."""
 
     @property
     def listed(self) -> I32:
-        """Return the candidates that may be chosen, rising."""
-        chosen = NOTHING if self.candidates is None else self.candidates
-        chosen = chosen[self.allowed[chosen]]
-        return chosen[~np.isin(chosen, self.excluded, assume_unique=True)]
+        """Return the candidates that are allowed and not excluded, ascending."""
+        items = NOTHING if self.candidates is None else self.candidates
+        items = items[self.allowed[items]]
+        return items[~np.isin(items, self.excluded, assume_unique=True)]
 
     @property
     def size(self) -> int:
-        """Return how many items there are to choose from."""
+        """Return the number of items to choose from."""
         if self.candidates is not None:
             return self.listed.size
         excluded = self.excluded[self.excluded < self.allowed.size]
@@ -50,30 +50,30 @@ class Pool(Struct, frozen=True, eq=False):
 
     @property
     def fitting(self) -> int:
-        """Return how many there would be if none were excluded."""
+        """Return the size of the pool if no item were excluded."""
         return Pool(self.allowed, NOTHING, self.candidates).size
 
     def without(self, items: I32) -> "Pool":
-        """Return the pool without some more items."""
+        """Return the pool with more items excluded."""
         return Pool(self.allowed, np.union1d(self.excluded, items), self.candidates)
 
 
 class Head(Struct, frozen=True, eq=False):
-    """The top of one ranker's order for a user: the best items except those that count as seen."""
+    """The top of a ranker's order for one user, without the seen items."""
 
     version: str
-    """The version of the data that the ranker made it from."""
+    """Version of the data that the ranker computed it from."""
     items: I32
     scores: F32
     whole: bool
-    """Whether the order ends with it."""
+    """Whether it is the complete order."""
 
     @property
     def nbytes(self) -> int:
         return self.items.nbytes + self.scores.nbytes
 
     def best(self, pool: Pool, n: int) -> Ranked | None:
-        """Return the best n items of a pool without seen ones; None if some lie below the head."""
+        """Return the best n unseen items of a pool; None if some may lie below the head."""
         at = np.empty(min(n, self.items.size), np.int32)
         scan.first(self.items, pool.excluded, pool.allowed, at)
         if at.size and at[-1] < 0:
@@ -84,7 +84,7 @@ class Head(Struct, frozen=True, eq=False):
 
 
 def chosen(scores: F32, pool: Pool, n: int) -> Ranked:
-    """Return the best n items by the score of each item number; -inf leaves an item out."""
+    """Return the best n items by ``scores``, indexed by item number; -inf leaves an item out."""
     if pool.candidates is not None:
         listed = pool.listed
         listed = listed[listed < scores.size]
@@ -97,7 +97,7 @@ def chosen(scores: F32, pool: Pool, n: int) -> Ranked:
 
 
 def nearest(vector: F32, item_vectors: F32, pool: Pool, n: int) -> Ranked:
-    """Return the n items whose vectors have the largest products with a vector."""
+    """Return the n items whose vectors have the largest dot products with ``vector``."""
     n_items = len(item_vectors)
     if pool.candidates is not None:
         listed = pool.listed
@@ -120,7 +120,7 @@ def _empty(n: int) -> Ranked:
 
 
 def _filled(item: I32, score: F32) -> Ranked:
-    """Cut off the end that no item has filled."""
+    """Cut off the unused end of the arrays."""
     if not item.size or item[-1] >= 0:
         return item, score
     n = int(np.count_nonzero(item >= 0))

@@ -1,8 +1,8 @@
-"""What every ranker can do, and what it may be able to do.
+"""The interface of every ranker.
 
-A ranker is frozen: one answer uses the same one from beginning to end, even if another model is
-promoted meanwhile. It writes nothing: results that a cache may keep stand in its answer. Abilities
-that a family may lack have a default here, so that callers ask the ranker and never its class.
+A ranker is frozen: one answer uses the same ranker throughout, even if another model is promoted
+meanwhile. It writes nothing: it returns results for the cache along with its list. Abilities that
+a family may lack have a default here, so that callers ask the ranker and never its class.
 """
 
 from abc import ABC, abstractmethod
@@ -26,9 +26,9 @@ from service.ranking.strategies import Strategy
 
 NO_VECTORS: F32 = np.empty((0, 0), np.float32)
 MOST_LATER = 10_000
-"""Most later items that a model ranks; with more of them it should be trained again."""
+"""Largest number of later items that a model ranks; beyond that it should be trained again."""
 _EVERY: Mask = np.empty(0, np.bool_)
-"""Lets every item pass a scan."""
+"""An empty mask, for which a scan lets every item pass."""
 
 
 class Listed(NamedTuple):
@@ -37,7 +37,7 @@ class Listed(NamedTuple):
     items: I32
     scores: F32
     made: Computed | None = None
-    """What was computed on the way and was not cached."""
+    """Intermediate results that were not cached yet."""
 
     @property
     def ranked(self) -> Ranked:
@@ -63,7 +63,7 @@ class AudienceModel(Protocol):
 
 
 class StarModel(Protocol):
-    """Predicts ratings of single pairs."""
+    """Predicts ratings for single pairs of a user and an item."""
 
     @property
     def strategy(self) -> Strategy: ...
@@ -84,14 +84,14 @@ class StarModel(Protocol):
 
 
 class Ranker(ABC):
-    """Something that ranks."""
+    """Ranks items for an asker, by a trained model or otherwise."""
 
     reads_features = False
-    """Whether it uses features of the asker."""
+    """Whether it uses the features of the asker."""
     features: Sequence[str] = ()
-    """Names of the features of users that it was trained with."""
+    """Names of the user features that it was trained with."""
     keeps_heads = False
-    """Whether the top of its order for a user is worth caching."""
+    """Whether the head of its order for a user is worth caching."""
     audience: AudienceModel | None = None
     star_model: StarModel | None = None
 
@@ -105,11 +105,11 @@ class Ranker(ABC):
         self.family, self.version, self.trained_through = family, version, trained_through
         self.strategy: Strategy = family.strategy
         self.item_vectors = item_vectors
-        """(n, g): items with similar directions are alike; empty: it does not compare items."""
+        """(n, g): similar items have similar directions; empty: it does not compare items."""
         self.n_items = len(item_vectors)
-        """Items that it knows: the first so many."""
+        """It knows the items 0 .. n_items - 1."""
         self.effort = item_vectors.size
-        """About how many multiplications a list takes."""
+        """Approximate number of multiplications for a list."""
 
     # --- ranking ----------------------------------------------------------------------------------
 
@@ -119,60 +119,60 @@ class Ranker(ABC):
 
     @abstractmethod
     def best(self, asker: Asker, pool: Pool, n: int) -> Listed:
-        """Return the best n items, or as many as there are."""
+        """Return the best n items, or fewer if the pool has fewer."""
 
     @abstractmethod
     def scores(self, asker: Asker) -> F32:
-        """Return the score of each item that it knows; -inf: it has nothing to say of the item."""
+        """Return the score of each item that it knows; -inf where it cannot score the item."""
 
     def share(self, asker: Asker) -> float:
-        """Return the share of its weight in a mixture that it has for this asker, 0 to 1."""
+        """Return the factor of its weight in a mixture for this asker, 0 to 1."""
         return 1.0
 
     def head(self, asker: Asker) -> Head | None:
-        """Return the top of the order for an asker; None: it is not worth caching."""
+        """Return the head of the order for an asker; None: it is not worth caching."""
         return None
 
     def prepare(self, asker: Asker) -> Computed | None:
-        """Return what ``scores`` and ``explain`` would compute each time; None: it is cached."""
+        """Return what ``scores`` and ``explain`` would compute each time; None if it is cached."""
         return None
 
     def warm(self) -> None:
-        """Reach the kernels of a first answer, before the model serves."""
+        """Call the kernels of a first answer once, before the model goes live."""
         return
 
     # --- users ------------------------------------------------------------------------------------
 
     def feature_vector(self, features: Mapping[str, Any]) -> F32 | None:
-        """Return what it makes of a user's features; None: it knows none of them."""
+        """Return the feature vector for a user's features; None if it knows none of them."""
         return None
 
     def user_vector(self, asker: Asker) -> F32 | None:
-        """Return a vector that compares with those of other users; None: there is none."""
+        """Return a vector to compare with those of other users; None if it has none."""
         return None
 
     def explain(self, asker: Asker, items: I32) -> Explanation | None:
-        """Return which past items carry the scores of items that it knows; None: it cannot tell."""
+        """Return the contributions of past items to the scores of items that it knows, or None."""
         return None
 
     # --- items ------------------------------------------------------------------------------------
 
     def has(self, item: int) -> bool:
-        """Whether it has learned anything about an item, so that ``similar`` can answer."""
+        """Whether it has learned the item, so that ``similar`` can answer."""
         return item < len(self.item_vectors) and bool(self._inverse_lengths[item])
 
     def similar(self, item: int, pool: Pool, n: int) -> Ranked:
-        """Return the items with the nearest direction (cosine) to that of a learned item."""
+        """Return the items with the largest cosine similarity to a learned item."""
         inverse = self._inverse_lengths
         scores = self.item_vectors @ (self.item_vectors[item] * inverse[item])
         return chosen(scores * inverse, pool, n)
 
     def later_vectors(self, bodies: Sequence[Mapping[str, Any]]) -> F32:
-        """Return the vectors of items that came after the training, by their documents."""
+        """Return vectors for items that were added after the training, from their documents."""
         return self.item_vectors[:0]
 
     def with_later(self, vectors: F32) -> "Ranker":
-        """Return a ranker that knows also these items, which follow those of the training."""
+        """Return a ranker that also knows these items, numbered after those of the training."""
         return self
 
     @cached_property
@@ -186,13 +186,13 @@ class Ranker(ABC):
 
 
 class HeadRanker(Ranker):
-    """A ranker whose order follows from one vector of the user; its top can be cached."""
+    """A ranker whose order follows from one vector of the user; the head can be cached."""
 
     keeps_heads = True
 
     @property
     def made_of(self) -> str:
-        """Return the version of the items: a head of another one is stale."""
+        """Return the version of the items: a head with another version is stale."""
         return self.version
 
     @abstractmethod
@@ -204,14 +204,14 @@ class HeadRanker(Ranker):
         """Return the best n items for a vector."""
 
     def best(self, asker: Asker, pool: Pool, n: int) -> Listed:
-        # cached heads are of the history alone
+        # cached heads were computed from the history alone
         if self.version in asker.features or not asker.may_use_heads(pool, n):
             made = self.prepare(asker)
             return Listed(*self.nearest(self.fold_in(asker.having(made)), pool, n), made)
         return self._from_head(asker, pool, n)
 
     def head(self, asker: Asker) -> Head:
-        """Return the top of the order for an asker."""
+        """Return the head of the order for an asker."""
         return self._head(self.fold_in(asker), asker)
 
     def _from_head(self, asker: Asker, pool: Pool, n: int) -> Listed:
@@ -220,15 +220,15 @@ class HeadRanker(Ranker):
             made = self.prepare(asker)
             asker = asker.having(made)
             head = self._head(self.fold_in(asker), asker)
-        found = head.best(pool, n)
-        if found is None:
+        ranked = head.best(pool, n)
+        if ranked is None:
             made = self.prepare(asker) or made
             asker = asker.having(made)
-            found = self.nearest(self.fold_in(asker), pool, n)
-        return Listed(*found, self._made(asker, head, made))
+            ranked = self.nearest(self.fold_in(asker), pool, n)
+        return Listed(*ranked, self._made(asker, head, made))
 
     def _made(self, asker: Asker, head: Head, made: Computed | None) -> Computed | None:
-        """Return what was not cached; a head that was made in advance is cached from now on."""
+        """Return results for the cache: new ones, and a head that was computed in advance."""
         vector = None if made is None else made.vector
         if asker.heads is not None and asker.heads.get(self.strategy) is head:
             return made

@@ -1,4 +1,4 @@
-"""Why an answer is not what was asked for, or not personal, and what would help."""
+"""Reasons why an answer is not what was asked for, or not personal, and what would help."""
 
 from collections.abc import Callable, Sequence
 
@@ -35,11 +35,11 @@ UNLEARNED = (
 
 
 MOST_NAMED = 5
-"""Most features that a reason names."""
+"""Largest number of features that a reason names."""
 
 
 def inactive(strategy: Strategy | None, families: Families = FAMILIES) -> str:
-    """Say that no model of a strategy (None: of any) is active, and how to get one."""
+    """Say that no model of a strategy (None: of any strategy) is active, and how to get one."""
     if strategy is None:
         return "no model is active yet: train one (POST /v1/retrain)"
     train = _training(families[strategy])
@@ -47,7 +47,7 @@ def inactive(strategy: Strategy | None, families: Families = FAMILIES) -> str:
 
 
 def uncompared(strategy: Strategy | None, families: Families = FAMILIES) -> str:
-    """Say that no model that compares users (None: none at all) is active."""
+    """Say that no model of this strategy (None: of any strategy) that compares users is active."""
     if strategy is not None:
         return inactive(strategy, families)
     able = _those(families, lambda family: family.compares_users)
@@ -59,13 +59,13 @@ def uncompared(strategy: Strategy | None, families: Families = FAMILIES) -> str:
 
 
 def unexplained(families: Families = FAMILIES) -> str:
-    """Say that no model that could explain is active."""
+    """Say that no active model can explain."""
     able = _those(families, lambda family: family.explains)
     return f"{_only_explains(able)}: train one with {_training(able[0])}"
 
 
 def unexplained_list(families: Families = FAMILIES) -> str:
-    """Say that no ranker of a list could explain it."""
+    """Say that no ranker of the slate could explain it."""
     able = _those(families, lambda family: family.explains)
     return f"{_only_explains(able)}, and neither ranked by a history"
 
@@ -103,7 +103,7 @@ def unknown(
 ) -> str:
     """Say why the ranker that was asked for (None: any) does not know an asker.
 
-    ``features``: some of the asker are known; ``posted``: the history came with the request;
+    ``features``: the asker has features; ``posted``: the history came with the request;
     ``anonymous``: no user is named; ``feature_readers`` are the active models that read features.
     """
     if posted and not own.seen.size and not own.item_ix.size:
@@ -166,5 +166,5 @@ def _training(family: Family) -> str:
 
 
 def and_(*reasons: str | None) -> str | None:
-    """Return all reasons, as far as there are any."""
+    """Join the reasons that are given; None if there are none."""
     return "; ".join(filter(None, reasons)) or None

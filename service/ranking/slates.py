@@ -1,7 +1,7 @@
-"""A slate: rank with the chosen rankers, choose for variety, explain.
+"""Make a slate: rank with the chosen rankers, choose for variety, explain.
 
-Nothing here waits or reads: ``serving/recommender.py`` gathers the input. One slate uses one lineup
-throughout.
+Nothing here waits or reads the store: ``serving/recommender.py`` gathers the input. A slate uses
+one lineup throughout.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -26,22 +26,22 @@ Categories = Callable[[Iterable[int]], list[list[str]]]
 
 
 class Slate(Struct, frozen=True):
-    """The best items, in order, and what ranked them."""
+    """The best items, in order, and their origin."""
 
     picks: Sequence[Pick]
     skipped: Sequence[int]
-    """Items before the first one of it (``Wanted.offset``)."""
+    """Items that ``Wanted.offset`` skips."""
     origin: Origin
     pages: Origin
-    """What may rank on the pages that follow."""
+    """Origin that the following pages may have: all rankers that could take part."""
     reason: str | None
     """Why it is not what was asked for, or not personal."""
     more: bool
-    """Whether items may be left."""
+    """Whether more items may follow."""
     because: Sequence[Sequence[tuple[int, float]]] | None = None
-    """For each pick the past items that carry its score, if that was asked for."""
+    """For each pick, past items and their contributions to its score; None: not asked for."""
     made: Sequence[Computed] = ()
-    """What the rankers computed of the asker and a cache may keep."""
+    """Results of the rankers that a cache may keep."""
 
 
 def slate(
@@ -70,8 +70,8 @@ def slate(
 
 
 def similar(lineup: Lineup, item: int, pool: Pool, wanted: Wanted) -> Slate:
-    """Return the items of the pool that are most like an item: people who like it like them."""
-    trained = [one for one in lineup.trained if wanted.model in {None, one.strategy}]
+    """Return the items of the pool that are most similar to an item: the same people like them."""
+    trained = [ranker for ranker in lineup.trained if wanted.model in {None, ranker.strategy}]
     for ranker in trained:
         if ranker.has(item):
             picks = picks_of(*ranker.similar(item, pool, wanted.n), ranker.strategy)
@@ -104,8 +104,8 @@ def _slate(
 
 
 def _made_by(choice: Choice, lineup: Lineup) -> Origin:
-    """Return the origin of a slate that was made so; a blend has a version of its own."""
-    # however weights move, it is one mixture of these
+    """Return the origin of a slate for this choice; a blend has its own version."""
+    # in the order of families, not of weights: other weights do not make another mixture
     origin, online = lineup.origin(in_order(choice.rankers)), lineup.online
     return origin.blended(choice.blend, online.version) if choice.blend and online else origin
 
@@ -113,9 +113,9 @@ def _made_by(choice: Choice, lineup: Lineup) -> Origin:
 def _varied(
     picks: list[Pick], vectors: F32 | None, wanted: Wanted, categories: Categories
 ) -> list[Pick]:
-    """Choose from the ranked items for variety, and at most so many of each category."""
+    """Choose from the ranked items for variety, with at most so many of each category."""
     items = np.array([pick.item for pick in picks], np.int32)
-    # their order, not their scores: those of different strategies do not compare
+    # by position: scores of different strategies are not comparable
     score = -np.arange(items.size, dtype=np.float32)
     near = None
     if vectors is not None and wanted.diversity > 0.0:
@@ -138,8 +138,8 @@ def _vectors_of(rankers: Sequence[Ranker]) -> F32 | None:
 
 
 def _explained(made: Slate, lineup: Lineup, rankers: Sequence[Ranker], asker: Asker) -> Slate:
-    for one in made.made:
-        asker = asker.having(one)
+    for result in made.made:
+        asker = asker.having(result)
     picked = [(pick.item, pick.strategy) for pick in made.picks]
     because, unexplained = explained(lineup, rankers, asker, picked)
     return replace(made, because=because, reason=and_(made.reason, unexplained))

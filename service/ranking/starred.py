@@ -1,4 +1,4 @@
-"""Predicted stars from features of user and item: also ranks items without ratings."""
+"""Predicted stars, from features of users and items; it also ranks items without ratings."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -18,11 +18,11 @@ from service.ranking.pool import Pool, chosen
 from service.ranking.ranker import Listed, Ranker
 
 TYPICAL = 64
-"""Users, and items, that stand for one about whom nothing is known."""
+"""Number of typical users, and of typical items, that stand for an unknown user or item."""
 
 
 class Starred(Ranker):
-    """An ordinal model: features make a user's vector. It predicts ratings, not the next event."""
+    """An ordinal model. It predicts ratings from features, not the next event from a history."""
 
     reads_features = True
 
@@ -41,7 +41,7 @@ class Starred(Ranker):
         self.stars, self.users, self.items = stars, users, items
         self.features = users.features
         self._later = stars.item_vectors[:0] if later is None else later
-        """Vectors of the items that follow those of the model."""
+        """Vectors of the items that were added after the training."""
         self.n_items += len(self._later)
         self._unknown = ~np.concatenate([vectors.any(axis=1) for vectors in self._all_vectors])
         self.star_model = self
@@ -66,19 +66,20 @@ class Starred(Ranker):
 
     @cached_property
     def typical_users(self) -> F32:
-        """Return vectors of users with one value drawn for each feature, (n, 2m)."""
+        """Return vectors (n, 2m) of users with a randomly drawn value for each feature."""
         rng = np.random.default_rng(0)
         names = np.array(self.users.names)
-        own = [np.flatnonzero(names == name) for name in dict.fromkeys(self.users.names)]
-        drawn = np.array([[rng.choice(values) for values in own] for _ in range(TYPICAL)], np.int64)
+        values_of = [np.flatnonzero(names == name) for name in dict.fromkeys(self.users.names)]
+        choices = [[rng.choice(values) for values in values_of] for _ in range(TYPICAL)]
+        drawn = np.array(choices, np.int64)
         shape = (TYPICAL, names.size)
-        rows = np.repeat(np.arange(TYPICAL), len(own))
+        rows = np.repeat(np.arange(TYPICAL), len(values_of))
         ones = np.ones(rows.size, np.float32)
         return self.stars.user_vectors(csr_array((ones, (rows, drawn.ravel())), shape=shape))
 
     @cached_property
     def typical_items(self) -> F32:
-        """Return the vectors of some items that the model knows, (n, 2m)."""
+        """Return the vectors (n, 2m) of some items that the model knows, evenly spaced."""
         known = np.flatnonzero(self.item_vectors.any(axis=1))
         vectors: F32 = self.item_vectors[known[:: max(known.size // TYPICAL, 1)]]
         return vectors

@@ -1,19 +1,19 @@
-"""What a slate should be: how many items, who ranks them, how varied, explained or not."""
+"""The parameters of a slate: number of items, ranker, variety, explanations."""
 
 from msgspec import Struct
 
 from service.ranking.strategies import Strategy
 
 DEEP = 5
-"""Ranked items per item of the answer, if the answer is then chosen for variety."""
+"""Ranked items for each item of an answer that is chosen for variety."""
 SHALLOWEST, DEEPEST = 200, 2_000
-"""Fewest ranked items to choose from; most, if full categories leave room in the answer."""
+"""Fewest ranked items to choose from; most, when full categories leave room in the answer."""
 USUAL_WIDTH = 64
-"""Assumed number of factors of a model, to estimate effort."""
+"""Assumed number of factors of a model, for estimates of effort."""
 
 
 class Wanted(Struct, frozen=True):
-    """How a slate is to be made."""
+    """The parameters of a slate."""
 
     k: int
     offset: int = 0
@@ -23,11 +23,11 @@ class Wanted(Struct, frozen=True):
     max_per_category: int | None = None
     explain: bool = False
     resumed: Strategy | None = None
-    """The strategy of the pages before: it goes on, but is not what was asked for."""
+    """Strategy of the earlier pages: it continues, although the request did not name it."""
 
     @property
     def n(self) -> int:
-        """Return how many items are ranked."""
+        """Return the number of items of the slate, with those that are skipped."""
         return self.offset + self.k
 
     @property
@@ -37,10 +37,10 @@ class Wanted(Struct, frozen=True):
 
     @property
     def n_ranked(self) -> int:
-        """Return how many items are ranked to choose from."""
+        """Return the number of items to rank: more than ``n`` if the answer is varied."""
         return max(DEEP * self.n, SHALLOWEST) if self.varied else self.n
 
-    def effort(self, n_own: int) -> int:
-        """Return about how many multiplications variety and explanations take."""
-        chosen = self.n * self.n_ranked if self.varied else 0
-        return USUAL_WIDTH * (chosen + (self.k * n_own if self.explain else 0))
+    def effort(self, n_preferences: int) -> int:
+        """Return the approximate number of multiplications for variety and explanations."""
+        variety = self.n * self.n_ranked if self.varied else 0
+        return USUAL_WIDTH * (variety + (self.k * n_preferences if self.explain else 0))
