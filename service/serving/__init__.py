@@ -1,1 +1,1 @@
-"""What an api process answers with: predictions, ranking models, what it keeps in memory."""
+"""The services of an api process: predictions, recommendations, and its copies in memory."""

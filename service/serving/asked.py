@@ -1,4 +1,4 @@
-"""One request for a slate, its answer, and where a page of it ended."""
+"""A request for a slate, its answer, and the position where a page ended."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,13 +29,13 @@ class Asked(Struct, frozen=True):
     wanted: Wanted
     user: str | None = None
     history: HistoryAnswer | None = None
-    """The history of somebody who is no user; nothing of it is kept."""
+    """The history of an anonymous asker; it is not stored."""
     features: Mapping[str, Any] | None = None
-    """Features of the asker; None: those in the user's document."""
+    """Features of the asker; None: use those in the user's document."""
     exclude: Sequence[str] = ()
     candidates: Sequence[str] | None = None
     item: str | None = None
-    """The item that similar ones are asked for; it is left out itself."""
+    """The item to find similar items for; the answer leaves it out."""
     exclude_seen: bool = True
     category: str | None = None
     filter: str | None = None
@@ -50,15 +50,15 @@ class Answer(Struct, frozen=True):
     seen_through: str
     time_ms: int
     removed: int
-    """Items that the filter left out."""
+    """Number of items that the filter left out."""
     position: PagePosition | None
-    """Where it ended; None at the end of the list."""
+    """Position where it ended; None at the end of the list."""
     because: Sequence[Sequence[tuple[str, float]]] | None = None
-    """For each item the past items that carry its score, if that was asked for."""
+    """For each item, past items and their contributions to its score; None: not asked for."""
 
 
 def position_after(made: Slate, newest: int, after: PagePosition | None) -> PagePosition:
-    """Return where the page after ``after`` ends; ``newest`` is the last event of the user."""
+    """Return the end of the page that follows ``after``; ``newest`` is the user's last event."""
     shown = [*made.skipped, *[pick.item for pick in made.picks]]
     strategy, versions = made.pages.strategy, made.pages.versions
     if after is None:

@@ -24,12 +24,13 @@ from service.store.catalogue.documents import Catalogue
 from service.store.catalogue.numbers import ItemNumbers
 
 MOST_CONSIDERED, PAGE = 10_000, 500
-"""Users of one answer, and of one read."""
+"""Largest number of users that one answer considers; number of users in one read."""
 MOST_CHECKED, AT_ONCE = 2_000, 50
-"""Histories that are looked at to leave out who has seen the item; those of one round."""
+"""Largest number of histories checked for the item; number of histories read at once."""
 REASONS = 3
+"""Largest number of features that explain a member."""
 KEPT, FRESH_S = 2, 120.0
-"""Rankings of a part that stay for the pages that follow, some megabytes each; and for how long."""
+"""Number of cached rankings (some megabytes each) for the following pages; their age in seconds."""
 
 KnownBy = Literal["feedback", "features"]
 
@@ -43,24 +44,25 @@ class Member:
     user: str
     score: float
     because: Sequence[tuple[str, float]]
-    """Features that speak for the user more than for others, and how much."""
+    """Features and their contributions to the score, above those of the average user."""
 
 
 class AudiencePosition(Struct, array_like=True, frozen=True):
-    """Where a page ended: users are considered slice by slice, in the order of their ids."""
+    """The position where a page ended. Users are ranked in slices, in the order of their ids."""
 
     version: str
     """The version of the model."""
     after: str | None
-    """The user before the slice; None: it is the first."""
+    """The last user before the slice; None for the first slice."""
     until: str | None = None
-    """The last user of the slice; None: it has not been read."""
+    """The last user of the slice; None while the slice is unread."""
     score: float = 0.0
-    """The score of the last user that was passed."""
+    """The score of the last member on the page or passed over."""
     user: str = ""
+    """The id of this member."""
 
     def is_behind(self, member: Member) -> bool:
-        """Whether a member was passed; equal scores are in the order of the ids' bytes."""
+        """Whether a member comes before the position; ids decide between equal scores, as bytes."""
         if self.until is None:
             return False
         if member.score != self.score:
@@ -70,12 +72,12 @@ class AudiencePosition(Struct, array_like=True, frozen=True):
 
 @dataclass(frozen=True)
 class Found:
-    """A page of an audience, the likeliest first."""
+    """A page of an audience, the likeliest users first."""
 
     members: Sequence[Member]
     considered: int
     position: AudiencePosition | None
-    """Where it ended; None at the end of the list."""
+    """Position where it ended; None at the end of the list."""
     known_by: KnownBy | None
     model: AudienceModel | None
     reason: str | None
@@ -84,15 +86,15 @@ class Found:
 
 @dataclass(frozen=True)
 class _Ranking:
-    """A part, the likeliest users first."""
+    """The ranked users of a slice, the likeliest first."""
 
     made_at: float
     members: Sequence[Member]
     considered: int
     until: str | None
-    """The last user that was looked at."""
+    """The last user of the slice."""
     more: bool
-    """Whether users may follow."""
+    """Whether more users may follow the slice."""
 
 
 @dataclass(frozen=True)
@@ -129,9 +131,9 @@ class Audience:
         exclude_seen: bool,
         after: AudiencePosition | None,
     ) -> Found:
-        """Return the k users who would like an item most, given by its id or by a document.
+        """Return the k users who would most like an item, given by its id or by a document.
 
-        Raises NotFound for an unknown id, CursorExpired if the model of ``after`` is gone.
+        Raises NotFound for an unknown id, and CursorExpired if the model of ``after`` is gone.
         """
         number = None if item is None else await self._number(item)
         lineup = (
@@ -150,39 +152,43 @@ class Audience:
                 "describe it as others are",
             )
         at = after or AudiencePosition(model.version, None)
-        part = await self._ranking(model, wanted, at, of=(item, msgspec.json.encode(document)))
-        if not part.considered and after is None and not part.more:
+        ranking = await self._ranking(model, wanted, at, of=(item, msgspec.json.encode(document)))
+        if not ranking.considered and after is None and not ranking.more:
             return _nobody(
                 model, "no user has features that the model knows: write users' documents"
             )
-        members = [member for member in part.members if not at.is_behind(member)]
+        members = [member for member in ranking.members if not at.is_behind(member)]
         hidden = number if exclude_seen else None
         shown, passed = await self._page(members, hidden, k)
         position = None
         if passed < len(members):
             last = members[passed - 1]
-            position = AudiencePosition(model.version, at.after, part.until, last.score, last.user)
-        elif part.more:
-            position = AudiencePosition(model.version, part.until)
-        here = await self._catalogue.users([member.user for member in shown])
-        # the ranking may be older than a deletion
-        shown = [member for member, one in zip(shown, here, strict=True) if one.body is not None]
-        return Found(shown, part.considered, position, wanted.known_by, model, None)
+            position = AudiencePosition(
+                model.version, at.after, ranking.until, last.score, last.user
+            )
+        elif ranking.more:
+            position = AudiencePosition(model.version, ranking.until)
+        documents = await self._catalogue.users([member.user for member in shown])
+        # a user may have been deleted since the ranking was made
+        shown = [
+            m for m, document in zip(shown, documents, strict=True) if document.body is not None
+        ]
+        return Found(shown, ranking.considered, position, wanted.known_by, model, None)
 
     async def _ranking(
         self, model: AudienceModel, item: _Item, at: AudiencePosition, of: Hashable
     ) -> _Ranking:
-        """Return the slice at a position, the cached one of the last page if it is still there."""
-        kept = self._rankings.get((model.version, at.after, at.until, of))
-        if kept is not None and at.until and time.monotonic() - kept.made_at < FRESH_S:
-            return kept
-        part = await self._described_users(model, at)
-        members = await asyncio.to_thread(_ranked, model, item, part) if part.users else []
-        made = _Ranking(time.monotonic(), members, len(part.users), part.until, part.more)
-        self._rankings[model.version, at.after, part.until, of] = made
+        """Return the ranking of the slice at a position, from the cache if it is still there."""
+        cached = self._rankings.get((model.version, at.after, at.until, of))
+        if cached is not None and at.until and time.monotonic() - cached.made_at < FRESH_S:
+            return cached
+        some = await self._users_with_features(model, at)
+        members = await asyncio.to_thread(_ranked, model, item, some) if some.users else []
+        ranking = _Ranking(time.monotonic(), members, len(some.users), some.until, some.more)
+        self._rankings[model.version, at.after, some.until, of] = ranking
         while len(self._rankings) > KEPT:
             self._rankings.popitem(last=False)
-        return made
+        return ranking
 
     async def _number(self, item: str) -> int:
         [number] = await self._numbers.lookup([item])
@@ -211,23 +217,24 @@ class Audience:
             return None
         return _Item(factors, "features", number)
 
-    async def _described_users(self, model: AudienceModel, at: AudiencePosition) -> "_Slice":
+    async def _users_with_features(self, model: AudienceModel, at: AudiencePosition) -> "_Slice":
         """Return the users of a slice whose features the model knows."""
         users: list[str] = []
         rows: list[Any] = []
         last, end = at.after, None if at.until is None else at.until.encode()
-        looked = 0
-        while end is not None or looked < self._most_considered:
+        n_read = 0
+        while end is not None or n_read < self._most_considered:
             page = await self._catalogue.user_ids(last, self._page_size)
-            own = [user for user in page if end is None or user.encode() <= end]
-            documents = await self._catalogue.users(own)
-            row = model.users.transform([(one.body or {}).get("features", {}) for one in documents])
-            says = np.flatnonzero(np.diff(row.indptr))
-            users += [own[at] for at in says.tolist()]
-            rows.append(row[says])
-            looked += len(own)
-            last = own[-1] if own else last
-            if len(own) < len(page):
+            inside = [user for user in page if end is None or user.encode() <= end]
+            documents = await self._catalogue.users(inside)
+            features = [(document.body or {}).get("features", {}) for document in documents]
+            encoded = model.users.transform(features)
+            known = np.flatnonzero(np.diff(encoded.indptr))
+            users += [inside[at] for at in known.tolist()]
+            rows.append(encoded[known])
+            n_read += len(inside)
+            last = inside[-1] if inside else last
+            if len(inside) < len(page):
                 return _Slice(users, rows, last, more=True)
             if len(page) < self._page_size:
                 return _Slice(users, rows, last, more=False)
@@ -236,18 +243,18 @@ class Audience:
     async def _page(
         self, members: Sequence[Member], number: int | None, k: int
     ) -> tuple[list[Member], int]:
-        """Return the first k members who have not seen the item, and how many were passed."""
+        """Return the first k members who have not seen the item, and the number of members read."""
         if number is None:
             return list(members[:k]), k
         shown: list[Member] = []
         passed = 0
         for first in range(0, min(len(members), MOST_CHECKED), AT_ONCE):
             some = members[first : first + AT_ONCE]
-            known = await asyncio.gather(*(self._users.get(member.user) for member in some))
-            for member, one in zip(some, known, strict=True):
+            states = await asyncio.gather(*(self._users.get(member.user) for member in some))
+            for member, state in zip(some, states, strict=True):
                 if len(shown) < k:
                     passed += 1
-                    shown += [] if number in one.preferences.seen else [member]
+                    shown += [] if number in state.preferences.seen else [member]
             if len(shown) == k:
                 break
         return shown, passed
@@ -255,44 +262,48 @@ class Audience:
 
 @dataclass(frozen=True)
 class _Slice:
+    """Users with features that the model knows, and these features in sparse rows."""
+
     users: Sequence[str]
     rows: Sequence[Any]
     until: str | None
-    """The last user that was looked at."""
+    """The last user that was read."""
     more: bool
-    """Whether users may follow."""
+    """Whether more users may follow."""
 
 
-def _ranked(model: AudienceModel, item: _Item, part: _Slice) -> list[Member]:
-    users = part.users
-    found = [model.model.audience(item.factors, row) for row in part.rows if row.shape[0]]
-    scores = np.concatenate([score for score, _ in found])
+def _ranked(model: AudienceModel, item: _Item, some: _Slice) -> list[Member]:
+    users = some.users
+    pages = [model.model.audience(item.factors, row) for row in some.rows if row.shape[0]]
+    scores = np.concatenate([score for score, _ in pages])
     names = model.users.names
-    sums = [_by_name(parts, names) for _, parts in found]
-    parts: F64 = np.concatenate([part for _, part in sums])
-    # what everybody has says nothing of anybody
-    parts -= parts.mean(axis=0)
+    sums = [_by_name(contributions, names) for _, contributions in pages]
+    contributions: F64 = np.concatenate([summed for _, summed in sums])
+    # a feature that all users share explains nothing
+    contributions -= contributions.mean(axis=0)
     order = np.lexsort((np.arange(scores.size), -scores))
     return [
-        Member(users[at], float(scores[at]), _heaviest(sums[0][0], parts[at]))
+        Member(users[at], float(scores[at]), _largest(sums[0][0], contributions[at]))
         for at in order.tolist()
     ]
 
 
-def _by_name(parts: Any, names: Sequence[str]) -> tuple[list[str], F64]:
-    """Return the features' names and the parts of each, (users, names)."""
-    own = sorted(set(names))
-    column_of = {name: at for at, name in enumerate(own)}
-    summed = np.zeros((parts.shape[0], len(own)))
-    rows = np.repeat(np.arange(parts.shape[0]), np.diff(parts.indptr))
-    columns = np.array([column_of[name] for name in names])[parts.indices]
-    np.add.at(summed, (rows, columns), parts.data)
-    return own, summed
+def _by_name(contributions: Any, names: Sequence[str]) -> tuple[list[str], F64]:
+    """Return the names of the features, and the sum of contributions by name, (users, names)."""
+    distinct = sorted(set(names))
+    column_of = {name: at for at, name in enumerate(distinct)}
+    summed = np.zeros((contributions.shape[0], len(distinct)))
+    rows = np.repeat(np.arange(contributions.shape[0]), np.diff(contributions.indptr))
+    columns = np.array([column_of[name] for name in names])[contributions.indices]
+    np.add.at(summed, (rows, columns), contributions.data)
+    return distinct, summed
 
 
-def _heaviest(names: Sequence[str], parts: F64) -> list[tuple[str, float]]:
-    best = np.argsort(-parts, kind="stable")[:REASONS]
-    return [(names[at], float(parts[at])) for at in best.tolist() if parts[at] > 0.0]
+def _largest(names: Sequence[str], contributions: F64) -> list[tuple[str, float]]:
+    best = np.argsort(-contributions, kind="stable")[:REASONS]
+    return [
+        (names[at], float(contributions[at])) for at in best.tolist() if contributions[at] > 0.0
+    ]
 
 
 def _nobody(model: AudienceModel | None, reason: str) -> Found:

@@ -1,6 +1,6 @@
-"""Warm the cache for a model before it goes live: the tops of its orders for recently active users.
+"""Warm the cache for a model before it goes live: compute its heads for recently active users.
 
-Without it, after a promotion the first request of each user would compute its own, all at once.
+Without it, the first request of each user after a promotion would compute a head, all at once.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ from service.telemetry import logger
 MOST_S = 10.0
 """Longest delay of a model's promotion, in seconds; the least recently active users are skipped."""
 AT_ONCE, PAUSE_S = 2, 0.001
-"""Users between two pauses in which requests go on; length of a pause in seconds."""
+"""Number of users between two pauses for requests; length of a pause in seconds."""
 
 
 def head_of(ranker: Ranker, asker: Asker) -> Head | None:
-    """Return the top of a ranker's order for an asker."""
+    """Return the head of a ranker's order for an asker."""
     return ranker.head(asker)
 
 
@@ -42,7 +42,10 @@ class CacheWarming:
         self._inline, self._most_s = inline, most_s
 
     def begin(self, model: ActiveModel) -> Future[None] | None:
-        """Begin, from another thread; the model should serve when the future is done, None: now."""
+        """Begin, called from another thread.
+
+        The model should go live when the returned future is done; None: it may go live at once.
+        """
         ranker = model.ranker
         if not ranker.keeps_heads:
             return None
@@ -68,7 +71,7 @@ class CacheWarming:
                     self._users.keep_warmed(user, state, strategy, head)
 
     async def _head(self, ranker: Ranker, asker: Asker) -> Head | None:
-        # a thread for small work delays the loop at each turn, large work delays it without one
+        # small work would cost the loop more in a thread, large work would block the loop
         if ranker.effort > self._inline:
             return await asyncio.to_thread(self._make_head, ranker, asker)
         return self._make_head(ranker, asker)

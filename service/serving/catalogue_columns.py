@@ -1,4 +1,4 @@
-"""The items in columns: frozen blocks, and the masks made from them. Nothing here waits."""
+"""The items in columns: frozen blocks, and the masks computed from them. Nothing here waits."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,45 +15,46 @@ from service.errors import InvalidFilter
 from service.store.catalogue.feed import StoredItem
 
 BLOCK = 1_024
-"""Items of a block: a change copies the columns of one."""
+"""Number of items in a block: a change copies the columns of one block."""
 MASK_BYTES = 64 << 20
 """Maximum bytes of cached masks; ``LEAST_MASKS`` are cached whatever their size."""
 LEAST_MASKS = 4
+"""Number of masks that are cached whatever their size."""
 
 ALWAYS, NEVER = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
 _EPOCH, _MS = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 
 _VALUES: dict[type, str] = {float: "numbers", str: "strings in quotes", bool: "true or false"}
-"""What values are called, by their type."""
+"""Words for the values of a type."""
 
 BlockMask = Callable[["Block"], tuple[Mask, int, int]]
-"""Returns the mask of a block, and the moments from which and before which it holds."""
+"""Returns the mask of a block and the times (from, before) between which it is valid, in ms."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Items ``i * BLOCK ..``: all arrays (BLOCK,)."""
+    """The items ``i * BLOCK .. (i + 1) * BLOCK - 1``; all arrays (BLOCK,)."""
 
     closed: Mask
-    """Hidden or deleted."""
+    """Whether an item is hidden or deleted."""
     opens: I64
     closes: I64
-    """Shown from ``opens`` on and before ``closes``, in ms."""
+    """An item is shown from ``opens`` on and before ``closes``, in ms."""
     columns: Columns
-    """Of the categories, and of the features that filters have named."""
+    """Columns of the categories, and of the features that filters have named."""
 
     def replaced(self, items: Mapping[int, StoredItem], names: Iterable[str]) -> "Block":
-        """Return the block after some items, by their place in it, have other documents."""
-        places = list(items)
+        """Return the block with new documents for some items, by their index in the block."""
+        indexes = list(items)
         closed, opens, closes = self.closed.copy(), self.opens.copy(), self.closes.copy()
-        closed[places] = [item.hidden or item.deleted for item in items.values()]
-        opens[places] = [_moment(item.available_from, ALWAYS) for item in items.values()]
-        closes[places] = [_moment(item.available_until, NEVER) for item in items.values()]
-        facts = {place: _facts(item) for place, item in items.items()}
+        closed[indexes] = [item.hidden or item.deleted for item in items.values()]
+        opens[indexes] = [_moment(item.available_from, ALWAYS) for item in items.values()]
+        closes[indexes] = [_moment(item.available_until, NEVER) for item in items.values()]
+        facts = {index: _facts(item) for index, item in items.items()}
         return Block(closed, opens, closes, self.columns.replaced(facts, names))
 
     def shown(self, now_ms: int) -> tuple[Mask, int, int]:
-        """Return which items may be shown, and between which moments that stays so."""
+        """Return which items may be shown now, and from when and before when that is valid."""
         moments = np.concatenate((self.opens, self.closes))
         return (
             ~self.closed & (self.opens <= now_ms) & (now_ms < self.closes),
@@ -65,12 +66,12 @@ class Block:
 EMPTY = Block(
     np.zeros(BLOCK, np.bool_), np.full(BLOCK, ALWAYS), np.full(BLOCK, NEVER), Columns(BLOCK, {})
 )
-"""Items of which nothing is said."""
+"""A block of items without documents."""
 
 
 @dataclass(frozen=True)
 class _Kept:
-    """A mask over whole blocks and the items beyond; valid from ``since`` on, before ``until``."""
+    """A cached mask of whole blocks and beyond them; valid from ``since`` on, before ``until``."""
 
     blocks: Sequence[Block]
     mask: Mask
@@ -79,7 +80,7 @@ class _Kept:
 
 
 class Masks:
-    """Recent masks by their purpose; only blocks that changed are evaluated again."""
+    """A cache of recently used masks; only blocks that changed are evaluated again."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[object, _Kept] = OrderedDict()
@@ -125,42 +126,45 @@ class Masks:
 
 @dataclass(frozen=True)
 class Catalogued:
-    """All items at one moment. Masks are shared and read-only; ask for them on the event loop."""
+    """All items at one moment. Masks are shared and read-only; get them on the event loop only."""
 
     version: int = 0
-    """Number of the newest change that is in it."""
+    """Number of the newest change that it contains."""
     blocks: tuple[Block, ...] = ()
     names: frozenset[str] = frozenset({CATEGORY})
     """The features that have columns."""
     masks: Masks = field(default_factory=Masks, compare=False)
 
     def mask(self, now_ms: int, n: int) -> Mask:
-        """Mark the items below n that may be shown: not hidden, not deleted, available now."""
+        """Return the mask (n,) of the items that are not hidden, not deleted and available now."""
         return self.masks.get("shown", self.blocks, n, now_ms, lambda block: block.shown(now_ms))
 
     def filter(self, text: str, n: int) -> Mask:
-        """Mark the items below n that pass a filter; its features need columns (``covering``)."""
+        """Return the mask (n,) of the items that pass a filter.
+
+        The features that it names must have columns: see ``CatalogueView.covering``.
+        """
         return self._mask(("filter", text), n, read(text).mask)
 
     def category(self, name: str, n: int) -> Mask:
-        """Mark which of the items 0 .. n - 1 are in a category."""
+        """Return the mask (n,) of the items in a category."""
         return self._mask(("category", name), n, Term(CATEGORY, "=", (name,)).mask)
 
     def unmet(self, text: str) -> list[str]:
-        """Say what a filter asks for that no item has: a feature, or values of a type.
+        """Return what a filter names but no item has: a feature, or values of some type.
 
-        Its features must have columns, as for ``filter``.
+        The features must have columns, as for ``filter``.
         """
-        compared, held = read(text).compared, self._held(read(text).names)
-        nowhere = ", ".join(f"`{name}`" for name, own in held.items() if not own)
+        compared, types_of = read(text).compared, self._types_of(read(text).names)
+        nowhere = ", ".join(f"`{name}`" for name, types in types_of.items() if not types)
         faults = [f"no item has a feature {nowhere}"] if nowhere else []
-        if not held.get("categories", True):
+        if not types_of.get("categories", True):
             faults.append(f"an item's categories are `{CATEGORY}`")
-        for name, own in held.items():
-            wrong = [kind for kind in _VALUES if (name, kind) in compared and kind not in own]
-            if own and wrong:
+        for name, types in types_of.items():
+            wrong = [kind for kind in _VALUES if (name, kind) in compared and kind not in types]
+            if types and wrong:
                 faults.append(
-                    f"`{name}` is compared with {_words(wrong)}, but its values are {_words(own)}"
+                    f"`{name}` is compared with {_words(wrong)}, but its values are {_words(types)}"
                 )
         return faults
 
@@ -174,13 +178,13 @@ class Catalogued:
         return [self._categories(number) for number in numbers]
 
     def replaced(self, version: int, items: Mapping[int, StoredItem]) -> "Catalogued":
-        """Return what all looks like after some items, by number, have other documents."""
+        """Return the items with new documents for some of them, by item number."""
         blocks = list(self.blocks)
         blocks += [EMPTY] * (max(items, default=-1) // BLOCK + 1 - len(blocks))
-        own: dict[int, dict[int, StoredItem]] = {}
+        by_block: dict[int, dict[int, StoredItem]] = {}
         for number, item in items.items():
-            own.setdefault(number // BLOCK, {})[number % BLOCK] = item
-        for at, changed in own.items():
+            by_block.setdefault(number // BLOCK, {})[number % BLOCK] = item
+        for at, changed in by_block.items():
             blocks[at] = blocks[at].replaced(changed, self.names)
         return Catalogued(version, tuple(blocks), self.names, self.masks)
 
@@ -189,31 +193,31 @@ class Catalogued:
             key, self.blocks, n, 0, lambda block: (columns_mask(block.columns), ALWAYS, NEVER)
         )
 
-    def _held(self, names: Iterable[str]) -> dict[str, list[type]]:
-        """Return the types of the values of some features; categories are strings."""
-        held: dict[str, list[type]] = {CATEGORY: [str]}
+    def _types_of(self, names: Iterable[str]) -> dict[str, list[type]]:
+        """Return the types of the values that some features have; categories are strings."""
+        types: dict[str, list[type]] = {CATEGORY: [str]}
         for name in sorted({*names} - {CATEGORY}):
-            held[name] = [kind for kind in _VALUES if self._holds((name, kind))]
-        return held
+            types[name] = [kind for kind in _VALUES if self._holds((name, kind))]
+        return types
 
     def _holds(self, key: tuple[str, type]) -> bool:
         columns = (block.columns.columns.get(key) for block in self.blocks)
         return any(column is not None and column.owner.size for column in columns)
 
     def _categories(self, number: int) -> list[str]:
-        at, place = divmod(number, BLOCK)
+        at, index = divmod(number, BLOCK)
         column = (
             self.blocks[at].columns.columns.get((CATEGORY, str)) if at < len(self.blocks) else None
         )
         if column is None:
             return []
-        first, end = np.searchsorted(column.owner, (place, place + 1))
-        own: list[str] = column.value[first:end].tolist()
-        return own
+        first, end = np.searchsorted(column.owner, (index, index + 1))
+        categories: list[str] = column.value[first:end].tolist()
+        return categories
 
 
 def read(text: str) -> Filter:
-    """Read a filter; InvalidFilter says where it cannot be read."""
+    """Parse a filter; raise InvalidFilter, with the position, if it cannot be parsed."""
     try:
         return parse(text)
     except FilterSyntax as error:

@@ -1,10 +1,10 @@
-"""The items as this process sees them: who may be shown, filters, categories.
+"""The catalogue as this process sees it: which items may be shown, filters, categories.
 
-The view follows the changes of the catalogue: a change is visible within milliseconds, at most
-``PAUSE_S`` later when many come. The visible items are one frozen ``Catalogued``, swapped by one
-assignment; it shares unchanged blocks with the one before. Columns are kept for the features that
-filters have named. The first filter that names another feature reads all documents again, while
-changes are still followed.
+The view follows the changes of the catalogue: a change is visible within milliseconds, or after
+``PAUSE_S`` when there are many. The visible items are one frozen ``Catalogued``, replaced by one
+assignment; it shares unchanged blocks with the previous one. There are columns for the features
+that filters have named. The first filter that names another feature reads all documents again;
+meanwhile the view continues to follow changes.
 """
 
 import asyncio
@@ -17,16 +17,17 @@ from service.store.catalogue.feed import SLICE, CatalogueFeed, StoredItem
 from service.telemetry import logger
 
 PAUSE_S = 0.05
-"""Between two changes of what is visible: bounds what following costs."""
+"""Seconds between two updates of the view: limits the cost of following."""
 BLOCK_MS = 2_000
-"""How long one read waits for a change."""
+"""Longest time that one read waits for a change, in milliseconds."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 1.0
+"""Shortest and longest pause between two tries while the store does not answer, in seconds."""
 PATIENCE_S = 5.0
-"""How long a filter waits for the columns of features that it is the first to name."""
+"""Longest time that a filter waits for columns of features that it is the first to name."""
 
 
 class CatalogueView:
-    """Follows the items while it is open; ``current`` is all of them at one moment."""
+    """Follows the catalogue while it is open; ``current`` holds all items at one moment."""
 
     def __init__(
         self,
@@ -40,12 +41,13 @@ class CatalogueView:
         self._pause_s, self._block_ms, self._patience_s = pause_s, block_ms, patience_s
         self.current = Catalogued()
         self.ready = False
-        """Whether the items have been read; before, nothing is known to be hidden."""
-        self._said: set[str] = set()
-        """Every feature that any document has had; a filter may still name one that is gone."""
+        """Whether the items have been read; until then hidden items are not known as hidden."""
+        self._seen_features: set[str] = set()
+        """All features that any document has had; a filter may name one that is gone by now."""
         self._wanted: set[str] = {CATEGORY}
+        """The features that get columns when all documents are read again."""
         self._lost = True
-        """Whether all documents must be read anew."""
+        """Whether all documents must be read again, because changes were missed."""
         self._following: asyncio.Task[None] | None = None
         self._reading: asyncio.Task[None] | None = None
 
@@ -59,16 +61,17 @@ class CatalogueView:
         while pending:
             for task in pending:
                 task.cancel()
-            # again and again: redis-py loses a cancellation that comes while it takes a connection
+            # repeatedly: redis-py loses a cancellation that arrives while it takes a connection
             _, pending = await asyncio.wait(pending, timeout=0.1)
 
     async def covering(self, text: str) -> Catalogued:
-        """Return the items with columns for a filter; InvalidFilter if it cannot be parsed.
+        """Return the items with columns for a filter; raise InvalidFilter if it cannot be parsed.
 
-        NotReady when reading them takes long: it goes on, a later try finds them.
+        Raises NotReady if reading the columns takes too long; the reading continues, so that a
+        later request finds them.
         """
         # a feature that no document has needs no column
-        needed = read(text).names & self._said
+        needed = read(text).names & self._seen_features
         if needed <= self.current.names:
             return self.current
         self._wanted |= needed
@@ -92,7 +95,7 @@ class CatalogueView:
             except StoreUnavailable:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_S)
-            except Exception:  # noqa: BLE001 - never end in silence: hidden items would be shown for ever
+            except Exception:  # noqa: BLE001 - if the task ended, hidden items would stay visible
                 logger().error("catalogue_view_failed", exc_info=True)
                 await asyncio.sleep(LONGEST_PAUSE_S)
 
@@ -108,7 +111,10 @@ class CatalogueView:
             await asyncio.sleep(self._pause_s)
 
     async def _advanced(self, before: Catalogued, *, block_ms: int | None) -> Catalogued | None:
-        """Return ``before`` with later changes, itself if there are none; None if they are lost."""
+        """Return the items after all later changes: ``before`` itself if there are none.
+
+        None if the feed no longer has some of these changes.
+        """
         changed = await self._feed.changed(before.version, block_ms=block_ms)
         if changed.numbers is None:
             return None
@@ -121,17 +127,17 @@ class CatalogueView:
     # --- reading all of them ----------------------------------------------------------------------
 
     async def _read_anew(self) -> None:
-        """Read all documents, or wait for who does so already."""
+        """Read all documents, or wait for the task that is already reading them."""
         if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(self._replace())
-        # who waits may leave; the reading goes on for the others
+        # a caller may be cancelled; the reading continues for the others
         await asyncio.shield(self._reading)
 
     async def _replace(self) -> None:
         copy: Catalogued | None = None
         while copy is None:
             copy = await self._all(frozenset(self._wanted))
-            # the one that is replaced was followed meanwhile: never go back behind it
+            # the current items were updated meanwhile: the copy must catch up, never go back
             while copy is not None and not self._lost and copy.version < self.current.version:
                 copy = await self._advanced(copy, block_ms=None)
         self.current, self._lost, self.ready = copy, False, True
@@ -155,5 +161,5 @@ class CatalogueView:
     async def _documents(self, numbers: Iterable[int]) -> list[StoredItem]:
         documents = await self._feed.documents(numbers)
         for document in documents:
-            self._said.update(document.features)
+            self._seen_features.update(document.features)
         return documents

@@ -1,4 +1,4 @@
-"""Why an answer has no items, and what would help."""
+"""Reasons why an answer has no items, and what would help."""
 
 from core.types import I32
 from service.ranking.pool import Pool
@@ -9,7 +9,7 @@ from service.serving.catalogue_columns import Catalogued
 
 
 def empty(asked: Asked, made: Slate, pool: Pool, seen: I32, items: Catalogued) -> str | None:
-    """Return why an answer has no items; ``seen`` are those that count as seen."""
+    """Return the reason why an answer has no items; ``seen`` are the items seen by the asker."""
     if made.skipped:
         return f"`offset` skips all of this answer (items: {len(made.skipped)})"
     if pool.candidates is not None and not pool.candidates.size:
@@ -26,7 +26,7 @@ def empty(asked: Asked, made: Slate, pool: Pool, seen: I32, items: Catalogued) -
 
 
 def _left_out(asked: Asked, seen: I32) -> str:
-    """Return what a request leaves out."""
+    """Return the causes for which this request leaves items out."""
     causes = {
         "seen before (`exclude_seen`)": asked.exclude_seen and seen.size,
         "named in `exclude`": asked.exclude,

@@ -1,4 +1,4 @@
-"""The lineup of this moment, and lineups of the versions that a cursor still names."""
+"""The current lineup, and lineups with the earlier models that a cursor names."""
 
 import operator
 from collections import OrderedDict
@@ -24,17 +24,17 @@ from service.serving.popularity import Orders, Popularity
 _Sources = tuple[ActiveSet, Orders, Mapping[int, OnlineItems], Weights, Mapping[str, F32]]
 
 KEPT = 8
-"""Models whose rankers stay for cursors that name them."""
+"""Number of models, active or earlier, whose rankers are kept for cursors."""
 
 
 class CursorExpired(ServiceError):
-    """The model of a list is gone."""
+    """The model that a cursor names is gone."""
 
     status, code = 410, "cursor_expired"
 
 
 class Lineups:
-    """Builds a lineup when something in it was replaced; a request keeps to its first one."""
+    """Builds a new lineup when something in it changes; a request uses one lineup throughout."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Lineups:
         self._lineups: dict[int | None, Lineup] = {}
 
     def current(self, partition: int | None) -> Lineup:
-        """Return what ranks now for users of a partition; None: for somebody who is no user."""
+        """Return the lineup for users of a partition; None: for an asker who is no user."""
         models, popularity, online, weights, later = self._sources
         new: _Sources = (
             models.current,
@@ -67,28 +67,28 @@ class Lineups:
             if new[1] is not self._made_of[1]:
                 self._orders = self._ordered(new[1])
             self._made_of, self._lineups = new, {}
-        found = self._lineups.get(partition)
-        if found is None:
-            found = self._lineups[partition] = self._made(partition)
-        return found
+        lineup = self._lineups.get(partition)
+        if lineup is None:
+            lineup = self._lineups[partition] = self._made(partition)
+        return lineup
 
     def of_versions(self, partition: int | None, versions: Mapping[str, str]) -> Lineup:
-        """Return the lineup with these models, not the active ones, or raise CursorExpired."""
+        """Return the lineup with these models, not the active ones; raise CursorExpired if gone."""
         lineup = self.current(partition)
-        rankers = [one for one in lineup.models.values() if not one.family.trained]
+        rankers = [ranker for ranker in lineup.models.values() if not ranker.family.trained]
         for strategy, version in versions.items():
-            now = lineup.models.get(strategy)
-            same = now is not None and now.version == version
-            rankers.append(now if now is not None and same else self._earlier(version))
+            active = lineup.models.get(strategy)
+            same = active is not None and active.version == version
+            rankers.append(active if active is not None and same else self._earlier(version))
         return replace(lineup, models=by_strategy(rankers))
 
     def _earlier(self, version: str) -> Ranker:
-        found = self._rankers.get(version)
-        if found is None:
+        ranker = self._rankers.get(version)
+        if ranker is None:
             raise CursorExpired(
                 "the model of this list serves no more: begin again, without the cursor"
             )
-        return found
+        return ranker
 
     def _made(self, partition: int | None) -> Lineup:
         active, _, online, weights, later = self._made_of
@@ -106,7 +106,7 @@ class Lineups:
         )
 
     def _trained(self, model: ActiveModel, later: Mapping[str, F32]) -> Ranker:
-        """Return the ranker of a model; cursors get it as it was trained, without later items."""
+        """Return the ranker of a model with its later items; a cursor gets it without them."""
         version, ranker = model.record.version, model.ranker
         self._rankers[version] = ranker
         self._rankers.move_to_end(version)

@@ -1,4 +1,4 @@
-"""The weights of the rankers in the mixture, as the followers of the learners have found."""
+"""The weights of the rankers in the mixture, as the followers have learned them."""
 
 from collections.abc import Sequence
 
@@ -18,10 +18,10 @@ class MixtureWeights(Polled):
 
     async def refresh(self) -> None:
         """Read the weights now."""
-        found = weights(self.counting(await self.reader.records()))
-        if found != self.current:
-            self.current = found
+        new = weights(self.counting(await self.reader.records()))
+        if new != self.current:
+            self.current = new
 
     def counting(self, records: Sequence[MixtureRecord | None]) -> list[MixtureRecord]:
-        """Return the records that say something about what serves."""
+        """Return the records with weights for models that are active now."""
         return knowing(records, self._models.current.versions)

@@ -1,7 +1,7 @@
-"""Users like a user: those with similar vectors, among a sample of all users.
+"""Similar users: those with similar vectors, among a sample of all users.
 
-Snapshots hold no users, so the sample is folded in here: when a model is first asked, and again
-after some minutes. The old sample answers until the new one is ready.
+Snapshots contain no users, so the sample is folded in here: on the first request for a model, and
+again after some minutes. The old sample serves requests until the new one is ready.
 """
 
 import asyncio
@@ -18,10 +18,11 @@ from service.ranking.ranker import Ranker
 from service.serving.users import Users
 
 MOST_USERS = 20_000
+"""Largest number of users in a sample."""
 FRESH_S = 300.0
-"""How old the vectors of the sample may be."""
+"""Age in seconds after which a sample is computed again."""
 KEPT = 4
-"""Models whose samples stay: those that are asked in turn."""
+"""Number of models whose samples are kept, the most recently used ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,39 +35,39 @@ class Sample:
 
 
 class Neighbours:
-    """Keeps a sample for each model that was asked lately."""
+    """Keeps a sample for each recently used model."""
 
     def __init__(self, users: Users) -> None:
         self._users = users
         self._samples: OrderedDict[str, Sample] = OrderedDict()
         self._making: dict[str, asyncio.Task[None]] = {}
-        """Both by version of the model."""
+        """Tasks that compute a sample, by version of the model; ``_samples`` likewise."""
 
     async def nearest(
         self, model: Ranker, user: str, asker: Asker, k: int
     ) -> list[tuple[str, float]]:
-        """Return the k most similar users of the sample and the cosines, the most similar first."""
+        """Return the k most similar users of the sample with their cosines, most similar first."""
         sample = await self._current(model)
-        own = _unit(_vector(model, asker)[None])[0]
-        cosine = sample.vectors @ own
+        vector = _unit(_vector(model, asker)[None])[0]
+        cosine = sample.vectors @ vector
         order = np.argsort(-cosine, kind="stable").tolist()
-        found: list[tuple[str, float]] = []
+        neighbours: list[tuple[str, float]] = []
         first, step = 0, k + 1
-        while first < len(order) and len(found) < k:
+        while first < len(order) and len(neighbours) < k:
             some = order[first : first + step]
-            here = await asyncio.gather(*(self._is_here(model, sample.users[at]) for at in some))
-            near = [(sample.users[at], float(cosine[at])) for at in compress(some, here)]
-            found += [(name, cosine) for name, cosine in near if name != user]
+            exist = await asyncio.gather(*(self._exists(model, sample.users[at]) for at in some))
+            near = [(sample.users[at], float(cosine[at])) for at in compress(some, exist)]
+            neighbours += [(name, cosine) for name, cosine in near if name != user]
             first, step = first + step, 2 * step
-        return found[:k]
+        return neighbours[:k]
 
-    async def _is_here(self, model: Ranker, user: str) -> bool:
+    async def _exists(self, model: Ranker, user: str) -> bool:
         """Whether a user of the sample still exists: deleted users must not be named."""
         state = await self._users.get(user)
         return model.knows(Asker(state.preferences))
 
     async def close(self) -> None:
-        """Stop making a sample."""
+        """Cancel the tasks that compute samples."""
         if making := [*self._making.values()]:
             for task in making:
                 task.cancel()
@@ -81,15 +82,15 @@ class Neighbours:
         return sample
 
     def _begin(self, model: Ranker) -> "asyncio.Task[None]":
-        """Return the task that makes a sample, a new one if there is none."""
+        """Return the task that computes a sample; start one if there is none."""
         task = self._making.get(model.version)
         if task is None:
             task = self._making[model.version] = asyncio.create_task(self._make(model))
-            task.add_done_callback(lambda ended: self._heard(model.version, ended))
+            task.add_done_callback(lambda ended: self._ended(model.version, ended))
         return task
 
-    def _heard(self, version: str, task: "asyncio.Task[None]") -> None:
-        """Take note of a failure that nobody waits for: the next request tries again."""
+    def _ended(self, version: str, task: "asyncio.Task[None]") -> None:
+        """Forget the task, and its failure if no request waits for it: the next one tries again."""
         del self._making[version]
         if not task.cancelled():
             task.exception()

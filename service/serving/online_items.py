@@ -34,25 +34,25 @@ class OnlineSnapshotFollower(Polled):
         ]
         self._config, self._files = config, SnapshotFiles(directory)
         self.current: Mapping[int, OnlineItems] = {}
-        """By partition; a partition without ratings has none."""
+        """The newest items by partition; a partition without ratings has no entry."""
 
     async def refresh(self) -> None:
-        """Map what is new now."""
+        """Map new snapshots now."""
         await asyncio.to_thread(self._refresh)
 
     def _refresh(self) -> None:
-        found = dict(self.current)
+        newest = dict(self.current)
         for partition, source in enumerate(self._sources):
             version = source.version()
-            if version is None or version == getattr(found.get(partition), "version", None):
+            if version is None or version == getattr(newest.get(partition), "version", None):
                 continue
-            # replaced meanwhile, damaged or of other experts: keep the present one
+            # keep the current one if the new one was replaced, is damaged or has other experts
             with suppress(NotFound, CoreError):
                 snapshot = self._files.open(source, version)
-                found[partition] = self._items(partition, version, snapshot)
-        if found != self.current:
-            self.current = found
-            self._files.remove_unused({items.version for items in found.values()})
+                newest[partition] = self._items(partition, version, snapshot)
+        if newest != self.current:
+            self.current = newest
+            self._files.remove_unused({items.version for items in newest.values()})
 
     def _items(self, partition: int, version: str, snapshot: Snapshot) -> OnlineItems:
         model = OnlineModel(self._config)
@@ -64,6 +64,6 @@ class OnlineSnapshotFollower(Polled):
         model.load(state)
         seen_through = int(snapshot.cuts["trained_through"][str(partition)])
         items = OnlineItems(version, seen_through, model, snapshot.arrays["items"])
-        # in this thread: the first scores compile the kernels for read-only arrays
+        # in this thread, because the first scores load the kernels for read-only arrays
         items.scores(np.zeros(model.width, np.float32))
         return items

@@ -1,4 +1,4 @@
-"""What an api process keeps of derived things by looking every few seconds whether they changed."""
+"""Copies of derived data in an api process, kept current by polling every few seconds."""
 
 import asyncio
 import contextlib
@@ -9,36 +9,36 @@ from service.errors import StoreUnavailable
 from service.telemetry import logger
 
 PERIOD_S = 2.0
-"""Between two looks."""
+"""Shortest time between two polls, in seconds."""
 SHARE = 0.05
-"""Part of the time that looking may take: what is large is read less often."""
+"""Largest share of the time that polling may take: large data is read less often."""
 
 
 class Polled(ABC):
-    """Looks again and again while it is open; who reads it gets what the last look found."""
+    """Polls while it is open; readers get the result of the last successful poll."""
 
     def __init__(self) -> None:
         self._task: asyncio.Task[None] | None = None
 
     @abstractmethod
     async def refresh(self) -> None:
-        """Look once; StoreUnavailable leaves everything as it was."""
+        """Poll once; StoreUnavailable leaves everything as it was."""
 
     def start(self) -> None:
-        """Begin to look."""
-        self._task = asyncio.create_task(self._look())
+        """Begin to poll."""
+        self._task = asyncio.create_task(self._poll())
         self._task.add_done_callback(self._ended)
 
     async def close(self) -> None:
-        """Stop."""
+        """Stop polling."""
         task, self._task = self._task, None
         while task is not None and not task.done():
             task.cancel()
-            # again and again: redis-py loses a cancellation that comes while it takes a connection
+            # repeatedly: redis-py loses a cancellation that arrives while it takes a connection
             await asyncio.wait([task], timeout=0.1)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Never end in silence: what was found last would stay for ever."""
+        """Log a failure and start again later: otherwise old results would stay for ever."""
         if not task.cancelled():
             what = type(self).__name__
             logger().error("polling_failed", what=what, exc_info=task.exception())
@@ -48,7 +48,7 @@ class Polled(ABC):
         if self._task is not None:
             self.start()
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         while True:
             began = perf_counter()
             with contextlib.suppress(StoreUnavailable):

@@ -1,4 +1,4 @@
-"""Popular and trending items: two orders that an api process reads again when they change."""
+"""Popular and trending items: two orders, computed again when the counters change."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ def _nothing() -> Order:
 
 @dataclass(frozen=True)
 class Orders:
-    """All items with any evidence."""
+    """The orders of all items with evidence."""
 
     popular: Order = field(default_factory=_nothing)
     """The score is the weight of all positives."""
     trending: Order = field(default_factory=_nothing)
     """The score is the decayed weight as of the newest event."""
     seen_through: dict[int, int] = field(default_factory=dict)
-    """Partition -> sequence."""
+    """Sequence of the last counted event, by partition."""
 
 
 class Popularity(Polled):
@@ -48,7 +48,7 @@ class Popularity(Polled):
                 await self._reader.rows(p, generation) for p, (generation, _) in enumerate(states)
             ]
             watermarks = {partition: watermark for partition, (_, watermark) in enumerate(states)}
-            # beside the event loop: sorting a million items takes a tenth of a second
+            # in a thread: sorting a million items takes a tenth of a second
             self.current = await asyncio.to_thread(self._orders, rows, watermarks)
             self._states = states
 

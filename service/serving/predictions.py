@@ -1,6 +1,6 @@
-"""Predictions from the rows as they are now; reading never changes state.
+"""Predictions of the online model from the current rows; a prediction changes no state.
 
-A user or an item without a row gets the one it would start from.
+A user or an item without a row gets its start row.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from service.store.profiles.reader import ProfileReader
 
 @dataclass(frozen=True)
 class Predictions:
-    """n predictions for one user, with all that the partition had learned up to ``watermark``."""
+    """n predictions for one user, after everything that was learned up to ``watermark``."""
 
     predicted: Predicted
     partition: int
@@ -63,7 +63,7 @@ class OnlinePredictions:
         return self._warm.is_set()
 
     async def warm_up(self) -> None:
-        """Compile the kernels, or load them from numba's cache, beside the event loop."""
+        """Compile the kernels, or load them from numba's cache, in a thread."""
         await asyncio.to_thread(self._predict_once)
         self._warm.set()
 
@@ -78,7 +78,7 @@ class OnlinePredictions:
         await self._warm.wait()
         numbers = await self._numbers.lookup(items)
         read = await self._profiles.rows(user, numbers)
-        # from here on nothing is awaited: the model holds the state of this very read
+        # nothing is awaited from here on, so the model keeps the state of this read
         self._load(read.arrays)
         user_row = read.user_row
         if user_row is None:

@@ -1,6 +1,6 @@
-"""Answers for askers: gathers what a slate is made of, has it made, gives the items their ids back.
+"""Answer requests for slates: gather the input, make the slate, translate numbers back to ids.
 
-Reading never changes anything. If histories, vectors and ids are cached, an answer waits for
+An answer changes nothing in the store. If history, vectors and ids are cached, it waits for
 nothing.
 """
 
@@ -42,27 +42,27 @@ from service.store.namespace import Namespace
 from service.store.partitions import partition_of
 
 INLINE = 1 << 22
-"""Most multiplications in the event loop, a millisecond or two; more get a thread."""
+"""Most multiplications on the event loop (a millisecond or two); more of them run in a thread."""
 
 LONG = 1_000
-"""Items of a request between whose steps others go on."""
+"""Number of items above which a request lets other requests run between its steps."""
 
 NOBODY = UserState(NOBODY_ASKS.preferences, 0, 0)
-"""Somebody about whom nothing is known."""
+"""The state of an asker about whom nothing is known."""
 
 
 class LikeUsers(NamedTuple):
-    """Users of like vectors, the most similar first."""
+    """Users with similar vectors, the most similar first."""
 
     model: Ranker | None
     users: Sequence[tuple[str, float]]
     seen_through: str
     reason: str | None = None
-    """Why there are none."""
+    """Why there are no such users."""
 
 
 class Recommender:
-    """Recommends from what this process follows: models, popularity, catalogue, histories."""
+    """Recommends from the copies in memory: models, popularity, catalogue, histories."""
 
     def __init__(
         self,
@@ -89,12 +89,12 @@ class Recommender:
         return self._warm.is_set()
 
     async def warm_up(self) -> None:
-        """Compile the kernels, or load them from numba's cache, beside the event loop."""
+        """Compile the kernels, or load them from numba's cache, in a thread."""
         await asyncio.to_thread(rank_once)
         self._warm.set()
 
     async def recommend(self, asked: Asked) -> Answer:
-        """Answer an asker; an unknown user or item is never an error."""
+        """Recommend items to an asker; an unknown user or item is never an error."""
         await self._warm.wait()
         after, wanted = asked.after, asked.wanted
         lineup = self._lineup(asked)
@@ -103,9 +103,9 @@ class Recommender:
         now = await self._known(asked)
         seen_through = self._seen_through(asked, now)
         known = now if after is None else await self._as_of(asked, now, after.seen_through)
-        # what was seen by now is left out below; of an earlier moment nothing is kept
-        lasting = known is now and asked.user is not None and asked.exclude_seen
-        heads = known.heads if lasting and self._users.keeps else None
+        # the pool excludes what was seen up to now; results for an earlier moment are not cached
+        cacheable = known is now and asked.user is not None and asked.exclude_seen
+        heads = known.heads if cacheable and self._users.keeps else None
         asker = Asker(
             preferences=known.preferences,
             vectors=known.vectors,
@@ -117,7 +117,7 @@ class Recommender:
             asker = replace(asker, features=await self._feature_vectors(asked, asker, lineup))
         named = None if wanted.model is None else lineup.models.get(wanted.model)
         able = [*lineup.models.values()] if named is None else [named]
-        if (lineup.trained or named is not None) and not any(one.knows(asker) for one in able):
+        if (lineup.trained or named is not None) and not any(r.knows(asker) for r in able):
             asker = replace(asker, unknown=await self._unknown(asked, known, named))
         categories = self._view.current.categories
         made = await self._made(
@@ -128,7 +128,7 @@ class Recommender:
         return await self._answer(asked, made, seen_through, known)
 
     async def similar(self, item: str, asked: Asked) -> Answer:
-        """Answer with the items like one; NotFound if nobody has ever named it."""
+        """Return the items similar to an item; raise NotFound if it is unknown or deleted."""
         await self._warm.wait()
         [number] = await self._numbers.lookup([item])
         if number is None:
@@ -144,23 +144,24 @@ class Recommender:
         return await self._answer(asked, made, self._seen_through(asked, NOBODY), NOBODY)
 
     async def similar_users(self, user: str, k: int, model: Strategy | None) -> LikeUsers:
-        """Return the users most like one; a user of whom no model knows anything has none."""
+        """Return the users most similar to a user; none if no model knows the user."""
         await self._warm.wait()
         asked = Asked(Wanted(k, model=model), user=user)
         known = await self._known(asked)
         asker, seen = Asker(known.preferences, known.vectors), self._seen_through(asked, known)
-        models = [
-            one
-            for one in self._lineup(asked).models.values()
-            if one.family.compares_users and model in {None, one.strategy}
+        rankers = [
+            ranker
+            for ranker in self._lineup(asked).models.values()
+            if ranker.family.compares_users and model in {None, ranker.strategy}
         ]
-        for one in models:
-            if one.knows(asker):
-                return LikeUsers(one, await self._neighbours.nearest(one, user, asker, k), seen)
-        return LikeUsers(None, [], seen, UNKNOWN if models else uncompared(model))
+        for ranker in rankers:
+            if ranker.knows(asker):
+                nearest = await self._neighbours.nearest(ranker, user, asker, k)
+                return LikeUsers(ranker, nearest, seen)
+        return LikeUsers(None, [], seen, UNKNOWN if rankers else uncompared(model))
 
     async def close(self) -> None:
-        """Stop what goes on beside the requests."""
+        """Stop the background tasks."""
         await self._neighbours.close()
 
     def _lineup(self, asked: Asked) -> Lineup:
@@ -172,17 +173,17 @@ class Recommender:
     async def _made(
         self, asked: Asked, known: UserState, lineup: Lineup, make: Callable[[Pool], Slate]
     ) -> "_SlateAndPool":
-        wanted, n_own = asked.wanted, known.preferences.item_ix.size
-        beside = max(lineup.effort, wanted.effort(n_own)) > INLINE
+        wanted, n_preferences = asked.wanted, known.preferences.item_ix.size
+        in_thread = max(lineup.effort, wanted.effort(n_preferences)) > INLINE
         n_items = lineup.n_items
         while True:
             pool, time_ms, removed = await self._pool(asked, known, n_items)
             if asked.candidates is not None:
-                await _others_go_on(len(asked.candidates))
-            made = await asyncio.to_thread(make, pool) if beside else make(pool)
+                await _let_others_run(len(asked.candidates))
+            made = await asyncio.to_thread(make, pool) if in_thread else make(pool)
             if made.more or asked.candidates is not None:
                 return _SlateAndPool(made, pool, time_ms, removed)
-            # items that no ranker has heard of may be left
+            # there may be newer items that no ranker knows yet
             n_items, before = max(n_items, await self._numbers.count()), n_items
             if n_items == before:
                 return _SlateAndPool(made, pool, time_ms, removed)
@@ -197,7 +198,7 @@ class Recommender:
         by_category = asked.category is not None or asked.wanted.max_per_category is not None
         if by_category and not self._view.current.has_categories:
             slate = replace(slate, reason=and_(slate.reason, UNCATEGORIZED))
-        await _others_go_on(len(slate.picks))
+        await _let_others_run(len(slate.picks))
         return Answer(
             slate=slate,
             ids=await self._numbers.ids([pick.item for pick in slate.picks]),
@@ -226,7 +227,7 @@ class Recommender:
         return await self._users.as_of(asked.user, seen_through)
 
     async def _feature_vectors(self, asked: Asked, asker: Asker, lineup: Lineup) -> dict[str, F32]:
-        """Return the asker's feature vector by version of the models for which it matters."""
+        """Return the asker's feature vectors by version, for models for which features matter."""
         models = heard(lineup.feature_readers, asker, asked.wanted.model)
         features = await self._features(asked) if models else None
         return feature_vectors(models, features) if features else {}
@@ -253,13 +254,13 @@ class Recommender:
         left_out = [known.preferences.seen] if asked.exclude_seen else []
         exclude = asked.exclude if asked.item is None else [*asked.exclude, asked.item]
         if exclude:
-            left_out.append(await self._found(exclude))
+            left_out.append(await self._numbers_of(exclude))
         if asked.after is not None:
             left_out.append(np.array(asked.after.shown, np.int32))
         excluded = left_out[0] if len(left_out) == 1 else reduce(np.union1d, left_out, NOTHING)
         candidates = None
         if asked.candidates is not None:
-            candidates = await self._found(asked.candidates)
+            candidates = await self._numbers_of(asked.candidates)
             n_items = max(n_items, int(candidates.max(initial=-1)) + 1)
         items = self._view.current
         if asked.filter is not None:
@@ -274,13 +275,16 @@ class Recommender:
         pool = Pool(allowed & items.filter(asked.filter, n_items), excluded, candidates)
         return pool, time_ms, before.size - pool.size
 
-    async def _found(self, items: Sequence[str]) -> I32:
-        """Return the numbers of the items that have one, rising."""
+    async def _numbers_of(self, items: Sequence[str]) -> I32:
+        """Return the numbers of the items that have one, ascending."""
         numbers = await self._numbers.lookup(items)
         return np.unique(np.array([n for n in numbers if n is not None], np.int32))
 
     def _seen_through(self, asked: Asked, known: UserState) -> str:
-        """Call it before anything is awaited: a cached user holds every change heard so far."""
+        """Return the token of the events that the answer takes into account.
+
+        Call it before anything is awaited: only then is a cached user as new as the watermark.
+        """
         if asked.user is None:
             return sequence_token({p: self._changes.watermark(p) for p in range(self._partitions)})
         partition, through = partition_of(asked.user, self._partitions), known.watermark
@@ -289,8 +293,8 @@ class Recommender:
         return sequence_token({partition: through})
 
 
-async def _others_go_on(n: int) -> None:
-    """Let other requests go on after work on so many items."""
+async def _let_others_run(n: int) -> None:
+    """Let other requests run before or after work on n items, if these are many."""
     if n > LONG:
         await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""Stars for single pairs: how likely each level is, by the documents as they are now."""
+"""Star predictions for single pairs: the probability of each level, from the current documents."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,11 +30,11 @@ class StarsFound:
 
     model: StarModel
     level: I64
-    """(n,) from 1."""
+    """(n,) the predicted level, counted from 1."""
     probabilities: F64
     """(n, levels)"""
     expected: F64
-    """On the scale of the ratings, like the bounds."""
+    """(n,) the expected rating; like ``low`` and ``high`` on the scale of the ratings."""
     low: F64
     high: F64
     user_known: NDArray[np.bool_]
@@ -43,28 +43,29 @@ class StarsFound:
 
 
 class StarPredictions:
-    """Answers with the active ordinal model; Conflict where there is none."""
+    """Predicts with the active ordinal model; raises Conflict if there is none."""
 
     def __init__(self, lineups: Lineups, numbers: ItemNumbers, catalogue: Catalogue) -> None:
         self._lineups, self._numbers, self._catalogue = lineups, numbers, catalogue
 
     async def predict(self, users: Sequence[str], items: Sequence[str]) -> StarsFound:
-        """Predict n pairs; a user or item without features is predicted like a typical one."""
+        """Predict n pairs; a user or item without features counts as a typical one."""
         model = self._lineups.current(None).star_model
         if model is None:
             raise Conflict(f"{inactive(_STRATEGY)}, or ask for `{ONLINE}`")
         numbers = await self._numbers.lookup(items)
         known = [number for number in numbers if number is not None]
-        found = dict(zip(known, await self._catalogue.items(known), strict=True))
-        described = await self._catalogue.users(users)
-        rows = model.users.transform([(one.body or {}).get("features", {}) for one in described])
-        bodies = [{} if n is None else found[n].body or {} for n in numbers]
+        document_of = dict(zip(known, await self._catalogue.items(known), strict=True))
+        documents = await self._catalogue.users(users)
+        features = [(document.body or {}).get("features", {}) for document in documents]
+        rows = model.users.transform(features)
+        bodies = [{} if n is None else document_of[n].body or {} for n in numbers]
         columns = model.items.transform([of_item(body) for body in bodies])
         return _found(model, _Pairs(rows, columns))
 
 
 class _Pairs:
-    """n pairs by their features, and of which of them the model knows some."""
+    """The features of n pairs, and whether the model knows any of them."""
 
     def __init__(self, users: Any, items: Any) -> None:
         self.users, self.items = users, items
@@ -77,15 +78,15 @@ def _found(model: StarModel, pairs: _Pairs) -> StarsFound:
     levels, values = stars.model.levels, stars.values
     scores = stars.of_pairs(pairs.users, pairs.items)
     probabilities = levels.probabilities(scores)
-    for strange, others in _strangers(model, pairs):
-        # whoever it is: it may be any of those, so the range is at least as wide as theirs
-        scores[strange] = others.mean(axis=1)
-        each = levels.probabilities(others.ravel()).reshape(*others.shape, values.size)
-        probabilities[strange] = each.mean(axis=1)
-    until = np.cumsum(probabilities, axis=1)
+    for unknown, typical in _unknown_pairs(model, pairs):
+        # average over typical ones, so that the interval also covers the spread between them
+        scores[unknown] = typical.mean(axis=1)
+        each = levels.probabilities(typical.ravel()).reshape(*typical.shape, values.size)
+        probabilities[unknown] = each.mean(axis=1)
+    cumulated = np.cumsum(probabilities, axis=1)
     last = values.size - 1
-    # the level at which so much is reached: rounding may leave the sum below 1
-    low, high = (np.minimum((until < share).sum(axis=1), last) for share in (TAIL, 1.0 - TAIL))
+    # the level that reaches each share; at most the last, because rounding may leave a sum below 1
+    low, high = (np.minimum((cumulated < share).sum(axis=1), last) for share in (TAIL, 1.0 - TAIL))
     return StarsFound(
         model,
         levels.level(scores),
@@ -98,16 +99,16 @@ def _found(model: StarModel, pairs: _Pairs) -> StarsFound:
     )
 
 
-def _strangers(model: StarModel, pairs: _Pairs) -> Iterator[tuple[I64, F64]]:
-    """Yield pairs with an unknown side, and their scores (pairs, others) for typical others."""
+def _unknown_pairs(model: StarModel, pairs: _Pairs) -> Iterator[tuple[I64, F64]]:
+    """Yield pairs with an unknown side, and their scores (pairs, n) with n typical ones instead."""
     stars, offset = model.stars, model.stars.model.offset
-    known, described = pairs.user_known, pairs.item_known
+    user_known, item_known = pairs.user_known, pairs.item_known
     users, items = model.typical_users, model.typical_items
-    if (at := np.flatnonzero(~known & described)).size:
+    if (at := np.flatnonzero(~user_known & item_known)).size:
         yield at, _scores(stars.vectors_of(pairs.items[at]), users, offset)
-    if (at := np.flatnonzero(known & ~described)).size:
+    if (at := np.flatnonzero(user_known & ~item_known)).size:
         yield at, _scores(stars.user_vectors(pairs.users[at]), items, offset)
-    if (at := np.flatnonzero(~known & ~described)).size:
+    if (at := np.flatnonzero(~user_known & ~item_known)).size:
         yield at, np.repeat(_scores(users, items, offset).reshape(1, -1), at.size, axis=0)
 
 

@@ -1,4 +1,4 @@
-"""Reads of histories: requests of one moment share a round trip to each partition."""
+"""Reads of histories: concurrent requests share a round trip to each partition."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -10,17 +10,17 @@ from service.serving.user_state import UserState, state_of
 from service.store.profiles.user_histories import USERS_READ, UserHistories
 
 SAMPLED_AT_ONCE = 16
-"""Users of a sample that are decoded in one turn of the loop: other requests go on in between."""
+"""Number of sampled users decoded in one turn of the loop; other requests run in between."""
 
 _UNEXPECTED = ServiceError("reading the history failed unexpectedly: see the service's log")
 
 
 @dataclass(eq=False)
 class _Read:
-    """One user that is being read; ``changed``: meanwhile somebody changed the history."""
+    """One user that is being read; ``changed``: the history changed meanwhile."""
 
     waiting: list[asyncio.Future[UserState]] = field(default_factory=list)
-    """One future for each request that waits: a cancelled one takes the answer from no other."""
+    """One future for each waiting request, so that cancelling one does not affect the others."""
     changed: bool = False
 
 
@@ -44,7 +44,7 @@ class HistoryLane:
         if read is None:
             read = self._waiting[user] = _Read()
             if self._task is None:
-                # it starts after this turn of the loop: other requests of the turn share it
+                # the task starts after this turn of the loop: requests of the same turn share it
                 self._task = loop.create_task(self._drain())
         done: asyncio.Future[UserState] = loop.create_future()
         read.waiting.append(done)
@@ -79,7 +79,7 @@ class HistoryLane:
                 await self._read_all(users)
         finally:
             self._task = None
-            # empty unless something unforeseen ended the loop: nobody must wait for ever
+            # not empty only after an unexpected error: no request may wait for ever
             _fail([*self._reads.values(), *self._waiting.values()], _UNEXPECTED)
             self._reads, self._waiting = {}, {}
 
@@ -91,7 +91,7 @@ class HistoryLane:
             return
         for (user, read), answer in zip(self._reads.items(), answers, strict=True):
             state = state_of(answer, self._reading)
-            # in this very turn of the loop: a change that is heard of later finds it
+            # in this same turn of the loop, so that a later change removes it from the cache
             if not read.changed:
                 self._keep(user, state)
             for done in read.waiting:
@@ -104,5 +104,5 @@ def _fail(reads: Iterable[_Read], error: ServiceError) -> None:
     for done in [done for read in reads for done in read.waiting]:
         if not done.done():
             done.set_exception(error)
-            # read here, too: nobody may be left to hear of it
+            # also mark it as retrieved: the waiting request may be gone
             done.exception()

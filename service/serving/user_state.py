@@ -1,4 +1,4 @@
-"""One cached user: the history as rankers read it, and what rankers have computed from it."""
+"""One cached user: the history as rankers read it, and the results of rankers."""
 
 from dataclasses import dataclass, field
 
@@ -13,7 +13,7 @@ from service.store.profiles.history_record import sequences
 from service.store.profiles.user_histories import HistoryAnswer
 
 OVERHEAD, OF_EACH = 1_500, 250
-"""Bytes that an entry takes besides its arrays, and each vector and head in it, about."""
+"""Approximate bytes of an entry besides its arrays; of each vector and head besides its arrays."""
 
 
 @dataclass(eq=False)
@@ -21,25 +21,25 @@ class UserState:
     """A cached user: the history as rankers read it; a user without one has empty preferences."""
 
     preferences: Preferences
-    """``seen`` holds the trimmed items, too."""
+    """The preferences of the user; ``seen`` includes the trimmed items."""
     watermark: int
-    """It holds everything up to here."""
+    """Sequence up to which all events are included."""
     newest: int
-    """Sequence of its newest record; 0: there is none."""
+    """Sequence of the user's newest record; 0 if there is none."""
     vectors: dict[str, F32] = field(default_factory=dict)
-    """By version of the model."""
+    """The user's vectors, by version of the model."""
     row: F32 | None = None
-    """Of the online model."""
+    """The user's row of the online model."""
     heads: dict[Strategy, Head] = field(default_factory=dict)
-    """The tops of rankers' orders."""
+    """Heads of the rankers' orders for the user."""
     warmed: dict[Strategy, Head] = field(default_factory=dict)
-    """The same for models that are about to serve."""
+    """Heads for models that are about to go live."""
 
     @property
     def nbytes(self) -> int:
-        """Return about how much memory it takes."""
-        one = self.preferences
-        arrays = (one.item_ix, one.weight, one.target, one.seen, *self.vectors.values())
+        """Return the approximate memory of the entry in bytes."""
+        past = self.preferences
+        arrays = (past.item_ix, past.weight, past.target, past.seen, *self.vectors.values())
         row = 0 if self.row is None else self.row.nbytes
         kept = (*self.heads.values(), *self.warmed.values())
         heads = sum(head.nbytes for head in kept)
@@ -48,7 +48,7 @@ class UserState:
 
 
 def state_of(answer: HistoryAnswer, reading: Reading, through: int | None = None) -> UserState:
-    """Return what a history says, without the records after ``through`` where that is given."""
+    """Return the state for a history; records after ``through``, if given, are left out."""
     records, order = answer.records, sequences(answer.records)
     newest = int(order[-1]) if order.size else 0
     if through is not None and newest > through:

@@ -1,7 +1,7 @@
-"""The users that an api process caches: preferences, vectors, tops of orders; never a slate.
+"""The cache of users in an api process: preferences, vectors, heads of orders; never slates.
 
-The cache hears of every change before ``min_sequence`` is said to be reached, so an answer never
-trails an event that was waited for.
+The cache learns of a change before requests that wait for it with ``min_sequence`` go on, so an
+answer always takes into account the events that its request waited for.
 """
 
 from collections import OrderedDict
@@ -20,7 +20,7 @@ from service.store.partitions import partition_of
 from service.store.profiles.user_histories import UserHistories
 
 VECTORS = 4
-"""Most vectors kept of one user: one for each model that serves."""
+"""Largest number of cached vectors of a user: one for each active model."""
 
 
 class Users:
@@ -46,7 +46,7 @@ class Users:
         ]
 
     async def get(self, user: str) -> UserState:
-        """Return a user as of now, or as of a change that is not heard of yet."""
+        """Return a user as of the last change that this process has heard of, or newer."""
         state = self._entries.get(user)
         if state is not None:
             self._entries.move_to_end(user)
@@ -64,39 +64,39 @@ class Users:
     async def sample(self, n: int) -> AsyncIterator[tuple[str, UserState]]:
         """Yield up to n users drawn at random from all partitions; this caches none of them."""
         for lane in self._lanes:
-            async for found in lane.sample(n // self._partitions):
-                yield found
+            async for user, state in lane.sample(n // self._partitions):
+                yield user, state
 
     @property
     def keeps(self) -> bool:
-        """Whether anything of users is kept."""
+        """Whether the cache is on."""
         return self._most_bytes > 0
 
     def holds(self, user: str, state: UserState) -> bool:
-        """Whether ``state`` is still what the cache holds for this user."""
+        """Whether ``state`` is still the cached state of the user: no change was heard of since."""
         return self._entries.get(user) is state
 
     def remember(self, user: str, state: UserState, made: Sequence[Computed]) -> None:
-        """Keep what rankers computed for a user for as long as the history stays what it is."""
+        """Keep the results of rankers for a user until the history changes."""
         before = state.nbytes
-        vectors = {one.version: one.vector for one in made if one.vector is not None}
+        vectors = {result.version: result.vector for result in made if result.vector is not None}
         if len(state.vectors) + len(vectors) > VECTORS:
             state.vectors.clear()
         state.vectors.update(vectors)
-        for one in made:
-            if one.head is not None:
-                state.heads[one.strategy] = one.head
-                state.warmed.pop(one.strategy, None)
+        for result in made:
+            if result.head is not None:
+                state.heads[result.strategy] = result.head
+                state.warmed.pop(result.strategy, None)
         self._weigh(user, state, before)
 
     def keep_warmed(self, user: str, state: UserState, strategy: Strategy, head: Head) -> None:
-        """Keep the top of the order of a model that is about to serve."""
+        """Keep the head of the order of a model that is about to go live."""
         before = state.nbytes
         state.warmed[strategy] = head
         self._weigh(user, state, before)
 
     def lately(self) -> list[tuple[str, UserState]]:
-        """Return who is kept, the latest asker first."""
+        """Return the cached users, the most recently active first."""
         return list(self._entries.items())[::-1]
 
     def changed(self, partition: int, users: Iterable[str]) -> None:

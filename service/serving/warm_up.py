@@ -1,4 +1,4 @@
-"""Reach every kernel that a slate may need, so that none compiles during a request."""
+"""Call every kernel that a slate may need, so that none compiles during a request."""
 
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -20,13 +20,13 @@ from service.ranking.pool import Pool
 from service.ranking.strategies import POPULAR
 
 _FAMILY = next(family for family in FAMILIES.values() if family.compares_users)
-"""Any family of models with fold-in."""
+"""One of the families with fold-in; any of them calls the same kernels."""
 
 Array = TypeVar("Array", bound=np.ndarray[Any, Any])
 
 
 def rank_once() -> None:
-    """Rank three made-up items in read-only arrays, as snapshots are, with every kernel."""
+    """Rank three made-up items with every kernel; arrays are read-only, like those of snapshots."""
     numbers, ratings = np.arange(2), np.zeros(2, np.uint8)
     own = preferences(numbers, ratings, _ones(2), numbers, Reading())
     losses: tuple[RowLoss, ...] = ("square", "logistic")
@@ -48,7 +48,7 @@ def rank_once() -> None:
             item_sum=_frozen(row.item_sum),
         )
         model = FoldIn(_FAMILY, "", StructuredUsers(frozen), {})
-        # masks are shared and read-only, but for those that a filter makes
+        # shared masks are read-only, masks combined for one request are not
         for allowed in (_frozen(np.ones(3, np.bool_)), np.ones(3, np.bool_)):
             model.best(Asker(own), Pool(allowed), 2)
             model.similar(0, Pool(allowed), 2)

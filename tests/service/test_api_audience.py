@@ -160,9 +160,9 @@ class CountedAudience(Audience):
 
     reads = 0
 
-    async def _described_users(self, model: Any, at: Any) -> Any:
+    async def _users_with_features(self, model: Any, at: Any) -> Any:
         self.reads += 1
-        return await super()._described_users(model, at)
+        return await super()._users_with_features(model, at)
 
 
 def test_pages_of_a_part_are_ranked_once_and_leave_out_deleted_users(
