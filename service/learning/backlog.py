@@ -1,4 +1,4 @@
-"""Events that were read from the log and are not learned yet, as columns."""
+"""Events that were read from the log but not learned yet, as columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ from service.store.profiles.dedupe_chunk import DedupeChunk
 from service.store.profiles.history_record import HISTORY
 
 LOOK_AHEAD = 65_536
-"""Most events of a batch."""
+"""Largest number of events in a batch."""
 
 
 @dataclass(frozen=True)
 class EntrySpan:
-    """The events ``first .. end`` of the backlog, which came in one log entry."""
+    """The events ``first .. end - 1`` of the backlog, which came in one log entry."""
 
     first: int
     end: int
@@ -36,7 +36,7 @@ class EntrySpan:
 
 
 class Backlog:
-    """n events in their order; ``at`` is the first that is not learned. All arrays (n,)."""
+    """n events in the order of the log; ``at`` is the first unlearned one. All arrays (n,)."""
 
     def __init__(
         self, entries: Sequence[tuple[int, bytes]], watermark: int, window: DedupeWindow
@@ -63,7 +63,7 @@ class Backlog:
         self.sequence: I64
         self.repeated: U8
         self.source: U64
-        """Source of the slate that the event answers to, as a number; 0 for none."""
+        """Source of the slate that the event names, as a number; 0 for none."""
         self.digests: U8
         (
             self.user_ix,
@@ -87,13 +87,13 @@ class Backlog:
 
     @property
     def is_done(self) -> bool:
-        """Whether all of it is learned."""
+        """Whether all events are learned."""
         return self.at == len(self)
 
     def batch_end(self, *, row_bytes: int, max_bytes: int, max_users: int, max_events: int) -> int:
-        """Return where the next batch ends: before a deletion, or where a commit gets too big.
+        """Return the end of the next batch: before a deletion, or before a commit gets too large.
 
-        A deletion is a batch of its own.
+        A deletion or merge is a batch by itself.
         """
         end = min(len(self), self.at + max(1, min(max_events, LOOK_AHEAD)))
         following = self._barriers[np.searchsorted(self._barriers, self.at) :]
@@ -106,17 +106,17 @@ class Backlog:
         rows = np.cumsum(new_user, dtype=np.int64) + np.cumsum(new_item, dtype=np.int64)
         size = rows * row_bytes + np.arange(1, len(rows) + 1) * HISTORY.itemsize
         fits = (size <= max_bytes) & (np.cumsum(new_user) <= max_users)
-        # both grow, so the ones that fit come first
+        # both sums grow, so the events that fit are the first ones
         return self.at + max(1, int(np.count_nonzero(fits)))
 
     def distinct_users(self, end: int) -> I64:
-        """Return the user numbers of the batch in the order they come first."""
-        own = self.user_ix[self.at : end]
-        distinct: I64 = own[_first_of_each(own, self._user_seen)]
+        """Return the distinct user numbers of the batch, in the order of their first events."""
+        users = self.user_ix[self.at : end]
+        distinct: I64 = users[_first_of_each(users, self._user_seen)]
         return distinct
 
     def chunks(self, end: int) -> list[DedupeChunk]:
-        """Return the new digests of the batch, a chunk for each entry that has some."""
+        """Return the new digests of the batch, one chunk for each entry with digests."""
         before = int(self._digest_ends[self.at - 1]) if self.at else 0
         if self._digest_ends[end - 1] == before:
             return []
@@ -128,11 +128,11 @@ class Backlog:
         ]
 
     def done_bytes(self, end: int) -> int:
-        """Return the size of the entries that end inside the batch: the log can drop them."""
+        """Return the bytes of the entries that end inside the batch: the log can drop them."""
         return sum(span.packed_bytes for span in self._spans(end) if span.end <= end)
 
     def newest_ms(self, end: int) -> int:
-        """Return when the last event of the batch was appended."""
+        """Return the time when the last event of the batch was appended, in ms."""
         return max((span.appended_ms for span in self._spans(end)), default=0)
 
     def _spans(self, end: int) -> list[EntrySpan]:
@@ -157,7 +157,7 @@ def _decode(last: int, packed: bytes) -> Entry:
 
 
 def _follow(watermark: int, last: int, n: int) -> int:
-    """Return the new watermark; events may be known already but none may be missing."""
+    """Return the new watermark; events may be repeated, but none may be missing."""
     if last - n > watermark:
         raise Misconfigured(
             f"the log lacks events {watermark + 1} to {last - n}: "
@@ -212,7 +212,7 @@ def _items(entry: Entry, numbers: list[int]) -> I64:
 def _first_of_each(values: I64, scratch: I64) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Mark the first of equal values; ``scratch`` is indexed by value and need not be cleared."""
     order = np.arange(len(values))
-    # of equal indices the last assignment stands: backwards, that is the first
+    # the last assignment to an index wins; assigned backwards, that is the first one
     scratch[values[::-1]] = order[::-1]
     first: np.ndarray[Any, np.dtype[np.bool_]] = scratch[values] == order
     return first

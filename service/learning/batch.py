@@ -1,4 +1,4 @@
-"""A batch: events of the backlog, and the records and answers that are made of them."""
+"""A batch: events of the backlog, and the records and answers made from them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,19 +16,19 @@ from service.store.profiles.histories import Numbers, Records
 from service.store.profiles.history_record import HISTORY, records
 
 IMPRESSIONS_AN_ENTRY = 64
-"""Most impressions in one entry of the side stream."""
+"""Largest number of impressions in one entry of the side stream."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Events ``backlog.at .. end``; positions count from ``backlog.at``, users index ``users``."""
+    """Events ``backlog.at .. end - 1``; positions count from ``backlog.at``."""
 
     end: int
     users: list[str]
     slots: I64
-    """(k,) slots in ``UserRows`` of the distinct users."""
+    """(k,) slots of ``users`` in ``UserRows``."""
     user: I64
-    """(n,) index of each event's user."""
+    """(n,) index of each event's user in ``users``."""
     rating: I64
     """Positions of the ratings to learn."""
     history: I64
@@ -41,7 +41,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class HistoryRuns:
-    """New records by user: records ``starts[i] .. ends[i]`` belong to user ``user[i]``."""
+    """New records by user: records ``starts[i] .. ends[i] - 1`` belong to user ``user[i]``."""
 
     records: NDArray[Any]
     user: I64
@@ -56,9 +56,9 @@ class HistoryRuns:
 
 
 def history_runs(backlog: Backlog, batch: Batch, positions: I64) -> HistoryRuns:
-    """Return the records of some events of a batch, grouped by user, each user's in order."""
+    """Return the records of some events of a batch, grouped by user, in the order of events."""
     user = batch.user[positions]
-    # numpy sorts 16-bit numbers by radix
+    # 16-bit numbers, because numpy uses radix sort for them
     short = user.astype(np.uint16) if len(batch.slots) <= 1 << 16 else user
     order = np.argsort(short, kind="stable")
     at, user = positions[order] + backlog.at, user[order]
@@ -74,7 +74,7 @@ def history_runs(backlog: Backlog, batch: Batch, positions: I64) -> HistoryRuns:
 
 
 def impressions(backlog: Backlog, batch: Batch) -> Iterator[tuple[str, bytes]]:
-    """Yield (user, records) for the side stream, a few at a time: its bound counts entries."""
+    """Yield (user, records) for the side stream, a few at a time: its limit counts entries."""
     if not batch.impression.size:
         return
     runs = history_runs(backlog, batch, batch.impression)
@@ -85,20 +85,20 @@ def impressions(backlog: Backlog, batch: Batch) -> Iterator[tuple[str, bytes]]:
 
 
 def answers(backlog: Backlog, end: int, outcome: Outcome) -> NDArray[Any]:
-    """Return what the change feed tells those who wait for events of the batch."""
+    """Return the answers for requests that wait for events of the batch, for the change feed."""
     first = backlog.at
     awaited = np.flatnonzero(backlog.flags[first:end] & AWAITED)
     if not awaited.size:
         return NO_ANSWERS
-    told = np.zeros(awaited.size, dtype=AWAITED_ANSWER)
-    told["sequence"] = backlog.sequence[first + awaited]
+    answered = np.zeros(awaited.size, dtype=AWAITED_ANSWER)
+    answered["sequence"] = backlog.sequence[first + awaited]
     repeated = backlog.repeated[first + awaited] != 0
-    told["status"] = np.where(repeated, DUPLICATE, NOT_A_RATING)
+    answered["status"] = np.where(repeated, DUPLICATE, NOT_A_RATING)
     rating, learned = outcome.rating, outcome.learned
     if learned is not None:
         at = np.minimum(np.searchsorted(rating, awaited), rating.size - 1)
-        own = rating[at] == awaited
-        told["status"][own] = LEARNED
+        is_rating = rating[at] == awaited
+        answered["status"][is_rating] = LEARNED
         for name in ("rating", "low", "high"):
-            told[name][own] = getattr(learned, name)[at[own]]
-    return told
+            answered[name][is_rating] = getattr(learned, name)[at[is_rating]]
+    return answered

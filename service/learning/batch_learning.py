@@ -1,4 +1,4 @@
-"""Learning a batch: the model, histories, counters, impressions and click-through."""
+"""Learn a batch: update the model, histories, counters, impressions and click-through."""
 
 from collections.abc import Callable, Mapping
 
@@ -28,7 +28,7 @@ NO_KIND = -1
 
 
 class BatchLearning:
-    """Cuts batches from the backlog and learns them; where they end changes no result."""
+    """Cuts batches from the backlog and learns them; the results do not depend on the cuts."""
 
     def __init__(self, memory: Memory, click_through: ClickThrough) -> None:
         self._memory, self._settings = memory, memory.settings
@@ -39,8 +39,9 @@ class BatchLearning:
     def next_batch(self, backlog: Backlog, *, max_events: int, settle: Callable[[], None]) -> Batch:
         """Return the next batch with everything that must be read for it.
 
-        ``settle`` returns when all earlier batches are committed: a history that is read from the
-        store must hold their events. Once the model has learned, nothing may fail.
+        ``settle`` returns when all earlier batches are committed, because a history read from the
+        store must contain their events. All reads happen here: once the model has learned, nothing
+        may fail.
         """
         first = backlog.at
         end = backlog.batch_end(
@@ -75,14 +76,14 @@ class BatchLearning:
     def learn(self, backlog: Backlog, batch: Batch) -> Outcome:
         """Learn a batch that was just taken."""
         touched = self._learn_ratings(backlog, batch)
-        told = list(impressions(backlog, batch))
+        shown = list(impressions(backlog, batch))
         click_through = self._click_through.count(backlog, batch.end)
         histories, counts, trimmed = self._add_histories(backlog, batch)
         changes = Changes(
             rows=NO_ROW_CHANGES if touched is None else self._changed_rows(touched),
             histories=histories,
             counts=counts,
-            impressions=told,
+            impressions=shown,
             click_through=click_through,
             touched_users=batch.users,
             touched_items=NO_ITEMS if touched is None else touched.items,
@@ -96,17 +97,17 @@ class BatchLearning:
         )
 
     def _before_overflow(self, user: I64, slots: I64, history: I64) -> tuple[int, int | None]:
-        """Return how many events fit until the last makes a history too long, and whose history.
+        """Return the number of events up to the first that makes a history too long, and its user.
 
-        Compaction must come right after that event wherever batches end, or their size would
-        change the state.
+        A history is compacted right after that event, so that the state does not depend on the
+        size of batches.
         """
         n, full = len(user), None
         room = self._settings.history_limit - self._memory.users.records[slots]
         added = np.bincount(user[history], minlength=len(slots))
         for position in np.flatnonzero(added > room).tolist():
-            own = history[user[history] == position]
-            last = int(own[max(int(room[position]), 0)])
+            of_user = history[user[history] == position]
+            last = int(of_user[max(int(room[position]), 0)])
             if last < n:
                 n, full = last + 1, position
         return n, full
@@ -136,12 +137,12 @@ class BatchLearning:
         )
 
     def _add_histories(self, backlog: Backlog, batch: Batch) -> tuple[HistoryChanges, Pieces, int]:
-        """Return what the new records change, the counters, and how many records were trimmed."""
+        """Return the changes of histories and of counters, and the number of trimmed records."""
         if not batch.history.size:
             return NO_HISTORY_CHANGES, (), 0
-        own = batch.history + backlog.at
+        at = batch.history + backlog.at
         counts = self._memory.counters.learn(
-            backlog.item[own], backlog.kind[own], backlog.value[own], backlog.time_ms[own]
+            backlog.item[at], backlog.kind[at], backlog.value[at], backlog.time_ms[at]
         )
         runs = history_runs(backlog, batch, batch.history)
         records = runs.pieces()
@@ -154,11 +155,11 @@ class BatchLearning:
         rewritten: list[Rewritten] = []
         trimmed = 0
         if batch.full is not None:
-            at = int(np.flatnonzero(after > self._settings.history_limit)[0])
-            new = runs.records[runs.starts[at] : runs.ends[at]]
-            compacted, trimmed = self._compacted(users[at], batch.full, new)
+            full = int(np.flatnonzero(after > self._settings.history_limit)[0])
+            new = runs.records[runs.starts[full] : runs.ends[full]]
+            compacted, trimmed = self._compacted(users[full], batch.full, new)
             rewritten.append(compacted)
-            del users[at], records[at]
+            del users[full], records[full]
         changes = HistoryChanges(
             users=users, records=records, new_users=new_users, rewritten=rewritten
         )

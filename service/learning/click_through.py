@@ -1,6 +1,6 @@
-"""Click-through: events that carry a recommendation's id, counted by what made the slate.
+"""Click-through: events with the id of a slate, counted by the source of the slate.
 
-Counted event by event, in their order: where batches end changes nothing.
+They are counted one by one in the order of the log, so the result does not depend on batches.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from service.store.log.codec import SOURCE_BYTES
 from service.store.profiles.click_through import SourceCounts
 
 MAX_SOURCES = 256
-"""Sources that a partition remembers; a new one replaces the one whose last event is oldest."""
+"""Number of sources in a partition; a new one replaces the one whose last event is oldest."""
 
 
 class ClickThrough:
@@ -25,10 +25,10 @@ class ClickThrough:
         self._max_sources = max_sources
 
     def count(self, backlog: Backlog, end: int) -> dict[str, SourceCounts | None]:
-        """Count the events up to ``end``; returns each changed source, None for a forgotten one."""
-        own = slice(backlog.at, end)
+        """Count the events before ``end``; return the changed counts, None for a dropped source."""
+        span = slice(backlog.at, end)
         changed: set[str] = set()
-        for at in np.flatnonzero((backlog.source[own] != 0) & (backlog.repeated[own] == 0)):
+        for at in np.flatnonzero((backlog.source[span] != 0) & (backlog.repeated[span] == 0)):
             position = backlog.at + int(at)
             name = int(backlog.source[position]).to_bytes(SOURCE_BYTES, "little").hex()
             changed |= {name, *self._make_room(name)}
@@ -46,6 +46,6 @@ class ClickThrough:
         return [oldest]
 
     def _copy(self, name: str) -> SourceCounts | None:
-        """Return the counts as they are now: a commit may be packed when more is counted."""
+        """Return a copy of the counts: more events may be counted before the commit is packed."""
         counts = self._counts.get(name)
         return None if counts is None else SourceCounts(counts.last, dict(counts.events))

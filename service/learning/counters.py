@@ -1,4 +1,7 @@
-"""Positives of each item, in all and lately. The learner and a rebuild count with the same code."""
+"""Counters of positives for each item: in total, and decaying for trending items.
+
+The learner and a rebuild count with the same code.
+"""
 
 from typing import Any
 
@@ -22,31 +25,31 @@ class ItemCounters:
 
     @property
     def rows(self) -> F64:
-        """The rows of all items: read only."""
+        """The rows of all items, not to be written."""
         return self._counters.rows
 
     def learn(self, item: I64, kind: U8, value: F32, time_ms: I64) -> Pieces:
-        """Count n events in their order."""
+        """Count n events in the order of the log."""
         return self._add(item, self._reading.evidence(kind, value), time_ms)
 
     def take_away(self, history: Records) -> Pieces:
-        """Undo what the records of one user had added."""
+        """Subtract what records of one user have added."""
         weight = -self._reading.evidence(history["kind"], history["value"])
         return self._add(history["item"], weight, history["time_ms"])
 
     def start_over(self, item: int) -> Pieces:
-        """Count a deleted item from nothing again."""
+        """Reset the counters of a deleted item."""
         if item >= len(self.rows):
             return ()
         self.rows[item] = 0.0
         return pieces(self.rows, np.array([item]))
 
     def all(self) -> Pieces:
-        """Return what writes everything."""
+        """Return the bytes that write all counters."""
         return pieces(self.rows, np.flatnonzero(self.rows.any(axis=1)))
 
     def positive(self, kind: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> Mask:
-        """Mark the events that are counted: evidence for their items."""
+        """Mark the events that are counted, because they are evidence for their items."""
         return np.asarray(self._reading.evidence(kind, value) > 0.0)
 
     def _add(self, item: np.ndarray[Any, Any], weight: F64, time_ms: I64) -> Pieces:

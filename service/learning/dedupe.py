@@ -1,6 +1,7 @@
-"""Duplicates: the digests of the last events that carried an id, in a bounded window.
+"""Detection of duplicates: the digests of the last events with an id, in a bounded window.
 
-Time is the api's clock as the log keeps it, never ours, so that a replay drops the same events.
+The time is the one that the api process wrote to the log, never the learner's clock, so that a
+replay drops the same events.
 """
 
 from collections import deque
@@ -16,7 +17,7 @@ _NEVER = np.iinfo(np.int64).min
 
 
 class DedupeWindow:
-    """The window in memory, and which of the stored chunks it still needs."""
+    """The window in memory; it also knows which stored chunks it still needs."""
 
     def __init__(self, size: int, max_age_ms: int) -> None:
         self._size, self._max_age_ms = size, max_age_ms
@@ -29,11 +30,11 @@ class DedupeWindow:
         self._stored_digests = 0
 
     def repeats(self, digests: bytes, now_ms: int) -> U8:
-        """Return 1 for each digest that was in the window, and take in the others."""
+        """Return 1 for each digest that is in the window, and add the others to the window."""
         numbers = np.frombuffer(digests, dtype="<u8").astype(np.uint64).reshape(-1, 2)
         repeated = np.zeros(len(numbers), dtype=np.uint8)
         if self._size and len(numbers):
-            # never back: the clocks of two api processes may differ
+            # never goes back, although the clocks of two api processes may differ
             self._horizon = max(self._horizon, now_ms - self._max_age_ms)
             window(
                 numbers,
@@ -54,7 +55,7 @@ class DedupeWindow:
             self._count(chunk)
 
     def store(self, chunks: Iterable[DedupeChunk]) -> int:
-        """Note that the chunks are stored too; return how many of the oldest may go."""
+        """Note that the chunks are stored; return how many of the oldest chunks may be deleted."""
         for chunk in chunks:
             self._count(chunk)
         gone = 0

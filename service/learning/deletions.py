@@ -1,4 +1,4 @@
-"""Deletions, in the order of the log: no event from before one can come back after it."""
+"""Deletions, carried out in the order of the log, so that no earlier event can come back."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from service.store.profiles.histories import live, without_pair
 
 
 class Deletions:
-    """Carries out one deletion. What the experts learned before, they keep."""
+    """Carries out a deletion. What the experts have already learned from the events stays."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
@@ -44,7 +44,7 @@ class Deletions:
     def _user(self, user: str) -> Outcome:
         removals = removal_of(user, self._memory)
         history, _ = self._memory.histories.whole(user)
-        # last: what changes the memory must not be done twice when the store stops answering
+        # last: this changes the memory, and must not be repeated if the store fails before
         counts = self._memory.counters.take_away(live(history, self._memory.deleted))
         changes = Changes(counts=counts, removals=removals, touched_users=[user])
         return Outcome(changes=changes, stale_users=[user], counted=DELETED)
@@ -57,7 +57,7 @@ class Deletions:
             removals=Removals(items={item: sequence}),
             touched_items=np.array([item], dtype=np.int64),
         )
-        # their rings hold ratings that no longer count
+        # the rings of these users hold ratings of the item, which no longer count
         stale = self._memory.users.with_recent(item)
         return Outcome(changes=changes, stale_users=stale, counted=DELETED)
 
@@ -70,7 +70,7 @@ class Deletions:
 
 
 def removal_of(user: str, memory: Memory) -> Removals:
-    """Return what removes everything that is stored of a user."""
+    """Return the removal of everything that is stored about a user."""
     return Removals(
         users=[user],
         last_generation=memory.reader.last_generation(),

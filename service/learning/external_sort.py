@@ -1,4 +1,4 @@
-"""Sorting more records than fit into memory: runs in temporary files, merged by windows."""
+"""Sort more records than fit into memory: sorted runs in temporary files, merged in windows."""
 
 from array import array
 from collections.abc import Iterator, Sequence
@@ -21,12 +21,12 @@ RECORDS = np.dtype(
         ("kind", "u1"),
     ]
 )
-"""``user`` is a number given by ``ExternalSort.add``."""
+"""The dtype of a record; ``user`` is a number that ``ExternalSort.add`` assigns."""
 
 RUN = 2_000_000
-"""Records sorted in memory at once, 58 MB."""
+"""Number of records sorted in memory at once, 58 MB."""
 WINDOW = 65_536
-"""Records merged at once, about."""
+"""Approximate number of records merged at once."""
 
 
 class ExternalSort:
@@ -40,7 +40,7 @@ class ExternalSort:
         self._name_ends = array("q", [0])
 
     def add(self, user: str, history: Records) -> None:
-        """Take in some of a user's history; each user comes once."""
+        """Add records of a user's history; to be called at most once for each user."""
         if not len(history):
             return
         block = np.empty(len(history), dtype=RECORDS)
@@ -58,7 +58,7 @@ class ExternalSort:
             self._write_run()
 
     def windows(self) -> Iterator[tuple[NDArray[Any], list[str]]]:
-        """Yield (records by sequence, the users they name); ``user`` is an index into that list."""
+        """Yield (records in the order of sequences, users); ``user`` is an index into ``users``."""
         self._write_run()
         runs = [np.memmap(self._path(number), RECORDS, "r") for number in range(self._n_runs)]
         for records in _merged(runs, self._window):
@@ -67,7 +67,7 @@ class ExternalSort:
             yield records, self._users(numbers)
 
     def users(self) -> Iterator[list[str]]:
-        """Yield the users that were added, some at a time; after ``windows``."""
+        """Yield the users that were added, some at a time; to be called after ``windows``."""
         n = len(self._name_ends) - 1
         for first in range(0, n, 1_000):
             yield self._users(np.arange(first, min(first + 1_000, n)))
@@ -93,7 +93,7 @@ class ExternalSort:
 
 
 def _merged(runs: Sequence[NDArray[Any]], window: int) -> Iterator[NDArray[Any]]:
-    """Yield windows of the merged runs: all records up to a sequence common to the runs."""
+    """Yield the merged records in windows, each up to a sequence that all runs have reached."""
     at = [0] * len(runs)
     step = max(1, window // max(1, len(runs)))
     while any(first < len(run) for first, run in zip(at, runs, strict=True)):

@@ -1,6 +1,6 @@
-"""The learner of one partition: log entries in, one commit a batch out, in order, exactly once.
+"""The learner of one partition: it learns log entries in order, exactly once, a commit per batch.
 
-It owns what the commit writes. Nothing here depends on where a batch begins or ends.
+Only the learner writes what a commit writes. No result depends on where a batch begins or ends.
 """
 
 import time
@@ -37,18 +37,18 @@ from service.store.profiles.take_over import check_epoch, take_over
 from service.store.profiles.writer import ProfileWriter
 
 BLOCK_MS = 500
-"""How long a read waits for the next event; also how fast a learner notices that it should stop."""
+"""Longest wait of a read for the next event, in ms; a learner notices a stop within this time."""
 READ_BYTES = 2 << 20
-"""Log read at once: bounds how long other clients of Redis wait for it."""
+"""Bytes of the log in one read: limits how long other clients of Redis wait for it."""
 EXPERT_HISTORY_EVERY = 1_000
-"""Events between two points of the experts' history."""
+"""Number of events between two points of the experts' history."""
 _FIRST_GUESS_S = 5e-6
 """Assumed time to learn an event before it is measured, in seconds."""
 _COUNTERS = ("learned", "duplicates", "others", "deletions", "trimmed_records")
 
 
 class Learner:
-    """Learns one partition while its epoch lasts; raises Superseded when another one took over."""
+    """Learns one partition while its epoch lasts; raises Superseded once another took over."""
 
     def __init__(
         self,
@@ -98,18 +98,18 @@ class Learner:
             share=view_share,
         )
         self.follower_inbox = Inbox(copies, memory.users, memory.counters, settings.judged_per_s)
-        """What its follower takes, if there is one."""
+        """The input of its follower, if there is one."""
         self._backlog: Backlog | None = None
         self._learned_to = self.watermark
         self._commits: deque[tuple[Commit, Sequence[str]]] = deque()
-        """Learned but not known to be committed, with the users to read anew afterwards."""
+        """Commits that are not confirmed yet, each with the users to read again afterwards."""
         self._event_s = _FIRST_GUESS_S
 
     def step(self, block_ms: int = BLOCK_MS) -> int:
-        """Learn one batch, or wait ``block_ms`` for one; returns how many events it had.
+        """Learn one batch, or wait ``block_ms`` for one; return the number of its events.
 
-        Its commit is under way when more is to be learned, else it is done. StoreUnavailable leaves
-        everything such that the next step goes on where this one stopped.
+        On return the commit is under way if more events wait, else it is done. After
+        StoreUnavailable the next step continues where this one stopped.
         """
         self._finish(but=1)
         backlog = self._backlog or self._read(0 if self._commits else block_ms)
@@ -137,14 +137,14 @@ class Learner:
         check_epoch(self._client, self._keys, self.state.epoch)
 
     def drain(self) -> int:
-        """Learn everything that is in the log; returns the number of events."""
+        """Learn everything that is in the log; return the number of events."""
         total = 0
         while n := self.step(block_ms=0):
             total += n
         return total
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection of the writer."""
         self._writer.close()
 
     # --- one batch --------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ class Learner:
         try:
             self._backlog = Backlog(entries, self._learned_to, self._window)
         except Misconfigured:
-            # a learner that slept finds holes, because the one that took over has trimmed the log
+            # a suspended learner finds gaps if another took over meanwhile and trimmed the log
             self.check_epoch()
             raise
         return self._backlog
@@ -226,9 +226,9 @@ class Learner:
         return {"learned": self._counters["learned"], "experts": experts}
 
     def _finish(self, *, but: int) -> None:
-        """Commit what was learned, oldest first, all ``but`` the newest few.
+        """Commit what was learned, oldest first, except for the newest ``but`` commits.
 
-        Users that a commit rewrites are read anew, so it is never left for later.
+        A commit that rewrites users is never left for later, because these must be read again.
         """
         while len(self._commits) > but or (self._commits and self._commits[0][1]):
             commit, forgotten = self._commits[0]
@@ -244,6 +244,6 @@ class Learner:
         return int(self._settings.commit_max_ms / 1000 / self._event_s)
 
     def _measure(self, n: int, seconds: float) -> None:
-        """Follow how long an event takes: batches end such that a commit is not late."""
+        """Update the time per event, which limits the size of batches: commits must be timely."""
         if n >= 100:
             self._event_s += 0.2 * (seconds / n - self._event_s)

@@ -1,4 +1,4 @@
-"""One step of the model over some ratings, on rows in memory; used by learner and rebuild."""
+"""One learning step of the model on rows in memory, shared by the learner and the rebuild."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ from service.learning.rows import ItemRows, UserRows
 
 @dataclass(frozen=True)
 class Ratings:
-    """n ratings in their order: all arrays (n,)."""
+    """n ratings in the order of the log; all arrays (n,)."""
 
     slot: I64
-    """Of the user, in ``UserRows``."""
+    """Slot of the user in ``UserRows``."""
     item: I64
     value: F32
     sequence: I64
@@ -28,7 +28,7 @@ class Ratings:
 
 @dataclass(frozen=True)
 class Touched:
-    """The rows that some ratings changed."""
+    """The rows that ratings have changed, and the predictions before."""
 
     slots: I64
     items: I64
@@ -38,7 +38,7 @@ class Touched:
 def learn_ratings(
     model: OnlineModel, users: UserRows, items: ItemRows, ratings: Ratings
 ) -> Touched:
-    """Learn them and say which rows changed."""
+    """Learn the ratings; return which rows changed."""
     touched = distinct(ratings.item)
     items.take(touched)
     learned = model.learn(
@@ -53,12 +53,12 @@ def learn_ratings(
 
 
 def distinct(numbers: I64) -> I64:
-    """Return the distinct numbers in order: by sorting a few, by counting many."""
+    """Return the distinct numbers in order; sorting is faster for few, counting for many."""
     return np.unique(numbers) if numbers.size < 1_000 else np.flatnonzero(np.bincount(numbers))
 
 
 def changed_arrays(model: OnlineModel, saved: dict[str, bytes]) -> dict[str, bytes]:
-    """Return the arrays that differ from ``saved``, and note them there."""
+    """Return the arrays that differ from ``saved``, and update ``saved``."""
     changed = {}
     for name, array in model.arrays().items():
         data = array.tobytes()
@@ -68,7 +68,7 @@ def changed_arrays(model: OnlineModel, saved: dict[str, bytes]) -> dict[str, byt
 
 
 def warm_up(model: OnlineModel) -> None:
-    """Learn and count one rating: kernels are compiled before a lease runs or events wait."""
+    """Learn and count one rating, so that kernels are loaded before a lease or events wait."""
     zero = np.zeros(1, dtype=np.int64)
     Counters(1.0).add(zero, np.ones(1), zero)
     users, items = model.user_table(1), model.item_table(1)
@@ -78,6 +78,6 @@ def warm_up(model: OnlineModel) -> None:
 
 
 def machine() -> str:
-    """Return the processor and the numeric libraries: with the settings they decide the bits."""
+    """Return the processor and numeric libraries; with the settings they determine every bit."""
     processor: Callable[[], str] = binding.get_host_cpu_name
     return f"{processor()} numpy-{np.__version__} numba-{numba.__version__}"

@@ -1,4 +1,4 @@
-"""What a learner holds in memory of its partition, and where it reads what it does not hold."""
+"""The state of a partition in the learner's memory, and the readers for everything else."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from service.store.profiles.rows import RowStore
 
 @dataclass(frozen=True, kw_only=True)
 class Memory:
-    """The parts of a learner share it; each changes it as the events of its batch say."""
+    """Shared by the modules of a learner; each updates it as the events of a batch require."""
 
     settings: Settings
     model: OnlineModel
@@ -38,7 +38,7 @@ def load_memory(
     generation: int,
     reading: Reading,
 ) -> Memory:
-    """Read every item row and counter; user rows come when their users do."""
+    """Read all item rows and counters; user rows are read when events name the users."""
     reader, rows = PartitionReader(client, keys), RowStore(client, keys, generation)
     histories = HistoryStore(client, keys)
     deleted = reader.deleted_items()

@@ -1,8 +1,8 @@
-"""Merges: the events of one user become another's, in the order of the log.
+"""Merges: the events of one user become another user's, in the order of the log.
 
 Nothing is learned twice. The merged history has each event once, in the order of learning, except
-ratings that would overrule a later one of the other user by that order alone. The online row with
-more ratings stays, the other is removed; the next ratings adapt it to the merged history.
+ratings that would overrule a later rating of the other user only because of that order. The online
+row with more ratings is kept, the other removed; later ratings adapt it to the merged history.
 """
 
 import numpy as np
@@ -33,13 +33,13 @@ from service.store.profiles.history_record import sequences
 
 
 class Merges:
-    """Carries out one merge."""
+    """Carries out a merge."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
 
     def merge(self, source: str, target: str) -> Outcome:
-        """Give the source's events to the target and end the source."""
+        """Move the events of the source to the target, and remove the source."""
         if source == target:
             return Outcome(changes=Changes(), counted=MERGED)
         (theirs, their_trimmed), (own, own_trimmed) = (
@@ -58,13 +58,13 @@ class Merges:
             histories=histories,
             removals=removals,
             touched_users=[source, target],
-            # last: what changes the memory must not be done twice when the store stops answering
+            # last: this changes the memory, and must not be repeated if the store fails before
             counts=self._memory.counters.take_away(live(late, self._memory.deleted)),
         )
         return Outcome(changes=changes, stale_users=[source, target], counted=MERGED)
 
     def move(self, user: str, through: int) -> Outcome:
-        """Leave out what was sent to another partition; the user ends if nothing else is left."""
+        """Remove events that were sent to another partition, and the user if none are left."""
         history, trimmed = self._memory.histories.whole(user)
         gone = sequences(history) <= through
         histories, removals = NO_HISTORY_CHANGES, NO_REMOVALS
@@ -72,7 +72,7 @@ class Merges:
             removals = removal_of(user, self._memory)
         else:
             histories = HistoryChanges(rewritten=[Rewritten(user, history[~gone], trimmed)])
-        # the other partition counts them
+        # the other partition counts these events now
         counts = self._memory.counters.take_away(live(history[gone], self._memory.deleted))
         changes = Changes(
             histories=histories, removals=removals, counts=counts, touched_users=[user]
@@ -80,7 +80,7 @@ class Merges:
         return Outcome(changes=changes, stale_users=[user], counted=MERGED)
 
     def _joined(self, own: Records, theirs: Records) -> tuple[Records, Records]:
-        """Return the history of both, and the records that may not stay in it."""
+        """Return the joined history, and the records that are left out of it."""
         history = merged([theirs, own])
         alive = (live(records, self._memory.deleted) for records in (own, theirs))
         late = overruled(history, np.concatenate(rated_by_both(*alive)))

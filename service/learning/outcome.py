@@ -1,4 +1,4 @@
-"""What the events of a batch lead to: what is committed, and what the learner notes for itself."""
+"""The outcome of a batch: the changes to commit, and what the learner itself must note."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,14 +14,14 @@ MERGED: Mapping[str, int] = {"others": 1}
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """Made by the part of the learner that carried out the batch."""
+    """The outcome of a batch of events, a deletion or a merge."""
 
     changes: Changes
     counted: Mapping[str, int]
-    """What is added to the counters of ``PartitionState``."""
+    """Increments of the counters of ``PartitionState``."""
     stale_users: Sequence[str] = ()
-    """Users to read anew after the commit: it rewrites what is stored of them."""
+    """Users to read again after the commit, because it rewrites what is stored about them."""
     rating: I64 = field(default_factory=lambda: NO_ITEMS)
     """Positions in the batch of the ratings that were learned."""
     learned: Learned | None = None
-    """What was predicted of these ratings before; None where there are none."""
+    """The predictions of these ratings just before they were learned; None without ratings."""

@@ -1,4 +1,4 @@
-"""The life of a learner: it waits for the lease, takes over, and learns until told to stop."""
+"""The main loop of a learner: wait for the lease, take over, and learn until stopped."""
 
 import contextlib
 import threading
@@ -21,15 +21,15 @@ from service.telemetry import Outage, logger
 T = TypeVar("T")
 
 PAUSE_S = 0.25
-"""Between two tries while the store does not answer, or another one learns."""
+"""Seconds between two tries while the store does not answer or another learner has the lease."""
 
 
 def learn_partition(
     settings: Settings, redis_url: str, partition: int, stop: threading.Event
 ) -> None:
-    """Learn a partition until ``stop``: wait for its lease, take over, and keep on.
+    """Learn a partition until ``stop`` is set: wait for its lease, take over, and learn.
 
-    Raises Superseded when another learner took over: start again as a standby.
+    Raises Superseded when another learner took over; the caller may start again as a standby.
     """
     log = logger().bind(partition=partition)
     with connect(redis_url, role=f"learner-{partition}") as client:
@@ -58,7 +58,7 @@ def learn_partition(
 
 
 def _learn_on(learner: Learner, lease: Lease, stop: threading.Event) -> None:
-    """Step until ``stop``; while the store does not answer, ask again and again."""
+    """Learn batch by batch until ``stop`` is set; while the store does not answer, try again."""
     outage = Outage()
     with contextlib.closing(learner):
         while not stop.is_set():
@@ -77,15 +77,15 @@ def _learn_on(learner: Learner, lease: Lease, stop: threading.Event) -> None:
 
 
 def _when_answered(stop: threading.Event, attempt: Callable[[], T]) -> T | None:
-    """Return what ``attempt`` returns as soon as the store answers; None when told to stop."""
+    """Return the result of ``attempt`` once the store answers; None if ``stop`` is set before."""
     outage = Outage()
     while not stop.is_set():
         try:
-            found = attempt()
+            result = attempt()
         except StoreUnavailable as error:
             outage.lasts(error.detail)
             stop.wait(PAUSE_S)
         else:
             outage.over()
-            return found
+            return result
     return None

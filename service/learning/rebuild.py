@@ -1,9 +1,9 @@
-"""Learning everything again from the histories, in bounded memory, beside reads and new ratings.
+"""Learn everything again from the histories, in bounded memory, while the service runs.
 
-Rows go into a new generation that nobody reads. Rounds over the histories catch up with the
-learner; then the epoch is raised, so that no learner commits, a last round takes in the remaining
-events, and one transaction swaps the generations. After a change of the experts' settings,
-learners and api processes must be restarted with them.
+Rows go into a new generation that nobody reads yet. Rounds over the histories catch up with the
+learner. Then the epoch is raised, so that no learner can commit; a last round learns the remaining
+events, and one transaction swaps the generations. If the settings of the experts changed, learners
+and api processes must be restarted with the new ones.
 """
 
 import tempfile
@@ -39,17 +39,18 @@ from service.store.profiles.history_store import HistoryStore
 from service.store.profiles.rows import RowStore
 
 CLOSE = 20_000
-"""So few events behind the learner, the last round is begun."""
+"""Number of events behind the learner at which the last round begins."""
 MAX_ROUNDS = 5
-"""Rounds before the last one is begun even so."""
+"""Number of rounds after which the last round begins in any case."""
 READ_BYTES = 1 << 20
-"""Histories read by one command: bounds how long other clients wait."""
+"""Bytes of histories read by one command: limits how long other clients wait."""
 TAIL_BYTES = 32 * HISTORY.itemsize
-"""Read of each history when a round looks for new records."""
+"""Bytes read from the end of each history when a round looks for new records."""
 DIFFERENCES_TOLD = 20
+"""Largest number of differences that a comparison lists."""
 
 Progress = Callable[[str, int, int], None]
-"""Called with a phase, what is done and what there is to do (0: unknown)."""
+"""A function of a phase, the number of steps done, and their total number (0: unknown)."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,9 @@ class Rebuilt:
     watermark: int
     generation: int
     learned: int
-    """Ratings that taught the experts."""
+    """Number of ratings that the experts have learned."""
     differences: list[str] | None
-    """With ``into``: at most 20 rows that differ from the source; None when that is unknown."""
+    """With ``into``: at most 20 rows that differ from the source; None if not comparable."""
 
 
 def rebuild(
@@ -75,8 +76,8 @@ def rebuild(
 ) -> list[Rebuilt]:
     """Rebuild every partition with the experts of the settings.
 
-    ``into`` names a new namespace for the rows instead, to compare; the source is left alone then.
-    Temporary files (29 bytes a rating or positive) go to ``directory``.
+    ``into`` names a new namespace that gets the rows instead, for a comparison; the source stays
+    unchanged then. Temporary files (29 bytes per rating or positive) go to ``directory``.
     """
     with connect(redis_url, role="rebuild") as client:
         namespace = open_namespace(client, settings)
@@ -128,7 +129,7 @@ class PartitionRebuild:
         self._sorts: list[ExternalSort] = []
 
     def run(self) -> Rebuilt:
-        """Catch up, swap, clean up."""
+        """Catch up with the learner, swap the generations, clean up."""
         after, until = 0, self._watermark()
         for _ in range(MAX_ROUNDS):
             self._learn_between(after, until)
@@ -153,7 +154,7 @@ class PartitionRebuild:
         return state.watermark if state.epoch else lost_watermark(self._client, self._keys)
 
     def _replace(self, after: int) -> int:
-        """Stop the learner, learn what it learned meanwhile and become the current generation."""
+        """Stop the learner, learn what it learned meanwhile, and swap the generations."""
         self._lease.seize()
         self._is_fenced = True
         try:
@@ -184,8 +185,8 @@ class PartitionRebuild:
         for n_users, (user, history) in enumerate(self._read(after)):
             number = sequences(history)
             kind = history["kind"]
-            own = (kind == RATING) | self._counters.positive(kind, history["value"])
-            sort.add(user, history[own & (number > after) & (number <= until)])
+            counts = (kind == RATING) | self._counters.positive(kind, history["value"])
+            sort.add(user, history[counts & (number > after) & (number <= until)])
             if n_users % 1_000 == 0:
                 self._tell("reading", n_users)
         done = 0
@@ -197,7 +198,7 @@ class PartitionRebuild:
         self._write_items()
 
     def _read(self, after: int) -> Iterator[tuple[str, Records]]:
-        """Yield (user, records) of all users; every record after ``after`` is among them."""
+        """Yield (user, records) for all users, at least all records after ``after``."""
         for page in users_of(self._client, self._keys):
             if not self._in_place:
                 self._generation.add_users(page)
@@ -207,8 +208,8 @@ class PartitionRebuild:
                 tails = self._histories.tails(users, n_bytes)
                 for user, tail in zip(users, tails, strict=True):
                     history = tail
-                    # a full tail may be cut, even one as long as the history was:
-                    # the history may have grown since
+                    # a full tail may be incomplete, even one as long as the history was,
+                    # because the history may have grown since
                     if tail.nbytes >= n_bytes > 0 and sequences(history)[0] > after:
                         history, _ = self._histories.whole(user)
                     yield user, live(history, self._deleted)
@@ -221,8 +222,8 @@ class PartitionRebuild:
             self._users.until = int(window["sequence"][0]) - 1
             slots = self._users.take([users[number] for number in numbers.tolist()])
             item = window["item"].astype(np.int64)
-            own = Ratings(slots[index], item, window["value"].copy(), window["sequence"].copy())
-            touched = learn_ratings(self._model, self._users, self._items, own)
+            new = Ratings(slots[index], item, window["value"].copy(), window["sequence"].copy())
+            touched = learn_ratings(self._model, self._users, self._items, new)
             changed = [self._users.names[slot] for slot in touched.slots.tolist()]
             self._generation.write_user_rows(changed, self._users.table.rows[touched.slots])
             self._dirty = np.union1d(self._dirty, touched.items)
@@ -235,7 +236,7 @@ class PartitionRebuild:
         self._dirty = np.empty(0, dtype=np.int64)
 
     def _follow_deletions(self) -> None:
-        """Undo what was deleted after we had learned it; no learner runs any more."""
+        """Undo the learning of what was deleted meanwhile; no learner runs at this point."""
         deleted = read_deleted_items(self._client, self._keys)
         for item in deleted.keys() - self._deleted.keys():
             self._counters.start_over(item)
@@ -251,9 +252,9 @@ class PartitionRebuild:
         state = read_state(self._client, self._keys)
         if state.watermark != until:
             return None
-        theirs = RowStore(self._client, self._keys, state.generation)
+        source = RowStore(self._client, self._keys, state.generation)
         users = users_of(self._client, self._keys)
-        return list(islice(differences(self._rows, theirs, users), DIFFERENCES_TOLD))
+        return list(islice(differences(self._rows, source, users), DIFFERENCES_TOLD))
 
     def _tell(self, phase: str, done: int, total: int = 0) -> None:
         if self._is_fenced:
@@ -262,13 +263,13 @@ class PartitionRebuild:
 
 
 def _groups(users: list[str], sizes: list[int], most: int) -> Iterator[list[str]]:
-    """Cut a page of users such that a command reads about READ_BYTES."""
+    """Split a page of users so that one command reads about READ_BYTES."""
     ends = np.cumsum(np.minimum(sizes, most)) // READ_BYTES
     for group in np.split(np.arange(len(users)), np.flatnonzero(np.diff(ends)) + 1):
         yield [users[i] for i in group.tolist()]
 
 
 def _fitting(user: NDArray[Any], capacity: int) -> int:
-    """Return how many events name at most ``capacity`` users."""
+    """Return the number of leading events that name at most ``capacity`` users."""
     first = np.sort(np.unique(user, return_index=True)[1])
     return int(first[capacity]) if len(first) > capacity else len(user)

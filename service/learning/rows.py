@@ -1,6 +1,6 @@
-"""The rows in the learner's memory: every item's, and those of the users met most recently.
+"""The rows in the learner's memory: of all items, and of the users that events named most recently.
 
-Rows that are not here are read from the store or are start rows; either way the same bits.
+Other rows are read from the store or are start rows; the bits are the same in any case.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,13 +20,13 @@ from service.store.profiles.history_store import HistoryStore
 from service.store.profiles.rows import RowStore
 
 ID_RUN = 256
-"""Unknown items that lie closer together than this are looked up by one range of ids."""
+"""Items without a row whose numbers are closer than this are looked up by one range of ids."""
 
 
 class UserRows:
-    """User rows by slot; when there is no room the users met longest ago make some.
+    """User rows by slot, a cache that evicts the least recently used rows when it is full.
 
-    A batch first calls ``take`` with all its users: at most ``capacity`` of them.
+    A batch first calls ``take`` with all its users, at most ``capacity``.
     """
 
     def __init__(
@@ -41,10 +41,10 @@ class UserRows:
         self._histories = histories
         self.capacity = capacity
         self.until: int | None = None
-        """Events after this one do not count yet when a ring is filled; None: all count."""
+        """Last event that counts when a ring is filled; None: all events count."""
         self.table = model.user_table(capacity)
         self.records: I64 = np.zeros(capacity, dtype=np.int64)
-        """Records in each user's history."""
+        """Number of records in each user's history, by slot."""
         self.names: list[str] = [""] * capacity
         self._slots: dict[str, int] = {}
         self._free = list(range(capacity - 1, -1, -1))
@@ -52,7 +52,7 @@ class UserRows:
         self._clock = 0
 
     def take(self, users: Sequence[str]) -> I64:
-        """Return the slot of each of some distinct users, reading those that are not here."""
+        """Return the slots of distinct users; read the rows of users that are not in memory."""
         self._clock += 1
         find = self._slots.get
         slots = np.array([find(user, -1) for user in users], dtype=np.int64)
@@ -63,24 +63,24 @@ class UserRows:
         return slots
 
     def forget(self, users: Sequence[str]) -> None:
-        """Drop users whose stored rows or histories changed behind this memory."""
+        """Drop users whose stored rows or histories were changed without this memory."""
         for user in users:
             slot = self._slots.pop(user, None)
             if slot is not None:
                 self._free.append(slot)
 
     def with_recent(self, item: int) -> list[str]:
-        """Return the users here whose ring holds the item."""
+        """Return the users in memory whose ring holds the item."""
         slots = np.fromiter(self._slots.values(), dtype=np.int64, count=len(self._slots))
         valid = np.arange(self.table.recent_item.shape[1]) < self.table.recent_count[slots, None]
-        found = ((self.table.recent_item[slots] == item) & valid).any(axis=1)
-        return [self.names[slot] for slot in slots[found]]
+        has_item = ((self.table.recent_item[slots] == item) & valid).any(axis=1)
+        return [self.names[slot] for slot in slots[has_item]]
 
     def _read(self, users: list[str]) -> I64:
-        # everything is read before anything here changes: the store may stop answering at any time
+        # read everything before changing anything: the store may fail at any time
         stored = [row for page in self._store.user_rows(users) for row in page]
         sizes = self._histories.sizes(users)
-        # without a row there was no rating
+        # a user without a row has no ratings
         rated = [i for i, row in enumerate(stored) if row is not None]
         rings = self._rings([users[i] for i in rated], [sizes[i] for i in rated])
         if len(self._free) < len(users):
@@ -98,7 +98,7 @@ class UserRows:
         return slots
 
     def _make_room(self, wanted: int) -> None:
-        """Forget at least an eighth at once: finding the oldest costs as much as many reads."""
+        """Evict at least an eighth at once: finding the oldest costs as much as many reads."""
         slots = np.fromiter(self._slots.values(), dtype=np.int64, count=len(self._slots))
         old = slots[self._met[slots] < self._clock]
         leaving = max(wanted - len(self._free), self.capacity // 8)
@@ -107,7 +107,7 @@ class UserRows:
         self.forget([self.names[slot] for slot in old.tolist()])
 
     def _rings(self, users: list[str], sizes: list[int]) -> dict[str, Records]:
-        """Read the latest ratings of those who have any."""
+        """Return the latest ratings of the users, if the model needs them."""
         if not self._model.needs_recent:
             return {}
         tails = self._histories.tails(users, RECENT * HISTORY.itemsize)
@@ -145,9 +145,9 @@ class ItemRows:
         self._client, self._namespace = client, namespace
         self.table = model.item_table(0)
         self.here = np.zeros(0, dtype=bool)
-        """Whose row is in the table."""
+        """Whether an item's row is in the table."""
         self.stored = np.zeros(0, dtype=bool)
-        """Whose row has been committed at least once."""
+        """Whether an item's row has been committed at least once."""
 
     def load(self) -> None:
         """Read every stored row."""
@@ -157,42 +157,42 @@ class ItemRows:
         self._grow(int(numbers[-1]) + 1)
         at = 0
         for page in self._store.item_rows(numbers.tolist()):
-            own = numbers[at : at + len(page)]
-            self._place(own, self._rows(own, page))
+            on_page = numbers[at : at + len(page)]
+            self._place(on_page, self._rows(on_page, page))
             at += len(page)
         self.stored[numbers] = True
 
     def take(self, numbers: I64) -> None:
-        """See to it that the rows of these items are in the table."""
+        """Ensure that the rows of these items are in the table."""
         self._grow(int(numbers.max(initial=-1)) + 1)
         missing = numbers[~self.here[numbers]]
         if missing.size:
             self._place(missing, self._rows(missing, [None] * missing.size))
 
     def is_here(self, number: int) -> bool:
-        """Whether the item has a row: it was rated at least once."""
+        """Whether the item has a row, because it was rated at least once."""
         return number < len(self.here) and bool(self.here[number])
 
     def start_over(self, number: int) -> None:
-        """Give the item its start row again."""
-        own = np.array([number], dtype=np.int64)
-        self._place(own, self._rows(own, [None]))
+        """Reset the item to its start row."""
+        numbers = np.array([number], dtype=np.int64)
+        self._place(numbers, self._rows(numbers, [None]))
 
     def ids(self, numbers: I64) -> list[str]:
-        """Return the ids of some distinct item numbers."""
+        """Return the ids of distinct item numbers."""
         order = np.sort(numbers)
-        found: dict[int, str] = {}
+        ids: dict[int, str] = {}
         for run in np.split(order, np.flatnonzero(np.diff(order) > ID_RUN) + 1):
             if run.size:
                 first, last = int(run[0]), int(run[-1])
                 names = item_ids(self._client, self._namespace, first, last)
-                found.update(zip(range(first, last + 1), names, strict=False))
-        missing = [number for number in order.tolist() if number not in found]
+                ids.update(zip(range(first, last + 1), names, strict=False))
+        missing = [number for number in order.tolist() if number not in ids]
         if missing:
             raise StateMismatch(
                 f"the log names item number {missing[0]}, which was never given out"
             )
-        return [found[number] for number in numbers.tolist()]
+        return [ids[number] for number in numbers.tolist()]
 
     def _rows(self, numbers: I64, stored: Sequence[bytes | None]) -> F32:
         unknown = [i for i, row in enumerate(stored) if row is None]
@@ -219,7 +219,10 @@ class ItemRows:
 def rows_of(
     model: OnlineModel, side: Side, ids: Sequence[str], stored: Sequence[bytes | None]
 ) -> F32:
-    """Return rows (n, width), start rows where none is stored; StateMismatch for a foreign row."""
+    """Return rows (n, width): the stored ones, and start rows where none is stored.
+
+    Raises StateMismatch if a stored row belongs to other experts.
+    """
     rows = np.empty((len(stored), model.width), dtype=np.float32)
     new = [i for i, row in enumerate(stored) if row is None]
     rows[new] = model.start(side, id_hashes(ids[i] for i in new))
@@ -238,7 +241,7 @@ def rows_of(
 
 
 def restore(model: OnlineModel, stored: Mapping[str, bytes]) -> None:
-    """Load the model's shared state as it was committed; nothing stored is the start."""
+    """Load the shared state of the model as it was committed; keep the initial one if none was."""
     if not stored:
         return
     like = model.arrays()

@@ -1,4 +1,4 @@
-"""Topics: the items that weigh most in each component of the non-negative expert."""
+"""Topics: the items with the largest factors in each component of the non-negative expert."""
 
 import time
 from typing import Any
@@ -13,12 +13,13 @@ from service.store.keys import PartitionKeys
 from service.store.profiles.topics import TopicItem, write_topics
 
 PERIOD_S = 5.0
+"""Shortest time between two writes, in seconds."""
 SHOWN = 20
-"""Items of a component."""
+"""Number of items listed for a component."""
 LEAST_COUNT = 5
-"""Ratings an item needs to be shown: before that its factors are mostly the start."""
+"""Least number of ratings of a listed item; with fewer, its factors are mostly random."""
 CHEAP = 50_000
-"""Up to so many items the topics are found while events wait, too."""
+"""Largest number of items for which topics are computed even while events wait."""
 
 
 class Topics:
@@ -33,11 +34,11 @@ class Topics:
         self._due = 0.0
 
     def note(self, watermark: int) -> None:
-        """Remember that something was learned."""
+        """Note that events up to ``watermark`` were learned."""
         self._noted = watermark
 
     def publish(self, *, idle: bool) -> None:
-        """Write them if it is time, and cheap or nothing else to do."""
+        """Write the topics if they are due, and either cheap or the learner is idle."""
         if self._columns is None or self._noted == self._published:
             return
         if time.monotonic() < self._due or not (idle or len(self._items.here) <= CHEAP):
@@ -50,7 +51,7 @@ class Topics:
         rows = self._items.table.rows
         known = np.flatnonzero(self._items.here & (rows[:, COUNT] >= LEAST_COUNT))
         factors = rows[known, columns]
-        # ties by item number, so that the same state gives the same topics
+        # a stable sort breaks ties by item number: the same state gives the same topics
         best = np.argsort(-factors, axis=0, kind="stable")[:SHOWN].T
         names = self._names(known[np.unique(best)])
         return [

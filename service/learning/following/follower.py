@@ -1,8 +1,8 @@
-"""The follower of a learner: weighs rankers by what users do next, publishes the online snapshot.
+"""The follower of a learner: judges rankers by the next events, publishes the online snapshot.
 
-It is a thread in the learner's process. Its results are derived: if they are lost, weights start
-again as the gate expects them. It never makes the learner wait, and rests nine times as long as it
-works, far longer while the learner is behind.
+It is a thread in the learner's process. Its results are derived: if they are lost, the weights
+start again from those that the gate expects. It never makes the learner wait, and rests nine times
+as long as it works, and far longer while the learner is behind.
 """
 
 import contextlib
@@ -38,10 +38,11 @@ from service.store.namespace import Namespace
 from service.telemetry import logger
 
 SHARE, BUSY_SHARE = 0.1, 0.01
-"""Largest shares of the time for judging: usually, and while events wait for the learner."""
+"""Largest share of the time for judging: usually, and while events wait for the learner."""
 PERIOD_S = 2.0
 """Seconds between two writes of the weights, and between two looks at the registry."""
 WAIT_S = 0.5
+"""Longest wait for something in the inbox, in seconds."""
 
 
 class Follower:
@@ -79,11 +80,11 @@ class Follower:
         inbox.is_followed = True
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def close(self) -> None:
-        """Stop, and wait for it."""
+        """Stop the thread and wait until it has ended."""
         self._stop.set()
         self._inbox.arrived.set()
         self._thread.join()
@@ -95,7 +96,7 @@ class Follower:
                     self._follow(client)
                 except StoreUnavailable:
                     self._stop.wait(PERIOD_S)
-                except Exception:  # noqa: BLE001 - a thread that ends in silence would hide it for ever
+                except Exception:  # noqa: BLE001 - the thread must go on, and the log must tell
                     logger().error("follower_failed", exc_info=True)
                     self._stop.wait(PERIOD_S)
 
@@ -104,7 +105,7 @@ class Follower:
         registry = Registry(client, self._namespace.name)
         self._active = ActiveModels(registry, self._files, families=self._families)
         self._later = LaterItems(client, self._namespace.name)
-        # the learner tells what is deleted from now on
+        # later deletions come through the inbox
         self._deleted = read_deleted_items(client, self._keys)
         due, written = 0.0, self.learned.record
         while not self._stop.is_set():
@@ -130,7 +131,7 @@ class Follower:
             OnlineSnapshots(client, self._keys).publish(snapshot)
 
     def _judge_next(self, client: Client) -> bool:
-        """Judge one positive if one waits, then rest."""
+        """Judge a positive if one waits, then rest; return whether there was one."""
         sighting = self._inbox.take_sighting()
         if sighting is None:
             return False
@@ -167,7 +168,7 @@ class Follower:
         return cast("Mapping[str, Any]", body.get("features", {}))
 
     def _follow_models(self) -> None:
-        """Take over the models that serve now, and the rankers beside them."""
+        """Update the rankers and their weights to the models that are active now."""
         self._active.refresh()
         models = self._active.current.models
         self._rankers = self._later.added(model.ranker for model in models.values())
@@ -190,7 +191,7 @@ def following(
     partition: int,
     inbox: Inbox,
 ) -> Iterator[None]:
-    """Follow a learner meanwhile."""
+    """Run a follower inside the ``with`` block."""
     follower = Follower(settings, redis_url, namespace, partition, inbox)
     follower.start()
     try:

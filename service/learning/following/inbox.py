@@ -1,7 +1,7 @@
-"""The follower's inbox: views of the learner's state, and a sample of the arriving positives.
+"""The follower's inbox: views of the learner's state, and a sample of the new positives.
 
-Each positive costs the learner a copy of one row. Positives that do not fit are passed over and
-counted; the learner never waits.
+A positive costs the learner the copy of one row. Positives that do not fit are counted as passed
+over; the learner never waits.
 """
 
 import threading
@@ -21,24 +21,24 @@ from service.learning.following.views import View, Views
 from service.learning.rows import UserRows
 
 WAITING = 1_000
-"""Most positives that wait for their judgement."""
+"""Largest number of positives that wait to be judged."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sighting:
-    """A positive, with the state from before it: nothing here has seen the event."""
+    """A positive with the state before it: neither the row nor the view has learned the event."""
 
     user: str
     item: int
     time_ms: int
-    """When it happened."""
+    """Time of the event in ms."""
     sequence: int
     follows: int
-    """Watermark of the commit before: an api process could rank with the history up to here."""
+    """Watermark of the previous commit: api processes could rank with the history up to here."""
     user_row: F32
-    """As of ``follows``."""
+    """The user's row as of ``follows``."""
     view: View
-    """As of ``follows`` or before."""
+    """The newest view, as of ``follows`` or earlier."""
 
 
 class Inbox:
@@ -51,10 +51,11 @@ class Inbox:
         self._guard = threading.Lock()
         self._view: View | None = None
         self.is_followed = False
-        """Whether a follower takes what is put in; without one nothing is."""
+        """Whether a follower empties the inbox; without one nothing is put in."""
         self.committed = 0
         """Sequence of the last event whose history is stored."""
         self.passed_over = 0
+        """Number of positives that were not put in or were dropped."""
         self.is_busy = False
         """Whether events wait for the learner: the follower should rest."""
         self.arrived = threading.Event()
@@ -64,7 +65,7 @@ class Inbox:
     # --- the learner's side -----------------------------------------------------------------------
 
     def refresh(self, watermark: int) -> None:
-        """Take a view if it is time; to be called between two batches."""
+        """Take a view if one is due; to be called between two batches."""
         if not self.is_followed:
             return
         before, view = self._views.current, self._views.refresh(watermark)
@@ -74,7 +75,7 @@ class Inbox:
             self.arrived.set()
 
     def before(self, backlog: Backlog, batch: Batch, follows: int) -> None:
-        """Put in some of a batch's positives, before any of it is learned."""
+        """Put in some of a batch's positives; to be called before the batch is learned."""
         view = self._views.current
         if view is None or self._per_s <= 0.0 or not batch.history.size or not self.is_followed:
             return
@@ -86,21 +87,21 @@ class Inbox:
         self._tokens -= chosen.size
         self.passed_over += positive.size - chosen.size
         for position in chosen.tolist():
-            place = batch.user[position]
+            user = batch.user[position]
             sighting = Sighting(
-                user=batch.users[place],
+                user=batch.users[user],
                 item=int(backlog.item[backlog.at + position]),
                 time_ms=int(backlog.time_ms[backlog.at + position]),
                 sequence=int(backlog.sequence[backlog.at + position]),
                 follows=follows,
-                user_row=self._users.table.rows[batch.slots[place]].copy(),
+                user_row=self._users.table.rows[batch.slots[user]].copy(),
                 view=view,
             )
             with self._guard:
                 self._waiting.append(sighting)
 
     def commit(self, watermark: int, deleted: Mapping[int, int]) -> None:
-        """Say how far stored histories reach, and what the commit deleted (item -> sequence)."""
+        """Note a commit: its watermark, and the items that it deleted with their sequences."""
         if self.is_followed:
             self._deleted.extend(deleted.items())
         self.committed = watermark
@@ -108,7 +109,7 @@ class Inbox:
             self.arrived.set()
 
     def _drop_all_but(self, view: View | None) -> None:
-        """Pass over positives with older views than this one: two views bound the memory."""
+        """Drop positives with older views than this one: two views at most stay in memory."""
         with self._guard:
             while self._waiting and self._waiting[0].view is not view:
                 self._waiting.popleft()
@@ -122,7 +123,7 @@ class Inbox:
     # --- the follower's side ----------------------------------------------------------------------
 
     def take_view(self) -> View | None:
-        """Return the newest view, once."""
+        """Return the newest view; None if it was taken before."""
         view, self._view = self._view, None
         return view
 
@@ -135,7 +136,7 @@ class Inbox:
         return taken
 
     def take_sighting(self) -> Sighting | None:
-        """Return the next positive whose event is committed."""
+        """Return the next positive if its event is committed, else None."""
         with self._guard:
             if self._waiting and self._waiting[0].sequence <= self.committed:
                 return self._waiting.popleft()
@@ -143,7 +144,7 @@ class Inbox:
 
 
 def _sample(positions: I64, sequence: I64, most: int) -> I64:
-    """Return up to ``most`` of the positions, in order, chosen by a hash of the sequence."""
+    """Return up to ``most`` of the positions, in order, drawn by a hash of the sequence."""
     if positions.size <= most:
         return positions
     if most <= 0:

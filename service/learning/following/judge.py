@@ -1,9 +1,9 @@
-"""Judge the rankers by one positive: rank all unseen items, and say where the item stood.
+"""Judge the rankers by one positive: rank all unseen items, and return the rank of its item.
 
 Rankers, lists and their mixture are those of a slate (``service.ranking``). Each ranker gets what
 an api process could have known just before: the stored history, the online rows and the counters up
-to the commit before the event. An event is no test for a model that was trained on it, or if it
-comes long after its time: the user's future may be known.
+to the commit before the event. An event is no test for a model that was trained on it, nor if it
+arrives long after it happened: rankers may then have learned later events of the user.
 """
 
 import time
@@ -43,7 +43,7 @@ from service.store.profiles.histories import live
 from service.store.profiles.history_record import read_history, sequences
 
 LATE_MS = 86_400_000
-"""Largest age of an event that is judged, compared with the newest known one, in milliseconds."""
+"""Largest age of a judged event, relative to the newest known event, in milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -61,18 +61,18 @@ class StoredUser:
 class Verdict:
     """The rank of the item in each list, counted from 1; 0: not among the first ``DEPTH``.
 
-    A ranker that knows nothing about the user has no list.
+    A ranker that does not know the user has no list.
     """
 
     ranks: Mapping[Strategy, int]
     mixed: int
-    """Its rank in the list of a mixed slate."""
+    """Rank of the item in the list of a mixed slate."""
     n_known: int
-    """Preferences of the user."""
+    """Number of preferences of the user."""
 
 
 class Judge:
-    """Keeps what it has made of the last view: the next sighting mostly comes with the same."""
+    """Judges sightings; it caches the rankers of the last view, as most sightings share a view."""
 
     def __init__(
         self,
@@ -101,8 +101,8 @@ class Judge:
     ) -> Verdict | None:
         """Return the ranks; None if the event is no test.
 
-        It is none if it is late, if the item was seen, if the user has no preferences, or if a
-        model that is judged was trained on it.
+        An event is no test if it is late, if the user has seen the item or has no preferences, or
+        if a model that is judged was trained on it.
         """
         if not sighting.view.watermark <= sighting.follows < sighting.sequence:
             raise ValueError("a sighting holds what came after its event")
@@ -181,7 +181,7 @@ class Judge:
         items = OnlineItems(str(view.watermark), view.watermark, self._model, view.items)
         self._online = Online(families[ONLINE], self._partition, items)
         times = view.counts[:, TIME]
-        # an event dated in the future would stop the judging until then
+        # ignore future times: otherwise all events would count as late until then
         self._newest_ms = times.max(initial=0.0, where=times <= time.time() * 1_000.0)
 
 

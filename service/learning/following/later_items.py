@@ -1,4 +1,4 @@
-"""Items that came after a training: the follower judges lists that hold them, as in slates."""
+"""Items that were added after a training: the follower judges lists with them, as in slates."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -11,28 +11,28 @@ from service.store.connection import Client, store_errors
 from service.store.keys import NamespaceKeys
 
 SLICE = 500
-"""Documents of one read."""
+"""Number of documents in one read."""
 SHARE = 0.02
 """Largest share of the time that reading them may take."""
 
 
 class LaterItems:
-    """Reads their documents when the catalogue has changed."""
+    """Adds later items to rankers; reads their documents when the catalogue has changed."""
 
     def __init__(self, client: Client, namespace: str) -> None:
         self._client, self._keys = client, NamespaceKeys(namespace)
         self._rankers: dict[str, Ranker] = {}
-        """Rankers with later items by version, made of what ``_seen`` says."""
+        """Rankers with later items, by version, made from the documents as of ``_seen``."""
         self._seen: tuple[int, bytes] | None = None
         self._due = 0.0
 
     def added(self, rankers: Iterable[Ranker]) -> list[Ranker]:
-        """Return the rankers, with later items where their family ranks such."""
-        found = list(rankers)
-        ranking = [ranker for ranker in found if ranker.family.reads_later_items]
-        if ranking and (self._new(ranking) or time.monotonic() >= self._due):
-            self._refresh(ranking)
-        return [self._rankers.get(ranker.version, ranker) for ranker in found]
+        """Return the rankers, with later items if their family ranks later items."""
+        rankers = list(rankers)
+        readers = [ranker for ranker in rankers if ranker.family.reads_later_items]
+        if readers and (self._new(readers) or time.monotonic() >= self._due):
+            self._refresh(readers)
+        return [self._rankers.get(ranker.version, ranker) for ranker in rankers]
 
     def _new(self, rankers: Iterable[Ranker]) -> bool:
         return any(ranker.version not in self._rankers for ranker in rankers)
@@ -48,7 +48,7 @@ class LaterItems:
         self._due = time.monotonic() + (time.monotonic() - began) / SHARE
 
     def _state(self) -> tuple[int, bytes]:
-        """Return how many items there are, and the newest change of a document."""
+        """Return the number of items, and the id of the newest change of a document."""
         with store_errors():
             count = self._client.llen(self._keys.item_ids)
             newest: Any = self._client.xrevrange(self._keys.catalogue_changes, count=1)
@@ -58,14 +58,14 @@ class LaterItems:
         with store_errors():
             count = self._client.llen(self._keys.item_ids)
         last = min(count, ranker.n_items + MOST_LATER)
-        found: list[Mapping[str, Any]] = []
+        bodies: list[Mapping[str, Any]] = []
         for first in range(ranker.n_items, last, SLICE):
             numbers = range(first, min(first + SLICE, last))
             keys = [self._keys.item_document(number) for number in numbers]
             with store_errors():
                 stored = cast("list[bytes | None]", self._client.mget(keys))
-            found += [_body(packed) for packed in stored]
-        return found
+            bodies += [_body(packed) for packed in stored]
+        return bodies
 
 
 def _body(packed: bytes | None) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""The weights of the rankers as one follower learns them, and how well each ranker predicts."""
+"""The weights of the rankers as one follower learns them, and the metrics of each ranker."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -9,11 +9,11 @@ from service.learning.following.judge import Verdict
 from service.store.models.mixture import LengthRecord, MixtureRecord, RankerRecord
 
 SURE = 0.1
-"""Lead of a first model that too few users could judge: it leaves no weight to others.
+"""Assumed lead of a first model that the gate had too few users for: others get no weight.
 
-A family that is not trusted begins as far behind instead, and is heard once it has earned it."""
+A family that is not trusted begins as far behind instead, and counts once it has earned it."""
 KEEP = 1.0 - 1e-4
-"""Factor by which the metrics forget at each judgement: they cover about the last 10 000."""
+"""Decay of the metrics at each judgement: they cover about the last 10 000 judgements."""
 
 
 class TrainedModel(NamedTuple):
@@ -27,18 +27,18 @@ class TrainedModel(NamedTuple):
 
 
 class LearnedWeights:
-    """Weights and metrics of the rankers: what is stored, one judgement after the other."""
+    """Weights and metrics of the rankers, updated by each judgement in the stored record."""
 
     def __init__(self, record: MixtureRecord | None) -> None:
         self.record = record or MixtureRecord(0, 0, 0, {})
 
     @property
     def weights(self) -> Weights:
-        """Return what each ranker weighs."""
+        """Return the weights of the rankers."""
         return self.record.weights
 
     def follow(self, trained: Mapping[str, TrainedModel], others: Mapping[str, str]) -> None:
-        """Weigh exactly these rankers; a new version of one keeps the weight of the old.
+        """Weigh exactly these rankers; a new version of a ranker keeps the weight of the old one.
 
         A new name resets all weights to those that the gate expects, as long as no trained model
         has been judged ``REMEMBERED`` times. Afterwards the others keep their learned weights, and
@@ -61,7 +61,7 @@ class LearnedWeights:
         )
 
     def _tried(self, trained: Mapping[str, TrainedModel]) -> Mapping[str, float]:
-        """Return the weights, if they rest on enough judgements of a trained model; else none."""
+        """Return the weights if a trained model has enough judgements, else none."""
         judged = (one.judged for name, one in self.record.rankers.items() if name in trained)
         return self.weights.shared if max(judged, default=0) >= REMEMBERED else {}
 
@@ -104,7 +104,7 @@ class LearnedWeights:
 def _begun(
     learned: Mapping[str, float], trained: Mapping[str, TrainedModel], others: Mapping[str, str]
 ) -> dict[str, float]:
-    """Return the learned weights; those of new names by the expected ratio to the heaviest."""
+    """Return the learned weights, and for new names the expected ratio to the heaviest ranker."""
     expected = foreseen(_leads(trained) | dict.fromkeys(others, 0.0))
     if not learned:
         return expected
@@ -119,10 +119,10 @@ def _begun(
 
 
 def _of(names: Iterable[str], weight: Mapping[str, float]) -> dict[str, float]:
-    """Return the weights of these alone; they sum to 1."""
-    own = {name: weight[name] for name in names}
-    total = sum(own.values())
-    return {name: one / total for name, one in own.items()}
+    """Return the weights of these names alone, scaled to sum to 1."""
+    kept = {name: weight[name] for name in names}
+    total = sum(kept.values())
+    return {name: value / total for name, value in kept.items()}
 
 
 def _leads(trained: Mapping[str, TrainedModel]) -> dict[str, float]:
@@ -139,7 +139,10 @@ def _weighted(record: RankerRecord, weight: float) -> RankerRecord:
 
 
 def _judged(record: RankerRecord, rank: int | None) -> RankerRecord:
-    """Count one judgement: plain means first, then decaying ones. None: there was no list."""
+    """Update the means by one judgement: plain means first, later decaying ones.
+
+    A rank of None means that the ranker had no list, which changes nothing.
+    """
     if rank is None:
         return record
     judged = record.judged + 1

@@ -1,7 +1,7 @@
-"""Views of the learner's state: copies that never change, made every few seconds.
+"""Views of the learner's state: immutable copies, made every few seconds.
 
-A view holds nothing of an event after its watermark. The online snapshot is made from it, and the
-rankers are judged with it.
+A view contains no event after its watermark. The online snapshot is made from it, and the rankers
+are judged with it.
 """
 
 import time
@@ -14,30 +14,30 @@ from service.learning.counters import ItemCounters
 from service.learning.rows import ItemRows
 
 SHARE = 0.02
-"""Largest share of the learner's time for copies: a large catalogue is copied less often."""
+"""Largest share of the learner's time for copies; a large catalogue is copied less often."""
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """State after the event ``watermark`` and before the next."""
+    """The state after the event ``watermark`` and before the next event."""
 
     watermark: int
     items: F32
-    """(n, w), see ``OnlineModel.parameters``; items without ratings are all 0."""
+    """(n, w) item rows, see ``OnlineModel.parameters``; all 0 for items without ratings."""
     state: dict[str, F64]
     """The shared state, see ``OnlineModel.arrays``."""
     counts: F64
-    """(n, 3), see core/counters.py."""
+    """(n, 3) counters, see core/counters.py."""
 
     def snapshot(self, partition: int, fingerprint: str) -> Snapshot:
-        """Return what is published: item rows and shared state."""
+        """Return the online snapshot: item rows and shared state."""
         arrays = {"items": self.items} | {f"state.{name}": a for name, a in self.state.items()}
         cuts = {"trained_through": {str(partition): self.watermark}}
         return Snapshot("online", arrays, {"fingerprint": fingerprint}, {}, cuts)
 
 
 class Views:
-    """Takes a view when the last one is old and something has changed."""
+    """Takes a new view when the last one is old enough and events were learned since."""
 
     def __init__(
         self,
