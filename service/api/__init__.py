@@ -1,1 +1,1 @@
-"""The routes and their schemas: a handler parses, calls one method and shapes the answer."""
+"""The routes and their schemas: a handler parses, calls one method and formats the answer."""

@@ -17,11 +17,11 @@ router = APIRouter(route_class=Route, tags=["admin"])
 
 
 class NewKey(Request):
-    """A key to make."""
+    """A key to create."""
 
     role: Role
     name: Annotated[str, Field(min_length=1, max_length=100)]
-    """Who will use it, for your own list."""
+    """A name for the user of the key; it appears in the list of keys."""
 
 
 class Key(Answer):
@@ -35,7 +35,7 @@ class Key(Answer):
 
 
 class CreatedKey(Key):
-    """A key with its secret, shown this once."""
+    """A key with its secret, which is shown only once."""
 
     secret: str
 

@@ -1,4 +1,4 @@
-"""For operators: is it alive, is it ready, how is it doing."""
+"""Routes for operators: liveness, readiness and statistics."""
 
 import asyncio
 from typing import Literal
@@ -42,7 +42,7 @@ class Ready(Answer):
 
 
 class KindMeaning(Answer):
-    """What one kind of feedback means to the rankers."""
+    """The meaning of one kind of feedback for the rankers."""
 
     name: str
     code: int
@@ -52,7 +52,7 @@ class KindMeaning(Answer):
 
 
 class RatingMeaning(Answer):
-    """What a rating means to the rankers; it also teaches the experts."""
+    """The meaning of a rating for the rankers; the experts learn it too."""
 
     positive_from: float
     negative_to: float
@@ -71,9 +71,9 @@ class PartitionStats(Answer):
     lag_events: int
     lag_ms: int
     log_bytes: int
-    """Bytes of events that wait."""
+    """Bytes of the events that wait to be learned."""
     learner: str | None
-    """Who learns; null: nobody."""
+    """The process that learns; null if there is none."""
     epoch: int
     generation: int
     ratings: int
@@ -86,7 +86,7 @@ class PartitionStats(Answer):
 
 
 class Stats(Answer):
-    """How the service is doing."""
+    """Statistics of the service."""
 
     namespace: str
     created: str

@@ -15,13 +15,13 @@ from service.runtime import ApiRuntime
 
 
 class Route(routing.Route):
-    """A route of the api with a handler as FastAPI knows them."""
+    """A route of the api with an ordinary FastAPI handler."""
 
     roles = ROLES
 
 
 class RawRoute(routing.RawRoute):
-    """A route of the api whose handler gets the request as it came."""
+    """A route of the api whose handler gets the unparsed request."""
 
     roles = ROLES
 

@@ -1,4 +1,4 @@
-"""The parts of all requests and answers: strict types, nothing optional by accident."""
+"""Base classes and types shared by all requests and answers."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, Self, TypeVar

@@ -1,4 +1,4 @@
-"""Moments in the two forms that routes handle: milliseconds since 1970 inside, RFC 3339 outside."""
+"""Conversions of times: milliseconds since 1970 inside the service, RFC 3339 outside."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -18,7 +18,7 @@ def rfc3339(time_ms: int) -> str:
 
 
 def rfc3339_or_none(time_ms: int | None) -> str | None:
-    """Return a moment as text, None for one that has not come."""
+    """Return a moment as text; None for None."""
     return None if time_ms is None else rfc3339(time_ms)
 
 

@@ -17,11 +17,11 @@ NO_USER = (
     "the online model knows users by their own ratings only: name a `user` who has rated something"
 )
 NOTHING_TO_MIX = (
-    "a single ranker knows this user, and nothing tells yet what others weigh beside it: "
+    "a single ranker knows this user, and no weights of other rankers are known yet: "
     "there is nothing to mix"
 )
 OUTWEIGHED = (
-    "one ranker weighs so much for this user that the others would move nothing that is seen"
+    "one ranker has so much weight for this user that the others would not change the list"
 )
 UNCATEGORIZED = (
     "no item has categories: write them (PUT /v1/items/{item}, "
@@ -29,7 +29,7 @@ UNCATEGORIZED = (
 )
 UNKNOWN = "no active model knows anything of this user yet: send feedback on items that it knows"
 UNLEARNED = (
-    "nothing was learned of this item yet: a training after its first positive feedback does "
+    "no model has learned this item yet: train one after its first positive feedback "
     "(POST /v1/retrain)"
 )
 
@@ -129,7 +129,7 @@ def unknown(
     if own.seen.size:
         return INDIFFERENT
     if anonymous:
-        return "nothing is known of whoever asks: give a `user`, a `history` or `features`"
+        return "nothing is known about the asker: give a `user`, a `history` or `features`"
     return (
         "nothing is known of this user yet: send feedback (POST /v1/ratings) "
         "or features (PUT /v1/users/{user})"

@@ -371,7 +371,7 @@ def test_nothing_is_like_an_item_before_something_was_learned_of_it(
     assert shop("PUT", "/v1/items/new", json={}).is_success
     slate = get(shop, "/v1/items/new/similar")
     assert slate["strategy"] == "popular"
-    assert "nothing was learned of this item yet" in slate["reason"]
+    assert "no model has learned this item yet" in slate["reason"]
     assert "its first positive feedback" in slate["reason"]
 
 

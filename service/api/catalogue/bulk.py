@@ -1,4 +1,4 @@
-"""Many documents of items or users at once: NDJSON, a document a line, each put as by PUT."""
+"""Bulk uploads of items or users: NDJSON with one document per line, each written as by PUT."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ def _many(line: str, example: Mapping[str, Any]) -> dict[str, Any]:
     openapi_extra=_many("ItemLine", _ITEM),
 )
 async def post_items(request: Request) -> Response:
-    """NDJSON of any length: an item's id and its document a line; it replaces what was there.
+    """NDJSON of any length, one item per line: its id and document, which replaces the old one.
 
     A bad line is one entry of `rejected` and stops nothing. If an item has several lines, the last
     one counts.
@@ -66,7 +66,7 @@ async def post_items(request: Request) -> Response:
     openapi_extra=_many("UserLine", _USER),
 )
 async def post_users(request: Request) -> Response:
-    """NDJSON of any length: a user's id and their document a line; it replaces what was there.
+    """NDJSON of any length, one user per line: the id and document, which replaces the old one.
 
     A bad line is one entry of `rejected` and stops nothing. If a user has several lines, the last
     one counts.
@@ -76,7 +76,7 @@ async def post_users(request: Request) -> Response:
 
 @dataclass(frozen=True)
 class _Documents:
-    """What the lines of one route are."""
+    """The kind of documents that a route takes."""
 
     id_field: str
     line: type[BaseModel]

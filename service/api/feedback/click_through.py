@@ -21,13 +21,13 @@ class SlateResponses(Answer):
 
     strategy: str
     model_version: str | None
-    """The first 12 digits of the version; null where no model stands behind the slates."""
+    """The first 12 digits of the version; null for slates without a model."""
     impressions: int
     clicks: int
     click_through: float | None
     """Clicks for each impression; null before the first impression."""
     events: dict[str, int]
-    """All feedback that named a slate, by kind; `rating` is one."""
+    """Number of events that named a slate, by kind of feedback, including `rating`."""
 
 
 class ClickThrough(Answer):

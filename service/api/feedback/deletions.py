@@ -1,4 +1,4 @@
-"""Deletions as events of the log: so nothing that was acknowledged before can come back."""
+"""Deletions as events in the log, so that nothing acknowledged earlier can come back."""
 
 from collections.abc import Sequence
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""A user's events: read them page by page, delete what was said of an item."""
+"""The events of a user: read them page by page, delete those about an item."""
 
 from typing import Any
 

@@ -129,14 +129,14 @@ async def _append(
 
 
 async def _join(runtime: ApiRuntime, pair: _Pair, time_ms: int) -> dict[int, int]:
-    """Merge two users of one partition: it takes a single event."""
+    """Merge two users of the same partition by a single event."""
     merged = encode(_entry((pair.source, pair.user), 1, MERGE_USER, time_ms))
     [sequence] = await settled([runtime.append_queue.submit_entry(pair.ours, merged, 1)])
     return {pair.ours: sequence}
 
 
 async def _move(runtime: ApiRuntime, pair: _Pair) -> dict[int, int]:
-    """Send the source's events to the user's partition, then tell the source's how many."""
+    """Send the source's events to the user's partition, then tell its own how far it got."""
     history, own = [await runtime.profiles.history(one) for one in (pair.source, pair.user)]
     if not history.size:
         return {pair.ours: runtime.changes.watermark(pair.ours)}

@@ -79,7 +79,7 @@ class Rules:
         return cls(scale, {name: kind.code for name, kind in settings.kinds.items()})
 
     def fault(self, event: Feedback) -> Fault | None:
-        """Return (code, detail) of what is wrong with an event, None if nothing is."""
+        """Return the (code, detail) of an event's fault; None if it has none."""
         if not is_id(event.user):
             return "invalid_id", id_fault("user", event.user)
         if not is_id(event.item):

@@ -1,4 +1,4 @@
-"""What the experts are doing, and the topics that the non-negative one has found."""
+"""The state of the experts, and the topics that the non-negative expert has found."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -21,7 +21,7 @@ Points = Annotated[int, Query(ge=1, le=10_000, description="Most points, the new
 
 
 class Expert(Answer):
-    """How one expert is doing."""
+    """The state of one expert."""
 
     name: str
     family: str
@@ -31,7 +31,7 @@ class Expert(Answer):
     weight: float
     """Its Hedge weight."""
     part: float
-    """Its part in what is served."""
+    """Its share in the predictions."""
     cumulative_loss: float
     recent_loss: float
     updates: int
@@ -115,9 +115,9 @@ async def get_expert_history(
 
 @router.get("/v1/topics", summary="Show the topics", responses=problems(404))
 async def get_topics(runtime: Runtime, partition: Partition = 0) -> Topics:
-    """The items that weigh most in each component of the non-negative expert: tastes it has found.
+    """The items with the largest factors in each component of the non-negative expert.
 
-    Written every few seconds; empty until enough was learned.
+    They are updated every few seconds, and empty until enough was learned.
     """
     _check(runtime, partition)
     found = await runtime.profiles.topics(partition) or {"topics": [], "sequence": 0}

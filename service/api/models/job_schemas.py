@@ -1,4 +1,4 @@
-"""Orders of a training, jobs and the schedule, as the api speaks of them."""
+"""The schemas of orders, jobs and the schedule of trainings."""
 
 from typing import Annotated, Any
 
@@ -29,7 +29,7 @@ class Retrain(Request):
     budget_s: Seconds | None = None
     """Seconds that the search of the other settings may take; by default those of the settings."""
     promote_unjudged: bool = False
-    """Let the model serve even where too few users can judge it: for small communities."""
+    """Promote the model even if there are too few users to judge it: for small communities."""
 
 
 class Job(Answer):
@@ -50,7 +50,7 @@ class Job(Answer):
     who: str
     """Who ordered it."""
     why: str
-    """`order`, or what of the schedule it was: `cron`, `events`, `drift`."""
+    """`order`, or the condition of the schedule that started it: `cron`, `events`, `drift`."""
     created: str
     started: str | None
     ended: str | None
@@ -82,7 +82,7 @@ class ScheduleBody(Request):
 
 
 class CurrentSchedule(Answer):
-    """The schedule, and where its conditions stand."""
+    """The schedule, and the current values for its conditions."""
 
     cron: str | None
     after_events: int | None

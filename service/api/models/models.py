@@ -1,4 +1,4 @@
-"""The registry for operators: which models there are, which serve, and changing that."""
+"""The registry for operators: list the models, and choose which of them serve."""
 
 import asyncio
 import re
@@ -136,7 +136,7 @@ async def delete_pin(
 
 
 def _records(registry: Registry, strategy: str | None, after: str | None) -> list[ModelRecord]:
-    """Return the models, or those that stand behind a place."""
+    """Return the models, newest first, or only those after the position of a cursor."""
     records = sorted(registry.records(strategy), key=_place, reverse=True)
     return [record for record in records if after is None or _place(record) < after]
 
@@ -160,7 +160,7 @@ def _shown(registry: Registry, version: str) -> Model:
 
 
 def _named(registry: Registry, version: str) -> ModelRecord:
-    """Return the model whose version is, or begins, so."""
+    """Return the model with this version, or whose version begins with it."""
     if len(version) < SHOWN:
         raise NotFound(
             f"there is no model {version!r}: give the version or its first {SHOWN} characters; "

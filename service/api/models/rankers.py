@@ -17,7 +17,7 @@ UNJUDGED = (
 
 
 class Ranker(Answer):
-    """How one ranker has done, each positive judged before it was learned."""
+    """The quality of one ranker; each positive is judged before it is learned."""
 
     name: str
     """Its strategy."""
@@ -34,14 +34,14 @@ class Ranker(Answer):
 
 
 class LengthWeight(Answer):
-    """What one ranker weighs for histories of a length."""
+    """The weight of one ranker for a length of history."""
 
     name: str
     weight: float
 
 
 class HistoryLength(Answer):
-    """What the rankers weigh for users with about as long a history."""
+    """The weights of the rankers for users with histories of similar length."""
 
     preferences_from: int
     """The least number of items that the user is known to like or dislike."""

@@ -1,4 +1,4 @@
-"""Models, the active ones, and the changes of these, as the api shows them."""
+"""The schemas of models, of the active ones, and of changes of these."""
 
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
@@ -16,7 +16,7 @@ Why = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
 
 
 class Reason(Request):
-    """Why somebody changes what serves; kept with who and when."""
+    """The reason for a change of the active model; it is kept with the caller and the time."""
 
     why: Why = ""
 
@@ -43,7 +43,7 @@ class Model(Answer):
     """The decision of the gate: `outcome` (`promoted`, `refused`, `not_judged`), `reason`, and the
     difference that it is based on."""
     cuts: dict[str, Any]
-    """Up to which events it was trained and judged."""
+    """The events up to which it was trained and judged."""
     trained_through: str
     bytes: int
     active: bool
@@ -53,7 +53,7 @@ class Model(Answer):
 
 
 class ServedModel(Answer):
-    """What the process that answers this request serves for a strategy."""
+    """The model that the answering process serves for a strategy."""
 
     strategy: str
     version: str | None
@@ -76,13 +76,13 @@ class Models(Answer):
 
 
 class Change(Answer):
-    """One change of what serves."""
+    """One change of the active model."""
 
     at: str
     strategy: str
     version: str
     before: str | None
-    """What was active until then."""
+    """The version that was active before."""
     action: Literal["promoted", "rolled_back", "pinned", "unpinned"]
     who: str
     why: str
@@ -102,7 +102,7 @@ def shown_model(record: ModelRecord, active: dict[str, str], pinned: dict[str, s
 
 
 def shown_served(current: ActiveSet) -> list[ServedModel]:
-    """Return what a process serves, and why not something else."""
+    """Return the models that a process serves, and the faults of those that it could not load."""
     versions = {strategy: one.record.version for strategy, one in current.models.items()}
     faults = {strategy: fault.detail for strategy, fault in current.faults.items()}
     return [

@@ -18,7 +18,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class JsonResponse(Response):
-    """JSON that is ready: what starlette looks for among headers is none of it."""
+    """An encoded JSON body; it skips the work on headers that starlette would do."""
 
     background = None
 
@@ -31,7 +31,7 @@ class JsonResponse(Response):
 
 
 class Because(Struct):
-    """A past item that carries a part of a score."""
+    """A past item and its contribution to a score."""
 
     item: str
     part: float
@@ -44,20 +44,20 @@ class SlateItem(Struct, gc=False):
     score: float
     strategy: AnyStrategy
     because: list[Because] | UnsetType = UNSET
-    """With `explain`: the past items that carry the score, the heaviest first."""
+    """With `explain`: the past items that contribute most to the score, the largest first."""
     fields: dict[str, Any] | UnsetType = UNSET
     """With `fields`: what was asked for, null where the item has none."""
 
 
 class Blend(Struct):
-    """What the online model has in the scores."""
+    """The share of the online model in the scores."""
 
     share: float
     model_version: str
 
 
 class Slate(Struct):
-    """Items in order, and what they come from."""
+    """Items in order, and the models that ranked them."""
 
     user: str | None
     rec_id: str
@@ -105,7 +105,7 @@ def response(slate: Slate | SimilarUsers) -> Response:
 async def slate_of(
     runtime: ApiRuntime, answer: Answer, *, user: str | None, of: bytes, fields: Sequence[str]
 ) -> Slate:
-    """Return what an answer says; ``of`` names the list and every parameter that shapes it."""
+    """Return an answer as a slate; ``of`` names the list and every parameter that shapes it."""
     made, origin = answer.slate, answer.slate.origin
     items = [
         SlateItem(item, pick.score, pick.strategy)

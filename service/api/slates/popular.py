@@ -1,4 +1,4 @@
-"""Everybody's lists: what is popular, and what is becoming so."""
+"""The lists that are the same for everybody: popular items and trending items."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Predictions of ratings, as the api speaks of them."""
+"""The schemas of predicted ratings."""
 
 from typing import Annotated, Literal
 
@@ -16,7 +16,7 @@ class Pair(Request):
 
 
 class Pairs(Request):
-    """What to predict."""
+    """The pairs to predict."""
 
     pairs: Annotated[list[Pair], Field(min_length=1, max_length=1_000)]
     model: PredictingStrategy | None = None
@@ -48,7 +48,7 @@ class PredictedRating(Answer):
 
 
 class Prediction(PredictedRating):
-    """What the online model foresees."""
+    """The prediction of the online model."""
 
     strategy: Literal["online"]
 
@@ -58,13 +58,13 @@ class OrdinalPrediction(PredictedRating):
 
     strategy: StarStrategy
     level: int
-    """Counted from 1: the level of stars, the lowest first."""
+    """The level of stars, counted from 1 for the lowest."""
     level_probabilities: list[float]
-    """Of each level, in their order."""
+    """The probability of each level, the lowest level first."""
     expected: float
     """The mean of the levels' ratings; `rating` is the same."""
     reason: str | None
-    """Why it holds for any user or any item; null where it is of these two."""
+    """Why it is the same for any user or any item; null if it is for this pair."""
 
 
 class Predictions(Answer):

@@ -1,4 +1,4 @@
-"""What a user would rate an item."""
+"""Predict ratings."""
 
 import asyncio
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from service.runtime import ApiRuntime
 router = APIRouter(route_class=Route, tags=["predictions"])
 
 MAX_READS = 16
-"""Users of one batch that are read at a time."""
+"""Largest number of users of a batch that are read at the same time."""
 
 _PAIR = {"user": "ada", "item": "tt0111161"}
 

@@ -1,4 +1,4 @@
-"""Items for somebody: a user, somebody with a history of the moment, candidates to put in order."""
+"""Recommend items to a user or to an anonymous asker, or put candidates in order."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -194,7 +194,7 @@ def _wanted(ranking: Ranking) -> Wanted:
 
 
 async def _history(request: Request, body: RecommendationBody) -> HistoryAnswer | None:
-    """Return a posted history as records; what nobody has ever named says nothing."""
+    """Return a posted history as records; events with unknown items are left out."""
     if not body.history:
         return None
     rules: Rules = request.scope["app"].state.intake.rules

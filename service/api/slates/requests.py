@@ -32,7 +32,7 @@ _TOGETHER = (
 )
 
 _FREE = {"k", "offset", "cursor", "fields", "explain", "min_sequence"}
-"""May differ from page to page."""
+"""Parameters that may differ from page to page."""
 
 Q = TypeVar("Q", bound=Struct)
 Json = dict[str, Any]
@@ -46,7 +46,7 @@ Named = Annotated[list[str], Meta(max_length=MAX_NAMED)]
 
 
 class Shape(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """What every list takes."""
+    """The parameters of every list."""
 
     k: Annotated[int, Meta(ge=1, le=MAX_K, description="Most items of the answer.")] = 10
     offset: Annotated[
@@ -76,7 +76,7 @@ class Query(Shape, frozen=True, kw_only=True):
 
 
 class SimilarQuery(Query, frozen=True, kw_only=True):
-    """Items like an item."""
+    """Items similar to an item."""
 
     model: Annotated[
         TrainedStrategy | None,
@@ -85,7 +85,7 @@ class SimilarQuery(Query, frozen=True, kw_only=True):
 
 
 class SimilarUsersQuery(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """Users like a user."""
+    """Users similar to a user."""
 
     k: Annotated[int, Meta(ge=1, le=MAX_K, description="Most users of the answer.")] = 10
     model: Annotated[
@@ -95,7 +95,7 @@ class SimilarUsersQuery(Struct, forbid_unknown_fields=True, frozen=True, kw_only
 
 
 class Ranking(Shape, frozen=True, kw_only=True):
-    """A list for somebody."""
+    """A personal list."""
 
     model: Annotated[
         AnyStrategy | None, Meta(description="Who ranks; left out: the best for this user.")
@@ -149,7 +149,7 @@ class RecommendationQuery(Ranking, frozen=True, kw_only=True):
 
 
 class PastEvent(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """What somebody did with an item: a `rating`, or a `kind` of feedback."""
+    """A past event of the asker with an item: a `rating`, or a `kind` of feedback."""
 
     item: str
     rating: float | UnsetType = UNSET
@@ -163,7 +163,7 @@ class RecommendationBody(Ranking, frozen=True, kw_only=True):
     history: Annotated[
         Annotated[list[PastEvent], Meta(max_length=MAX_HISTORY)] | None,
         Meta(
-            description="What somebody who is no user did, oldest first; not together with `user`."
+            description="Past events of an anonymous asker, oldest first; not together with `user`."
         ),
     ] = None
     features: Annotated[
@@ -231,18 +231,18 @@ def read_json(body: bytes, wanted: type[Q]) -> Q:
 
 
 def list_name(route: str, about: str | None, shape: bytes) -> bytes:
-    """Return what a cursor must agree with: the list and what ``shape_of`` its request says."""
+    """Return the name that a cursor is bound to: the list and the shape of its request."""
     return msgspec.json.encode([route, about, msgspec.Raw(shape)])
 
 
 def shape_of(request: Struct) -> bytes:
-    """Return every parameter that shapes a list."""
+    """Return all parameters that shape a list, encoded."""
     given = msgspec.structs.asdict(request)
     return msgspec.json.encode({name: given[name] for name in given if name not in _FREE})
 
 
 def names(text: str) -> list[str]:
-    """Return the names in a list that commas separate."""
+    """Return the names in a comma-separated list."""
     return text.split(",") if text else []
 
 
@@ -255,7 +255,7 @@ def field_names(text: str) -> list[str]:
 
 
 def checked_ids(field: str, ids: Sequence[str]) -> Sequence[str]:
-    """Return the ids; InvalidId for one that is none."""
+    """Return the ids; raise InvalidId if one is invalid."""
     for position, one in enumerate(ids):
         if not is_id(one):
             raise InvalidId(id_fault(f"{field}[{position}]", one))
@@ -274,14 +274,14 @@ def checked_features(features: Json | None) -> Json | None:
 
 
 def refuse(where: str, field: str, detail: str) -> NoReturn:
-    """Raise for one parameter or member."""
+    """Raise RequestValidationError for one parameter or member."""
     raise RequestValidationError([{"type": "value_error", "loc": (where, field), "msg": detail}])
 
 
 def _refuse(where: str, error: msgspec.ValidationError, wanted: type[Struct]) -> NoReturn:
     field, words = of_msgspec(error, wanted)
     if where == "query":
-        # whatever stands there is a string, and 1 is read as true
+        # every value in a query is a string, and 1 is read as true
         words = words.removesuffix(", not a string")
         words = words.replace("true or false", "true or false (1 or 0)")
         words = words if words != "must be a number" else f"{words}, such as 0.5"
@@ -290,13 +290,13 @@ def _refuse(where: str, error: msgspec.ValidationError, wanted: type[Struct]) ->
 
 
 def check_variety(where: str, ranking: Ranking, candidates: Sequence[str] | None) -> None:
-    """Refuse to choose more items for variety than is quick; RequestValidationError."""
+    """Raise RequestValidationError if choosing so many items for variety would be slow."""
     varied = ranking.diversity > 0.0 or ranking.max_per_category is not None
     n, most = ranking.offset + ranking.k, MAX_NAMED if candidates is None else len(candidates)
     if not varied or min(n, most) <= MAX_VARIED:
         return
     if ranking.k >= most:
-        # all of them were asked for, and nobody need have named `k`
+        # the request asks for all candidates, perhaps without naming `k`
         says = f"with `diversity` or `max_per_category` give at most {MAX_VARIED} `candidates`"
         refuse(where, "candidates", f"{says}, or a lower `k`")
     refuse(

@@ -1,4 +1,4 @@
-"""Items like an item, users like a user."""
+"""Find items similar to an item, and users similar to a user."""
 
 from fastapi import APIRouter
 from starlette.requests import Request
