@@ -26,7 +26,7 @@ from core.types import F32, I64
 
 MOST_USERS, MOST_PLACED = 6_000, 6_000
 """Limits on time and memory: users drawn for a fit, and items (the most liked) that get vectors."""
-FEWEST_TO_SEARCH, JUDGES, HELD_OUT = 100, 400, 0.2
+FEWEST_TO_SEARCH, MOST_HELD_OUT, HELD_OUT = 100, 400, 0.2
 """Fewest users for a search; most held-out users of a search, and their share of all users."""
 DEPTH = 10
 GRID: dict[str, tuple[Any, ...]] = {
@@ -119,10 +119,10 @@ class _Trials:
 
     def __init__(self, rows: Any, labels: Interactions, base: ItemsConfig) -> None:
         order = np.random.default_rng([base.seed, 12]).permutation(labels.n_users)
-        n_held = min(round(HELD_OUT * labels.n_users), JUDGES)
+        n_held = min(round(HELD_OUT * labels.n_users), MOST_HELD_OUT)
         held, kept = np.sort(order[:n_held]), np.sort(order[n_held:])
         self._rows, self._labels = rows[kept], labels.rows(kept)
-        self._judging, self._truth = rows[held], labels.rows(held)
+        self._held_out, self._truth = rows[held], labels.rows(held)
         self._parts = embedded(base.exmlds, self._rows, self._labels)
         self._tried: dict[ItemsConfig, float] = {}
 
@@ -131,7 +131,7 @@ class _Trials:
             exmlds = config.exmlds
             feature_map = mapping(exmlds, self._rows)
             space = fitted(exmlds, feature_map, self._rows, self._labels, self._parts)
-            ids, _ = space.ranked(self._judging, DEPTH)
+            ids, _ = space.ranked(self._held_out, DEPTH)
             self._tried[config] = float(ndcg(hits(ids, self._truth), DEPTH).mean())
         return self._tried[config]
 

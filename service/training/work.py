@@ -213,7 +213,10 @@ class Training:
     def _decision(self, decision: Decision, serving: str | None) -> dict[str, Any]:
         outcome, reason = decision.outcome, decision.reason
         if outcome == "not_judged" and self._record.promote_unjudged:
-            outcome, reason = "promoted", f"{reason}; the order allows it to serve unjudged"
+            outcome, reason = (
+                "promoted",
+                f"{reason}; the order allows it to serve all the same",
+            )
         elif outcome == "not_judged":
             reason = f"{reason}; promote it if you know better"
         pinned = self._registry.pins().get(self._family.strategy)

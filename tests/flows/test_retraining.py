@@ -174,7 +174,7 @@ def test_with_few_users_a_model_serves_only_if_none_does_yet(room, redis_url, na
         )
         let = here.ended(third).decision
         assert let["outcome"] == "promoted"
-        assert let["reason"].endswith("the order allows it to serve unjudged")
+        assert let["reason"].endswith("the order allows it to serve all the same")
         assert "promote it" not in let["reason"]
 
 

@@ -98,12 +98,12 @@ def test_held_out_users_have_a_history_before_the_cut_and_new_positives_after_it
     data = read(stored(client, namespace, world()), READING, with_documents=False)
     at_ms, newest = data.cut.at_ms, data.cut.newest_ms
     assert at_ms < newest == START_MS + 60_000 * (300 * 25 - 1)
-    judges = data.held_out
-    assert judges.user_ix.size >= FEWEST_USERS
-    for n, user_ix in enumerate(judges.user_ix.tolist()):
+    users = data.held_out
+    assert users.user_ix.size >= FEWEST_USERS
+    for n, user_ix in enumerate(users.user_ix.tolist()):
         known = {item for item, _, _ in rows(data.known.rows(np.array([user_ix])))[0]}
-        held = {item for item, _, _ in rows(judges.held.rows(np.array([n])))[0]}
-        seen = {item for item, _, _ in rows(judges.seen.rows(np.array([n])))[0]}
+        held = {item for item, _, _ in rows(users.held.rows(np.array([n])))[0]}
+        seen = {item for item, _, _ in rows(users.seen.rows(np.array([n])))[0]}
         assert known <= seen
         assert held
         assert not held & seen
@@ -176,7 +176,7 @@ def items_of(pairs, row):
     return pairs.item_ix[pairs.ptr[row] : pairs.ptr[row + 1]].tolist()
 
 
-def test_each_users_latest_are_held_out_where_no_moment_leaves_judges_enough(client, namespace):
+def test_each_users_latest_are_held_out_where_no_moment_leaves_enough_users(client, namespace):
     told = world(users=50)
     reader = stored(client, namespace, told)
     data = read(reader, READING, with_documents=False)
@@ -188,7 +188,7 @@ def test_each_users_latest_are_held_out_where_no_moment_leaves_judges_enough(cli
 
 
 @pytest.mark.parametrize("gap_ms", [0, 1])
-def test_users_who_came_one_after_the_other_judge_all_the_same(client, namespace, gap_ms):
+def test_users_who_came_one_after_the_other_are_held_out_all_the_same(client, namespace, gap_ms):
     # an import without times: of one moment, or user by user
     told = sorted(world(users=250), key=lambda r: r.user)
     told = [

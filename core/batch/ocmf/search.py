@@ -210,11 +210,11 @@ class _Validation:
 
     def __call__(self, settings: dict[str, Any]) -> Outcome:
         """Validate on the first split, which bounds the rounds, and on others if there is hope."""
-        outcome = self._judged(settings)
+        outcome = self._validated(settings)
         self._best, self._is_first = max(self._best, outcome.score), False
         return outcome
 
-    def _judged(self, settings: dict[str, Any]) -> Outcome:
+    def _validated(self, settings: dict[str, Any]) -> Outcome:
         config = replace(self._start, **settings)
         begun = self._left()
         most = config if self._exact else replace(config, rounds=MOST_ROUNDS)

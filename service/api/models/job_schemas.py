@@ -29,7 +29,7 @@ class Retrain(Request):
     budget_s: Seconds | None = None
     """Seconds that the search of the other settings may take; by default those of the settings."""
     promote_unjudged: bool = False
-    """Promote the model even if there are too few users to judge it: for small communities."""
+    """Promote the model even if too few users can be held out: for small communities."""
 
 
 class Job(Answer):

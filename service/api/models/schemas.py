@@ -43,7 +43,7 @@ class Model(Answer):
     """The decision of the gate: `outcome` (`promoted`, `refused`, `not_judged`), `reason`, and the
     difference that it is based on."""
     cuts: dict[str, Any]
-    """The events up to which it was trained and judged."""
+    """The events up to which it was trained and compared with others."""
     trained_through: str
     bytes: int
     active: bool

@@ -55,7 +55,7 @@ class JobRecord:
     """Cause of the order: order, cron, events, drift."""
     created_ms: int
     promote_unjudged: bool = False
-    """Whether the model may serve if too few held-out users can judge it."""
+    """Whether the model may serve if too few users can be held out to compare it."""
     started_ms: int | None = None
     ended_ms: int | None = None
     stage: str = ""

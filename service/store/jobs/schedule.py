@@ -55,7 +55,7 @@ class Schedule:
     budget_s: float | None = None
     """Seconds for the search of settings; None: the default."""
     promote_unjudged: bool = False
-    """Whether a model may serve if too few held-out users can judge it."""
+    """Whether a model may serve if too few users can be held out to compare it."""
     of_settings: bool = False
     """Whether the settings decide, because no schedule was set or it was reset."""
     version: int = 0
