@@ -15,7 +15,7 @@ from core.errors import CoreError
 from core.snapshot import Snapshot
 from service.errors import ServiceError, StoreUnavailable
 from service.ranking.families import FAMILIES
-from service.ranking.family import Families, Published
+from service.ranking.family import Published
 from service.ranking.ranker import Ranker
 from service.store.models.records import ModelRecord
 from service.store.models.registry import Registry
@@ -45,13 +45,11 @@ class UnknownFamily(ServiceError):
     status, code = 409, "unknown_family"
 
 
-def active_model(
-    record: ModelRecord, snapshot: Snapshot, families: Families = FAMILIES
-) -> ActiveModel:
+def active_model(record: ModelRecord, snapshot: Snapshot) -> ActiveModel:
     """Return a published model with its ranker; CoreError if its snapshot is not of its family."""
-    family = families.get(record.strategy)
+    family = FAMILIES.get(record.strategy)
     if family is None or family.read is None:
-        known = ", ".join(name for name, entry in families.items() if entry.trained)
+        known = ", ".join(name for name, entry in FAMILIES.items() if entry.trained)
         raise UnknownFamily(
             f"there are no models of the strategy {record.strategy}; known: {known}"
         )
@@ -97,10 +95,8 @@ class ActiveModels:
         registry: Registry,
         files: SnapshotFiles,
         prepare: Callable[[ActiveModel], Future[None] | None] = lambda _: None,
-        *,
-        families: Families = FAMILIES,
     ) -> None:
-        self._registry, self._files, self._families = registry, files, families
+        self._registry, self._files = registry, files
         self._prepare = prepare
         """Called with a model that has never served; the previous one serves until it is done."""
         self._coming: dict[str, _Coming] = {}
@@ -195,7 +191,7 @@ class ActiveModels:
     def _load(self, version: str) -> ActiveModel:
         record = self._registry.record(version)
         snapshot = self._files.open(self._registry, version)
-        model = active_model(record, snapshot, self._families)
+        model = active_model(record, snapshot)
         # before it serves: loads kernels for read-only arrays, and detects faults
         model.ranker.warm()
         return model

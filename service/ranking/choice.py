@@ -80,9 +80,9 @@ def _reason(
     if model == ONLINE and model not in lineup.models:
         return NO_RATINGS if lineup.of_users else NO_USER
     if model not in {None, MIXTURE, *lineup.models}:
-        return inactive(model, lineup.families)
+        return inactive(model)
     if n_personal == 0 and not lineup.trained and model != ONLINE:
-        return inactive(None, lineup.families)
+        return inactive(None)
     if n_personal == 0 or model in lineup.models:
         return asker.unknown
     return NOTHING_TO_MIX if model == MIXTURE and alone else None

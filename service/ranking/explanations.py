@@ -32,7 +32,7 @@ def explained(
     if not models:
         could = any(ranker.family.explains for ranker in lineup.models.values())
         why = unexplained_list if could else unexplained
-        return [[] for _ in picked], why(lineup.families)
+        return [[] for _ in picked], why()
     first = next(iter(models))
     explainer_of = {item: strategy if strategy in models else first for item, strategy in picked}
     explanations: dict[int, Because] = {}

@@ -9,8 +9,6 @@ import msgspec
 from msgspec import Struct
 
 from core.mixture_weights import Weights
-from service.ranking.families import FAMILIES
-from service.ranking.family import Families
 from service.ranking.ranker import AudienceModel, Ranker, StarModel
 from service.ranking.strategies import MIXTURE, ONLINE, POPULAR, TRENDING, Strategy
 
@@ -52,7 +50,6 @@ class Lineup:
     """Weights of the rankers in the mixture, as far as they have been judged."""
     of_users: bool = True
     """Whether the asker is a user; the online model knows no others."""
-    families: Families = field(default_factory=lambda: FAMILIES)
     _origins: dict[tuple[Strategy, ...], Origin] = field(default_factory=dict, init=False)
 
     @cached_property

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from core.batch.preferences import Preferences
 from service.ranking.families import FAMILIES
-from service.ranking.family import Families, Family
+from service.ranking.family import Family
 from service.ranking.ranker import Ranker
 from service.ranking.strategies import ONLINE, Strategy
 
@@ -20,9 +20,7 @@ NOTHING_TO_MIX = (
     "a single ranker knows this user, and no weights of other rankers are known yet: "
     "there is nothing to mix"
 )
-OUTWEIGHED = (
-    "one ranker has so much weight for this user that the others would not change the list"
-)
+OUTWEIGHED = "one ranker has so much weight for this user that the others would not change the list"
 UNCATEGORIZED = (
     "no item has categories: write them (PUT /v1/items/{item}, "
     "or a column `categories` of an import), or filter by a feature"
@@ -38,19 +36,19 @@ MOST_NAMED = 5
 """Largest number of features that a reason names."""
 
 
-def inactive(strategy: Strategy | None, families: Families = FAMILIES) -> str:
+def inactive(strategy: Strategy | None) -> str:
     """Say that no model of a strategy (None: of any strategy) is active, and how to get one."""
     if strategy is None:
         return "no model is active yet: train one (POST /v1/retrain)"
-    train = _training(families[strategy])
+    train = _training(FAMILIES[strategy])
     return f"no model of the strategy {strategy} is active: train one with {train}"
 
 
-def uncompared(strategy: Strategy | None, families: Families = FAMILIES) -> str:
+def uncompared(strategy: Strategy | None) -> str:
     """Say that no model of this strategy (None: of any strategy) that compares users is active."""
     if strategy is not None:
-        return inactive(strategy, families)
-    able = _those(families, lambda family: family.compares_users)
+        return inactive(strategy)
+    able = _those(lambda family: family.compares_users)
     neither = "neither" if len(able) > 1 else "none"
     return (
         f"only {_named(able)} compare users, and {neither} is active: "
@@ -58,15 +56,15 @@ def uncompared(strategy: Strategy | None, families: Families = FAMILIES) -> str:
     )
 
 
-def unexplained(families: Families = FAMILIES) -> str:
+def unexplained() -> str:
     """Say that no active model can explain."""
-    able = _those(families, lambda family: family.explains)
+    able = _those(lambda family: family.explains)
     return f"{_only_explains(able)}: train one with {_training(able[0])}"
 
 
-def unexplained_list(families: Families = FAMILIES) -> str:
+def unexplained_list() -> str:
     """Say that no ranker of the slate could explain it."""
-    able = _those(families, lambda family: family.explains)
+    able = _those(lambda family: family.explains)
     return f"{_only_explains(able)}, and neither ranked by a history"
 
 
@@ -74,8 +72,8 @@ def _only_explains(able: Sequence[Family]) -> str:
     return f"nothing is explained: only {_named(able)} know which past items carry a score"
 
 
-def _those(families: Families, able: Callable[[Family], bool]) -> list[Family]:
-    return [family for family in families.values() if able(family)]
+def _those(able: Callable[[Family], bool]) -> list[Family]:
+    return [family for family in FAMILIES.values() if able(family)]
 
 
 def _named(families: Sequence[Family]) -> str:
@@ -99,7 +97,6 @@ def unknown(
     posted: bool,
     anonymous: bool,
     feature_readers: Sequence[Ranker] = (),
-    families: Families = FAMILIES,
 ) -> str:
     """Say why the ranker that was asked for (None: any) does not know an asker.
 
@@ -124,7 +121,7 @@ def unknown(
     if features:
         if feature_readers:
             return f"no active model reads these features: {_reads(feature_readers[0])}"
-        by_features = _those(families, lambda family: not family.reads_history and family.trained)
+        by_features = _those(lambda family: not family.reads_history and family.trained)
         return f"no active model reads these features: train one with {_training(by_features[0])}"
     if own.seen.size:
         return INDIFFERENT

@@ -76,7 +76,7 @@ def similar(lineup: Lineup, item: int, pool: Pool, wanted: Wanted) -> Slate:
         if ranker.has(item):
             picks = picks_of(*ranker.similar(item, pool, wanted.n), ranker.strategy)
             return _slate(lineup.origin([ranker]), picks, wanted, None, more=len(picks) == wanted.n)
-    reason = UNLEARNED if trained else inactive(wanted.model, lineup.families)
+    reason = UNLEARNED if trained else inactive(wanted.model)
     popular = lineup.popular
     picks = picks_of(*popular.best(NOBODY, pool, wanted.n).ranked, popular.strategy)
     return _slate(lineup.origin([popular]), picks, wanted, reason, more=len(picks) == wanted.n)

@@ -10,7 +10,6 @@ from core.types import F32
 from service.errors import ServiceError
 from service.ranking.everybody import SharedList
 from service.ranking.families import FAMILIES
-from service.ranking.family import Families
 from service.ranking.lineup import Lineup, by_strategy
 from service.ranking.online import Online, OnlineItems
 from service.ranking.ranker import Ranker
@@ -43,11 +42,8 @@ class Lineups:
         online: OnlineSnapshotFollower,
         weights: MixtureWeights,
         later: LaterVectors,
-        *,
-        families: Families = FAMILIES,
     ) -> None:
         self._sources = models, popularity, online, weights, later
-        self._families = families
         self._made_of: _Sources = ActiveSet(), Orders(), {}, Weights(), {}
         self._rankers: OrderedDict[str, Ranker] = OrderedDict()
         self._orders = self._ordered(self._made_of[1])
@@ -94,7 +90,7 @@ class Lineups:
         active, _, online, weights, later = self._made_of
         rankers = [self._trained(model, later) for model in active.models.values()]
         if partition is not None and partition in online:
-            rankers.append(Online(self._families[ONLINE], partition, online[partition]))
+            rankers.append(Online(FAMILIES[ONLINE], partition, online[partition]))
         popular, trending = self._orders
         return Lineup(
             models=by_strategy(rankers),
@@ -102,7 +98,6 @@ class Lineups:
             trending=trending,
             weights=weights,
             of_users=partition is not None,
-            families=self._families,
         )
 
     def _trained(self, model: ActiveModel, later: Mapping[str, F32]) -> Ranker:
@@ -115,6 +110,6 @@ class Lineups:
         return ranker.with_later(later[version]) if version in later else ranker
 
     def _ordered(self, orders: Orders) -> tuple[SharedList, SharedList]:
-        families, through = self._families, orders.seen_through
-        popular = SharedList(families[POPULAR], orders.popular, through)
-        return popular, SharedList(families[TRENDING], orders.trending, through)
+        through = orders.seen_through
+        popular = SharedList(FAMILIES[POPULAR], orders.popular, through)
+        return popular, SharedList(FAMILIES[TRENDING], orders.trending, through)

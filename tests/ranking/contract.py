@@ -16,6 +16,7 @@ from service.learning.following.inbox import Sighting
 from service.learning.following.judge import Judge, StoredUser, Verdict
 from service.ranking.asker import NOBODY, Asker
 from service.ranking.explanations import MOST
+from service.ranking.families import FAMILIES
 from service.ranking.lineup import Lineup
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
@@ -93,7 +94,7 @@ def a_snapshot_gives_the_same_bits(case: Case) -> None:
 def the_follower_judges_the_lists_that_are_served(case: Case) -> None:
     seen = np.array(LIKED, np.int32)
     me = case.asker(LIKED)
-    weights = dict.fromkeys(case.families, 1.0 / len(case.families))
+    weights = dict.fromkeys(FAMILIES, 1.0 / len(FAMILIES))
     served = case.lineup(weights=Weights(weights, {0: weights}))
     ranks = {
         name: _shown(case, served, me, seen, name) for name in (case.family.strategy, "mixture")
@@ -114,7 +115,7 @@ def _shown(case: Case, served: Lineup, me: Asker, seen: I32, strategy: str) -> l
     pool = Pool(np.ones(N_ITEMS, np.bool_), seen)
     made = slate(served, me, pool, Wanted(k=DEPTH, model=strategy), no_categories)
     assert made.origin.strategy == strategy
-    own = {strategy} if strategy != "mixture" else {*case.families}
+    own = {strategy} if strategy != "mixture" else {*FAMILIES}
     everybodys = strategy in {"mixture", *served.everybodys}
     return [p.item for p in made.picks if p.strategy in own and (p.score > 0 or not everybodys)]
 
@@ -125,7 +126,7 @@ def _rank(items: list[int], item: int) -> int:
 
 def _verdict(case: Case, weights: Weights, item: int) -> Verdict | None:
     settings = Settings(trending_half_life_h=1.0)
-    judge = Judge(settings, model(), Reading(), 0, families=case.families)
+    judge = Judge(settings, model(), Reading(), 0)
     sighting = Sighting(
         user="ann",
         item=item,
@@ -261,7 +262,7 @@ def _asked(asker: Asker) -> list[object]:
 def the_entry_says_what_the_ranker_can(case: Case) -> None:
     family, ranker, me = case.family, case.ranker, case.asker(LIKED)
     assert ranker.strategy == family.strategy
-    assert case.families[family.strategy] is family
+    assert FAMILIES[family.strategy] is family
     assert (ranker.user_vector(me) is not None) == family.compares_users
     assert (ranker.audience is not None) == family.finds_audience
     assert (ranker.star_model is not None) == family.predicts_stars

@@ -1,7 +1,7 @@
 """A tiny world with a ranker of each family: trained by its recipe, or of a learner's state."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -25,7 +25,7 @@ from service.ranking.asker import Asker
 from service.ranking.choice import feature_vectors
 from service.ranking.everybody import SharedList
 from service.ranking.families import FAMILIES
-from service.ranking.family import Families, Family, Published
+from service.ranking.family import Family, Published
 from service.ranking.lineup import Lineup, by_strategy
 from service.ranking.online import Online, OnlineItems
 from service.ranking.ranker import Ranker
@@ -53,7 +53,6 @@ class Case:
     """A ranker under the contract."""
 
     ranker: Ranker
-    families: Families = field(default_factory=lambda: FAMILIES)
     snapshot: Snapshot | None = None
     """None: nothing is trained."""
 
@@ -63,10 +62,10 @@ class Case:
 
     def lineup(self, **more: Any) -> Lineup:
         """Return a lineup of this ranker beside those that every lineup has."""
-        others = {name: untrained(self.families[name]) for name in (ONLINE, POPULAR, TRENDING)}
+        others = {name: untrained(FAMILIES[name]) for name in (ONLINE, POPULAR, TRENDING)}
         models = by_strategy([others[ONLINE], *([self.ranker] if self.family.trained else [])])
         everybodys = {"popular": others[POPULAR], "trending": others[TRENDING]}
-        return Lineup(models, **everybodys, families=self.families, **more)
+        return Lineup(models, **everybodys, **more)
 
     def restored(self) -> Ranker:
         """Return the ranker of the snapshot after its way through the registry."""

@@ -21,7 +21,6 @@ from service.learning.following.judge import Judge, StoredUser
 from service.learning.following.later_items import LaterItems
 from service.learning.following.learned_weights import LearnedWeights, TrainedModel
 from service.ranking.families import FAMILIES
-from service.ranking.family import Families
 from service.ranking.ranker import Ranker
 from service.ranking.strategies import ONLINE
 from service.served_models import ActiveModels
@@ -55,10 +54,7 @@ class Follower:
         namespace: Namespace,
         partition: int,
         inbox: Inbox,
-        *,
-        families: Families = FAMILIES,
     ) -> None:
-        self._families = families
         self._redis_url, self._namespace, self._partition = redis_url, namespace, partition
         self._inbox = inbox
         self._keys = PartitionKeys(namespace.name, partition)
@@ -66,7 +62,7 @@ class Follower:
         model = OnlineModel(configs.online_config(settings, namespace))
         self._fingerprint = model.fingerprint.hex()
         reading = configs.reading(settings, namespace)
-        self._judge = Judge(settings, model, reading, partition, families=families)
+        self._judge = Judge(settings, model, reading, partition)
         self._files = SnapshotFiles(settings.data_dir / "snapshots")
         self._active: ActiveModels
         self._later: LaterItems
@@ -103,7 +99,7 @@ class Follower:
     def _follow(self, client: Client) -> None:
         self.learned = LearnedWeights(read_mixture(client, self._keys))
         registry = Registry(client, self._namespace.name)
-        self._active = ActiveModels(registry, self._files, families=self._families)
+        self._active = ActiveModels(registry, self._files)
         self._later = LaterItems(client, self._namespace.name)
         # later deletions come through the inbox
         self._deleted = read_deleted_items(client, self._keys)
@@ -178,7 +174,7 @@ class Follower:
             )
             for name, model in models.items()
         }
-        everybodys = [name for name, family in self._families.items() if family.for_everybody]
+        everybodys = [name for name, family in FAMILIES.items() if family.for_everybody]
         online = f"online-{self._fingerprint}"
         self.learned.follow(trained, {ONLINE: online} | {name: name for name in everybodys})
 

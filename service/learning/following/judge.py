@@ -30,7 +30,6 @@ from service.ranking.asker import Asker
 from service.ranking.choice import choose, feature_vectors, heard
 from service.ranking.everybody import SharedList
 from service.ranking.families import FAMILIES
-from service.ranking.family import Families
 from service.ranking.lineup import Lineup, by_strategy
 from service.ranking.mixing import mixing_list
 from service.ranking.online import Online, OnlineItems
@@ -75,15 +74,9 @@ class Judge:
     """Judges sightings; it caches the rankers of the last view, as most sightings share a view."""
 
     def __init__(
-        self,
-        settings: Settings,
-        model: OnlineModel,
-        reading: Reading,
-        partition: int,
-        *,
-        families: Families = FAMILIES,
+        self, settings: Settings, model: OnlineModel, reading: Reading, partition: int
     ) -> None:
-        self._model, self._partition, self._families = model, partition, families
+        self._model, self._partition = model, partition
         self._reading = reading
         self._half_life_ms = settings.trending_half_life_h * 3_600_000
         self._view: View | None = None
@@ -139,7 +132,6 @@ class Judge:
             popular=popular,
             trending=trending,
             weights=weights,
-            families=self._families,
         )
 
     def _through(self, model: Ranker) -> int:
@@ -171,15 +163,15 @@ class Judge:
             return
         self._view = view
         self._model.load(view.state)
-        families, through = self._families, {self._partition: view.watermark}
+        through = {self._partition: view.watermark}
         popular = popularity.popular(view.counts)
         trending = popularity.trending(view.counts, self._half_life_ms)
         self._everybodys = (
-            SharedList(families[POPULAR], popular, through),
-            SharedList(families[TRENDING], trending, through),
+            SharedList(FAMILIES[POPULAR], popular, through),
+            SharedList(FAMILIES[TRENDING], trending, through),
         )
         items = OnlineItems(str(view.watermark), view.watermark, self._model, view.items)
-        self._online = Online(families[ONLINE], self._partition, items)
+        self._online = Online(FAMILIES[ONLINE], self._partition, items)
         times = view.counts[:, TIME]
         # ignore future times: otherwise all events would count as late until then
         self._newest_ms = times.max(initial=0.0, where=times <= time.time() * 1_000.0)
