@@ -74,7 +74,10 @@ async def get_models(
 async def get_model_changes(
     runtime: Runtime, limit: Limit = 100, cursor: Cursor = None
 ) -> Page[Change]:
-    """The last 1 000 changes with who, when and why, the newest first; the gate is `trainer`."""
+    """The last 1 000 changes with who, when and why, the newest first.
+
+    A model that the gate let serve has the name of whoever ordered its training.
+    """
     before = None if cursor is None else _change_id(read_cursor(CHANGES, cursor))
     found = await asyncio.to_thread(runtime.registry.changes, limit + 1, before)
     shown = found[:limit]
