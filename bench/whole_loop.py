@@ -33,7 +33,7 @@ from core.counters import Counters
 from core.gate import paired_interval
 from core.interactions import Interactions
 from core.kernels import scan
-from core.meaning import Reading, rating_sign
+from core.meaning import EventMeanings, rating_sign
 from core.mixture import List, combine
 from core.mixture_weights import DEPTH, LENGTHS, Weights, length, ndcg10, reciprocal_rank
 from core.online.config import OnlineConfig
@@ -52,7 +52,7 @@ TOGETHER = 16
 HALF_LIFE_MS = 7 * 86_400_000.0
 MIXED = ("fbgd", "ocmf", "online", "popular", "trending")
 SECTION = "Whole loop, ML-1M"
-READING = Reading()
+READING = EventMeanings()
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ A rating in the upper 40 % of the scale is positive, one in the lowest quarter n
 between them only marks the item as seen. A table gives the meaning of all other kinds of feedback.
 The online experts learn from ratings alone.
 
-The weights of kinds are the setting ``kinds``; ``configs.reading`` in ``service`` builds the
-``Reading`` by which learners, rankers and training read events. ``hides`` means seen by one user;
-it has nothing to do with items whose document says ``hidden``.
+The weights of kinds are the setting ``kinds``; ``configs.meanings`` in ``service`` builds the
+``EventMeanings`` by which learners, rankers and training read events. ``hides`` means seen by one
+user; it has nothing to do with items whose document says ``hidden``.
 """
 
 from collections.abc import Iterable
@@ -71,13 +71,13 @@ class KindTable:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class EventMeanings:
     """The rules that give stored events their meaning: a table of kinds and the scale of ratings.
 
     Every role has the same one, so an event means the same to learners, rankers and training.
 
     >>> stars = np.array([1, 2, 3, 4, 5], np.float32)
-    >>> Reading().meaning(np.zeros(5, np.uint8), stars).sign
+    >>> EventMeanings().meaning(np.zeros(5, np.uint8), stars).sign
     array([-1, -1,  0,  1,  1], dtype=int8)
     """
 

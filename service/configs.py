@@ -1,6 +1,6 @@
 """Configurations of core, built from settings and a namespace, the same in every role."""
 
-from core.meaning import KindTable, Reading
+from core.meaning import EventMeanings, KindTable
 from core.online.config import OnlineConfig
 from core.online.experts import DEFAULT, PAPER_SMALL
 from service.settings import Settings
@@ -26,6 +26,6 @@ def kind_table(settings: Settings) -> KindTable:
     )
 
 
-def reading(settings: Settings, namespace: Namespace) -> Reading:
+def meanings(settings: Settings, namespace: Namespace) -> EventMeanings:
     """Return the rules by which stored events become preferences and evidence."""
-    return Reading(kind_table(settings), namespace.scale)
+    return EventMeanings(kind_table(settings), namespace.scale)

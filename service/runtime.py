@@ -93,14 +93,14 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
     with connect(redis_url, role="api-start") as client:
         server = inspect_server(client)
         namespace = open_namespace(client, settings)
-    model, reading = (
+    model, meanings = (
         OnlineModel(configs.online_config(settings, namespace)),
-        configs.reading(settings, namespace),
+        configs.meanings(settings, namespace),
     )
     async with AsyncExitStack() as stack:
         clients = await _connected(stack, settings, redis_url, namespace.partitions)
         redis = clients.requests
-        users = Users(redis, namespace, reading, model.layout, settings.user_cache_mb << 20)
+        users = Users(redis, namespace, meanings, model.layout, settings.user_cache_mb << 20)
         stored = _stored(stack, settings, namespace, clients, model)
         kept = _followed(stack, settings, namespace, clients, stored, users)
         lineups = Lineups(
@@ -114,7 +114,7 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
             namespace,
             lineups=lineups,
             users=users,
-            reading=reading,
+            meanings=meanings,
             numbers=stored.numbers,
             changes=kept.changes,
             view=kept.view,

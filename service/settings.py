@@ -65,7 +65,7 @@ KINDS = {
     "purchase": Kind(code=5, weight=2.0, sign=1, hides=True),
     "impression": Kind(code=6, weight=0.0, sign=0, hides=False),
 }
-"""Default kinds; they reach learners, rankers and training through ``configs.reading``.
+"""Default kinds; they reach learners, rankers and training through ``configs.meanings``.
 
 ``core/meaning.py`` applies them, and has the weight of ratings.
 """

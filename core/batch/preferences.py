@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from core.interactions import Interactions
 from core.kernels import evidence as kernels
-from core.meaning import Mask, Reading
+from core.meaning import EventMeanings, Mask
 from core.types import F32, F64, I32, I64, U8
 
 
@@ -44,7 +44,7 @@ def preferences(
     kind: U8,
     value: F32,
     sequence: I64,
-    reading: Reading,
+    meanings: EventMeanings,
 ) -> Preferences:
     """Return the preferences that n records of one user express.
 
@@ -54,12 +54,12 @@ def preferences(
 
     >>> stars = np.array([5, 1, 3], np.float32)
     >>> one = preferences(
-    ...     np.array([7, 4, 9]), np.zeros(3, np.uint8), stars, np.arange(3), Reading()
+    ...     np.array([7, 4, 9]), np.zeros(3, np.uint8), stars, np.arange(3), EventMeanings()
     ... )
     >>> one.item_ix.tolist(), one.target.tolist(), one.seen.tolist()
     ([4, 7], [0.0, 1.0], [4, 7, 9])
     """
-    items, evidence, seen = _evidence(item, kind, value, sequence, reading)
+    items, evidence, seen = _evidence(item, kind, value, sequence, meanings)
     is_preference = evidence != 0.0
     return Preferences(
         items[is_preference].astype(np.int32),
@@ -75,7 +75,7 @@ def preference_rows(
     kind: U8,
     value: F32,
     sequence: I64,
-    reading: Reading,
+    meanings: EventMeanings,
     *,
     n_users: int,
     n_items: int,
@@ -88,7 +88,7 @@ def preference_rows(
     within = item < n_items
     width = max(n_items, 1)
     pair = user_ix[within] * width + item[within]
-    pairs, evidence, seen = _evidence(pair, kind[within], value[within], sequence[within], reading)
+    pairs, evidence, seen = _evidence(pair, kind[within], value[within], sequence[within], meanings)
     is_preference = evidence != 0.0
     learned = _rows(pairs[is_preference], width, n_users, evidence[is_preference])
     return learned, _rows(pairs[seen], width, n_users)
@@ -99,7 +99,7 @@ def _evidence(
     kind: U8,
     value: F32,
     sequence: I64,
-    reading: Reading,
+    meanings: EventMeanings,
 ) -> tuple[I64, F64, Mask]:
     """Return the distinct pairs in rising order, the evidence of each, and which count as seen."""
     # copies, because the kernel is compiled for one array layout
@@ -111,11 +111,11 @@ def _evidence(
         kind.astype(np.uint8),
         value.astype(np.float32),
         sequence.astype(np.int64),
-        reading.kinds.weight,
-        reading.kinds.sign,
-        reading.kinds.hides,
-        reading.scale.low,
-        reading.scale.high,
+        meanings.kinds.weight,
+        meanings.kinds.sign,
+        meanings.kinds.hides,
+        meanings.scale.low,
+        meanings.scale.high,
         pairs,
         evidence,
         seen,

@@ -24,31 +24,31 @@ CLASS_NAMES = ("0-4", "5-19", "20-79", "80+")
 
 
 @dataclass(frozen=True)
-class Split:
+class RowSplit:
     """Row numbers of a data set: ``train`` in learning order, and ``test``."""
 
     train: I64
     test: I64
 
 
-def random_split(n: int, test_fraction: float, seed: int) -> Split:
+def random_split(n: int, test_fraction: float, seed: int) -> RowSplit:
     """Return a random split whose test part is ``test_fraction`` of the rows."""
     order = np.random.default_rng(seed).permutation(n).astype(np.int64)
     return _cut(order, test_fraction)
 
 
-def time_split(timestamp_ms: I64, test_fraction: float) -> Split:
+def time_split(timestamp_ms: I64, test_fraction: float) -> RowSplit:
     """Return a split whose test part is the latest ratings; equal times keep their order."""
     return _cut(np.argsort(timestamp_ms, kind="stable").astype(np.int64), test_fraction)
 
 
-def _cut(order: I64, test_fraction: float) -> Split:
+def _cut(order: I64, test_fraction: float) -> RowSplit:
     if not 0.0 < test_fraction < 1.0:
         raise ConfigError(f"the test fraction must be between 0 and 1, not {test_fraction}")
     if order.size < 2:
         raise ConfigError("one rating cannot be split into training and test set: give more")
     n_train = min(max(round(order.size * (1.0 - test_fraction)), 1), order.size - 1)
-    return Split(order[:n_train], order[n_train:])
+    return RowSplit(order[:n_train], order[n_train:])
 
 
 def mae(predicted: F64, rating: F64) -> float:

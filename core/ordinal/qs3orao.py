@@ -16,7 +16,7 @@ from core.ordinal.model import OrdinalModel
 from core.ordinal.pairing import pairing
 from core.ordinal.random_features import RandomFeatures
 from core.ordinal.recursion import Steps, descend
-from core.ordinal.search import Found, search
+from core.ordinal.search import FoundSettings, search
 from core.ordinal.thresholds import levels_of
 from core.types import F32, F64, I64
 
@@ -71,7 +71,7 @@ def fit(x: F64, level: I64, levels: int, config: OrdinalConfig | None = None) ->
     return replace(model, offset=float(model.scores(x[rows[known]]).mean()))
 
 
-def _solve(z: F32, group: I64, levels: int, found: Found, config: OrdinalConfig) -> F64:
+def _solve(z: F32, group: I64, levels: int, found: FoundSettings, config: OrdinalConfig) -> F64:
     """Return the weights of all waves, cosines first."""
     features = RandomFeatures(found.widths, config.block, config.seed)
     m = config.block * config.blocks

@@ -47,7 +47,7 @@ class Trial:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundSettings:
     """The best setting with its validation AUC.
 
     ``scores`` are those of rows with levels ``level`` that the fit of their fold had not seen.
@@ -87,7 +87,7 @@ class Fold:
 
 def search(
     x: F64, level: I64, unlabelled: F64, seed: int, gammas: Sequence[float] = GAMMAS
-) -> Found:
+) -> FoundSettings:
     """Return the setting with the best validation AUC.
 
     Kernel and reg are chosen first, then the share of labelled pairs. ``x`` (n, d) and
@@ -112,7 +112,7 @@ def search(
     scores = np.concatenate([next(fold.scores([best])) for fold in folds])
     widths = best.widths(find_widths(x, level.astype(np.float64)))
     held = np.concatenate([fold.level for fold in folds])
-    return Found(widths, best.reg, best.gamma, auc, scores, held)
+    return FoundSettings(widths, best.reg, best.gamma, auc, scores, held)
 
 
 def _some(level: I64, rng: np.random.Generator) -> I64:

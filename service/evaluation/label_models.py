@@ -31,7 +31,7 @@ The default rank is the number of labels, and a fit holds ten copies of the para
 OnTrial = Callable[[float], None]
 
 
-class Fitted(Protocol):
+class FittedLabels(Protocol):
     """A fitted model."""
 
     def ranked(self, features: Any, n: int) -> I32:
@@ -44,7 +44,7 @@ class LabelRanker(Protocol):
     def search(self, budget: Budget, on_trial: OnTrial) -> None:
         """Search the settings that are not stated."""
 
-    def fit(self) -> Fitted:
+    def fit(self) -> FittedLabels:
         """Return the model fitted with the settings found."""
 
     @property
@@ -88,7 +88,7 @@ class _OneClass:
             features, seen, self._config, budget, fixed=self._fixed, on_trial=on_trial
         )
 
-    def fit(self) -> Fitted:
+    def fit(self) -> FittedLabels:
         return LabelModel(self._config).fit(self._points.features, self._points.labels)
 
     @property
@@ -130,7 +130,7 @@ class _Embedding:
             on_trial=on_trial,
         )
 
-    def fit(self) -> Fitted:
+    def fit(self) -> FittedLabels:
         model, points = Exmlds(self._config), self._points
         return model.fit(points.features, points.labels, correlations=self._correlations)
 

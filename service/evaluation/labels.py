@@ -27,7 +27,7 @@ class MismatchedFiles(ServiceError):
 
 
 @dataclass(frozen=True)
-class Request:
+class LabelOptions:
     """The options of an evaluation."""
 
     model: str = "ocmf-lr-wsq"
@@ -42,7 +42,7 @@ class Request:
 def evaluate_labels(
     train: LabelledPoints,
     test: LabelledPoints,
-    request: Request,
+    request: LabelOptions,
     on_progress: OnProgress = lambda what, share: None,
 ) -> dict[str, Any]:
     """Fit on the training points, rank all labels for the test points, and return the report."""
@@ -86,7 +86,7 @@ def _check_same_kind(train: LabelledPoints, test: LabelledPoints) -> None:
             )
 
 
-def _revealed(points: LabelledPoints, request: Request) -> LabelledPoints:
+def _revealed(points: LabelledPoints, request: LabelOptions) -> LabelledPoints:
     """Return the points with the revealed share of their labels, drawn by the seed."""
     if not 0.0 < request.revealed <= 1.0:
         raise ConfigError(f"--revealed must be above 0 and at most 1, not {request.revealed}")

@@ -14,7 +14,7 @@ import numpy as np
 from core.errors import ConfigError
 from core.online import evaluate, single_experts
 from core.online.config import AggregatorName, OnlineConfig
-from core.online.evaluate import OnlineRun, Outputs, Split
+from core.online.evaluate import OnlineRun, Outputs, RowSplit
 from core.online.experts import (
     DEFAULT,
     PAPER_SMALL,
@@ -46,7 +46,7 @@ OnProgress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
-class Request:
+class OnlineOptions:
     """The options of an evaluation."""
 
     model: Model = "nn-apa-m"
@@ -65,7 +65,7 @@ class Request:
 
 
 def evaluate_online(
-    ratings: Ratings, request: Request, on_progress: OnProgress = lambda what, share: None
+    ratings: Ratings, request: OnlineOptions, on_progress: OnProgress = lambda what, share: None
 ) -> dict[str, Any]:
     """Learn the training ratings in a single pass, predict the test ratings; return the report."""
     split = _split(ratings, request)
@@ -89,7 +89,7 @@ def evaluate_online(
     return report | {"seconds": seconds, "ratings_per_second": n_train / seconds}
 
 
-def _split(ratings: Ratings, request: Request) -> Split:
+def _split(ratings: Ratings, request: OnlineOptions) -> RowSplit:
     if request.order == "random":
         return evaluate.random_split(ratings.rating.size, request.test_fraction, request.seed)
     if ratings.timestamp_ms is None:
@@ -115,7 +115,7 @@ def _compile(config: OnlineConfig) -> None:
 
 
 def _config(
-    ratings: Ratings, split: Split, request: Request, scale: Scale, on_progress: OnProgress
+    ratings: Ratings, split: RowSplit, request: OnlineOptions, scale: Scale, on_progress: OnProgress
 ) -> OnlineConfig:
     # clipping is off only to reproduce the paper
     common = OnlineConfig(scale=scale, seed=request.seed, clip=request.init != "paper")
@@ -130,7 +130,7 @@ def _config(
     return _set_of_experts(request, common)
 
 
-def _set_of_experts(request: Request, common: OnlineConfig) -> OnlineConfig:
+def _set_of_experts(request: OnlineOptions, common: OnlineConfig) -> OnlineConfig:
     uniform = request.model == "nn-apa-u"
     paper = request.experts == "paper" or (
         request.experts is None and (uniform or request.init == "paper")
@@ -153,8 +153,8 @@ def _set_of_experts(request: Request, common: OnlineConfig) -> OnlineConfig:
 
 def _single(
     ratings: Ratings,
-    split: Split,
-    request: Request,
+    split: RowSplit,
+    request: OnlineOptions,
     common: OnlineConfig,
     on_progress: OnProgress,
 ) -> PassiveAggressive:
@@ -187,8 +187,8 @@ def _single(
 
 def _report(
     ratings: Ratings,
-    split: Split,
-    request: Request,
+    split: RowSplit,
+    request: OnlineOptions,
     run: OnlineRun,
     online: Outputs,
     frozen: Outputs,

@@ -26,7 +26,7 @@ OnProgress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
-class Request:
+class TopkOptions:
     """The options of an evaluation."""
 
     model: str = "fbgd"
@@ -38,7 +38,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedModel:
     """A fitted model, its settings, and how long the search and the fit took."""
 
     users: UserVectors
@@ -55,7 +55,7 @@ class Fitted:
 def evaluate_topk(
     train: Ratings,
     test: Ratings,
-    request: Request,
+    request: TopkOptions,
     on_progress: OnProgress = lambda stage, share: None,
     side: SideFiles = NO_FILES,
 ) -> dict[str, Any]:
@@ -92,9 +92,9 @@ def fit(
     recipe: RankingRecipe[Any],
     data: Material,
     given: Mapping[str, Any],
-    request: Request,
+    request: TopkOptions,
     on_progress: OnProgress,
-) -> Fitted:
+) -> FittedModel:
     """Return a model that is searched and fitted as in a training."""
     started = perf_counter()
     searched = recipe.search(
@@ -107,7 +107,7 @@ def fit(
     model = recipe.fit(data, searched.config)
     seconds = perf_counter() - done
     settings = recipe.settings.all_values(searched.config)
-    return Fitted(
+    return FittedModel(
         users=recipe.user_vectors(data, searched.config, model),
         parameters={n: v for n, v in settings.items() if _means_something(n, data, recipe)},
         rounds=settings.get("epochs", settings.get("rounds", 0)),
@@ -144,7 +144,7 @@ def ranked_for(model: UserVectors, train: Interactions, users: I64, k: int) -> I
     return ids
 
 
-def _given(recipe: RankingRecipe[Any], request: Request, data: Material) -> dict[str, Any]:
+def _given(recipe: RankingRecipe[Any], request: TopkOptions, data: Material) -> dict[str, Any]:
     """Return the stated settings; raise ConfigError if one is about a file that is not given."""
     given = recipe.settings.parsed(request.given)
     recipe.settings.config(given)

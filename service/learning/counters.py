@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from core.counters import Counters
-from core.meaning import Mask, Reading
+from core.meaning import EventMeanings, Mask
 from core.types import F32, F64, I64, U8
 from service.settings import Settings
 from service.store.profiles.counters import Pieces, pieces
@@ -18,8 +18,8 @@ from service.store.profiles.histories import Records
 class ItemCounters:
     """The counters in memory; each change returns the bytes that the commit writes."""
 
-    def __init__(self, settings: Settings, reading: Reading, rows: F64) -> None:
-        self._reading = reading
+    def __init__(self, settings: Settings, meanings: EventMeanings, rows: F64) -> None:
+        self._meanings = meanings
         half_life_ms = settings.trending_half_life_h * 3_600_000
         self._counters = Counters(half_life_ms, rows.copy())
 
@@ -30,11 +30,11 @@ class ItemCounters:
 
     def learn(self, item: I64, kind: U8, value: F32, time_ms: I64) -> Pieces:
         """Count n events in the order of the log."""
-        return self._add(item, self._reading.evidence(kind, value), time_ms)
+        return self._add(item, self._meanings.evidence(kind, value), time_ms)
 
     def take_away(self, history: Records) -> Pieces:
         """Subtract what records of one user have added."""
-        weight = -self._reading.evidence(history["kind"], history["value"])
+        weight = -self._meanings.evidence(history["kind"], history["value"])
         return self._add(history["item"], weight, history["time_ms"])
 
     def start_over(self, item: int) -> Pieces:
@@ -50,7 +50,7 @@ class ItemCounters:
 
     def positive(self, kind: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> Mask:
         """Mark the events that are counted, because they are evidence for their items."""
-        return np.asarray(self._reading.evidence(kind, value) > 0.0)
+        return np.asarray(self._meanings.evidence(kind, value) > 0.0)
 
     def _add(self, item: np.ndarray[Any, Any], weight: F64, time_ms: I64) -> Pieces:
         counts = np.flatnonzero(weight)

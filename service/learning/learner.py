@@ -78,7 +78,7 @@ class Learner:
             client,
             keys=self._keys,
             generation=self.state.generation,
-            reading=configs.reading(settings, namespace),
+            meanings=configs.meanings(settings, namespace),
         )
         self._memory = memory
         self._saved = RowStore(client, self._keys, self.state.generation).arrays()

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from core.meaning import Reading
+from core.meaning import EventMeanings
 from core.online.model import OnlineModel
 from service.learning.counters import ItemCounters
 from service.learning.rows import ItemRows, UserRows
@@ -36,7 +36,7 @@ def load_memory(
     *,
     keys: PartitionKeys,
     generation: int,
-    reading: Reading,
+    meanings: EventMeanings,
 ) -> Memory:
     """Read all item rows and counters; user rows are read when events name the users."""
     reader, rows = PartitionReader(client, keys), RowStore(client, keys, generation)
@@ -51,6 +51,6 @@ def load_memory(
         histories=histories,
         users=UserRows(model, rows, histories, settings.users_in_memory, deleted),
         items=items,
-        counters=ItemCounters(settings, reading, reader.counts(generation)),
+        counters=ItemCounters(settings, meanings, reader.counts(generation)),
         deleted=deleted,
     )

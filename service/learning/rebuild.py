@@ -120,7 +120,7 @@ class PartitionRebuild:
             self._model, self._rows, self._histories, settings.users_in_memory, self._deleted
         )
         self._counters = ItemCounters(
-            settings, configs.reading(settings, source), np.zeros((0, WIDTH))
+            settings, configs.meanings(settings, source), np.zeros((0, WIDTH))
         )
         self._lease = Lease(client, self._keys.lease, settings.lease_ms)
         self._dirty: I64 = np.empty(0, dtype=np.int64)

@@ -26,7 +26,7 @@ class Pick(Struct, frozen=True, gc=False):
     strategy: Strategy
 
 
-class Found(Struct, frozen=True):
+class RankedItems(Struct, frozen=True):
     """Ranked items, before the choice for variety."""
 
     picks: list[Pick]
@@ -44,7 +44,7 @@ def mixing_list(ranker: Ranker, asker: Asker, pool: Pool, n: int) -> Listed:
     return Listed(listed.items[liked], listed.scores[liked])
 
 
-def ranked_items(choice: Choice, lineup: Lineup, asker: Asker, pool: Pool, n: int) -> Found:
+def ranked_items(choice: Choice, lineup: Lineup, asker: Asker, pool: Pool, n: int) -> RankedItems:
     """Return n items: those of the chosen rankers, filled up with popular ones."""
     found = _by_rankers(choice, lineup, asker, pool, n)
     if len(found.picks) >= n:
@@ -55,7 +55,7 @@ def ranked_items(choice: Choice, lineup: Lineup, asker: Asker, pool: Pool, n: in
     return replace(found, picks=[*found.picks, *picks_of(*rest, popular.strategy)])
 
 
-def _by_rankers(choice: Choice, lineup: Lineup, asker: Asker, pool: Pool, n: int) -> Found:
+def _by_rankers(choice: Choice, lineup: Lineup, asker: Asker, pool: Pool, n: int) -> RankedItems:
     if len(choice.rankers) > 1:
         return _mixed(choice, asker, pool, n)
     [ranker] = choice.rankers
@@ -67,12 +67,12 @@ def _by_rankers(choice: Choice, lineup: Lineup, asker: Asker, pool: Pool, n: int
     return _found(listed.ranked, ranker, [listed.made])
 
 
-def _found(ranked: Ranked, ranker: Ranker, made: Iterable[Computed | None]) -> Found:
+def _found(ranked: Ranked, ranker: Ranker, made: Iterable[Computed | None]) -> RankedItems:
     picks = picks_of(*ranked, ranker.strategy)
-    return Found(picks, bool(picks), [result for result in made if result is not None])
+    return RankedItems(picks, bool(picks), [result for result in made if result is not None])
 
 
-def _mixed(choice: Choice, asker: Asker, pool: Pool, n: int) -> Found:
+def _mixed(choice: Choice, asker: Asker, pool: Pool, n: int) -> RankedItems:
     """Combine the lists of several rankers; each item names its largest contributor."""
     names = [ranker.strategy for ranker in choice.rankers]
     lists = [mixing_list(ranker, asker, pool, max(n, DEPTH)) for ranker in choice.rankers]
@@ -84,7 +84,9 @@ def _mixed(choice: Choice, asker: Asker, pool: Pool, n: int) -> Found:
         rest = lists[0].items
         rest = rest[~np.isin(rest, item)][: n - len(picks)]
         picks += [Pick(number, 0.0, names[0]) for number in rest.tolist()]
-    return Found(picks, bool(picks), [listed.made for listed in lists if listed.made is not None])
+    return RankedItems(
+        picks, bool(picks), [listed.made for listed in lists if listed.made is not None]
+    )
 
 
 def picks_of(item: I32, score: F32, strategy: Strategy) -> list[Pick]:

@@ -71,7 +71,7 @@ class AudiencePosition(Struct, array_like=True, frozen=True):
 
 
 @dataclass(frozen=True)
-class Found:
+class AudiencePage:
     """A page of an audience, the likeliest users first."""
 
     members: Sequence[Member]
@@ -130,7 +130,7 @@ class Audience:
         *,
         exclude_seen: bool,
         after: AudiencePosition | None,
-    ) -> Found:
+    ) -> AudiencePage:
         """Return the k users who would most like an item, given by its id or by a document.
 
         Raises NotFound for an unknown id, and CursorExpired if the model of ``after`` is gone.
@@ -173,7 +173,7 @@ class Audience:
         shown = [
             m for m, document in zip(shown, documents, strict=True) if document.body is not None
         ]
-        return Found(shown, ranking.considered, position, wanted.known_by, model, None)
+        return AudiencePage(shown, ranking.considered, position, wanted.known_by, model, None)
 
     async def _ranking(
         self, model: AudienceModel, item: _Item, at: AudiencePosition, of: Hashable
@@ -306,5 +306,5 @@ def _largest(names: Sequence[str], contributions: F64) -> list[tuple[str, float]
     ]
 
 
-def _nobody(model: AudienceModel | None, reason: str) -> Found:
-    return Found([], 0, None, None, model, reason)
+def _nobody(model: AudienceModel | None, reason: str) -> AudiencePage:
+    return AudiencePage([], 0, None, None, model, reason)

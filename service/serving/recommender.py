@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
-from core.meaning import Reading
+from core.meaning import EventMeanings
 from core.types import F32, I32
 from service.errors import NotFound
 from service.ids import sequence_token
@@ -70,14 +70,14 @@ class Recommender:
         *,
         lineups: Lineups,
         users: Users,
-        reading: Reading,
+        meanings: EventMeanings,
         numbers: ItemNumbers,
         changes: ChangeFollower,
         view: CatalogueView,
         catalogue: Catalogue,
     ) -> None:
         self._partitions = namespace.partitions
-        self._lineups, self._users, self._reading = lineups, users, reading
+        self._lineups, self._users, self._meanings = lineups, users, meanings
         self._numbers, self._changes = numbers, changes
         self._view, self._catalogue = view, catalogue
         self._neighbours = Neighbours(users)
@@ -219,7 +219,7 @@ class Recommender:
     async def _known(self, asked: Asked) -> UserState:
         if asked.user is not None:
             return await self._users.get(asked.user)
-        return state_of(asked.history, self._reading) if asked.history is not None else NOBODY
+        return state_of(asked.history, self._meanings) if asked.history is not None else NOBODY
 
     async def _as_of(self, asked: Asked, now: UserState, seen_through: int) -> UserState:
         if asked.user is None or now.newest <= seen_through:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 
-from core.meaning import Reading
+from core.meaning import EventMeanings
 from service.errors import ServiceError
 from service.serving.user_state import UserState, state_of
 from service.store.profiles.user_histories import USERS_READ, UserHistories
@@ -30,10 +30,10 @@ class HistoryLane:
     def __init__(
         self,
         reader: UserHistories,
-        reading: Reading,
+        meanings: EventMeanings,
         keep: Callable[[str, UserState], None],
     ) -> None:
-        self._reader, self._reading, self._keep = reader, reading, keep
+        self._reader, self._meanings, self._keep = reader, meanings, keep
         self._waiting: dict[str, _Read] = {}
         self._reads: dict[str, _Read] = {}
         self._task: asyncio.Task[None] | None = None
@@ -52,14 +52,14 @@ class HistoryLane:
 
     async def read_through(self, user: str, sequence: int) -> UserState:
         [answer] = await self._reader.read([user])
-        return state_of(answer, self._reading, sequence)
+        return state_of(answer, self._meanings, sequence)
 
     async def sample(self, n: int) -> AsyncIterator[tuple[str, UserState]]:
         users = await self._reader.sample(n)
         for first in range(0, len(users), SAMPLED_AT_ONCE):
             part = users[first : first + SAMPLED_AT_ONCE]
             for user, answer in zip(part, await self._reader.read(part), strict=True):
-                yield user, state_of(answer, self._reading)
+                yield user, state_of(answer, self._meanings)
 
     def changed(self, user: str) -> None:
         read = self._reads.get(user)
@@ -90,7 +90,7 @@ class HistoryLane:
             _fail(self._reads.values(), error)
             return
         for (user, read), answer in zip(self._reads.items(), answers, strict=True):
-            state = state_of(answer, self._reading)
+            state = state_of(answer, self._meanings)
             # in this same turn of the loop, so that a later change removes it from the cache
             if not read.changed:
                 self._keep(user, state)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from core.batch.preferences import Preferences, preferences
-from core.meaning import Reading
+from core.meaning import EventMeanings
 from core.types import F32
 from service.ranking.pool import Head
 from service.ranking.strategies import Strategy
@@ -47,7 +47,9 @@ class UserState:
         return OVERHEAD + made + row + heads + sum(array.nbytes for array in arrays)
 
 
-def state_of(answer: HistoryAnswer, reading: Reading, through: int | None = None) -> UserState:
+def state_of(
+    answer: HistoryAnswer, meanings: EventMeanings, through: int | None = None
+) -> UserState:
     """Return the state for a history; records after ``through``, if given, are left out."""
     records, order = answer.records, sequences(answer.records)
     newest = int(order[-1]) if order.size else 0
@@ -59,7 +61,7 @@ def state_of(answer: HistoryAnswer, reading: Reading, through: int | None = None
         records["kind"],
         records["value"],
         order,
-        reading,
+        meanings,
     )
     if answer.trimmed.size:
         seen = np.union1d(read.seen, answer.trimmed.astype(np.int32))

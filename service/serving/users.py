@@ -7,7 +7,7 @@ answer always takes into account the events that its request waited for.
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Sequence
 
-from core.meaning import Reading
+from core.meaning import EventMeanings
 from core.online.layout import RowLayout
 from service.ranking.asker import Computed
 from service.ranking.pool import Head
@@ -30,7 +30,7 @@ class Users:
         self,
         client: AsyncClient,
         namespace: Namespace,
-        reading: Reading,
+        meanings: EventMeanings,
         layout: RowLayout,
         most_bytes: int,
     ) -> None:
@@ -40,7 +40,7 @@ class Users:
         self._entries: OrderedDict[str, UserState] = OrderedDict()
         self._lanes = [
             HistoryLane(
-                UserHistories(client, namespace.name, partition, layout), reading, self._keep
+                UserHistories(client, namespace.name, partition, layout), meanings, self._keep
             )
             for partition in range(namespace.partitions)
         ]

@@ -9,7 +9,7 @@ from core.batch.losses import RowLoss
 from core.batch.ocmf.users import StructuredUsers
 from core.batch.preferences import preferences
 from core.batch.row_objective import diagonalised
-from core.meaning import Reading
+from core.meaning import EventMeanings
 from core.mixture import mixed
 from core.types import F32
 from service.ranking.asker import Asker
@@ -28,7 +28,7 @@ Array = TypeVar("Array", bound=np.ndarray[Any, Any])
 def rank_once() -> None:
     """Rank three made-up items with every kernel; arrays are read-only, like those of snapshots."""
     numbers, ratings = np.arange(2), np.zeros(2, np.uint8)
-    own = preferences(numbers, ratings, _ones(2), numbers, Reading())
+    own = preferences(numbers, ratings, _ones(2), numbers, EventMeanings())
     losses: tuple[RowLoss, ...] = ("square", "logistic")
     for loss in losses:
         row = diagonalised(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.gate import FEWEST_USERS
-from core.meaning import Reading
+from core.meaning import EventMeanings
 from core.types import I64
 from service.store.profiles.history_reader import Histories
 
@@ -71,20 +71,20 @@ class Cut:
         """Return whether a model trained up to ``trained_until_ms`` has seen no held-out event."""
         return not self.of_each and trained_until_ms <= self.at_ms
 
-    def known(self, page: Histories, reading: Reading) -> NDArray[np.bool_]:
+    def known(self, page: Histories, meanings: EventMeanings) -> NDArray[np.bool_]:
         """Mark the records of a page that are training data."""
         if self.of_each:
-            return ~_latest(page, reading)
+            return ~_latest(page, meanings)
         known: NDArray[np.bool_] = page.records["time_ms"] <= self.at_ms
         return known
 
 
-def _positive(records: NDArray[Any], reading: Reading) -> NDArray[np.bool_]:
+def _positive(records: NDArray[Any], meanings: EventMeanings) -> NDArray[np.bool_]:
     """Mark the records that say that a user likes an item."""
-    return reading.evidence(records["kind"], records["value"]) > 0.0
+    return meanings.evidence(records["kind"], records["value"]) > 0.0
 
 
-def _latest(page: Histories, reading: Reading) -> NDArray[np.bool_]:
+def _latest(page: Histories, meanings: EventMeanings) -> NDArray[np.bool_]:
     """Mark the held-out positives of each user and every record after the first of them.
 
     Only the first positive of each item counts as one.
@@ -92,7 +92,7 @@ def _latest(page: Histories, reading: Reading) -> NDArray[np.bool_]:
     n = len(page.records)
     order = np.lexsort((np.arange(n), page.records["time_ms"], page.user_ix))
     user_ix, item = page.user_ix[order], page.records["item"][order].astype(np.int64)
-    likes = np.flatnonzero(_positive(page.records, reading)[order])
+    likes = np.flatnonzero(_positive(page.records, meanings)[order])
     first = np.unique(user_ix[likes] << 32 | item[likes], return_index=True)[1]
     new = np.zeros(n, np.int64)
     new[likes[first]] = 1
@@ -117,9 +117,9 @@ class Times:
         self._last: list[I64] = []
         self._several = False
 
-    def add(self, page: Histories, reading: Reading) -> None:
+    def add(self, page: Histories, meanings: EventMeanings) -> None:
         """Add the positives of a page."""
-        positive = _positive(page.records, reading)
+        positive = _positive(page.records, meanings)
         time, user_ix = page.records["time_ms"][positive], page.user_ix[positive]
         first = np.full(len(page.users), np.iinfo(np.int64).max)
         last = np.full(len(page.users), np.iinfo(np.int64).min)

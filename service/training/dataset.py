@@ -17,7 +17,7 @@ from core.batch.preferences import preference_rows
 from core.features import EncoderFit, FeatureEncoder, LeftOut, of_item
 from core.gate import FEWEST_USERS
 from core.interactions import Interactions
-from core.meaning import RATING, Reading
+from core.meaning import RATING, EventMeanings
 from core.ordinal.fit_stars import RatedPairs
 from core.types import F32, I64
 from service.store.profiles.history_reader import Histories, HistoryReader
@@ -115,7 +115,7 @@ class RatedSample:
 
 def read(
     reader: HistoryReader,
-    reading: Reading,
+    meanings: EventMeanings,
     *,
     with_documents: bool,
     with_items: bool = False,
@@ -127,7 +127,7 @@ def read(
     times, encoder = Times(limits), EncoderFit(np.random.default_rng(0))
     n_users = 0
     for page in reader.pages():
-        times.add(page, reading)
+        times.add(page, meanings)
         n_users += len(page.users)
         if with_documents:
             encoder.add(body.get("features", {}) for body in reader.documents(page.users))
@@ -137,7 +137,7 @@ def read(
     most_rated = limits.rated if with_ratings else 0
     data: Dataset
     for cut in times.cuts():
-        building = _Building(reader, reading, cut, chosen, items, most_rated=most_rated)
+        building = _Building(reader, meanings, cut, chosen, items, most_rated=most_rated)
         for page in reader.pages():
             building.add(page)
             on_progress(0.3 + 0.7 * min(building.n_users / max(n_users, 1), 1.0))
@@ -165,7 +165,7 @@ class _Building:
     def __init__(
         self,
         reader: HistoryReader,
-        reading: Reading,
+        meanings: EventMeanings,
         cut: Cut,
         encoder: FeatureEncoder | None,
         items: EncodedItems | None,
@@ -173,7 +173,7 @@ class _Building:
         most_rated: int,
     ) -> None:
         """``most_rated`` bounds the sample of ratings; with 0 none are kept."""
-        self._reader, self._reading, self._cut, self._encoder = reader, reading, cut, encoder
+        self._reader, self._meanings, self._cut, self._encoder = reader, meanings, cut, encoder
         self._items = items
         self._rated = _Ratings(reader.n_items, most_rated) if most_rated else None
         self.n_users = 0
@@ -187,7 +187,7 @@ class _Building:
         self._links: list[tuple[int, str, float]] = []
 
     def add(self, page: Histories) -> None:
-        known = self._cut.known(page, self._reading)
+        known = self._cut.known(page, self._meanings)
         learned, seen = self._rows(page, known)
         self._known.append(learned)
         self._whole.append(self._rows(page, np.ones_like(known))[0])
@@ -210,7 +210,7 @@ class _Building:
             records["value"],
             # the records of a user are already in order
             np.arange(len(records)),
-            self._reading,
+            self._meanings,
             n_users=len(page.users),
             n_items=self._reader.n_items,
         )

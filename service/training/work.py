@@ -131,7 +131,7 @@ class Training:
     def _read(self) -> Dataset:
         data = datasets.read(
             HistoryReader(self._client, self._namespace),
-            configs.reading(self._settings, self._namespace),
+            configs.meanings(self._settings, self._namespace),
             with_documents=self._family.reads_user_features,
             with_items=self._family.reads_item_features,
             with_ratings=self._family.predicts_stars,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from core import popularity
 from core.counters import Counters
 from core.kernels.count import RECENT, TIME, TOTAL
-from core.meaning import KindTable, Reading
+from core.meaning import EventMeanings, KindTable
 from core.popularity import joined, popular, trending
 from tests.core import reference_count
 
@@ -79,10 +79,12 @@ def test_popular_items_come_by_evidence_and_then_by_number():
 
 
 def test_only_positives_are_evidence():
-    reading = Reading(KindTable.of([(5, 2.0, 1, True), (4, 1.0, -1, True), (6, 0.0, 0, False)]))
+    meanings = EventMeanings(
+        KindTable.of([(5, 2.0, 1, True), (4, 1.0, -1, True), (6, 0.0, 0, False)])
+    )
     kind = np.array([0, 0, 5, 4, 6], np.uint8)
     value = np.array([4, 3, 0, 0, 0], np.float32)
-    assert reading.evidence(kind, value).tolist() == [1.0, 0.0, 2.0, 0.0, 0.0]
+    assert meanings.evidence(kind, value).tolist() == [1.0, 0.0, 2.0, 0.0, 0.0]
 
 
 def test_the_kernel_counts_in_the_columns_that_the_orders_read():

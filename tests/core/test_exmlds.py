@@ -32,7 +32,7 @@ def small(variant, **changes):
     )
 
 
-def judged(model, test):
+def precision(model, test):
     return precisions(model.ranked(test[0], 5), test[1])["p@1"]
 
 
@@ -47,14 +47,14 @@ def popular(train, test):
 def test_labels_are_predicted_from_features(variant, changes):
     train, test = topics(), topics(seed=1)
     model = Exmlds(small(variant, **changes)).fit(*train)
-    assert judged(model, test) > popular(train, test) + 10.0
+    assert precision(model, test) > popular(train, test) + 10.0
 
 
 def test_a_random_start_learns_too():
     train, test = topics(), topics(seed=1)
     descent = Descent(start="random", epochs=30, learning_rate=0.1, scale=5.0, optimiser="adam")
     model = Exmlds(replace(small("exmlds4"), descent=descent)).fit(*train)
-    assert judged(model, test) > popular(train, test) + 10.0
+    assert precision(model, test) > popular(train, test) + 10.0
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -87,10 +87,10 @@ def test_given_correlations_help_labels_of_few_points():
     train, test = topics(400), topics(seed=1)
     few = train[1].keep(np.random.default_rng(0).random(len(train[1])) < 0.3)
     model = Exmlds(small("exmlds3"))
-    told = judged(model.fit(train[0], few, correlations=co_occurrence(train[1])), test)
+    told = precision(model.fit(train[0], few, correlations=co_occurrence(train[1])), test)
     assert told > popular(train, test) + 10.0
     correlations = sparse.csr_array(np.eye(train[1].n_items))
-    other = judged(model.fit(train[0], few, correlations=correlations), test)
+    other = precision(model.fit(train[0], few, correlations=correlations), test)
     assert told != other
 
 
@@ -247,7 +247,7 @@ def test_the_search_finds_better_settings_than_a_bad_start(variant):
     found = search(*train, start, Budget(Trials(), 12.0), fixed=fixed)
     assert found.variant == variant
     assert (found.factors, found.landmarks) == (8, 0)
-    assert judged(Exmlds(found).fit(*train), test) > judged(Exmlds(start).fit(*train), test)
+    assert precision(Exmlds(found).fit(*train), test) > precision(Exmlds(start).fit(*train), test)
 
 
 @pytest.mark.parametrize(("least", "climbs"), [(200.0, False), (-200.0, True)])

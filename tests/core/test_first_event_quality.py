@@ -13,7 +13,7 @@ from core.batch.ranker import rank
 from core.batch.shrinkage import choose_shrinkage
 from core.gate import paired_interval
 from core.interactions import from_pairs
-from core.meaning import Reading
+from core.meaning import EventMeanings
 from core.ranking_metrics import hits, ndcg
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "ml-1m" / "ratings.csv.gz"
@@ -44,14 +44,14 @@ def read(of):
         np.zeros(user.size, np.uint8),
         rating,
         np.arange(user.size),
-        Reading(),
+        EventMeanings(),
         n_users=int(events()[0].max()) + 1,
         n_items=int(events()[1].max()) + 1,
     )
 
 
 @cache
-def judged():
+def figures():
     """Return of each new user both lists of ten, their ndcg on the next and on all, and the rating.
 
     A new user's first event comes after the training; the lists are judged by the next liked item
@@ -87,20 +87,20 @@ def judged():
 
 
 def test_after_one_event_the_next_liked_item_is_ranked_better_than_by_popularity():
-    _, _, (own, popular), _, _ = judged()
+    _, _, (own, popular), _, _ = figures()
     ahead = paired_interval(own, popular, np.random.default_rng(0))
     assert own.size >= 1000
     assert ahead.low > 0.0
 
 
 def test_after_one_event_all_later_likes_are_ranked_as_well_as_by_popularity():
-    _, _, _, (own, popular), _ = judged()
+    _, _, _, (own, popular), _ = figures()
     ahead = paired_interval(own, popular, np.random.default_rng(0))
     # 3 % of what popularity reaches
     assert ahead.low > -0.03 * popular.mean()
 
 
 def test_after_one_liked_item_nearly_every_list_is_personal():
-    own, popular, _, _, stars = judged()
+    own, popular, _, _, stars = figures()
     differs = (own != popular).any(axis=1)
     assert differs[stars >= 4].mean() > 0.99

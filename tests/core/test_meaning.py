@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ConfigError
-from core.meaning import KindTable, Reading, rating_sign
+from core.meaning import EventMeanings, KindTable, rating_sign
 from core.scale import Scale
 
-READING = Reading(KindTable.of([(1, 0.2, 1, False), (4, 1.0, -1, True), (6, 0.0, 0, False)]))
+READING = EventMeanings(KindTable.of([(1, 0.2, 1, False), (4, 1.0, -1, True), (6, 0.0, 0, False)]))
 
 
 def signs(ratings: list[float], low: float, high: float) -> list[int]:

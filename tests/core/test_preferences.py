@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from core.batch.preferences import Preferences, preference_rows, preferences
 from core.kernels.evidence import evidence
-from core.meaning import KindTable, Reading
+from core.meaning import EventMeanings, KindTable
 from tests.core import reference_evidence as reference
 
 VIEW, LIKE, DISLIKE, PURCHASE, IMPRESSION = 1, 3, 4, 5, 6
@@ -17,7 +17,7 @@ ROWS = [
     (PURCHASE, 2.0, 1, True),
     (IMPRESSION, 0.0, 0, False),
 ]
-READING = Reading(KindTable.of(ROWS))
+READING = EventMeanings(KindTable.of(ROWS))
 TABLE = READING.kinds
 
 EVENTS = st.lists(

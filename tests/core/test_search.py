@@ -12,7 +12,7 @@ from core.batch.fbgd import search as fbgd_search
 from core.batch.fbgd import validation
 from core.batch.fbgd.config import FbgdConfig
 from core.batch.fbgd.model import Fbgd
-from core.batch.fbgd.validation import Comparison, HeldOutUsers, Split, scored_as_given
+from core.batch.fbgd.validation import Comparison, HeldOutUsers, ValidationSplit, scored_as_given
 from core.batch.ocmf import search as ocmf_search
 from core.batch.ocmf.config import OcmfConfig
 from core.batch.row_objective import FAMILIAR, RowObjective
@@ -239,7 +239,7 @@ def test_for_short_histories_the_shrinkage_is_searched_too():
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_held_out_users_are_shrunk_as_in_serving(exact):
-    split = Split(ranking.tribes(), np.random.default_rng(0))
+    split = ValidationSplit(ranking.tribes(), np.random.default_rng(0))
     split.few = heard = listening(split.few, [])
     for shrinkage in (0.0, 4.0):
         heard.models.clear()
@@ -250,7 +250,7 @@ def test_held_out_users_are_shrunk_as_in_serving(exact):
 
 def test_a_fit_on_part_of_the_pairs_scales_the_weight_of_unlabelled_pairs():
     pairs = ranking.tribes(users=60, items=40)
-    split = Split(pairs, np.random.default_rng(0))
+    split = ValidationSplit(pairs, np.random.default_rng(0))
     config = FbgdConfig(alpha0=100.0)
     assert split.adapted(config).alpha0 == pytest.approx(100.0 * len(split.fit) / len(pairs))
     assert split.adapted(config).reg == config.reg
@@ -287,7 +287,7 @@ def listening(jury, asked):
 
 def listening_split(pairs, rng, **more):
     """Return a split and a list of its users' scorings, in their order."""
-    split, asked = Split(pairs, rng, **more), []
+    split, asked = ValidationSplit(pairs, rng, **more), []
     split.few, split.others = listening(split.few, asked), listening(split.others, asked)
     return split, asked
 
@@ -442,7 +442,7 @@ def test_disliked_items_are_no_hits_in_validation():
     pairs, rng = with_dislikes(), np.random.default_rng(0)
     context = context_search._Validation(pairs, None, rng, Budget(ticking(), 1.0), exact=False)
     for held in (
-        Split(pairs, rng).few.held,
+        ValidationSplit(pairs, rng).few.held,
         ocmf_search.splits_of(pairs, rng)[0]._held,
         context._held,
     ):

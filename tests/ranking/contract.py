@@ -9,7 +9,7 @@ from dataclasses import fields
 import msgspec
 import numpy as np
 
-from core.meaning import Reading
+from core.meaning import EventMeanings
 from core.mixture_weights import DEPTH, Weights
 from core.types import F32, I32
 from service.learning.following.inbox import Sighting
@@ -126,7 +126,7 @@ def _rank(items: list[int], item: int) -> int:
 
 def _verdict(case: Case, weights: Weights, item: int) -> Verdict | None:
     settings = Settings(trending_half_life_h=1.0)
-    judge = Judge(settings, model(), Reading(), 0)
+    judge = Judge(settings, model(), EventMeanings(), 0)
     sighting = Sighting(
         user="ann",
         item=item,

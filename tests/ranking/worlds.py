@@ -13,7 +13,7 @@ from core import popularity
 from core.batch.preferences import preferences
 from core.features import Column, FeatureEncoder
 from core.interactions import Interactions, from_pairs
-from core.meaning import RATING, Reading
+from core.meaning import RATING, EventMeanings
 from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
 from core.online.tables import COUNT
@@ -108,7 +108,7 @@ def history(liked: list[int], disliked: list[int]) -> Any:
 
 def read_history(stored: Any) -> Any:
     order = np.arange(1, stored.size + 1)
-    return preferences(stored["item"], stored["kind"], stored["value"], order, Reading())
+    return preferences(stored["item"], stored["kind"], stored["value"], order, EventMeanings())
 
 
 def user_row() -> Any:

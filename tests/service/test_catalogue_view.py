@@ -202,15 +202,15 @@ def test_columns_are_read_while_changes_go_on(redis_url: str, namespace: str) ->
                 )
             w.view.start()
             await w.see(lambda now: now.version)
-            reading = asyncio.ensure_future(w.view.covering("n >= 0"))
+            meanings = asyncio.ensure_future(w.view.covering("n >= 0"))
             changed = 0
-            while not reading.done():
+            while not meanings.done():
                 await w.put(changed, features={"n": -1})
                 changed += 1
             assert changed > 1
             seen = await w.see(lambda now: not now.filter("n >= 0", n)[changed - 1])
             assert numbers(seen.filter("n >= 0", n)) == list(range(changed, n))
-            await reading
+            await meanings
 
     asyncio.run(story())
 

@@ -23,8 +23,8 @@ def test_experts_and_aggregator_are_those_of_the_settings() -> None:
 
 def test_kinds_of_the_settings_are_read_on_the_scale_of_the_namespace() -> None:
     settings = Settings()
-    reading = configs.reading(settings, STORED)
+    meanings = configs.meanings(settings, STORED)
     purchase = settings.kinds["purchase"]
     kind = np.array([0, 0, purchase.code], np.uint8)
     value = np.array([6.0, 5.0, 0.0], np.float32)
-    assert reading.evidence(kind, value).tolist() == [1.0, 0.0, purchase.weight]
+    assert meanings.evidence(kind, value).tolist() == [1.0, 0.0, purchase.weight]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.batch.preferences import preferences
 from core.gate import FEWEST_USERS
-from core.meaning import Reading
+from core.meaning import EventMeanings
 from service.configs import kind_table
 from service.settings import Settings
 from service.store.keys import NamespaceKeys, PartitionKeys
@@ -20,7 +20,7 @@ from service.training.dataset import read, stacked
 from tests.histories import START_MS, Record, store_histories, world
 
 DEFAULT = Settings()
-READING = Reading(kind_table(DEFAULT))
+READING = EventMeanings(kind_table(DEFAULT))
 VIEW, LIKE = DEFAULT.kinds["view"].code, DEFAULT.kinds["like"].code
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.features import Column
-from core.meaning import Reading
+from core.meaning import EventMeanings
 from service.configs import kind_table
 from service.settings import Settings
 from service.store.keys import NamespaceKeys
@@ -15,7 +15,7 @@ from service.training.cuts import Limits
 from service.training.dataset import read
 from tests.histories import Record, store_histories, world
 
-READING = Reading(kind_table(Settings()))
+READING = EventMeanings(kind_table(Settings()))
 LIKE = Settings().kinds["like"].code
 
 

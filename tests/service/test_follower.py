@@ -44,7 +44,7 @@ def stored(client, feed, user) -> StoredUser:
 def judge_of(client, settings) -> Judge:
     namespace = open_namespace(client, settings)
     model = OnlineModel(configs.online_config(settings, namespace))
-    return Judge(settings, model, configs.reading(settings, namespace), 0)
+    return Judge(settings, model, configs.meanings(settings, namespace), 0)
 
 
 def judged(learner, feed, client, settings, events) -> dict[int, dict[str, int]]:

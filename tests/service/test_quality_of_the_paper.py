@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from service.evaluation.online import Request, evaluate_online
+from service.evaluation.online import OnlineOptions, evaluate_online
 from service.files.ratings import read_ratings
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "ml-100k" / "ratings.csv.gz"
@@ -25,7 +25,10 @@ def ratings():
 
 def mean_mae(ratings, **request):
     return np.mean(
-        [evaluate_online(ratings, Request(seed=seed, **request))["test_mae"] for seed in (0, 1)]
+        [
+            evaluate_online(ratings, OnlineOptions(seed=seed, **request))["test_mae"]
+            for seed in (0, 1)
+        ]
     )
 
 

@@ -31,11 +31,11 @@ def run(redis_url: str, name: str, story: Story, most_bytes: int = 1 << 20) -> N
 
     async def told() -> None:
         async with connect_async(redis_url, role="test") as client:
-            reading = configs.reading(settings, namespace)
+            meanings = configs.meanings(settings, namespace)
             users = Users(
                 client,
                 namespace,
-                reading,
+                meanings,
                 RowLayout.of(configs.online_config(settings, namespace)),
                 most_bytes,
             )
@@ -101,11 +101,11 @@ def test_a_change_during_a_read_leaves_nothing_stale(redis_url: str, namespace: 
     async def story(users: Users, client: AsyncClient, keys: PartitionKeys) -> None:
         for change in (lambda: users.changed(0, ["ada"]), lambda: users.lost(0)):
             users.lost(0)
-            reading = asyncio.ensure_future(users.get("ada"))
+            meanings = asyncio.ensure_future(users.get("ada"))
             await asyncio.sleep(0)
             await asyncio.sleep(0)
             change()
-            known = await reading
+            known = await meanings
             assert await users.get("ada") is not known
 
     run(redis_url, namespace, story)

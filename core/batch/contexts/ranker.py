@@ -40,7 +40,7 @@ OnEpoch = Callable[["ContextRanker", int], bool]
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FitResult:
     """The result of a fit: enough to recommend, to continue the fit, and to make a snapshot."""
 
     parameters: Parameters
@@ -74,11 +74,11 @@ class ContextRanker(Ranker):
         self.losses: list[float] = []
         self._model: DotModel[Any] | None = None
         self._parameters: Parameters | None = None
-        self._found: Found | None = None
+        self._found: FitResult | None = None
         self._timed, self._cold = False, np.zeros(0, np.bool_)
 
     @classmethod
-    def of(cls, config: ContextConfig, found: Found) -> Self:
+    def of(cls, config: ContextConfig, found: FitResult) -> Self:
         """Return the fitted model with this result."""
         model = cls(config)
         model._timed, model._cold, model._popular = found.timed, found.cold, found.popular
@@ -89,7 +89,7 @@ class ContextRanker(Ranker):
         return model
 
     @property
-    def found(self) -> Found:
+    def found(self) -> FitResult:
         """Return the result of the fit; raise NotFitted before it."""
         if self._found is None:
             raise NotFitted("the model has not been fitted: call fit first")
@@ -124,7 +124,9 @@ class ContextRanker(Ranker):
 
         end = descend(model, contexts, rows, self.config.descent, previous=before, on_epoch=hear)
         self.losses, learned = end.losses, (end.parameters, end.squares)
-        self._found = Found(*learned, self._popular, self._cold, self._timed, features, self.epochs)
+        self._found = FitResult(
+            *learned, self._popular, self._cold, self._timed, features, self.epochs
+        )
         return self
 
     def _continued(self, previous: "ContextRanker", pairs: Interactions) -> Descended:
@@ -218,7 +220,7 @@ class ContextRanker(Ranker):
         return _ones(columns, self._cold.size + 1 + n_items)
 
 
-def _check_shapes(model: DotModel[Any], found: Found) -> None:
+def _check_shapes(model: DotModel[Any], found: FitResult) -> None:
     """Raise ShapeError unless the arrays have the shapes that the model needs."""
     parameter_shapes = _shapes(model.start(np.random.default_rng(0), 0.0))
     others = {"popular": found.popular, "cold": found.cold}

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 from scipy import sparse
 
 from core.batch.contexts.config import KINDS, ContextConfig, DescentConfig
-from core.batch.contexts.ranker import ContextRanker, Found
+from core.batch.contexts.ranker import ContextRanker, FitResult
 from core.errors import ConfigError, CoreError, SnapshotFormat
 from core.snapshot import About, Array, Snapshot, snapshot_of
 
@@ -44,7 +44,9 @@ def contexts_of(snapshot: Snapshot) -> ContextRanker:
         arrays: dict[str, Any] = dict(snapshot.arrays)
         learned = _named(arrays, "parameters."), _named(arrays, "squares.")
         rest = numbers["timed"], _features(arrays, numbers), numbers["epochs"]
-        return ContextRanker.of(config, Found(*learned, arrays["popular"], arrays["cold"], *rest))
+        return ContextRanker.of(
+            config, FitResult(*learned, arrays["popular"], arrays["cold"], *rest)
+        )
     except (LookupError, TypeError, ValueError, CoreError) as error:
         raise SnapshotFormat(f"the snapshot is not of a context model: {error}") from error
 

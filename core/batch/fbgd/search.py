@@ -12,7 +12,7 @@ import numpy as np
 from core.batch.fbgd.config import FbgdConfig
 from core.batch.fbgd.validation import (
     Comparison,
-    Split,
+    ValidationSplit,
     scored_as_given,
     splits_of,
     users_per_epoch,
@@ -149,7 +149,7 @@ def _unit_alpha0(pairs: Interactions) -> float:
     return mean_weight(pairs) * mean_count(pairs.user_counts)
 
 
-def _splits(pairs: Interactions, rng: np.random.Generator) -> list[Split]:
+def _splits(pairs: Interactions, rng: np.random.Generator) -> list[ValidationSplit]:
     if int((pairs.user_counts > 1).sum()) < 10:
         raise DataError(
             "fewer than 10 users have two pairs, which is too little to choose settings: "

@@ -75,7 +75,7 @@ class HeldOutUsers:
         return float(ranking_metrics.ndcg(found, DEPTH).mean())
 
 
-class Split:
+class ValidationSplit:
     """A validation split, in which a few users validate each epoch.
 
     A split that is ``alone`` has other users as well, to validate settings that look good.
@@ -127,11 +127,11 @@ def users_per_epoch(pairs: Interactions) -> int:
     return int(np.clip(EPOCH_SCORES / max(pairs.n_items, 1), FEWEST_USERS, MOST_USERS))
 
 
-def splits_of(pairs: Interactions, rng: np.random.Generator) -> list[Split]:
+def splits_of(pairs: Interactions, rng: np.random.Generator) -> list[ValidationSplit]:
     """Return one validation split, or several if there are few users."""
     wanted = min(2 * users_per_epoch(pairs), MOST_USERS)
     n = int(np.clip(np.ceil(wanted / max(pairs.n_users, 1)), 1, MOST_SPLITS))
-    return [Split(pairs, rng, alone=n == 1) for _ in range(n)]
+    return [ValidationSplit(pairs, rng, alone=n == 1) for _ in range(n)]
 
 
 class Comparison:
@@ -141,7 +141,9 @@ class Comparison:
     first.
     """
 
-    def __init__(self, splits: list[Split], is_late: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self, splits: list[ValidationSplit], is_late: Callable[[], bool] = lambda: False
+    ) -> None:
         self._splits, self._is_late, self._is_first = splits, is_late, True
         self._best = [0.0] * (len(splits) + 1)
         """Scores of the best settings on the first split, the first two, ..., and on all users."""
@@ -196,7 +198,7 @@ class _Course:
     """One fit: its score after each epoch, and the models of epochs that may still be chosen."""
 
     def __init__(
-        self, split: Split, config: FbgdConfig, give_up: Callable[[list[float]], bool]
+        self, split: ValidationSplit, config: FbgdConfig, give_up: Callable[[list[float]], bool]
     ) -> None:
         self._split, self._shrinkage, self._give_up = split, config.shrinkage, give_up
         self.scores: list[float] = []
@@ -220,7 +222,7 @@ class _Course:
         return self._give_up(self.scores)
 
 
-def scored_as_given(splits: list[Split], config: FbgdConfig) -> Outcome:
+def scored_as_given(splits: list[ValidationSplit], config: FbgdConfig) -> Outcome:
     """Return the score of the settings after exactly their epochs.
 
     Only the last one is validated.

@@ -150,7 +150,7 @@ def validated(
 
 
 def _scores(
-    split: ocmf_search.Split, candidates: Sequence[FeatureUse], side: SideInformation
+    split: ocmf_search.HeldOutSplit, candidates: Sequence[FeatureUse], side: SideInformation
 ) -> list[float]:
     fits: dict[tuple[OcmfConfig, bool], FittedUse] = {}
     scores = []

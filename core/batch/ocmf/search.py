@@ -45,7 +45,7 @@ MOST_FACTORS = 256
 """Most factors."""
 
 
-class Split:
+class HeldOutSplit:
     """One validation split with its held-out users."""
 
     def __init__(self, pairs: Interactions, rng: np.random.Generator) -> None:
@@ -68,7 +68,7 @@ class Split:
 class _Trials:
     """The trials on one split, which share features and links."""
 
-    def __init__(self, split: Split, similar: sp.csr_array | None, features: Any) -> None:
+    def __init__(self, split: HeldOutSplit, similar: sp.csr_array | None, features: Any) -> None:
         self.split, self.similar, self.features = split, similar, features
         self._feature_map = FeatureMap()
 
@@ -169,7 +169,7 @@ def _most_held_out(pairs: Interactions) -> int:
     return int(np.clip(MOST_SCORES / max(pairs.n_items, 1), 500, MOST_HELD_OUT))
 
 
-def splits_of(pairs: Interactions, rng: np.random.Generator) -> list[Split]:
+def splits_of(pairs: Interactions, rng: np.random.Generator) -> list[HeldOutSplit]:
     """Return validation splits: the fewer users, the more splits.
 
     Raises DataError if too few users could be held out.
@@ -181,7 +181,7 @@ def splits_of(pairs: Interactions, rng: np.random.Generator) -> list[Split]:
             "give more data, or state settings (--set) and do not search (--budget-s 0)"
         )
     n = int(np.clip(np.ceil(_most_held_out(pairs) / max(pairs.n_users, 1)), 1, MOST_SPLITS))
-    return [Split(pairs, rng) for _ in range(n)]
+    return [HeldOutSplit(pairs, rng) for _ in range(n)]
 
 
 def _first(axes: list[Axis], start: OcmfConfig, rng: np.random.Generator) -> list[dict[str, Any]]:

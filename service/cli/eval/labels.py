@@ -9,7 +9,7 @@ from rich.table import Table
 
 from service.cli.eval.options import AsJson, BudgetS
 from service.cli.eval.run import OnProgress, Report, evaluated, settings_of
-from service.evaluation.labels import Request, evaluate_labels
+from service.evaluation.labels import LabelOptions, evaluate_labels
 from service.files.labelled_points import read_xmlc
 
 Model = Literal[
@@ -39,7 +39,7 @@ def labels(
     """Fit a model on TRAIN, search its settings, and rank all labels for the points of TEST."""
 
     def work(on_progress: OnProgress) -> Report:
-        request = Request(model, revealed, settings_of(given or [], "reg=0.1"), budget_s, seed)
+        request = LabelOptions(model, revealed, settings_of(given or [], "reg=0.1"), budget_s, seed)
         return evaluate_labels(read_xmlc(train), read_xmlc(test), request, on_progress)
 
     evaluated(work, _show, as_json=as_json)

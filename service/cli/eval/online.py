@@ -16,7 +16,7 @@ from core.online.single_experts import Given
 from core.scale import Scale
 from service.cli.eval.options import AsJson
 from service.cli.eval.run import OnProgress, Report, evaluated
-from service.evaluation.online import Experts, Model, Order, Request, evaluate_online
+from service.evaluation.online import Experts, Model, OnlineOptions, Order, evaluate_online
 from service.files.ratings import read_ratings
 
 RatingsFile = Annotated[
@@ -73,7 +73,7 @@ def online(
     as_json: AsJson = False,
 ) -> None:
     """Predict, then learn, each rating of a training set in one pass; then predict a test set."""
-    request = Request(
+    request = OnlineOptions(
         model=model,
         experts=experts,
         aggregator=aggregator,
@@ -89,7 +89,7 @@ def online(
     evaluated(partial(_work, ratings, request, scale), _show, as_json=as_json)
 
 
-def _work(path: Path, request: Request, scale: str | None, on_progress: OnProgress) -> Report:
+def _work(path: Path, request: OnlineOptions, scale: str | None, on_progress: OnProgress) -> Report:
     whole = replace(request, scale=_parse_scale(scale))
     read = read_ratings(path, lambda share: on_progress("reading", share))
     return evaluate_online(read, whole, on_progress)

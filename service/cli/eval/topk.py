@@ -11,7 +11,7 @@ from core.errors import ConfigError
 from service.cli.eval.options import AsJson, BudgetS
 from service.cli.eval.run import OnProgress, Report, evaluated, settings_of
 from service.evaluation.files import SideFiles
-from service.evaluation.topk import Request, evaluate_topk
+from service.evaluation.topk import TopkOptions, evaluate_topk
 from service.files.ratings import read_ratings
 from service.settings import nearest
 
@@ -96,7 +96,7 @@ def topk(
 
     def work(on_progress: OnProgress) -> Report:
         chosen = settings_of(given or [], "factors=128")
-        request = Request(model, _parse_ks(k), chosen, budget_s, seed)
+        request = TopkOptions(model, _parse_ks(k), chosen, budget_s, seed)
         learned, held_out = (
             read_ratings(path, lambda share: on_progress("reading", share), rated=False)
             for path in (train, test)

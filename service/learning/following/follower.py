@@ -61,8 +61,8 @@ class Follower:
         self._user_document = NamespaceKeys(namespace.name).user_document
         model = OnlineModel(configs.online_config(settings, namespace))
         self._fingerprint = model.fingerprint.hex()
-        reading = configs.reading(settings, namespace)
-        self._judge = Judge(settings, model, reading, partition)
+        meanings = configs.meanings(settings, namespace)
+        self._judge = Judge(settings, model, meanings, partition)
         self._files = SnapshotFiles(settings.data_dir / "snapshots")
         self._active: ActiveModels
         self._later: LaterItems

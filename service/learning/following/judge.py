@@ -18,7 +18,7 @@ from core import popularity
 from core.batch.preferences import Preferences, preferences
 from core.kernels.count import TIME
 from core.kernels.scan import Mask
-from core.meaning import Reading
+from core.meaning import EventMeanings
 from core.mixture import mixed
 from core.mixture_weights import DEPTH, Weights
 from core.online.model import OnlineModel
@@ -74,10 +74,10 @@ class Judge:
     """Judges sightings; it caches the rankers of the last view, as most sightings share a view."""
 
     def __init__(
-        self, settings: Settings, model: OnlineModel, reading: Reading, partition: int
+        self, settings: Settings, model: OnlineModel, meanings: EventMeanings, partition: int
     ) -> None:
         self._model, self._partition = model, partition
-        self._reading = reading
+        self._meanings = meanings
         self._half_life_ms = settings.trending_half_life_h * 3_600_000
         self._view: View | None = None
         self._newest_ms = 0.0
@@ -152,7 +152,7 @@ class Judge:
             history["kind"],
             history["value"],
             sequences(history),
-            self._reading,
+            self._meanings,
         )
         trimmed = np.frombuffer(stored.trimmed, dtype="<u4")
         seen = np.union1d(read.seen, trimmed).astype(np.int32)
