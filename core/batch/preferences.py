@@ -6,7 +6,7 @@ kinds, the latest). Each is evidence for or against the item, and the two add up
 evidence is 0 is no preference.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from core.interactions import Interactions
 from core.kernels import evidence as kernels
 from core.meaning import EventMeanings, Mask
+from core.steps import latest_items
 from core.types import F32, F64, I32, I64, U8
 
 
@@ -30,13 +31,16 @@ class Preferences:
     """1 for a positive, 0 for a negative, (n,)."""
     seen: I32
     """Item numbers, (m,)."""
+    latest: I32 = field(default_factory=lambda: np.empty(0, np.int32))
+    """Items of the latest steps, newest first; see ``core.steps``."""
 
     def within(self, n_items: int) -> "Preferences":
-        """Return the preferences for the first ``n_items`` items; ``seen`` stays whole."""
+        """Return the preferences for the first ``n_items`` items; the rest stays whole."""
         if not self.item_ix.size or self.item_ix[-1] < n_items:
             return self
         n = int(np.searchsorted(self.item_ix, n_items))
-        return Preferences(self.item_ix[:n], self.weight[:n], self.target[:n], self.seen)
+        kept = self.item_ix[:n], self.weight[:n], self.target[:n]
+        return Preferences(*kept, self.seen, self.latest)
 
 
 def preferences(
@@ -66,6 +70,7 @@ def preferences(
         np.abs(evidence[is_preference]).astype(np.float32),
         (evidence[is_preference] > 0.0).astype(np.float32),
         items[seen].astype(np.int32),
+        latest_items(item, kind, value, sequence, meanings),
     )
 
 

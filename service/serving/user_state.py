@@ -1,6 +1,6 @@
 """One cached user: the history as rankers read it, and the results of rankers."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -39,7 +39,14 @@ class UserState:
     def nbytes(self) -> int:
         """Return the approximate memory of the entry in bytes."""
         past = self.preferences
-        arrays = (past.item_ix, past.weight, past.target, past.seen, *self.vectors.values())
+        arrays = (
+            past.item_ix,
+            past.weight,
+            past.target,
+            past.seen,
+            past.latest,
+            *self.vectors.values(),
+        )
         row = 0 if self.row is None else self.row.nbytes
         kept = (*self.heads.values(), *self.warmed.values())
         heads = sum(head.nbytes for head in kept)
@@ -65,5 +72,5 @@ def state_of(
     )
     if answer.trimmed.size:
         seen = np.union1d(read.seen, answer.trimmed.astype(np.int32))
-        read = Preferences(read.item_ix, read.weight, read.target, seen)
+        read = replace(read, seen=seen)
     return UserState(read, answer.watermark, newest, row=answer.row)

@@ -8,7 +8,7 @@ arrives long after it happened: rankers may then have learned later events of th
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -156,7 +156,7 @@ class Judge:
         )
         trimmed = np.frombuffer(stored.trimmed, dtype="<u4")
         seen = np.union1d(read.seen, trimmed).astype(np.int32)
-        return Preferences(read.item_ix, read.weight, read.target, seen)
+        return replace(read, seen=seen)
 
     def _take(self, view: View) -> None:
         if view is self._view:
