@@ -17,8 +17,9 @@ from core.search.search import Budget
 from core.types import I32, I64
 from service.evaluation.files import NO_FILES, SideFiles, joined, material, side_coverage
 from service.files.ratings import Ratings
+from service.training.answers import Answers, Asked, Bools
 from service.training.material import Material
-from service.training.recipe import Bools, RankingRecipe, UserVectors
+from service.training.recipe import RankingRecipe
 from service.training.recipes import RANKING
 from service.training.searching import FEWEST_TO_SEARCH, searchable
 
@@ -41,7 +42,7 @@ class TopkOptions:
 class FittedModel:
     """A fitted model, its settings, and how long the search and the fit took."""
 
-    users: UserVectors
+    answers: Answers
     parameters: dict[str, Any]
     """Settings as ``--set`` takes them."""
     rounds: int
@@ -69,7 +70,7 @@ def evaluate_topk(
     users = np.flatnonzero(pairs.test.user_counts)
     depth = max(*request.ks, 10)
     held = pairs.test.rows(users)
-    found = ranking_metrics.hits(ranked_for(fitted.users, pairs.train, users, depth), held)
+    found = ranking_metrics.hits(ranked_for(fitted.answers, pairs.train, users, depth), held)
     popular = ranking_metrics.hits(_popular_for(pairs.train, users, depth), held)
     return {
         "model": request.model,
@@ -108,7 +109,7 @@ def fit(
     seconds = perf_counter() - done
     settings = recipe.settings.all_values(searched.config)
     return FittedModel(
-        users=recipe.user_vectors(data, searched.config, model),
+        answers=recipe.answers(data, searched.config, model),
         parameters={n: v for n, v in settings.items() if _means_something(n, data, recipe)},
         rounds=settings.get("epochs", settings.get("rounds", 0)),
         search_seconds=done - started,
@@ -125,20 +126,18 @@ def compile_kernels(recipe: RankingRecipe[Any]) -> None:
         name: 1 for name in ("rounds", "epochs") if name in recipe.settings.names
     }
     config = recipe.search(tiny, given, Budget(perf_counter, 0.0), lambda share: None).config
-    made = recipe.user_vectors(tiny, config, recipe.fit(tiny, config))
-    made.vectors(np.arange(2), tiny.pairs)
+    made = recipe.answers(tiny, config, recipe.fit(tiny, config))
+    made.ranked(Asked(np.arange(2), tiny.pairs, tiny.pairs), 1)
 
 
-def ranked_for(model: UserVectors, train: Interactions, users: I64, k: int) -> I32:
+def ranked_for(model: Answers, train: Interactions, users: I64, k: int) -> I32:
     """Return the lists of these users; users unknown to the model get the popular items."""
     rows = train.rows(users)
-    vectors = model.vectors(users, rows)
-    ids, _ = rank(vectors, model.item_factors, rows, k)
+    ids, scores = model.ranked(Asked(users, rows, rows), k)
     unknown = rows.user_counts == 0
     if model.informed is not None:
         unknown &= ~model.informed[users]
-    # a zero vector gives all items the same score
-    unknown |= ~vectors.any(axis=1)
+    unknown |= ~((ids >= 0) & (scores != 0.0)).any(axis=1)
     if unknown.any():
         ids[unknown] = _popular_for(train, users[unknown], k)
     return ids

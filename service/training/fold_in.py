@@ -3,8 +3,14 @@
 from core.batch.ocmf.users import StructuredUsers
 from core.batch.snapshot import of_users, users_of
 from core.snapshot import About, Snapshot
+from service.training.answers import UserVectors
 from service.training.dataset import Dataset, EncodedUsers
 from service.training.validation import Validation, validated
+
+
+def folded_in(model: StructuredUsers) -> UserVectors:
+    """Return the answers of a model by the users' pairs alone."""
+    return UserVectors(lambda users, rows: model.row.vectors(rows), model.row.item_factors)
 
 
 class FoldInRecipe:
@@ -17,7 +23,7 @@ class FoldInRecipe:
         return data
 
     def validated(self, data: Dataset, model: StructuredUsers) -> Validation:
-        return validated(data, model)
+        return validated(data, folded_in(model))
 
     def snapshot(
         self, name: str, model: StructuredUsers, encoded: EncodedUsers | None, about: About

@@ -7,20 +7,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
-
-from core.interactions import Interactions
 from core.recipe_settings import RecipeSettings
 from core.search.search import Budget
 from core.snapshot import About, Snapshot
-from core.types import F32, I64
+from service.training.answers import Answers
 from service.training.dataset import Dataset, EncodedUsers
 from service.training.material import Material
 from service.training.validation import Validation
 
 OnShare = Callable[[float], None]
-Bools = NDArray[np.bool_]
 ConfigT = TypeVar("ConfigT")
 
 
@@ -31,17 +26,6 @@ class Searched(Generic[ConfigT]):
     config: ConfigT
     compared: list[dict[str, Any]] = field(default_factory=list)
     """Uses of side information with their validation scores, if several were compared."""
-
-
-@dataclass(frozen=True)
-class UserVectors:
-    """The vectors with which a model answers the users of its material."""
-
-    vectors: Callable[[I64, Interactions], F32]
-    """Maps user numbers and their training rows to vectors (users, factors)."""
-    item_factors: F32
-    informed: Bools | None = None
-    """(users,): whether the vector is informed even without pairs; None: for no user."""
 
 
 class Recipe(Protocol[ConfigT]):
@@ -65,7 +49,7 @@ class Recipe(Protocol[ConfigT]):
 
 @runtime_checkable
 class RankingRecipe(Recipe[ConfigT], Protocol[ConfigT]):
-    """A recipe whose models rank items by a product of vectors.
+    """A recipe whose models rank all items for users of the material.
 
     ``hedgerow eval topk`` offers it.
     """
@@ -74,8 +58,8 @@ class RankingRecipe(Recipe[ConfigT], Protocol[ConfigT]):
     def files(self) -> frozenset[str]:
         """Return the side files that the recipe learns from: users, items, graph."""
 
-    def user_vectors(self, material: Material, config: ConfigT, model: Any) -> UserVectors:
-        """Return the vectors for the users of the material."""
+    def answers(self, material: Material, config: ConfigT, model: Any) -> Answers:
+        """Return how a fitted model answers the users of the material."""
 
 
 @runtime_checkable

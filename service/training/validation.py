@@ -10,13 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from core import ranking_metrics
-from core.batch.ocmf.users import StructuredUsers
 from core.batch.popularity import Popular
-from core.batch.ranker import rank
 from core.interactions import Interactions
 from core.ranking_metrics import Hits
 from core.types import F32, F64, I32
 from service.ranking.pool import Pool, chosen
+from service.training.answers import Answers, Asked, UserVectors
 from service.training.dataset import Dataset, HeldOut
 
 DEPTH = 20
@@ -54,19 +53,22 @@ class Validation:
         return {**means, **self.more}
 
 
-def validated(dataset: Dataset, users: StructuredUsers) -> Validation:
-    """Validate a model with fold-in, which may know fewer items than there are by now."""
-    n_items = users.row.item_factors.shape[0]
-    known = first_items(dataset.known.rows(dataset.held_out.user_ix), n_items)
-    vectors = users.row.vectors(known)
-    return _of_vectors(dataset, vectors, users.row.item_factors)
+def validated(dataset: Dataset, answers: Answers) -> Validation:
+    """Validate a model by its lists; it may know fewer items than there are by now."""
+    users = dataset.held_out.user_ix
+    if users.size == 0:
+        return of_lists(dataset, np.empty((0, DEPTH), np.int32))
+    rows = (dataset.known.rows(users), dataset.held_out.seen)
+    known, seen = (first_items(pairs, answers.n_items) for pairs in rows)
+    return of_lists(dataset, answers.ranked(Asked(users, known, seen), DEPTH)[0])
 
 
 def validated_popular(dataset: Dataset) -> Validation:
     """Validate popularity: the same list for every user."""
     model = Popular().fit(dataset.known)
-    ones = np.ones((dataset.held_out.user_ix.size, 1), np.float32)
-    return _of_vectors(dataset, ones, model.item_factors)
+    return validated(
+        dataset, UserVectors(lambda users, rows: model.user_vectors(rows), model.item_factors)
+    )
 
 
 class ByFeatures(Protocol):
@@ -115,13 +117,6 @@ def _best(scores: F32, seen: I32) -> I32:
     """Return the slate of a user who has seen these items, padded with -1 if items run out."""
     items, _ = chosen(scores, Pool(_EVERY, seen), DEPTH)
     return np.pad(items, (0, DEPTH - items.size), constant_values=-1)
-
-
-def _of_vectors(dataset: Dataset, vectors: F32, item_factors: F32) -> Validation:
-    if dataset.held_out.user_ix.size == 0:
-        return of_lists(dataset, np.empty((0, DEPTH), np.int32))
-    seen = first_items(dataset.held_out.seen, item_factors.shape[0])
-    return of_lists(dataset, rank(vectors, np.ascontiguousarray(item_factors), seen, DEPTH)[0])
 
 
 def _items(pairs: Interactions, row: int) -> I32:

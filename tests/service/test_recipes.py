@@ -122,5 +122,5 @@ def test_the_matrix_of_links_is_built_only_for_a_model_that_uses_it(
     given = recipe.settings.ordered({"factors": 4, "rounds": 2, "graph": graph})
     config = recipe.search(material, given, Budget(ticking(), 0.0), lambda share: None).config
     model = recipe.fit(material, config)
-    recipe.user_vectors(material, config, model)
+    recipe.answers(material, config, model)
     assert (links.read > 0) == reads

@@ -22,6 +22,7 @@ from service.ranking.families import FAMILIES
 from service.ranking.fold_in import FoldIn
 from service.ranking.pool import Pool, chosen
 from service.training.dataset import Dataset, HeldOut
+from service.training.fold_in import folded_in
 from service.training.material import Material
 from service.training.recipes import RANKING
 from service.training.validation import DEPTH, Validation, validated, validated_by_features
@@ -77,8 +78,8 @@ def test_the_list_of_a_held_out_user_is_what_a_slate_shows(name: str) -> None:
     model = recipe.fit(Material(pairs), config)
     asked = data.held_out.user_ix
     lists = served(model, pairs, asked)
-    assert validated(data, model).found.hit.tolist() == hits(lists, data.held_out.held)
-    answers = recipe.user_vectors(Material(pairs), config, model)
+    assert recipe.validated(data, model).found.hit.tolist() == hits(lists, data.held_out.held)
+    answers = recipe.answers(Material(pairs), config, model)
     assert ranked_for(answers, pairs, asked, DEPTH).tolist() == lists.tolist()
 
 
@@ -107,7 +108,7 @@ def test_items_that_came_after_the_training_are_missed_not_an_error() -> None:
     known = pairs.keep(pairs.item_ix < 40)
     first = Interactions(40, known.ptr, known.item_ix)
     users = StructuredUsers(Fbgd(FbgdConfig(factors=4, epochs=2)).fit(first).fitted)
-    found = validated(data, users).found
+    found = validated(data, folded_in(users)).found
     later = [np.any(row >= 40) for row in _held(data)]
     assert any(later)
     assert found.hit.shape == (data.held_out.user_ix.size, DEPTH)

@@ -13,8 +13,9 @@ from core.batch.contexts.ranker import ContextRanker
 from core.batch.contexts.search import search
 from core.recipe_settings import RecipeSettings
 from core.search.search import Budget
+from service.training.answers import UserVectors
 from service.training.material import Material
-from service.training.recipe import OnShare, Searched, UserVectors
+from service.training.recipe import OnShare, Searched
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class ContextRecipe:
         model = ContextRanker(config)
         return model.fit(material.pairs, item_features=material.item_features, previous=previous)
 
-    def user_vectors(
+    def answers(
         self, material: Material, config: ContextConfig, model: ContextRanker
     ) -> UserVectors:
         return UserVectors(model.asked_vectors, model.item_factors)

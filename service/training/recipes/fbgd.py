@@ -10,9 +10,10 @@ from core.batch.fbgd.model import Fbgd
 from core.batch.fbgd.search import search
 from core.batch.ocmf.users import StructuredUsers
 from core.search.search import Budget
-from service.training.fold_in import FoldInRecipe
+from service.training.answers import UserVectors
+from service.training.fold_in import FoldInRecipe, folded_in
 from service.training.material import Material
-from service.training.recipe import OnShare, Searched, UserVectors
+from service.training.recipe import OnShare, Searched
 from service.training.searching import search_with_shrinkage
 
 
@@ -45,10 +46,10 @@ class FbgdRecipe(FoldInRecipe):
             return StructuredUsers(warm.fitted)
         return StructuredUsers(Fbgd(config).fit(material.pairs).fitted)
 
-    def user_vectors(
+    def answers(
         self, material: Material, config: FbgdConfig, model: StructuredUsers
     ) -> UserVectors:
-        return UserVectors(lambda users, rows: model.row.vectors(rows), model.row.item_factors)
+        return folded_in(model)
 
 
 RECIPES = (FbgdRecipe(),)

@@ -18,9 +18,10 @@ from core.batch.row_objective import RowObjective
 from core.interactions import Interactions
 from core.recipe_settings import RecipeSettings
 from core.search.search import Budget
-from service.training.fold_in import FoldInRecipe
+from service.training.answers import Bools, UserVectors
+from service.training.fold_in import FoldInRecipe, folded_in
 from service.training.material import Material
-from service.training.recipe import Bools, OnShare, Searched, UserVectors
+from service.training.recipe import OnShare, Searched
 from service.training.searching import search_with_shrinkage
 
 
@@ -69,13 +70,13 @@ class OcmfRecipe(FoldInRecipe):
             material.pairs, config, _side(material, linked=config.config.graph > 0.0)
         ).users
 
-    def user_vectors(
+    def answers(
         self, material: Material, config: FeatureUse, model: StructuredUsers
     ) -> UserVectors:
         side, row = _side(material, linked=model.link > 0.0), model.row
         if side.features is None and not model.link:
             # all rows at once
-            return UserVectors(lambda users, rows: row.vectors(rows), row.item_factors)
+            return folded_in(model)
         fitted = FittedUse(config, model)
         return UserVectors(
             lambda users, rows: fitted.vectors(material.pairs, side, users),

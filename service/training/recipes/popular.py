@@ -6,8 +6,9 @@ from typing import Any
 from core.batch.popularity import Popular
 from core.recipe_settings import RecipeSettings
 from core.search.search import Budget
+from service.training.answers import UserVectors
 from service.training.material import Material
-from service.training.recipe import OnShare, Searched, UserVectors
+from service.training.recipe import OnShare, Searched
 
 
 class PopularRecipe:
@@ -26,7 +27,7 @@ class PopularRecipe:
     def fit(self, material: Material, config: None, *, previous: Any = None) -> Popular:
         return Popular().fit(material.pairs)
 
-    def user_vectors(self, material: Material, config: None, model: Popular) -> UserVectors:
+    def answers(self, material: Material, config: None, model: Popular) -> UserVectors:
         return UserVectors(lambda users, rows: model.user_vectors(rows), model.item_factors)
 
 
