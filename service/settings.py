@@ -160,7 +160,7 @@ class Settings(BaseSettings):
     """
     retrain_after_events: Annotated[int, Field(ge=0)] | None = None
     """New events after which to retrain; 0: never because of events.
-    By default the log must have grown by enough (docs/explanation/retraining.md).
+    By default their number must have grown by enough (docs/explanation/retraining.md).
     """
     retrain_on_drift: Annotated[float, Field(gt=1)] | None = None
     """Ratio of the recent online error to the usual one at which to retrain, such as 1.1."""
