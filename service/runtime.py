@@ -13,7 +13,7 @@ from service.served_models import ActiveModels
 from service.serving.audience import Audience
 from service.serving.cache_warming import CacheWarming
 from service.serving.catalogue_view import CatalogueView
-from service.serving.later_items import LaterVectors
+from service.serving.later_items import LaterItemsFollower
 from service.serving.lineups import Lineups
 from service.serving.mixture_weights import MixtureWeights
 from service.serving.online_items import OnlineSnapshotFollower
@@ -28,6 +28,7 @@ from service.store.api_keys import ApiKeys
 from service.store.catalogue.documents import Catalogue
 from service.store.catalogue.feed import CatalogueFeed
 from service.store.catalogue.numbers import ItemNumbers
+from service.store.catalogue.reader import CatalogueReader
 from service.store.connection import AsyncClient, Client, connect, connect_async
 from service.store.jobs.queue import Jobs
 from service.store.jobs.schedule import Schedules
@@ -69,7 +70,7 @@ class Followed:
     mixture_weights: MixtureWeights
     active: ActiveModels
     online_items: OnlineSnapshotFollower
-    later_vectors: LaterVectors
+    later_items: LaterItemsFollower
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
             kept.popularity,
             kept.online_items,
             kept.mixture_weights,
-            kept.later_vectors,
+            kept.later_items,
         )
         recommender = Recommender(
             namespace,
@@ -214,7 +215,9 @@ def _followed(
         mixture_weights=_started(stack, weights),
         active=active,
         online_items=_started(stack, items),
-        later_vectors=_started(stack, LaterVectors(active, view, stored.numbers, stored.catalogue)),
+        later_items=_started(
+            stack, LaterItemsFollower(active, CatalogueReader(clients.blocking, name))
+        ),
     )
 
 

@@ -18,6 +18,8 @@ from core.meaning import EventMeanings, Mask
 from core.steps import latest_items
 from core.types import F32, F64, I32, I64, U8
 
+_NO_ITEMS: I32 = np.empty(0, np.int32)
+
 
 @dataclass(frozen=True)
 class Preferences:
@@ -31,7 +33,7 @@ class Preferences:
     """1 for a positive, 0 for a negative, (n,)."""
     seen: I32
     """Item numbers, (m,)."""
-    latest: I32 = field(default_factory=lambda: np.empty(0, np.int32))
+    latest: I32 = field(default_factory=lambda: _NO_ITEMS)
     """Items of the latest steps, newest first; see ``core.steps``."""
 
     def within(self, n_items: int) -> "Preferences":
@@ -49,8 +51,14 @@ def preferences(
     value: F32,
     sequence: I64,
     meanings: EventMeanings,
+    *,
+    trimmed: NDArray[Any] = _NO_ITEMS,
+    through: int | None = None,
 ) -> Preferences:
     """Return the preferences that n records of one user express.
+
+    Records after sequence ``through`` are left out. Items ``trimmed`` (t,) count as seen although
+    no record names them any longer.
 
     Equation   evidence = sign(latest rating) + sign(k) weight(k), k the strongest kind;
                weight = |evidence|, target = [evidence > 0]
@@ -63,13 +71,17 @@ def preferences(
     >>> one.item_ix.tolist(), one.target.tolist(), one.seen.tolist()
     ([4, 7], [0.0, 1.0], [4, 7, 9])
     """
-    items, evidence, seen = _evidence(item, kind, value, sequence, meanings)
+    if through is not None:
+        kept = sequence <= through
+        item, kind, value, sequence = item[kept], kind[kept], value[kept], sequence[kept]
+    items, evidence, is_seen = _evidence(item, kind, value, sequence, meanings)
     is_preference = evidence != 0.0
+    seen = items[is_seen].astype(np.int32)
     return Preferences(
         items[is_preference].astype(np.int32),
         np.abs(evidence[is_preference]).astype(np.float32),
         (evidence[is_preference] > 0.0).astype(np.float32),
-        items[seen].astype(np.int32),
+        np.union1d(seen, trimmed.astype(np.int32)) if trimmed.size else seen,
         latest_items(item, kind, value, sequence, meanings),
     )
 

@@ -25,8 +25,6 @@ from service.ranking.pool import HEAD, Head, Pool, Ranked, chosen
 from service.ranking.strategies import Strategy
 
 NO_VECTORS: F32 = np.empty((0, 0), np.float32)
-MOST_LATER = 10_000
-"""Largest number of later items that a model ranks; beyond that it should be trained again."""
 _EVERY: Mask = np.empty(0, np.bool_)
 """An empty mask, for which a scan lets every item pass."""
 

@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from core.mixture_weights import Weights
-from core.types import F32
 from service.errors import ServiceError
 from service.ranking.everybody import SharedList
 from service.ranking.families import FAMILIES
+from service.ranking.later_items import LaterItems
 from service.ranking.lineup import Lineup, by_strategy
 from service.ranking.online import Online, OnlineItems
 from service.ranking.ranker import Ranker
 from service.ranking.strategies import ONLINE, POPULAR, TRENDING
 from service.served_models import ActiveModel, ActiveModels, ActiveSet
-from service.serving.later_items import LaterVectors
+from service.serving.later_items import LaterItemsFollower
 from service.serving.mixture_weights import MixtureWeights
 from service.serving.online_items import OnlineSnapshotFollower
 from service.serving.popularity import Orders, Popularity
 
-_Sources = tuple[ActiveSet, Orders, Mapping[int, OnlineItems], Weights, Mapping[str, F32]]
+_Sources = tuple[ActiveSet, Orders, Mapping[int, OnlineItems], Weights, LaterItems]
 
 KEPT = 8
 """Number of models, active or earlier, whose rankers are kept for cursors."""
@@ -41,10 +41,10 @@ class Lineups:
         popularity: Popularity,
         online: OnlineSnapshotFollower,
         weights: MixtureWeights,
-        later: LaterVectors,
+        later: LaterItemsFollower,
     ) -> None:
         self._sources = models, popularity, online, weights, later
-        self._made_of: _Sources = ActiveSet(), Orders(), {}, Weights(), {}
+        self._made_of: _Sources = ActiveSet(), Orders(), {}, Weights(), LaterItems()
         self._rankers: OrderedDict[str, Ranker] = OrderedDict()
         self._orders = self._ordered(self._made_of[1])
         self._lineups: dict[int | None, Lineup] = {}
@@ -100,14 +100,14 @@ class Lineups:
             of_users=partition is not None,
         )
 
-    def _trained(self, model: ActiveModel, later: Mapping[str, F32]) -> Ranker:
+    def _trained(self, model: ActiveModel, later: LaterItems) -> Ranker:
         """Return the ranker of a model with its later items; a cursor gets it without them."""
         version, ranker = model.record.version, model.ranker
         self._rankers[version] = ranker
         self._rankers.move_to_end(version)
         if len(self._rankers) > KEPT:
             self._rankers.popitem(last=False)
-        return ranker.with_later(later[version]) if version in later else ranker
+        return later.with_later(ranker)
 
     def _ordered(self, orders: Orders) -> tuple[SharedList, SharedList]:
         through = orders.seen_through

@@ -1,15 +1,13 @@
 """One cached user: the history as rankers read it, and the results of rankers."""
 
-from dataclasses import dataclass, field, replace
-
-import numpy as np
+from dataclasses import dataclass, field
 
 from core.batch.preferences import Preferences, preferences
 from core.meaning import EventMeanings
 from core.types import F32
 from service.ranking.pool import Head
 from service.ranking.strategies import Strategy
-from service.store.profiles.history_record import sequences
+from service.store.profiles.history_record import columns
 from service.store.profiles.user_histories import HistoryAnswer
 
 OVERHEAD, OF_EACH = 1_500, 250
@@ -58,19 +56,7 @@ def state_of(
     answer: HistoryAnswer, meanings: EventMeanings, through: int | None = None
 ) -> UserState:
     """Return the state for a history; records after ``through``, if given, are left out."""
-    records, order = answer.records, sequences(answer.records)
-    newest = int(order[-1]) if order.size else 0
-    if through is not None and newest > through:
-        kept = order <= through
-        records, order = records[kept], order[kept]
-    read = preferences(
-        records["item"],
-        records["kind"],
-        records["value"],
-        order,
-        meanings,
-    )
-    if answer.trimmed.size:
-        seen = np.union1d(read.seen, answer.trimmed.astype(np.int32))
-        read = replace(read, seen=seen)
+    history = columns(answer.records)
+    newest = int(history.sequence[-1]) if history.sequence.size else 0
+    read = preferences(*history, meanings, trimmed=answer.trimmed, through=through)
     return UserState(read, answer.watermark, newest, row=answer.row)

@@ -1,5 +1,7 @@
 """The preferences in a history, beside a naive reading event by event."""
 
+from typing import Any
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +28,9 @@ EVENTS = st.lists(
 )
 
 
-def read(events: list[tuple[int, int, float]], order: list[int] | None = None) -> Preferences:
+def read(
+    events: list[tuple[int, int, float]], order: list[int] | None = None, **more: Any
+) -> Preferences:
     """Events are (item, kind, rating), oldest first."""
     order = list(range(len(events))) if order is None else order
     item, kind, value = (np.array([events[at][part] for at in order]) for part in range(3))
@@ -36,6 +40,7 @@ def read(events: list[tuple[int, int, float]], order: list[int] | None = None) -
         value.astype(np.float32),
         np.array(order, np.int64),
         READING,
+        **more,
     )
 
 
@@ -75,6 +80,22 @@ def test_the_latest_rating_and_the_strongest_kind_add_up(events) -> None:
     assert set(found.seen.tolist()) == seen
     assert (np.diff(found.item_ix) > 0).all()
     assert (np.diff(found.seen) > 0).all()
+
+
+@given(events=EVENTS, through=st.integers(-1, 40))
+def test_a_history_is_read_as_it_was_at_an_earlier_event(events, through) -> None:
+    found, earlier = read(events, through=through), read(events[: through + 1])
+    assert as_evidence(found) == as_evidence(earlier)
+    assert found.seen.tolist() == earlier.seen.tolist()
+    assert found.latest.tolist() == earlier.latest.tolist()
+
+
+def test_trimmed_items_are_seen_and_nothing_else() -> None:
+    events = [(4, VIEW, 0), (2, LIKE, 0)]
+    found = read(events, trimmed=np.array([9, 2, 4], np.uint32))
+    assert found.seen.tolist() == [2, 4, 9]
+    assert found.seen.dtype == np.int32
+    assert as_evidence(found) == as_evidence(read(events))
 
 
 @given(events=EVENTS, data=st.data())

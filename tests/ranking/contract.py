@@ -136,7 +136,7 @@ def _verdict(case: Case, weights: Weights, item: int) -> Verdict | None:
         user_row=_row(case),
         view=view(),
     )
-    stored = StoredUser(history(LIKED, []).tobytes(), b"", {}, {"kind": "1"})
+    stored = StoredUser(history(LIKED, []), np.empty(0, np.uint32), {"kind": "1"})
     trained = [case.ranker] if case.family.trained else []
     return judge.judge(sighting, stored, trained, weights)
 

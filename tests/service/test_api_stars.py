@@ -1,5 +1,6 @@
 """Ordinal models over HTTP: stars of pairs, items without ratings, items added after training."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from core.ordinal.config import StarsConfig
 from core.ordinal.fit_stars import fit_stars
 from core.ordinal.snapshot import of_stars, stars_of
 from core.snapshot import Snapshot
-from service.learning.following.later_items import LaterItems
+from service.learning.following.catalogue import FollowedCatalogue
 from service.ranking.asker import NOBODY, Asker
+from service.store.catalogue.reader import CatalogueReader
 from service.store.models.registry import Registry
 from tests.api import Api
 from tests.core.rated import N_ITEMS, world
@@ -170,7 +172,7 @@ def test_items_that_came_after_the_training_are_ranked_too(
     activate(shop, redis_url, snapshot)
     for n in range(N_ITEMS, N_ITEMS + 3):
         put_item(shop, n)
-    shop.run(shop.runtime.later_vectors.refresh())
+    shop.run(shop.runtime.later_items.refresh())
     slate = get(shop, "/v1/users/u2/recommendations", model="ordinal", k=N_ITEMS + 3)
     place = {entry["item"]: at for at, entry in enumerate(slate["items"])}
     assert {entry["strategy"] for entry in slate["items"]} == {"ordinal"}
@@ -187,21 +189,19 @@ def test_the_follower_ranks_the_very_items_that_are_served(
     assert vector is not None
     asker = Asker(NOBODY.preferences, features={version: vector})
     with Redis.from_url(redis_url) as client:
-        later = LaterItems(client, shop.settings.namespace)
+        reader = CatalogueReader(client, shop.settings.namespace)
+        followed = FollowedCatalogue(reader, share=math.inf)
         for n in range(N_ITEMS, N_ITEMS + 4):
             put_item(shop, n)
-            shop.run(shop.runtime.later_vectors.refresh())
-            served = trained.with_later(shop.runtime.later_vectors.current[version])
-            later._due = 0.0
-            [judged] = later.added([trained])
+            shop.run(shop.runtime.later_items.refresh())
+            served = shop.runtime.later_items.current.with_later(trained)
+            [judged] = followed.refresh([trained])
             assert judged.n_items == served.n_items == n + 1
             assert judged.scores(asker).tobytes() == served.scores(asker).tobytes()
         assert shop("DELETE", f"/v1/items/i{N_ITEMS}").is_success
-        later._due = 0.0
-        assert later.added([trained])[0].scores(asker)[N_ITEMS] == -np.inf
+        assert followed.refresh([trained])[0].scores(asker)[N_ITEMS] == -np.inf
         # nothing has changed since: nothing is made anew
-        later._due = 0.0
-        assert later.added([trained])[0] is later.added([trained])[0]
+        assert followed.refresh([trained])[0] is followed.refresh([trained])[0]
 
 
 def test_stars_alone_do_not_rank_unless_they_are_asked_to(

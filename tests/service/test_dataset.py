@@ -289,7 +289,8 @@ def test_users_who_are_deleted_between_two_readings_are_left_out(client, namespa
     keys, names = PartitionKeys(namespace, 0), NamespaceKeys(namespace)
     gone = [f"u{n:04d}" for n in range(0, 30, 3)]
     for n in range(30):
-        client.set(names.user_document(f"u{n:04d}"), json.dumps({"features": {"taste": n % 2}}))
+        document = {"version": 1, "features": {"taste": n % 2}}
+        client.set(names.user_document(f"u{n:04d}"), json.dumps(document))
 
     def delete():
         client.zrem(keys.users, *gone)

@@ -17,6 +17,7 @@ from service.ranking.fold_in import FoldIn
 from service.settings import Settings
 from service.store.models.mixture import read_mixture
 from service.store.namespace import open_namespace
+from service.store.profiles.history_store import HistoryStore
 from tests.feed import Event, some_ratings
 from tests.models import objective
 from tests.server import wait_until
@@ -37,8 +38,7 @@ def learner(eager_learner):
 
 
 def stored(client, feed, user) -> StoredUser:
-    history, trimmed = client.mget(feed.keys.history(user), feed.keys.trimmed(user))
-    return StoredUser(history or b"", trimmed or b"", {})
+    return StoredUser(*HistoryStore(client, feed.keys).whole(user))
 
 
 def judge_of(client, settings) -> Judge:

@@ -8,25 +8,23 @@ as long as it works, and far longer while the learner is behind.
 import contextlib
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
-
-import msgspec
+from collections.abc import Iterator
 
 from core.online.model import OnlineModel
 from service import configs
 from service.errors import StoreUnavailable
+from service.learning.following.catalogue import FollowedCatalogue
 from service.learning.following.inbox import Inbox
 from service.learning.following.judge import Judge, StoredUser
-from service.learning.following.later_items import LaterItems
 from service.learning.following.learned_weights import LearnedWeights, TrainedModel
 from service.ranking.families import FAMILIES
 from service.ranking.ranker import Ranker
 from service.ranking.strategies import ONLINE
 from service.served_models import ActiveModels
 from service.settings import Settings
-from service.store.connection import Client, connect, store_errors
-from service.store.keys import NamespaceKeys, PartitionKeys
+from service.store.catalogue.reader import CatalogueReader
+from service.store.connection import Client, connect
+from service.store.keys import PartitionKeys
 from service.store.log.state import read_deleted_items
 from service.store.models.mixture import read_mixture, write_mixture
 from service.store.models.online_snapshot import OnlineSnapshots
@@ -34,6 +32,8 @@ from service.store.models.records import LEAD
 from service.store.models.registry import Registry
 from service.store.models.snapshot_files import SnapshotFiles
 from service.store.namespace import Namespace
+from service.store.profiles.histories import live
+from service.store.profiles.history_store import HistoryStore
 from service.telemetry import logger
 
 SHARE, BUSY_SHARE = 0.1, 0.01
@@ -58,14 +58,15 @@ class Follower:
         self._redis_url, self._namespace, self._partition = redis_url, namespace, partition
         self._inbox = inbox
         self._keys = PartitionKeys(namespace.name, partition)
-        self._user_document = NamespaceKeys(namespace.name).user_document
         model = OnlineModel(configs.online_config(settings, namespace))
         self._fingerprint = model.fingerprint.hex()
         meanings = configs.meanings(settings, namespace)
         self._judge = Judge(settings, model, meanings, partition)
         self._files = SnapshotFiles(settings.data_dir / "snapshots")
         self._active: ActiveModels
-        self._later: LaterItems
+        self._histories: HistoryStore
+        self._documents: CatalogueReader
+        self._catalogue: FollowedCatalogue
         self._rankers: list[Ranker] = []
         self._deleted: dict[int, int] = {}
         self._passed_over = 0
@@ -100,7 +101,9 @@ class Follower:
         self.learned = LearnedWeights(read_mixture(client, self._keys))
         registry = Registry(client, self._namespace.name)
         self._active = ActiveModels(registry, self._files)
-        self._later = LaterItems(client, self._namespace.name)
+        self._histories = HistoryStore(client, self._keys)
+        self._documents = CatalogueReader(client, self._namespace.name)
+        self._catalogue = FollowedCatalogue(self._documents)
         # later deletions come through the inbox
         self._deleted = read_deleted_items(client, self._keys)
         due, written = 0.0, self.learned.record
@@ -113,7 +116,7 @@ class Follower:
                     write_mixture(client, self._keys, written)
                 due = time.monotonic() + PERIOD_S
             self._publish(client)
-            if not self._judge_next(client):
+            if not self._judge_next():
                 self._inbox.arrived.wait(WAIT_S)
                 self._inbox.arrived.clear()
         self._count_passed_over()
@@ -126,13 +129,13 @@ class Follower:
             snapshot = view.snapshot(self._partition, self._fingerprint)
             OnlineSnapshots(client, self._keys).publish(snapshot)
 
-    def _judge_next(self, client: Client) -> bool:
+    def _judge_next(self) -> bool:
         """Judge a positive if one waits, then rest; return whether there was one."""
         sighting = self._inbox.take_sighting()
         if sighting is None:
             return False
         began = time.monotonic()
-        stored = self._stored(client, sighting.user)
+        stored = self._stored(sighting.user)
         verdict = self._judge.judge(sighting, stored, self._rankers, self.learned.weights)
         if verdict is not None:
             self.learned.judge(verdict, sighting)
@@ -145,29 +148,20 @@ class Follower:
         self.learned.pass_over(now - self._passed_over)
         self._passed_over = now
 
-    def _stored(self, client: Client, user: str) -> StoredUser:
-        keys = self._keys
+    def _stored(self, user: str) -> StoredUser:
         self._deleted |= self._inbox.take_deleted()
-        with store_errors():
-            stored = client.mget(keys.history(user), keys.trimmed(user))
-        history, trimmed = cast("list[bytes | None]", stored)
-        return StoredUser(
-            history or b"", trimmed or b"", self._deleted, self._features(client, user)
-        )
-
-    def _features(self, client: Client, user: str) -> Mapping[str, Any]:
-        if not any(ranker.reads_features for ranker in self._rankers):
-            return {}
-        with store_errors():
-            document = cast("bytes | None", client.get(self._user_document(user)))
-        body = msgspec.json.decode(document) if document is not None else {}
-        return cast("Mapping[str, Any]", body.get("features", {}))
+        history, trimmed = self._histories.whole(user)
+        features = {}
+        if any(ranker.reads_features for ranker in self._rankers):
+            [document] = self._documents.users([user])
+            features = document.get("features", {})
+        return StoredUser(live(history, self._deleted), trimmed, features)
 
     def _follow_models(self) -> None:
         """Update the rankers and their weights to the models that are active now."""
         self._active.refresh()
         models = self._active.current.models
-        self._rankers = self._later.added(model.ranker for model in models.values())
+        self._rankers = self._catalogue.refresh(model.ranker for model in models.values())
         trained = {
             name: TrainedModel(
                 model.record.version, model.record.metrics.get(LEAD), model.ranker.family.trusted

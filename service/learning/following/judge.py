@@ -8,7 +8,7 @@ arrives long after it happened: rankers may then have learned later events of th
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -38,8 +38,8 @@ from service.ranking.ranker import Ranker
 from service.ranking.strategies import MIXTURE, ONLINE, POPULAR, TRENDING, Strategy
 from service.ranking.wanted import Wanted
 from service.settings import Settings
-from service.store.profiles.histories import live
-from service.store.profiles.history_record import read_history, sequences
+from service.store.profiles.histories import Numbers, Records
+from service.store.profiles.history_record import columns
 
 LATE_MS = 86_400_000
 """Largest age of a judged event, relative to the newest known event, in milliseconds."""
@@ -49,9 +49,10 @@ LATE_MS = 86_400_000
 class StoredUser:
     """The user of a sighting in the store, read at any time after the event."""
 
-    history: bytes
-    trimmed: bytes
-    deleted: Mapping[int, int]
+    records: Records
+    """The history, except records of deleted items; events after the sighting are left out."""
+    trimmed: Numbers
+    """Items that count as seen, though no record names them any longer."""
     features: Mapping[str, Any] = field(default_factory=dict)
     """Features in the user's document."""
 
@@ -106,7 +107,12 @@ class Judge:
         self._take(sighting.view)
         if sighting.time_ms < self._newest_ms - LATE_MS:
             return None
-        known = self._before(sighting, stored)
+        known = preferences(
+            *columns(stored.records),
+            self._meanings,
+            trimmed=stored.trimmed,
+            through=sighting.follows,
+        )
         if known.item_ix.size == 0 or sighting.item in known.seen:
             return None
         lineup = self._lineup(models, weights)
@@ -142,21 +148,6 @@ class Judge:
         if self._allowed.size != n:
             self._allowed = np.ones(n, np.bool_)
         return self._allowed
-
-    def _before(self, sighting: Sighting, stored: StoredUser) -> Preferences:
-        """Return the preferences as of the commit before the event."""
-        history = live(read_history(stored.history), stored.deleted)
-        history = history[sequences(history) <= sighting.follows]
-        read = preferences(
-            history["item"],
-            history["kind"],
-            history["value"],
-            sequences(history),
-            self._meanings,
-        )
-        trimmed = np.frombuffer(stored.trimmed, dtype="<u4")
-        seen = np.union1d(read.seen, trimmed).astype(np.int32)
-        return replace(read, seen=seen)
 
     def _take(self, view: View) -> None:
         if view is self._view:

@@ -97,7 +97,7 @@ class Catalogue:
             return []
         with store_errors():
             answer = await cast("Awaitable[list[bytes | None]]", self._client.mget(keys))
-        return [_document(packed) for packed in answer]
+        return [unpacked(packed) for packed in answer]
 
     async def _change(self, target: "_Target", edit: Edit, if_version: int | None) -> Document:
         for _ in range(ATTEMPTS):
@@ -157,7 +157,8 @@ class _Target:
     number: str = ""
 
 
-def _document(packed: bytes | None) -> Document:
+def unpacked(packed: bytes | None) -> Document:
+    """Return a stored document."""
     if packed is None:
         return Document()
     stored = msgspec.json.decode(packed, type=dict[str, Any])

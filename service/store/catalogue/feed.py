@@ -57,7 +57,7 @@ class CatalogueFeed:
         """Return the number of the newest change, 0 before the first."""
         with store_errors():
             newest: Any = await self._client.xrevrange(self._keys.catalogue_changes, count=1)
-        return _number(newest[0][0]) if newest else 0
+        return version_of(newest)
 
     async def count(self) -> int:
         """Return how many item numbers have been given."""
@@ -92,6 +92,11 @@ class CatalogueFeed:
             return Changed(after, None)
         numbers = dict.fromkeys(int(fields[b"i"]) for _, fields in entries)
         return Changed(_number(entries[-1][0]), list(numbers))
+
+
+def version_of(newest: Sequence[Any]) -> int:
+    """Return the number of the newest change, from the last entry of the stream or none."""
+    return _number(newest[0][0]) if newest else 0
 
 
 def _number(entry_id: bytes) -> int:

@@ -6,16 +6,16 @@ deleted items.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-import msgspec
 import numpy as np
 import redis
 from numpy.typing import NDArray
 
 from core.types import I64
-from service.store.connection import store_errors
-from service.store.keys import NamespaceKeys, PartitionKeys
+from service.store.catalogue.documents import Body
+from service.store.catalogue.reader import CatalogueReader
+from service.store.keys import PartitionKeys
 from service.store.log.state import read_deleted_items, read_state
 from service.store.namespace import Namespace
 from service.store.profiles.generation import users_of
@@ -55,13 +55,12 @@ class HistoryReader:
     ) -> None:
         self._client = client
         self._users_at_once, self._items_at_once = users_at_once, items_at_once
-        self._namespace = NamespaceKeys(namespace.name)
+        self._catalogue = CatalogueReader(client, namespace.name)
         self._partitions = [PartitionKeys(namespace.name, p) for p in range(namespace.partitions)]
         self.watermarks = [read_state(client, keys).watermark for keys in self._partitions]
         """Watermark of each partition."""
-        with store_errors():
-            self.n_items = client.llen(self._namespace.item_ids)
-            """Number of items with a number."""
+        self.n_items = self._catalogue.state().n_items
+        """Number of items with a number."""
 
     def pages(self) -> Iterator[Histories]:
         """Yield all users in pages; each call reads again, up to the same watermarks."""
@@ -72,20 +71,15 @@ class HistoryReader:
                     some = users[first : first + self._users_at_once]
                     yield self._page(keys, watermark, deleted, some)
 
-    def documents(self, users: list[str]) -> list[dict[str, Any]]:
+    def documents(self, users: list[str]) -> list[Body]:
         """Return the body of each user's document, empty if there is none."""
-        return self._bodies([self._namespace.user_document(user) for user in users])
+        return self._catalogue.users(users)
 
-    def item_documents(self) -> Iterator[list[dict[str, Any]]]:
+    def item_documents(self) -> Iterator[list[Body]]:
         """Yield the bodies of the items' documents by item number; an absent document is empty."""
         for first in range(0, self.n_items, self._items_at_once):
-            numbers = range(first, min(first + self._items_at_once, self.n_items))
-            yield self._bodies([self._namespace.item_document(number) for number in numbers])
-
-    def _bodies(self, keys: list[str]) -> list[dict[str, Any]]:
-        with store_errors():
-            packed = cast("list[bytes | None]", self._client.mget(keys))
-        return [{} if one is None else msgspec.json.decode(one) for one in packed]
+            last = min(first + self._items_at_once, self.n_items)
+            yield self._catalogue.items(range(first, last))
 
     def _page(
         self, keys: PartitionKeys, watermark: int, deleted: dict[int, int], users: list[str]

@@ -3,12 +3,12 @@
 ``histories`` interprets the records; ``keys.py`` says where they are stored.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.types import I64, U8
+from core.types import F32, I64, U8
 
 HISTORY = np.dtype(
     [
@@ -39,6 +39,20 @@ def sequences(history: NDArray[np.void]) -> I64:
     """Return the sequence (n,) of each history record."""
     low = history["sequence_low"].astype(np.int64)
     return low | (history["sequence_high"].astype(np.int64) << 32)
+
+
+class HistoryColumns(NamedTuple):
+    """What rankers read in n history records."""
+
+    item: NDArray[np.uint32]
+    kind: U8
+    value: F32
+    sequence: I64
+
+
+def columns(history: NDArray[np.void]) -> HistoryColumns:
+    """Return the columns of some records that say what a user did, and in which order."""
+    return HistoryColumns(history["item"], history["kind"], history["value"], sequences(history))
 
 
 def read_history(packed: bytes | None) -> NDArray[np.void]:
