@@ -120,3 +120,22 @@ def means(found: Hits, ks: tuple[int, ...]) -> dict[str, float]:
         named |= {f"recall@{k}": recall(found, k), f"ndcg@{k}": ndcg(found, k)}
     named |= {"mrr@10": reciprocal_rank(found, 10), "precision@5": precision(found, 5)}
     return {name: float(values.mean()) for name, values in named.items()}
+
+
+def next_means(found: Hits, ks: tuple[int, ...]) -> dict[str, float]:
+    """Return ndcg, hit rate and mean reciprocal rank at each k, for users with one held-out item.
+
+    >>> found = Hits(np.array([[False, True], [False, False]]), wanted=np.array([1, 1]))
+    >>> {name: round(value, 3) for name, value in next_means(found, (2,)).items()}
+    {'ndcg@2': 0.315, 'hr@2': 0.5, 'mrr@2': 0.25}
+    """
+    if (found.wanted != 1).any():
+        raise ShapeError("a user has several held-out items: these means are for one each")
+    named: dict[str, F64] = {}
+    for k in ks:
+        named |= {
+            f"ndcg@{k}": ndcg(found, k),
+            f"hr@{k}": recall(found, k),
+            f"mrr@{k}": reciprocal_rank(found, k),
+        }
+    return {name: float(values.mean()) for name, values in named.items()}

@@ -42,6 +42,8 @@ class Cells:
     ratings: list[str]
     times: list[str] | None = None
     kinds: list[str] | None = None
+    times_are: str = "timestamp"
+    """The column of the times: timestamp or position."""
 
 
 def checked(cells: Cells, lines: FileLines) -> RatingChunk:
@@ -74,8 +76,14 @@ def _problems(cells: Cells, rating: F64, moments: F64 | None) -> Iterator[tuple[
         yield row, f"{says}: correct or remove the line"
     if cells.times is not None and moments is not None:
         for row in np.flatnonzero(~(np.abs(moments) < LATEST_MS))[:1].tolist():
-            says = f"the timestamp {cells.times[row]!r} is neither Unix seconds nor RFC 3339 "
-            yield row, f"{says}(2026-11-18T12:00:00Z): correct it, or leave the whole column out"
+            yield row, _bad_time(cells.times_are, cells.times[row])
+
+
+def _bad_time(column: str, text: str) -> str:
+    if column == "position":
+        return f"the position {text!r} is not a number: correct it"
+    says = f"the timestamp {text!r} is neither Unix seconds nor RFC 3339 "
+    return f"{says}(2026-11-18T12:00:00Z): correct it, or leave the whole column out"
 
 
 def _moments(times: list[str]) -> F64:

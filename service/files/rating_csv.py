@@ -19,6 +19,8 @@ class ReadOptions:
     """Whether a column of ratings is required; without one all ratings are 1."""
     kinds: bool
     """Whether a column ``kind`` is read, with or instead of ratings."""
+    ordered: bool = False
+    """Whether the order of rows matters: ``session`` may name users, ``position`` times."""
 
 
 def csv_chunks(
@@ -27,7 +29,10 @@ def csv_chunks(
     """Yield the rows below the header ``first``; BadFile names the first bad line."""
     # "196, 242": blanks after commas are skipped only if the header has them too
     blanks = ", " in first
-    header = _header(first, blanks, lines)
+    header = given = _header(first, blanks, lines)
+    if wanted.ordered:
+        header = _of_sessions(header, lines)
+    times_are = given[header.index("timestamp")] if "timestamp" in header else "timestamp"
     kinds = wanted.kinds and "kind" in header
     columns = _columns(header, kinds, lines, wanted)
     reader = csv.reader(texts, skipinitialspace=blanks)
@@ -35,7 +40,7 @@ def csv_chunks(
         rows, fault = _rows(reader, len(header), lines, wanted.rows)
         if not rows and fault is None:
             return
-        chunk = checked(_cells(rows, columns, kinds), lines)
+        chunk = checked(_cells(rows, columns, kinds, times_are), lines)
         if fault is not None:
             raise fault
         yield chunk
@@ -47,6 +52,18 @@ def _header(first: str, blanks: bool, lines: FileLines) -> list[str]:
     except csv.Error as error:
         raise lines.bad(f"{error}: correct the line") from error
     return [title.strip() for title in titles]
+
+
+def _of_sessions(header: list[str], lines: FileLines) -> list[str]:
+    """Return the header with the names of ratings; BadFile if the rows have no order."""
+    if {"user", "session"} <= set(header):
+        raise lines.bad("both user and session: leave out the one that does not matter", 1)
+    if not {"timestamp", "position"} & set(header):
+        raise lines.bad("no column timestamp or position: the order of the rows is needed", 1)
+    names = {"session": "user"}
+    if "timestamp" not in header:
+        names["position"] = "timestamp"
+    return [names.get(title, title) for title in header]
 
 
 def _columns(
@@ -97,7 +114,9 @@ def _unclosed(begins: int, ends: int) -> str:
     return "" if begins == ends else f" (the row goes on to line {ends}: is a quote not closed?)"
 
 
-def _cells(rows: list[tuple[int, list[str]]], columns: dict[str, int], kinds: bool) -> Cells:
+def _cells(
+    rows: list[tuple[int, list[str]]], columns: dict[str, int], kinds: bool, times_are: str
+) -> Cells:
     named = {name: [row[column] for _, row in rows] for name, column in columns.items()}
     return Cells(
         lines=[line for line, _ in rows],
@@ -106,4 +125,5 @@ def _cells(rows: list[tuple[int, list[str]]], columns: dict[str, int], kinds: bo
         ratings=named.get("rating", ["" if kinds else "1"] * len(rows)),
         times=named.get("timestamp"),
         kinds=named.get("kind"),
+        times_are=times_are,
     )

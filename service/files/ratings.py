@@ -41,15 +41,22 @@ class _Row(msgspec.Struct):
 
 
 def read_chunks(
-    path: Path, size: int = CHUNK, *, rated: bool = True, kinds: bool = False
+    path: Path,
+    size: int = CHUNK,
+    *,
+    rated: bool = True,
+    kinds: bool = False,
+    ordered: bool = False,
 ) -> Iterator[RatingChunk]:
     """Yield the ratings of a file in its order, ``size`` at a time; at least one, or BadFile.
 
-    With ``kinds`` a CSV may name a column ``kind``; then ratings may be empty or missing.
+    With ``kinds`` a CSV may name a column ``kind``; then ratings may be empty or missing. If
+    ``ordered``, a CSV may name ``session`` instead of ``user``, and needs ``timestamp`` or
+    ``position``.
     """
     n = 0
     with opened(path, form="CSV or NDJSON file") as lines:
-        for chunk in _chunks(lines, ReadOptions(size, rated, kinds)):
+        for chunk in _chunks(lines, ReadOptions(size, rated, kinds, ordered)):
             n += len(chunk.users)
             yield chunk
     if n == 0:
@@ -61,15 +68,17 @@ def read_ratings(
     on_read: Callable[[float], None] = lambda read: None,
     *,
     rated: bool = True,
+    ordered: bool = False,
 ) -> Ratings:
     """Return all ratings of a file; ``on_read`` is called with the share read so far, 0 to 1.
 
-    Unless ``rated``, a CSV may come without ratings: then all are 1.
+    Unless ``rated``, a CSV may come without ratings: then all are 1. ``ordered`` as in
+    ``read_chunks``.
     """
     users: dict[str, int] = {}
     items: dict[str, int] = {}
     parts = []
-    for chunk in read_chunks(path, rated=rated):
+    for chunk in read_chunks(path, rated=rated, ordered=ordered):
         user_ix = [users.setdefault(user, len(users)) for user in chunk.users]
         item_ix = [items.setdefault(item, len(items)) for item in chunk.items]
         parts.append((_i64(user_ix), _i64(item_ix), chunk.rating, chunk.timestamp_ms))

@@ -6,6 +6,7 @@ the work.
 
 from service.cli import options
 from service.cli.eval.labels import labels
+from service.cli.eval.next import next_item
 from service.cli.eval.online import online
 from service.cli.eval.ordinal import ordinal
 from service.cli.eval.topk import topk
@@ -20,5 +21,6 @@ def _group() -> None:
 
 app.command("online")(online)
 app.command("topk")(topk)
+app.command("next")(next_item)
 app.command("labels")(labels)
 app.command("ordinal")(ordinal)

@@ -1,0 +1,118 @@
+"""The rankers of an evaluation: models trained by their recipes, and lists counted from events.
+
+They are those that serve, and are asked as in service.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from core import popularity
+from core.batch.preferences import Preferences
+from core.errors import DataError
+from core.popularity import TOTAL, WIDTH
+from core.search.search import Budget
+from core.snapshot import About
+from core.steps import latest
+from core.types import I32
+from service.evaluation.questions import Questions
+from service.ranking.asker import Asker
+from service.ranking.everybody import SharedList
+from service.ranking.families import FAMILIES
+from service.ranking.family import Family, Published
+from service.ranking.pool import NOTHING, Pool
+from service.ranking.ranker import Ranker
+from service.ranking.strategies import POPULAR, Strategy
+from service.training.material import Material
+from service.training.recipe import ServedRecipe
+from service.training.recipes import SERVED
+from service.training.searching import FEWEST_TO_SEARCH, searchable
+
+OnShare = Callable[[float], None]
+_ABOUT: About = {"settings": {}, "metrics": {}, "cuts": {}}
+
+
+def _popular(family: Family, known: Material) -> Ranker:
+    rows = np.zeros((known.pairs.n_items, WIDTH))
+    rows[:, TOTAL] = known.pairs.liked.item_counts
+    return SharedList(family, popularity.popular(rows), {})
+
+
+COUNTED: Mapping[Strategy, Callable[[Family, Material], Ranker]] = {POPULAR: _popular}
+"""How rankers without training are made of events."""
+
+
+def families_that_rank() -> list[Strategy]:
+    """Return the families that an evaluation can fit to events without features of users."""
+    return [
+        family.strategy
+        for family in FAMILIES.values()
+        if family.strategy in COUNTED or (family.trained and not family.reads_user_features)
+    ]
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A family whose settings are chosen, so that it can be fitted to any part of the events."""
+
+    family: Family
+    recipe: ServedRecipe[Any] | None = None
+    """None: the family is counted."""
+    config: Any = None
+
+    def ranker(self, known: Material) -> Ranker:
+        """Return the ranker that serves after learning this material."""
+        if self.recipe is None or self.family.read is None:
+            return COUNTED[self.family.strategy](self.family, known)
+        model = self.recipe.fit(known, self.config)
+        snapshot = self.recipe.snapshot(self.recipe.settings.name, model, None, _ABOUT)
+        return self.family.read(self.family, Published(snapshot.version, snapshot, {}))
+
+
+def settled(
+    names: Sequence[Strategy], known: Material, budget_s: float, seed: int, on_share: OnShare
+) -> list[Settled]:
+    """Return the families with settings searched on this material; they share the budget."""
+    families = [FAMILIES[name] for name in names]
+    trained = [family for family in families if family.strategy not in COUNTED]
+    if trained and budget_s > 0.0 and not searchable(known.pairs):
+        raise DataError(
+            f"fewer than {FEWEST_TO_SEARCH} users have two pairs, which is too little "
+            "to choose settings: give more data, or do not search (--budget-s 0)"
+        )
+    found, left = [], budget_s
+    for n, family in enumerate(families):
+        if family not in trained:
+            found.append(Settled(family))
+            continue
+        started = perf_counter()
+        waiting = sum(one in trained for one in families[n:])
+        recipe = SERVED[family.recipes[0].name]
+        given = {"seed": seed} if "seed" in recipe.settings.names else {}
+        budget = Budget(perf_counter, max(left, 0.0) / waiting)
+        config = recipe.search(known, given, budget, on_share).config
+        found.append(Settled(family, recipe, config))
+        left -= perf_counter() - started
+    return found
+
+
+def askers(questions: Questions, *, repeats: bool) -> Callable[[int], Asker]:
+    """Return a function from the number of a question to the person who asks it."""
+
+    def asker(n: int) -> Asker:
+        past = questions.past(n)
+        items = np.unique(past)
+        ones = np.ones(items.size, np.float32)
+        seen = NOTHING if repeats else items
+        return Asker(Preferences(items, ones, ones, seen, latest(past)))
+
+    return asker
+
+
+def listed(ranker: Ranker, popular: Ranker, asker: Asker, pool: Pool, n: int) -> I32:
+    """Return the list of a ranker; popular items if it does not know the asker."""
+    able = ranker if ranker.family.for_everybody or ranker.knows(asker) else popular
+    return able.best(asker, pool, n).items
