@@ -106,10 +106,9 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
         kept = _followed(stack, settings, namespace, clients, stored, users)
         lineups = Lineups(
             kept.active,
-            kept.popularity,
-            kept.online_items,
             kept.mixture_weights,
             kept.later_items,
+            states=[kept.popularity, kept.online_items],
         )
         recommender = Recommender(
             namespace,

@@ -34,8 +34,8 @@ def order(strategy: str, items: list[int]) -> SharedList:
 
 
 def lineup(*models: Ranker, popular: list[int] = [], **more: object) -> Lineup:  # noqa: B006
-    found = {model.strategy: model for model in models}
-    return Lineup(found, order("popular", popular), order("trending", popular[::-1]), **more)  # type: ignore[arg-type]
+    everybodys = order("popular", popular), order("trending", popular[::-1])
+    return Lineup([*models, *everybodys], **more)  # type: ignore[arg-type]
 
 
 def online(n_items: int, seed: int = 0) -> Online:

@@ -10,14 +10,12 @@ from service.ranking.asker import Asker
 from service.ranking.lineup import Lineup
 from service.ranking.ranker import Ranker
 from service.ranking.reasons import (
-    NO_RATINGS,
-    NO_USER,
     NOTHING_TO_MIX,
     OUTWEIGHED,
     and_,
     inactive,
 )
-from service.ranking.strategies import MIXTURE, ONLINE, Strategy
+from service.ranking.strategies import MIXTURE, Strategy
 from service.ranking.wanted import Wanted
 
 LEAST_WEIGHT = 0.05
@@ -63,9 +61,9 @@ def _rankers(lineup: Lineup, asker: Asker, wanted: Wanted) -> tuple[Sequence[Ran
     trusted = {name: ranker for name, ranker in personal.items() if ranker.family.trusted}
     if not trusted:
         personal = {}
-    elif ONLINE not in personal and not asker.preferences.item_ix.size:
-        # the weights were learned from users with a history; for a user without one,
-        # features say more than the lists for everybody
+    elif not asker.preferences.item_ix.size and all(r.family.trained for r in personal.values()):
+        # the weights were learned from users with a history; for a user of whom only features are
+        # known, they say more than the lists for everybody
         personal, everybodys = trusted, {}
     weights = lineup.weights_of(personal.values(), asker.preferences.item_ix.size)
     if not weights and len(personal) == 1:
@@ -77,14 +75,12 @@ def _rankers(lineup: Lineup, asker: Asker, wanted: Wanted) -> tuple[Sequence[Ran
 def _reason(
     lineup: Lineup, asker: Asker, model: Strategy | None, n_personal: int, *, alone: bool
 ) -> str | None:
-    if model == ONLINE and model not in lineup.models:
-        return NO_RATINGS if lineup.of_users else NO_USER
-    if model not in {None, MIXTURE, *lineup.models}:
-        return inactive(model)
-    if n_personal == 0 and not lineup.trained and model != ONLINE:
-        return inactive(None)
-    if n_personal == 0 or model in lineup.models:
+    if model in lineup.models:
         return asker.unknown
+    if model not in {None, MIXTURE}:
+        return inactive(model, of_users=lineup.of_users)
+    if n_personal == 0:
+        return asker.unknown if lineup.trained else inactive(None)
     return NOTHING_TO_MIX if model == MIXTURE and alone else None
 
 

@@ -1,15 +1,23 @@
 """Lists that are the same for everybody: popular items and trending items."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from core.kernels import scan
 from core.types import F32
 from service.ranking.asker import Asker
+from service.ranking.families import FAMILIES
 from service.ranking.family import Family
 from service.ranking.pool import Pool, Ranked, chosen
 from service.ranking.ranker import Listed, Ranker
+from service.ranking.strategies import POPULAR, TRENDING
+
+
+def _nothing() -> Ranked:
+    return np.empty(0, np.int32), np.empty(0, np.float32)
 
 
 class SharedList(Ranker):
@@ -52,3 +60,27 @@ class SharedList(Ranker):
             scores = np.concatenate([scores, np.zeros(more.size, np.float32)])
             self._ranked = order, scores
         return order, scores
+
+
+@dataclass(frozen=True, eq=False)
+class Orders:
+    """The orders of all items with evidence, best first: the state of these two families."""
+
+    popular: Ranked = field(default_factory=_nothing)
+    """The score is the weight of all positives."""
+    trending: Ranked = field(default_factory=_nothing)
+    """The score is the decayed weight as of the newest event."""
+    seen_through: Mapping[int, int] = field(default_factory=dict)
+    """Sequence of the last counted event, by partition."""
+
+    def rankers(self, partition: int | None) -> Sequence[SharedList]:
+        """Return the rankers, which are the same for all partitions."""
+        return self._rankers
+
+    @cached_property
+    def _rankers(self) -> Sequence[SharedList]:
+        orders = {POPULAR: self.popular, TRENDING: self.trending}
+        return [
+            SharedList(FAMILIES[strategy], order, self.seen_through)
+            for strategy, order in orders.items()
+        ]

@@ -2,7 +2,18 @@
 
 To add a family, write a module with its ranker, an entry here and a module with its recipe. Nothing
 else in the service lists families: code asks the entry (``Ranker.family``) or the ranker itself.
-Only ``cli/eval`` names the recipes that it offers again.
+
+A family without training has no recipe. Its ranker is made of state that the learner writes with
+each commit, so beside the entry it needs:
+
+- in the module of its ranker, a ``State`` (``state.py``) that makes the ranker; ``online.py`` is an
+  example of a personal family, ``everybody.py`` of lists that are the same for everybody;
+- in ``service/serving``, a poll of the stored state whose ``current`` is that ``State``; an api
+  process starts it in ``service/runtime.py``, which also hands it to ``Lineups`` (``states``);
+- in ``service/learning/following/states.py``, the same ``State`` made of a view of the learner.
+
+The version of its ranker stays the same while events change the state: the weights and metrics in
+the mixture belong to a version. A personal one says in ``reasons`` why it may not rank.
 """
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -11,7 +22,7 @@ from core.batch.fbgd import config as fbgd
 from core.batch.ocmf import config as ocmf
 from core.labels import config as labels
 from core.ordinal import config as ordinal
-from service.ranking.family import Families, Family, table
+from service.ranking.family import Families, Family, Reasons, table
 from service.ranking.fold_in import read_fold_in
 from service.ranking.labelled import read_labelled
 from service.ranking.starred import read_starred
@@ -75,6 +86,14 @@ FAMILIES: Families = table(
             number=4,
             title="Online model",
             about="Learns from every rating within milliseconds.",
+            reasons=Reasons(
+                unlearned="the online model has learned no items yet: send ratings",
+                no_user="the online model knows users by their own ratings only: "
+                "name a `user` who has rated something",
+                unknown="online knows users by the ratings that it has learned of them: "
+                "send some (POST /v1/ratings)",
+                newer="it knows newly rated items some seconds later",
+            ),
         ),
         Family(
             strategy=POPULAR,

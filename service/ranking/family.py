@@ -22,6 +22,20 @@ class Published(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Reasons:
+    """The reasons that answers give for a personal family without training, if it cannot rank."""
+
+    unlearned: str = ""
+    """It has no ranker, because it has learned nothing yet."""
+    no_user: str = ""
+    """It has no ranker for an asker who is no user; empty: it ranks for others as for users."""
+    unknown: str = ""
+    """Its ranker does not know the asker."""
+    newer: str = ""
+    """When it will know items that it does not know yet."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Family:
     """A kind of model or ranker; ``families.py`` lists them and tells how to add one."""
 
@@ -36,6 +50,8 @@ class Family:
     """How it is trained; reasons and docs suggest the first. Empty: the family is not trained."""
     read: "Callable[[Family, Published], Ranker] | None" = None
     """Makes the ranker of a trained model; None: the family is not trained."""
+    reasons: Reasons = Reasons()
+    """Only for a family that is personal and not trained; the others' follow from the entry."""
     for_everybody: bool = False
     """Whether its list is the same for everybody."""
     compares_users: bool = False

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from core.mixture_weights import Weights
 from service.ranking.ranker import AudienceModel, Ranker, StarModel
-from service.ranking.strategies import MIXTURE, ONLINE, POPULAR, TRENDING, Strategy
+from service.ranking.strategies import MIXTURE, ONLINE, POPULAR, Strategy
 
 
 class Blend(Struct, frozen=True):
@@ -42,31 +42,39 @@ class Origin(Struct, frozen=True):
 class Lineup:
     """The rankers of one moment. One slate uses one lineup throughout."""
 
-    models: Mapping[Strategy, Ranker]
-    """Rankers that may know an asker: active models and the online model of the partition."""
-    popular: Ranker
-    trending: Ranker
+    rankers: Sequence[Ranker]
+    """Rankers of the active models and of the state of families without training; always of
+    ``POPULAR``, which fills every list up."""
     weights: Weights = field(default_factory=Weights)
     """Weights of the rankers in the mixture, as far as they have been judged."""
     of_users: bool = True
-    """Whether the asker is a user; the online model knows no others."""
+    """Whether the asker is a user; families may know no others."""
     _origins: dict[tuple[Strategy, ...], Origin] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def models(self) -> Mapping[Strategy, Ranker]:
+        """Return the rankers that may know an asker."""
+        return by_strategy(one for one in self.rankers if not one.family.for_everybody)
+
+    @cached_property
+    def everybodys(self) -> Mapping[Strategy, Ranker]:
+        """Return the rankers whose list is the same for everybody."""
+        return by_strategy(one for one in self.rankers if one.family.for_everybody)
+
+    @cached_property
+    def popular(self) -> Ranker:
+        """Return the ranker that continues where the chosen ones end."""
+        return self.everybodys[POPULAR]
 
     @cached_property
     def n_items(self) -> int:
         """Return the number of items that rankers know: they know items 0 .. n_items - 1."""
-        rankers: list[Ranker] = [self.popular, *self.models.values()]
-        return max(ranker.n_items for ranker in rankers)
+        return max(ranker.n_items for ranker in self.rankers)
 
     @cached_property
     def effort(self) -> int:
         """Return the approximate largest number of multiplications for a slate."""
         return max((ranker.effort for ranker in self.models.values()), default=0)
-
-    @cached_property
-    def everybodys(self) -> Mapping[Strategy, Ranker]:
-        """Return the rankers whose list is the same for everybody."""
-        return {POPULAR: self.popular, TRENDING: self.trending}
 
     @cached_property
     def trained(self) -> Sequence[Ranker]:
@@ -97,7 +105,7 @@ class Lineup:
         """Return the weights of all rankers for an asker with n preferences.
 
         ``personal`` are the rankers that know the asker. The result is empty if none of them has a
-        weight: a trained model has one from the gate before it is judged, the online model only
+        weight: a trained model has one from the gate before it is judged, other families only
         from judgements.
         """
         trained = {ranker.strategy for ranker in personal if ranker.family.trained}

@@ -1,5 +1,6 @@
 """The online model as a ranker: items as of a few seconds ago, and the user's current row."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,9 +10,11 @@ from core.online.model import OnlineModel
 from core.online.tables import COUNT
 from core.types import F32
 from service.ranking.asker import Asker
+from service.ranking.families import FAMILIES
 from service.ranking.family import Family
 from service.ranking.pool import Pool, Ranked, chosen
 from service.ranking.ranker import HeadRanker
+from service.ranking.strategies import ONLINE
 
 _NONE: F32 = np.empty(0, np.float32)
 
@@ -68,3 +71,13 @@ class Online(HeadRanker):
 
     def _scores(self, row: F32) -> F32:
         return self._items.scores(row) if row.size else _NONE
+
+
+class OnlineState(dict[int, OnlineItems]):
+    """The items by partition; a partition without ratings has no entry."""
+
+    def rankers(self, partition: int | None) -> Sequence[Online]:
+        """Return the ranker of a partition: the online model knows no users but its own."""
+        if partition is None or partition not in self:
+            return []
+        return [Online(FAMILIES[ONLINE], partition, self[partition])]

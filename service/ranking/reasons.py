@@ -6,15 +6,11 @@ from core.batch.preferences import Preferences
 from service.ranking.families import FAMILIES
 from service.ranking.family import Family
 from service.ranking.ranker import Ranker
-from service.ranking.strategies import ONLINE, Strategy
+from service.ranking.strategies import Strategy
 
 INDIFFERENT = "nothing in this history says what is liked or disliked: send more feedback"
 NO_ITEMS = (
     "there is no item that may be shown: add items (POST /v1/items) or feedback (POST /v1/ratings)"
-)
-NO_RATINGS = "the online model has learned no items yet: send ratings"
-NO_USER = (
-    "the online model knows users by their own ratings only: name a `user` who has rated something"
 )
 NOTHING_TO_MIX = (
     "a single ranker knows this user, and no weights of other rankers are known yet: "
@@ -36,11 +32,17 @@ MOST_NAMED = 5
 """Largest number of features that a reason names."""
 
 
-def inactive(strategy: Strategy | None) -> str:
-    """Say that no model of a strategy (None: of any strategy) is active, and how to get one."""
+def inactive(strategy: Strategy | None, *, of_users: bool = True) -> str:
+    """Say that no model of a strategy (None: of any strategy) is active, and how to get one.
+
+    ``of_users``: the asker is a user.
+    """
     if strategy is None:
         return "no model is active yet: train one (POST /v1/retrain)"
-    train = _training(FAMILIES[strategy])
+    family = FAMILIES[strategy]
+    if not family.trained:
+        return (not of_users and family.reasons.no_user) or family.reasons.unlearned
+    train = _training(family)
     return f"no model of the strategy {strategy} is active: train one with {train}"
 
 
@@ -83,9 +85,10 @@ def _named(families: Sequence[Family]) -> str:
 
 def left_to_popular(strategy: Strategy) -> str:
     """Say that the rankers have brought none of the items, and how long that may last."""
-    follows = "; it knows newly rated items some seconds later" if strategy == ONLINE else ""
+    family = FAMILIES.get(strategy)
+    newer = f"; {family.reasons.newer}" if family is not None and family.reasons.newer else ""
     return (
-        f"{strategy} knows none of the items that may be shown{follows}: these are the popular ones"
+        f"{strategy} knows none of the items that may be shown{newer}: these are the popular ones"
     )
 
 
@@ -105,11 +108,8 @@ def unknown(
     """
     if posted and not own.seen.size and not own.item_ix.size:
         return "no item of `history` is known here: GET /v1/items lists those that are"
-    if named is not None and named.strategy == ONLINE:
-        return (
-            "online knows users by the ratings that it has learned of them: "
-            "send some (POST /v1/ratings)"
-        )
+    if named is not None and named.family.reasons.unknown:
+        return named.family.reasons.unknown
     if (
         named is not None
         and named.family.trained

@@ -2,25 +2,21 @@
 
 import operator
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol, TypeAlias
 
 from core.mixture_weights import Weights
 from service.errors import ServiceError
-from service.ranking.everybody import SharedList
-from service.ranking.families import FAMILIES
 from service.ranking.later_items import LaterItems
-from service.ranking.lineup import Lineup, by_strategy
-from service.ranking.online import Online, OnlineItems
+from service.ranking.lineup import Lineup
 from service.ranking.ranker import Ranker
-from service.ranking.strategies import ONLINE, POPULAR, TRENDING
+from service.ranking.state import State, rankers_of
 from service.served_models import ActiveModel, ActiveModels, ActiveSet
 from service.serving.later_items import LaterItemsFollower
 from service.serving.mixture_weights import MixtureWeights
-from service.serving.online_items import OnlineSnapshotFollower
-from service.serving.popularity import Orders, Popularity
 
-_Sources = tuple[ActiveSet, Orders, Mapping[int, OnlineItems], Weights, LaterItems]
+_Sources: TypeAlias = tuple[ActiveSet, Weights, LaterItems, *tuple[State, ...]]
 
 KEPT = 8
 """Number of models, active or earlier, whose rankers are kept for cursors."""
@@ -32,36 +28,38 @@ class CursorExpired(ServiceError):
     status, code = 410, "cursor_expired"
 
 
+class FollowsState(Protocol):
+    """Follows a state in the store; ``current`` is replaced as a whole."""
+
+    @property
+    def current(self) -> State: ...
+
+
 class Lineups:
     """Builds a new lineup when something in it changes; a request uses one lineup throughout."""
 
     def __init__(
         self,
         models: ActiveModels,
-        popularity: Popularity,
-        online: OnlineSnapshotFollower,
         weights: MixtureWeights,
         later: LaterItemsFollower,
+        states: Sequence[FollowsState],
     ) -> None:
-        self._sources = models, popularity, online, weights, later
-        self._made_of: _Sources = ActiveSet(), Orders(), {}, Weights(), LaterItems()
+        self._models, self._weights, self._later = models, weights, later
+        self._states = states
+        self._made_of: _Sources = ActiveSet(), Weights(), LaterItems()
         self._rankers: OrderedDict[str, Ranker] = OrderedDict()
-        self._orders = self._ordered(self._made_of[1])
         self._lineups: dict[int | None, Lineup] = {}
 
     def current(self, partition: int | None) -> Lineup:
         """Return the lineup for users of a partition; None: for an asker who is no user."""
-        models, popularity, online, weights, later = self._sources
         new: _Sources = (
-            models.current,
-            popularity.current,
-            online.current,
-            weights.current,
-            later.current,
+            self._models.current,
+            self._weights.current,
+            self._later.current,
+            *[followed.current for followed in self._states],
         )
         if not all(map(operator.is_, new, self._made_of)):
-            if new[1] is not self._made_of[1]:
-                self._orders = self._ordered(new[1])
             self._made_of, self._lineups = new, {}
         lineup = self._lineups.get(partition)
         if lineup is None:
@@ -71,12 +69,12 @@ class Lineups:
     def of_versions(self, partition: int | None, versions: Mapping[str, str]) -> Lineup:
         """Return the lineup with these models, not the active ones; raise CursorExpired if gone."""
         lineup = self.current(partition)
-        rankers = [ranker for ranker in lineup.models.values() if not ranker.family.trained]
+        rankers = [ranker for ranker in lineup.rankers if not ranker.family.trained]
         for strategy, version in versions.items():
             active = lineup.models.get(strategy)
             same = active is not None and active.version == version
             rankers.append(active if active is not None and same else self._earlier(version))
-        return replace(lineup, models=by_strategy(rankers))
+        return replace(lineup, rankers=rankers)
 
     def _earlier(self, version: str) -> Ranker:
         ranker = self._rankers.get(version)
@@ -87,17 +85,10 @@ class Lineups:
         return ranker
 
     def _made(self, partition: int | None) -> Lineup:
-        active, _, online, weights, later = self._made_of
+        active, weights, later, *states = self._made_of
         rankers = [self._trained(model, later) for model in active.models.values()]
-        if partition is not None and partition in online:
-            rankers.append(Online(FAMILIES[ONLINE], partition, online[partition]))
-        popular, trending = self._orders
         return Lineup(
-            models=by_strategy(rankers),
-            popular=popular,
-            trending=trending,
-            weights=weights,
-            of_users=partition is not None,
+            [*rankers, *rankers_of(states, partition)], weights, of_users=partition is not None
         )
 
     def _trained(self, model: ActiveModel, later: LaterItems) -> Ranker:
@@ -108,8 +99,3 @@ class Lineups:
         if len(self._rankers) > KEPT:
             self._rankers.popitem(last=False)
         return later.with_later(ranker)
-
-    def _ordered(self, orders: Orders) -> tuple[SharedList, SharedList]:
-        through = orders.seen_through
-        popular = SharedList(FAMILIES[POPULAR], orders.popular, through)
-        return popular, SharedList(FAMILIES[TRENDING], orders.trending, through)

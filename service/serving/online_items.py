@@ -1,7 +1,6 @@
 """The newest snapshot of the online model of each partition, mapped from its file."""
 
 import asyncio
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
 from core.snapshot import Snapshot
 from service.errors import NotFound
-from service.ranking.online import OnlineItems
+from service.ranking.online import OnlineItems, OnlineState
 from service.serving.polling import Polled
 from service.store.connection import Client
 from service.store.keys import PartitionKeys
@@ -33,15 +32,14 @@ class OnlineSnapshotFollower(Polled):
             for partition in range(namespace.partitions)
         ]
         self._config, self._files = config, SnapshotFiles(directory)
-        self.current: Mapping[int, OnlineItems] = {}
-        """The newest items by partition; a partition without ratings has no entry."""
+        self.current = OnlineState()
 
     async def refresh(self) -> None:
         """Map new snapshots now."""
         await asyncio.to_thread(self._refresh)
 
     def _refresh(self) -> None:
-        newest = dict(self.current)
+        newest = OnlineState(self.current)
         for partition, source in enumerate(self._sources):
             version = source.version()
             if version is None or version == getattr(newest.get(partition), "version", None):

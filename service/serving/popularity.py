@@ -2,33 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-
-import numpy as np
 
 from core import popularity
-from core.types import F32, F64, I32
+from core.types import F64
+from service.ranking.everybody import Orders
 from service.serving.polling import Polled
 from service.store.profiles.counters import CountsReader
-
-Order = tuple[I32, F32]
-"""Item numbers, best first, and their scores."""
-
-
-def _nothing() -> Order:
-    return np.empty(0, np.int32), np.empty(0, np.float32)
-
-
-@dataclass(frozen=True)
-class Orders:
-    """The orders of all items with evidence."""
-
-    popular: Order = field(default_factory=_nothing)
-    """The score is the weight of all positives."""
-    trending: Order = field(default_factory=_nothing)
-    """The score is the decayed weight as of the newest event."""
-    seen_through: dict[int, int] = field(default_factory=dict)
-    """Sequence of the last counted event, by partition."""
 
 
 class Popularity(Polled):

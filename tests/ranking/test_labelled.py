@@ -21,7 +21,6 @@ from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
 from service.ranking.slates import similar, slate
 from service.ranking.starred import Starred
-from service.ranking.strategies import Strategy
 from service.ranking.wanted import Wanted
 from tests.core.liked import item_kinds, world
 from tests.core.rated import world as stars_world
@@ -40,9 +39,8 @@ def ranker(model: ItemsAsLabels) -> Labelled:
     return Labelled(FAMILIES["exmlds"], "label-1", model, {0: 5}, users=KINDS, items=KINDS)
 
 
-def lineup(*rankers: object) -> Lineup:
-    models = {ranker.strategy: ranker for ranker in rankers}  # type: ignore[attr-defined]
-    return Lineup(models, order("popular", [23, 0]), order("trending", [0]))
+def lineup(*rankers: Ranker) -> Lineup:
+    return Lineup([*rankers, order("popular", [23, 0]), order("trending", [0])])
 
 
 def by_features(ranker: Labelled, items: list[int], kind: str = "1") -> Asker:
@@ -123,9 +121,8 @@ def test_features_are_read_for_models_that_they_matter_to_or_that_were_named(
 def test_weights_of_people_with_a_history_do_not_outvote_features(ranker: Labelled) -> None:
     model = fit_stars(*stars_world(), StarsConfig(labelled=150, unlabelled=40, frequencies=32))
     stars = Starred(FAMILIES["ordinal"], "stars-1", model, {0: 5}, users=KINDS, items=KINDS)
-    both: dict[Strategy, Ranker] = {"exmlds": ranker, "ordinal": stars}
     weights = Weights({"popular": 0.6, "trending": 0.3, "ordinal": 0.1})
-    made_of = Lineup(both, order("popular", [23, 0]), order("trending", [0]), weights)
+    made_of = Lineup([ranker, stars, order("popular", [23, 0]), order("trending", [0])], weights)
     own = np.ones(stars.item_vectors.shape[1], np.float32)
     known = by_features(ranker, [])
     me = Asker(known.preferences, features={**known.features, stars.version: own})

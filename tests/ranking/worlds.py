@@ -20,16 +20,15 @@ from core.online.tables import COUNT
 from core.ordinal.fit_stars import RatedPairs
 from core.recipe_settings import RecipeSettings
 from core.snapshot import Snapshot, blob, mapped
+from service.learning.following.states import states_of
 from service.learning.following.views import View
 from service.ranking.asker import Asker
 from service.ranking.choice import feature_vectors
-from service.ranking.everybody import SharedList
 from service.ranking.families import FAMILIES
 from service.ranking.family import Family, Published
-from service.ranking.lineup import Lineup, by_strategy
-from service.ranking.online import Online, OnlineItems
+from service.ranking.lineup import Lineup
 from service.ranking.ranker import Ranker
-from service.ranking.strategies import ONLINE, POPULAR, TRENDING
+from service.ranking.state import rankers_of
 from service.store.profiles.history_record import records
 from service.training.dataset import EncodedItems, EncodedUsers
 from service.training.material import Material
@@ -62,10 +61,8 @@ class Case:
 
     def lineup(self, **more: Any) -> Lineup:
         """Return a lineup of this ranker beside those that every lineup has."""
-        others = {name: untrained(FAMILIES[name]) for name in (ONLINE, POPULAR, TRENDING)}
-        models = by_strategy([others[ONLINE], *([self.ranker] if self.family.trained else [])])
-        everybodys = {"popular": others[POPULAR], "trending": others[TRENDING]}
-        return Lineup(models, **everybodys, **more)
+        own = [self.ranker] if self.family.trained else []
+        return Lineup([*own, *untrained().values()], **more)
 
     def restored(self) -> Ranker:
         """Return the ranker of the snapshot after its way through the registry."""
@@ -136,15 +133,10 @@ def view() -> View:
     return View(watermark=9, items=rows, state=model().arrays(), counts=counts)
 
 
-def untrained(family: Family) -> Ranker:
-    """Return a ranker of what a learner holds."""
-    if family.strategy == ONLINE:
-        return Online(family, 0, OnlineItems("of a test", 9, model(), view().items))
-    orders: dict[str, Callable[[], Any]] = {
-        POPULAR: lambda: popularity.popular(view().counts),
-        TRENDING: lambda: popularity.trending(view().counts, HALF_LIFE_MS),
-    }
-    return SharedList(family, orders[family.strategy](), {0: 9})
+def untrained() -> dict[str, Ranker]:
+    """Return the rankers of what a learner holds."""
+    states = states_of(view(), model(), 0, half_life_ms=HALF_LIFE_MS)
+    return {ranker.strategy: ranker for ranker in rankers_of(states, 0)}
 
 
 def _liked() -> tuple[sparse.csr_array, Interactions]:
@@ -190,5 +182,5 @@ def cases() -> dict[str, Callable[[], Case]]:
         for recipe in family.recipes:
             found[recipe.name] = partial(trained, family, recipe)
         if not family.trained:
-            found[family.strategy] = partial(Case, untrained(family))
+            found[family.strategy] = partial(Case, untrained()[family.strategy])
     return found

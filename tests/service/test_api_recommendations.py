@@ -14,7 +14,7 @@ from core.batch.ocmf.users import StructuredUsers
 from core.batch.snapshot import of_objective, of_users
 from core.features import Column, FeatureEncoder
 from core.snapshot import Snapshot
-from service.ranking.reasons import NO_USER
+from service.ranking.families import FAMILIES
 from service.rec_ids import STRATEGIES, decode, hashed
 from service.settings import Settings
 from service.store.models.registry import Registry
@@ -365,7 +365,10 @@ def test_the_online_model_ranks_by_what_it_predicts(online_shop: Api) -> None:
     assert nobody["reason"].startswith("online knows users by the ratings that it has learned")
     for body in ({}, {"history": [{"item": "i2", "rating": 5}]}):
         slate = post(online_shop, "/v1/recommendations", model="online", **body)
-        assert (slate["strategy"], slate["reason"]) == ("popular", NO_USER)
+        assert (slate["strategy"], slate["reason"]) == (
+            "popular",
+            FAMILIES["online"].reasons.no_user,
+        )
 
 
 def test_without_a_trained_model_the_learned_weights_mix_the_online_one_with_everybodys_lists(

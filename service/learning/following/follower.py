@@ -17,9 +17,7 @@ from service.learning.following.catalogue import FollowedCatalogue
 from service.learning.following.inbox import Inbox
 from service.learning.following.judge import Judge, StoredUser
 from service.learning.following.learned_weights import LearnedWeights, TrainedModel
-from service.ranking.families import FAMILIES
 from service.ranking.ranker import Ranker
-from service.ranking.strategies import ONLINE
 from service.served_models import ActiveModels
 from service.settings import Settings
 from service.store.catalogue.reader import CatalogueReader
@@ -168,9 +166,7 @@ class Follower:
             )
             for name, model in models.items()
         }
-        everybodys = [name for name, family in FAMILIES.items() if family.for_everybody]
-        online = f"online-{self._fingerprint}"
-        self.learned.follow(trained, {ONLINE: online} | {name: name for name in everybodys})
+        self.learned.follow(trained, self._judge.versions)
 
 
 @contextlib.contextmanager

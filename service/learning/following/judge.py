@@ -7,14 +7,13 @@ arrives long after it happened: rankers may then have learned later events of th
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from core import popularity
 from core.batch.preferences import Preferences, preferences
 from core.kernels.count import TIME
 from core.kernels.scan import Mask
@@ -25,17 +24,16 @@ from core.online.model import OnlineModel
 from core.online.tables import COUNT
 from core.types import I32
 from service.learning.following.inbox import Sighting
-from service.learning.following.views import View
+from service.learning.following.states import states_of
+from service.learning.following.views import View, nothing_learned
 from service.ranking.asker import Asker
 from service.ranking.choice import choose, feature_vectors, heard
-from service.ranking.everybody import SharedList
-from service.ranking.families import FAMILIES
-from service.ranking.lineup import Lineup, by_strategy
+from service.ranking.lineup import Lineup
 from service.ranking.mixing import mixing_list
-from service.ranking.online import Online, OnlineItems
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
-from service.ranking.strategies import MIXTURE, ONLINE, POPULAR, TRENDING, Strategy
+from service.ranking.state import rankers_of
+from service.ranking.strategies import MIXTURE, Strategy
 from service.ranking.wanted import Wanted
 from service.settings import Settings
 from service.store.profiles.histories import Numbers, Records
@@ -80,11 +78,13 @@ class Judge:
         self._model, self._partition = model, partition
         self._meanings = meanings
         self._half_life_ms = settings.trending_half_life_h * 3_600_000
-        self._view: View | None = None
-        self._newest_ms = 0.0
-        self._everybodys: tuple[SharedList, SharedList]
-        self._online: Online
         self._allowed: Mask = np.empty(0, np.bool_)
+        self._take(nothing_learned(model))
+
+    @property
+    def versions(self) -> Mapping[Strategy, str]:
+        """Return the versions of the rankers without training; no event changes them."""
+        return {ranker.strategy: ranker.version for ranker in self._untrained}
 
     def judge(
         self,
@@ -104,7 +104,8 @@ class Judge:
         judged = [model for model in models if model.family.judged]
         if any(self._through(model) >= sighting.sequence for model in judged):
             return None
-        self._take(sighting.view)
+        if sighting.view is not self._view:
+            self._take(sighting.view)
         if sighting.time_ms < self._newest_ms - LATE_MS:
             return None
         known = preferences(
@@ -115,7 +116,7 @@ class Judge:
         )
         if known.item_ix.size == 0 or sighting.item in known.seen:
             return None
-        lineup = self._lineup(models, weights)
+        lineup = Lineup([*models, *self._untrained], weights)
         return self._verdict(lineup, _asker(lineup, known, sighting, stored), sighting.item)
 
     def _verdict(self, lineup: Lineup, asker: Asker, item: int) -> Verdict:
@@ -131,15 +132,6 @@ class Judge:
         ranks = {one.strategy: rank(lists[one.strategy][0], item) for one in judged}
         return Verdict(ranks, rank(combined, item), asker.preferences.item_ix.size)
 
-    def _lineup(self, models: Sequence[Ranker], weights: Weights) -> Lineup:
-        popular, trending = self._everybodys
-        return Lineup(
-            models=by_strategy([*models, self._online]),
-            popular=popular,
-            trending=trending,
-            weights=weights,
-        )
-
     def _through(self, model: Ranker) -> int:
         return model.trained_through.get(self._partition, 0)
 
@@ -150,19 +142,9 @@ class Judge:
         return self._allowed
 
     def _take(self, view: View) -> None:
-        if view is self._view:
-            return
         self._view = view
-        self._model.load(view.state)
-        through = {self._partition: view.watermark}
-        popular = popularity.popular(view.counts)
-        trending = popularity.trending(view.counts, self._half_life_ms)
-        self._everybodys = (
-            SharedList(FAMILIES[POPULAR], popular, through),
-            SharedList(FAMILIES[TRENDING], trending, through),
-        )
-        items = OnlineItems(str(view.watermark), view.watermark, self._model, view.items)
-        self._online = Online(FAMILIES[ONLINE], self._partition, items)
+        states = states_of(view, self._model, self._partition, half_life_ms=self._half_life_ms)
+        self._untrained = rankers_of(states, self._partition)
         times = view.counts[:, TIME]
         # ignore future times: otherwise all events would count as late until then
         self._newest_ms = times.max(initial=0.0, where=times <= time.time() * 1_000.0)

@@ -7,6 +7,9 @@ are judged with it.
 import time
 from dataclasses import dataclass
 
+import numpy as np
+
+from core import popularity
 from core.online.model import OnlineModel
 from core.snapshot import Snapshot
 from core.types import F32, F64
@@ -34,6 +37,16 @@ class View:
         arrays = {"items": self.items} | {f"state.{name}": a for name, a in self.state.items()}
         cuts = {"trained_through": {str(partition): self.watermark}}
         return Snapshot("online", arrays, {"fingerprint": fingerprint}, {}, cuts)
+
+
+def nothing_learned(model: OnlineModel) -> View:
+    """Return the view before the first event; ``model`` has learned nothing."""
+    return View(
+        watermark=0,
+        items=model.parameters(np.empty((0, model.width), np.float32)),
+        state=model.arrays(),
+        counts=np.empty((0, popularity.WIDTH)),
+    )
 
 
 class Views:
