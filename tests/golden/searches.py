@@ -1,8 +1,9 @@
 """Searches settings and fits models by a clock that counts its readings, and digests the results.
 
-    python -m tests.golden.searches    print the figures of this commit as JSON
+    python -m tests.golden.searches            print the figures of this commit as JSON
+    python -m tests.golden.searches --record   write them to searches.json
 
-Run it with one thread: ``figures`` starts a process that has one.
+Bits need one thread: ``figures`` starts a process that has one.
 """
 
 import itertools
@@ -20,6 +21,7 @@ from core.search.search import Budget
 from service.training.material import Material
 from service.training.recipes import RECIPES
 from tests.core.ranking import tribes
+from tests.golden.replay import machine
 
 FIGURES = Path(__file__).with_name("searches.json")
 SEARCHED = ("fbgd", "ocmf-lr-wsq")
@@ -29,9 +31,9 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_
 
 
 def figures() -> dict[str, Any]:
-    """Return the settings found and the digests of the vectors, made by a single thread."""
+    """Return the settings found and the digests of the vectors, made twice by a single thread."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.golden.searches"],
+        [sys.executable, "-m", "tests.golden.searches", "--here"],
         env=os.environ | dict.fromkeys(THREADS, "1"),
         cwd=Path(__file__).parents[2],
         capture_output=True,
@@ -57,9 +59,28 @@ def searched(name: str) -> dict[str, Any]:
     }
 
 
+def _twice(name: str) -> dict[str, Any]:
+    return {**searched(name), "again": searched(name)["digests"]}
+
+
+def record() -> None:
+    """Write the figures of this commit to searches.json, beside the digests of other machines."""
+    known = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"digests": {}}
+    made = figures()
+    known["digests"][machine()] = {name: one["digests"] for name, one in made.items()}
+    known["found"] = {
+        name: {"settings": one["settings"], "trials": one["trials"]} for name, one in made.items()
+    }
+    FIGURES.write_text(json.dumps(known, indent=1) + "\n")
+
+
 def _digest(array: Any) -> str:
     return sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16]
 
 
 if __name__ == "__main__":
-    json.dump({name: searched(name) for name in SEARCHED}, sys.stdout, indent=1)
+    if "--record" in sys.argv:
+        record()
+    else:
+        made = {name: _twice(name) for name in SEARCHED} if "--here" in sys.argv else figures()
+        json.dump(made, sys.stdout, indent=1)
