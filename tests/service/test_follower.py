@@ -10,6 +10,7 @@ from core.online.tables import Side
 from core.rng import id_hashes
 from service import configs
 from service.learning.following.follower import Follower
+from service.learning.following.inbox import Sighting
 from service.learning.following.judge import Judge, StoredUser
 from service.learning.learner import Learner
 from service.ranking.families import FAMILIES
@@ -24,6 +25,8 @@ from tests.server import wait_until
 
 N_ITEMS = 30
 LIKE = Settings().kinds["like"].code
+Ranks = dict[int, dict[str, int]]
+"""Sequence of an event -> rank of its item by ranker."""
 
 
 @pytest.fixture
@@ -47,8 +50,11 @@ def judge_of(client, settings) -> Judge:
     return Judge(settings, model, configs.meanings(settings, namespace), 0)
 
 
-def judged(learner, feed, client, settings, events) -> dict[int, dict[str, int]]:
-    """Learn events one at a time; return sequence -> rank by ranker of each that is judged."""
+def judged(learner, feed, client, settings, events, seen_as=lambda one: one) -> Ranks:
+    """Learn events one at a time; return sequence -> rank by ranker of each that is judged.
+
+    ``seen_as`` changes a sighting before it is judged, when its event is learned.
+    """
     judge = judge_of(client, settings)
     found = {}
     learner.follower_inbox.refresh(learner.watermark)
@@ -56,7 +62,7 @@ def judged(learner, feed, client, settings, events) -> dict[int, dict[str, int]]
         feed.append([event])
         learner.drain()
         while (sighting := learner.follower_inbox.take_sighting()) is not None:
-            verdict = judge.judge(sighting, stored(client, feed, sighting.user), [])
+            verdict = judge.judge(seen_as(sighting), stored(client, feed, sighting.user), [])
             if verdict is not None:
                 found[sighting.sequence] = verdict.ranks
     return found
@@ -103,7 +109,7 @@ class Replica:
             self.liked.add(event.user)
 
 
-def expected(feed, client, settings, events) -> dict[int, dict[str, int]]:
+def expected(feed, client, settings, events) -> Ranks:
     model = OnlineModel(configs.online_config(settings, open_namespace(client, settings)))
     replica = Replica(model, list(dict.fromkeys(event.user for event in events)))
     found = {}
@@ -133,21 +139,15 @@ def test_a_positive_is_ranked_with_the_state_before_it(learner, feed, client, ea
     assert differing(found, wanted) == []
 
 
-def test_a_planted_leak_is_caught(learner, feed, client, eager, monkeypatch):
+def test_a_planted_leak_is_caught(learner, feed, client, eager):
     events = some_ratings(300, items=N_ITEMS)
-    inbox, before = learner.follower_inbox, learner.follower_inbox.before
-    waiting = []
-    monkeypatch.setattr(inbox, "before", lambda *batch: waiting.append(batch))
-    learn = learner._batches.learn
 
-    def leaking(backlog, batch):
-        outcome = learn(backlog, batch)
-        # the rows as they are after the event
-        before(*waiting.pop())
-        return outcome
+    def leaking(sighting: Sighting) -> Sighting:
+        """Return the sighting with the user's row as it is after the event."""
+        row = client.get(feed.keys.user_row(0, sighting.user))
+        return replace(sighting, user_row=np.frombuffer(row, np.float32))
 
-    monkeypatch.setattr(learner._batches, "learn", leaking)
-    found = judged(learner, feed, client, eager, events)
+    found = judged(learner, feed, client, eager, events, seen_as=leaking)
     assert differing(found, expected(feed, client, eager, events)) != []
 
 
