@@ -11,22 +11,19 @@ from core.rng import id_hashes
 from service import configs
 from service.learning.following.follower import Follower
 from service.learning.following.inbox import Sighting
-from service.learning.following.judge import Judge, StoredUser
 from service.learning.learner import Learner
 from service.ranking.families import FAMILIES
 from service.ranking.fold_in import FoldIn
 from service.settings import Settings
 from service.store.models.mixture import read_mixture
 from service.store.namespace import open_namespace
-from service.store.profiles.history_store import HistoryStore
 from tests.feed import Event, some_ratings
+from tests.judging import judge_of, judged, stored
 from tests.models import objective
 from tests.server import wait_until
 
 N_ITEMS = 30
 LIKE = Settings().kinds["like"].code
-Ranks = dict[int, dict[str, int]]
-"""Sequence of an event -> rank of its item by ranker."""
 
 
 @pytest.fixture
@@ -38,34 +35,6 @@ def feed(feed):
 def learner(eager_learner):
     eager_learner.follower_inbox.is_followed = True
     return eager_learner
-
-
-def stored(client, feed, user) -> StoredUser:
-    return StoredUser(*HistoryStore(client, feed.keys).whole(user))
-
-
-def judge_of(client, settings) -> Judge:
-    namespace = open_namespace(client, settings)
-    model = OnlineModel(configs.online_config(settings, namespace))
-    return Judge(settings, model, configs.meanings(settings, namespace), 0)
-
-
-def judged(learner, feed, client, settings, events, seen_as=lambda one: one) -> Ranks:
-    """Learn events one at a time; return sequence -> rank by ranker of each that is judged.
-
-    ``seen_as`` changes a sighting before it is judged, when its event is learned.
-    """
-    judge = judge_of(client, settings)
-    found = {}
-    learner.follower_inbox.refresh(learner.watermark)
-    for event in events:
-        feed.append([event])
-        learner.drain()
-        while (sighting := learner.follower_inbox.take_sighting()) is not None:
-            verdict = judge.judge(seen_as(sighting), stored(client, feed, sighting.user), [])
-            if verdict is not None:
-                found[sighting.sequence] = verdict.ranks
-    return found
 
 
 class Replica:
@@ -109,7 +78,7 @@ class Replica:
             self.liked.add(event.user)
 
 
-def expected(feed, client, settings, events) -> Ranks:
+def expected(feed, client, settings, events) -> dict[int, dict[str, int]]:
     model = OnlineModel(configs.online_config(settings, open_namespace(client, settings)))
     replica = Replica(model, list(dict.fromkeys(event.user for event in events)))
     found = {}
@@ -127,13 +96,13 @@ def differing(found, wanted) -> list[int]:
     return [
         sequence
         for sequence, ranks in wanted.items()
-        if any(found[sequence][name] != rank for name, rank in ranks.items())
+        if any(found[sequence].ranks[name] != rank for name, rank in ranks.items())
     ]
 
 
 def test_a_positive_is_ranked_with_the_state_before_it(learner, feed, client, eager):
     events = some_ratings(300, items=N_ITEMS)
-    found = judged(learner, feed, client, eager, events)
+    found = judged(learner, feed, eager, events)
     wanted = expected(feed, client, eager, events)
     assert len(wanted) > 50
     assert differing(found, wanted) == []
@@ -147,7 +116,7 @@ def test_a_planted_leak_is_caught(learner, feed, client, eager):
         row = client.get(feed.keys.user_row(0, sighting.user))
         return replace(sighting, user_row=np.frombuffer(row, np.float32))
 
-    found = judged(learner, feed, client, eager, events, seen_as=leaking)
+    found = judged(learner, feed, eager, events, seen_as=leaking)
     assert differing(found, expected(feed, client, eager, events)) != []
 
 
@@ -155,8 +124,8 @@ def test_the_online_model_sleeps_for_users_who_have_rated_nothing(learner, feed,
     events = [Event("fan", "i1", 5), Event("fan", "i2", 4)]
     events += [Event("ann", f"i{n}", 0, LIKE) for n in (1, 2)]
     events += [Event("ann", "i3", 5), Event("ann", "i4", 5)]
-    ranks = judged(learner, feed, client, eager, events)
-    assert {sequence: "online" in of for sequence, of in ranks.items()} == {
+    found = judged(learner, feed, eager, events)
+    assert {sequence: "online" in one.ranks for sequence, one in found.items()} == {
         2: True,
         4: False,
         5: False,
@@ -187,10 +156,10 @@ def test_a_model_that_was_trained_on_the_event_judges_nothing(learner, feed, cli
     users, fbgd = StructuredUsers(objective()), FAMILIES["fbgd"]
     # a family that is not judged cannot gain by what it has seen
     unjudged = replace(fbgd, judged=False)
-    for family, through, judged in ((fbgd, 1, True), (fbgd, 2, False), (unjudged, 2, True)):
+    for family, through, is_judged in ((fbgd, 1, True), (fbgd, 2, False), (unjudged, 2, True)):
         trained = FoldIn(family, "v", users, {0: through})
         verdict = judge.judge(sighting, stored(client, feed, "ann"), [trained])
-        assert (verdict is not None) == judged
+        assert (verdict is not None) == is_judged
 
 
 def test_an_event_long_before_the_newest_is_no_test(learner, feed, client, eager):
@@ -204,7 +173,7 @@ def test_an_event_long_before_the_newest_is_no_test(learner, feed, client, eager
         Event("ann", "i3", 5, time_ms=now_ms - 5 * day),
         Event("ann", "i4", 5, time_ms=now_ms - 3 * day - day // 2),
     ]
-    assert judged(learner, feed, client, eager, late).keys() == {3, 5}
+    assert judged(learner, feed, eager, late).keys() == {3, 5}
 
 
 def test_events_that_arrive_too_fast_are_skipped_and_counted(client, namespace, feed, tmp_path):
