@@ -19,12 +19,14 @@ the mixture belong to a version. A personal one says in ``reasons`` why it may n
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from core.batch.fbgd import config as fbgd
+from core.batch.neighbours import config as neighbours
 from core.batch.ocmf import config as ocmf
 from core.labels import config as labels
 from core.ordinal import config as ordinal
 from service.ranking.family import Families, Family, Reasons, table
 from service.ranking.fold_in import read_fold_in
 from service.ranking.labelled import read_labelled
+from service.ranking.neighbours import read_neighbours
 from service.ranking.starred import read_starred
 from service.ranking.strategies import MIXTURE, ONLINE, POPULAR, TRENDING, Strategy
 
@@ -113,10 +115,22 @@ FAMILIES: Families = table(
             reads_history=False,
             serves_without_history=True,
         ),
+        Family(
+            strategy="neighbours",
+            number=10,
+            title="Neighbours",
+            about="Finds items that the same people like as the items of a history.",
+            recipes=neighbours.RECIPES,
+            read=read_neighbours,
+            explains=True,
+            reads_dislikes=False,
+        ),
     )
 )
 
-_NUMBERS = {family.number: family.strategy for family in FAMILIES.values()} | {5: MIXTURE}
+_OTHERS = {5: MIXTURE, 8: "next", 9: "sequence"}
+"""Numbers that belong to no family of the table, or not yet."""
+_NUMBERS = _OTHERS | {family.number: family.strategy for family in FAMILIES.values()}
 STRATEGIES: tuple[Strategy, ...] = tuple(_NUMBERS[number] for number in sorted(_NUMBERS))
 """All strategies. Logs and recommendation ids store indices into it, so only ever append."""
 

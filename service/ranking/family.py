@@ -63,6 +63,8 @@ class Family:
     """Whether it predicts ratings for single pairs of a user and an item."""
     reads_history: bool = True
     """Whether it ranks by the history of the asker."""
+    reads_dislikes: bool = True
+    """Whether it ranks for somebody of whom only dislikes are known."""
     serves_without_history: bool = False
     """Whether it ranks for people without a history: by features, or one list for everybody."""
     trusted: bool = True

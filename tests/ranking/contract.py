@@ -221,7 +221,7 @@ def dislikes_speak_against_an_item(case: Case) -> None:
     if not (case.family.trained and case.family.reads_history):
         return
     liked, disliked = case.asker([5], kind=None), case.asker([], [5], kind=None)
-    assert ranker.knows(disliked)
+    assert ranker.knows(disliked) == case.family.reads_dislikes
     assert ranker.scores(liked)[5] > ranker.scores(disliked)[5]
     assert 5 in disliked.preferences.seen
 

@@ -5,6 +5,7 @@ import numpy as np
 from core.types import F64, I32
 from service.ranking.asker import Asker
 from service.ranking.fold_in import FoldIn
+from service.ranking.neighbours import ByNeighbours
 from service.ranking.ranker import Ranker
 
 
@@ -14,6 +15,8 @@ def contributions(ranker: Ranker, asker: Asker, items: I32) -> F64:
     The equation is that of ``core.slate.explain``. A family that explains in another way needs a
     twin of its own here.
     """
+    if isinstance(ranker, ByNeighbours):
+        return _of_neighbours(ranker, asker, items)
     assert isinstance(ranker, FoldIn)
     row, own, user = ranker.users.row, asker.preferences, ranker.fold_in(asker).astype(np.float64)
     q = row.item_factors.astype(np.float64)
@@ -37,3 +40,15 @@ def contributions(ranker: Ranker, asker: Asker, items: I32) -> F64:
     inverse = np.linalg.inv(system)
     each = list(zip(own.item_ix, pulls, strict=True))
     return np.array([[pull * q[item] @ inverse @ q[past] for past, pull in each] for item in items])
+
+
+def _of_neighbours(ranker: ByNeighbours, asker: Asker, items: I32) -> F64:
+    own, model = asker.preferences, ranker.model
+    found = np.zeros((items.size, own.item_ix.size))
+    for at, (past, weight, target) in enumerate(
+        zip(own.item_ix, own.weight, own.target, strict=True)
+    ):
+        pull = weight if target > 0 else -model.dislikes * weight
+        for other, strength in zip(model.neighbour[past], model.strength[past], strict=True):
+            found[items == other, at] += pull * strength
+    return found

@@ -24,7 +24,7 @@ IMPORT = "from service.ranking.price import RECIPES, read_prices\n"
 ENTRY = """\
         Family(
             strategy="price",
-            number=8,
+            number=11,
             title="Price",
             about="Lists items that cost about as much as those that somebody liked.",
             recipes=RECIPES,

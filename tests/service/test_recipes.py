@@ -20,6 +20,7 @@ from service.training.recipes import RANKING, RECIPES, SERVED
 from service.training.searching import search_with_shrinkage
 from tests.core import ranking
 
+ABOUT: Any = {"settings": {}, "metrics": {}, "cuts": {}}
 GOOD = FbgdConfig(factors=4, epochs=2, alpha0=60.0, reg=1.0, shrinkage=0.3)
 
 
@@ -80,7 +81,8 @@ def test_an_evaluation_of_stated_settings_makes_what_a_training_makes(name: str)
     for given in orders:
         budget = Budget(ticking(), 0.0)
         config = recipe.search(material, given, budget, lambda share: None).config
-        made.append((config, recipe.fit(material, config).row.item_factors.tobytes()))
+        fitted = recipe.fit(material, config)
+        made.append((config, recipe.snapshot(name, fitted, None, ABOUT).version))
     assert made[0] == made[1]
 
 

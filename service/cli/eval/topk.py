@@ -17,6 +17,7 @@ from service.settings import nearest
 
 Model = Literal[
     "fbgd",
+    "neighbours",
     "mf",
     "svdfeature",
     "pitf",

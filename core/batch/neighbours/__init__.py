@@ -1,0 +1,1 @@
+"""Items by items: which items speak for which, from all pairs at once."""

@@ -1,0 +1,104 @@
+"""The fitted model: for each item the items that it speaks for, and how strongly."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from core.errors import ShapeError
+from core.interactions import Interactions
+from core.kernels import neighbours as kernels
+from core.types import F32, F64, I32
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """Strengths s_iy between n items; of each item i the k strongest are kept.
+
+    The score of item y for a history is sum_i r_i s_iy: r_i is the weight of a like, or
+    -``dislikes`` times the weight of a dislike. So the contribution of each past item is exact.
+
+    >>> model = Neighbours(np.array([[1], [0]], np.int32), np.ones((2, 1), np.float32), 0.5)
+    >>> model.scores(np.array([0], np.int32)).tolist()
+    [-inf, 1.0]
+    """
+
+    neighbour: I32
+    """Item numbers (n, k), rising in a row."""
+    strength: F32
+    """(n, k); 0 where an item has fewer than k neighbours."""
+    dislikes: float
+
+    def __post_init__(self) -> None:
+        if self.neighbour.ndim != 2 or self.neighbour.shape != self.strength.shape:
+            shapes = f"{self.neighbour.shape} and {self.strength.shape}"
+            raise ShapeError(f"neighbours and strengths must both be (items, k), not {shapes}")
+        n = len(self.neighbour)
+        if self.neighbour.size and not 0 <= self.neighbour.min() <= self.neighbour.max() < n:
+            raise ShapeError(f"neighbours must be item numbers in 0 .. {n - 1}")
+
+    @property
+    def n_items(self) -> int:
+        return len(self.neighbour)
+
+    @cached_property
+    def learned(self) -> "np.typing.NDArray[np.bool_]":
+        """Return which items have neighbours, (n,)."""
+        some: np.typing.NDArray[np.bool_] = np.any(self.strength, axis=1, keepdims=False)
+        return some
+
+    def knows(self, item_ix: I32, target: F32 | None = None) -> bool:
+        """Return whether a history has a like of an item that has neighbours."""
+        within = item_ix < self.n_items
+        liked = within if target is None else within & (target > 0.0)
+        return bool(self.learned[item_ix[liked]].any())
+
+    def scores(self, item_ix: I32, weight: F32 | None = None, target: F32 | None = None) -> F32:
+        """Return the score of each item (n,); -inf where no item of the history speaks of it."""
+        scores = np.zeros(self.n_items, np.float32)
+        amount = self._amounts(item_ix, weight, target)
+        kernels.add_rows(item_ix, amount, self.neighbour, self.strength, scores)
+        scores[scores == 0.0] = -np.inf
+        return scores
+
+    def scores_of(self, rows: Interactions) -> F32:
+        """Return the scores of all items for several histories, (users, n)."""
+        scores = np.empty((rows.n_users, self.n_items), np.float32)
+        for user in range(rows.n_users):
+            at = slice(rows.ptr[user], rows.ptr[user + 1])
+            weight = None if rows.weight is None else rows.weight[at]
+            target = None if rows.target is None else rows.target[at]
+            scores[user] = self.scores(rows.item_ix[at], weight, target)
+        return scores
+
+    def contributions(self, item_ix: I32, weight: F32, target: F32, items: I32) -> F64:
+        """Return what each past item (h,) adds to the scores of some items (k,), (k, h).
+
+        Equation   contribution = r_i s_iy; the score is their sum
+        """
+        found = np.zeros((items.size, item_ix.size))
+        for at, item in enumerate(item_ix.tolist()):
+            found[:, at] = self._row(item)[items]
+        found *= self._amounts(item_ix, weight, target)
+        return found
+
+    def similar(self, item: int) -> F32:
+        """Return how strongly an item speaks for each other one (n,); -inf where not at all."""
+        row = self._row(item)
+        row[item] = 0.0
+        row[row <= 0.0] = -np.inf
+        return row.astype(np.float32)
+
+    def _row(self, item: int) -> F64:
+        row = np.zeros(self.n_items)
+        # padding adds 0 to item 0
+        np.add.at(row, self.neighbour[item], self.strength[item])
+        return row
+
+    def _amounts(self, item_ix: I32, weight: F32 | None, target: F32 | None) -> F32:
+        amount: Any = np.ones(item_ix.size, np.float32) if weight is None else weight
+        if target is None:
+            return np.ascontiguousarray(amount, np.float32)
+        factor = np.where(target > 0.0, np.float32(1.0), np.float32(-self.dislikes))
+        return np.ascontiguousarray(amount * factor, np.float32)

@@ -1,0 +1,278 @@
+"""Neighbours of items: equal to dense twins, on histories with dislikes and bad input too."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core.batch.neighbours.config import RECIPES, NeighboursConfig
+from core.batch.neighbours.exact import MOST_ITEMS, Regression
+from core.batch.neighbours.fit import MOST_KEPT, fit, kept_of
+from core.batch.neighbours.graph import DENSE, graph
+from core.batch.neighbours.model import Neighbours
+from core.batch.neighbours.search import Trials, search
+from core.batch.neighbours.snapshot import neighbours_of, of_neighbours
+from core.errors import ConfigError, DataError, ShapeError, SnapshotFormat
+from core.interactions import from_pairs
+from core.kernels import neighbours as kernels
+from core.search.search import Budget
+from core.snapshot import blob, mapped
+from tests.core import ranking
+from tests.core import reference_neighbours as reference
+
+EVERY = 1_000
+GRAPH = NeighboursConfig(factors=3, neighbours=EVERY)
+ABOUT = {"settings": {}, "metrics": {}, "cuts": {}}
+
+
+def dense(model):
+    found = np.zeros((model.n_items, model.n_items))
+    for item in range(model.n_items):
+        np.add.at(found[item], model.neighbour[item], model.strength[item])
+    return found
+
+
+def draw(shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+# --- kernels --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [1, 4, 9, 20])
+def test_the_strongest_are_kept_in_the_order_of_their_numbers(k):
+    strengths = draw((7, 9))
+    # ties, zeros, and a row of nothing
+    strengths[1], strengths[2, ::2], strengths[3] = 2.0, 0.0, 0.0
+    results = []
+    for write in (kernels.strongest, reference.strongest):
+        made = np.full((7, k), 5, np.int32), np.full((7, k), 5.0, np.float32)
+        write(strengths, *made)
+        results.append(made)
+    for ours, theirs in zip(*results, strict=True):
+        assert ours.tolist() == theirs.tolist()
+
+
+def test_rows_are_added_as_the_twin_adds_them():
+    neighbour = np.array([[0, 1], [0, 2], [1, 2]], np.int32)
+    arguments = np.array([2, 0], np.int32), draw(2), neighbour, draw((3, 2), 1)
+    ours, theirs = np.zeros(3, np.float32), np.zeros(3, np.float32)
+    kernels.add_rows(*arguments, ours)
+    reference.add_rows(*arguments, theirs)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+# --- fits -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("more", [{}, {"share": 0.0}, {"user_exponent": 0.2, "item_exponent": 0.7}])
+def test_the_graph_is_its_dense_twin(weighted, more):
+    pairs, config = ranking.tiny(weighted=weighted), replace(GRAPH, **more)
+    np.testing.assert_allclose(dense(fit(pairs, config)), reference.graph(pairs, config), atol=1e-6)
+
+
+def test_singular_vectors_of_a_large_matrix_are_those_of_the_dense_one():
+    n = DENSE + 60
+    pairs = ranking.tribes(users=n, items=n)
+    config = replace(GRAPH, factors=4)
+    made, wanted = graph(pairs, config), reference.graph(pairs, config)
+    assert made.outward.shape == (n, 4)
+    np.testing.assert_allclose(np.concatenate([*made.strengths(config.share)]), wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("reg", [0.5, 20.0])
+def test_the_exact_regression_is_one_regression_for_each_item(weighted, reg):
+    pairs = ranking.tiny(weighted=weighted)
+    found = dense(fit(pairs, NeighboursConfig(reg=reg)))
+    own = np.diag(found).copy()
+    np.fill_diagonal(found, 0.0)
+    np.testing.assert_allclose(found, reference.exact(pairs, reg), atol=1e-6)
+    known = pairs.liked.item_counts > 0
+    assert (own[known] > 0.0).all()
+    assert (own < 1.0).all()
+
+
+def test_only_the_strongest_neighbours_are_kept():
+    pairs = ranking.tribes()
+    whole, some = (fit(pairs, replace(GRAPH, neighbours=k)) for k in (EVERY, 5))
+    assert some.neighbour.shape == (pairs.n_items, 5)
+    for few, all_of_them in zip(dense(some), dense(whole), strict=True):
+        kept = np.flatnonzero(few)
+        assert few[kept].tolist() == all_of_them[kept].tolist()
+        assert np.abs(few[kept]).min() >= np.sort(np.abs(all_of_them))[-5]
+
+
+def test_what_is_kept_is_bounded_in_all():
+    for n_items in (1, 100, 50_000, 1_000_000, 100_000_000):
+        assert 1 <= kept_of(n_items, EVERY) <= min(n_items, EVERY)
+        assert n_items * kept_of(n_items, EVERY) <= max(MOST_KEPT, n_items)
+
+
+def test_a_training_does_not_read_dislikes():
+    pairs = ranking.tiny(weighted=True)
+    for config in (GRAPH, NeighboursConfig(reg=2.0)):
+        assert fit(pairs, config).strength.tobytes() == fit(pairs.liked, config).strength.tobytes()
+
+
+# --- histories ------------------------------------------------------------------------------------
+
+
+def test_scores_are_sums_of_what_each_item_contributes():
+    model = fit(ranking.tribes(), GRAPH)
+    items = np.array([3, 8, 21], np.int32)
+    weight, target = np.array([1.0, 0.5, 2.0], np.float32), np.array([1, 0, 1], np.float32)
+    scores = model.scores(items, weight, target)
+    found = model.contributions(items, weight, target, np.arange(model.n_items, dtype=np.int32))
+    reached = np.isfinite(scores)
+    np.testing.assert_allclose(found.sum(axis=1)[reached], scores[reached], atol=1e-6)
+    amounts = np.array([1.0, -0.5 * model.dislikes, 2.0])
+    np.testing.assert_allclose(found, dense(model)[items].T * amounts, atol=1e-6)
+
+
+def test_several_histories_are_scored_as_each_alone():
+    pairs = ranking.tiny(weighted=True)
+    model = fit(pairs, GRAPH)
+    together = model.scores_of(pairs)
+    for user, scores in enumerate(together):
+        row = pairs.rows(np.array([user]))
+        assert row.weight is not None
+        alone = model.scores(row.item_ix, row.weight, row.target)
+        assert scores.tobytes() == alone.tobytes()
+    assert np.isneginf(together[0]).all()
+
+
+def test_who_likes_nothing_known_is_not_known():
+    model = fit(ranking.tiny(), GRAPH)
+    one, item_0 = np.ones(1, np.float32), np.zeros(1, np.int32)
+    assert not model.knows(item_0)
+    assert not model.knows(np.array([model.n_items], np.int32))
+    assert not model.knows(np.empty(0, np.int32))
+    assert model.knows(np.array([1], np.int32))
+    assert model.knows(np.array([1], np.int32), one)
+    assert not model.knows(np.array([1], np.int32), 0.0 * one)
+
+
+def test_similar_items_are_of_the_same_tribe_and_never_the_item_itself():
+    model = fit(ranking.tribes(), GRAPH)
+    for item in (0, 1, 2, 3):
+        near = model.similar(item)
+        assert np.isneginf(near[item])
+        assert (np.argsort(-near)[:5] % 4 == item % 4).all()
+
+
+# --- search, snapshot, bad input ------------------------------------------------------------------
+
+
+def budget(seconds):
+    return Budget(iter(np.arange(0.0, 1e6, 0.25)).__next__, seconds)
+
+
+def test_without_a_budget_the_settings_are_rough():
+    pairs = ranking.tribes()
+    found = search(pairs, NeighboursConfig(), budget(0.0))
+    assert found.exact
+    found = search(pairs, NeighboursConfig(), budget(0.0), fixed=frozenset({"reg"}))
+    assert not found.exact
+
+
+def test_a_search_finds_settings_that_are_no_worse_than_the_rough_ones():
+    pairs, trials = ranking.tribes(), Trials(ranking.tribes(), 0)
+    shares = []
+    rough, found = (
+        search(pairs, NeighboursConfig(), budget(s), on_trial=shares.append) for s in (0.0, 300.0)
+    )
+    assert trials.score(found) >= trials.score(rough) > 0.0
+    assert found != rough
+    assert shares == sorted(shares)
+
+
+def test_the_same_search_finds_the_same():
+    pairs = ranking.tribes()
+    one, other = (search(pairs, NeighboursConfig(), budget(60.0)) for _ in range(2))
+    assert one == other
+
+
+def test_stated_settings_stay():
+    stated = NeighboursConfig(reg=7.0, share=0.7)
+    found = search(ranking.tribes(), stated, budget(60.0), fixed=frozenset({"reg", "share"}))
+    assert (found.reg, found.share) == (7.0, 0.7)
+    found = search(ranking.tribes(), NeighboursConfig(), budget(60.0), fixed=frozenset({"reg"}))
+    assert not found.exact
+
+
+def test_a_trial_ranks_as_the_fitted_model_does():
+    pairs = ranking.tribes()
+    trials = Trials(pairs, 0)
+    for config in (GRAPH, NeighboursConfig(reg=20.0)):
+        model = fit(trials.known, replace(config, neighbours=EVERY))
+        scores = model.scores_of(trials.seen)
+        assert trials.score(config) == pytest.approx(trials.score_of(lambda at, s=scores: s[at]))
+
+
+def test_a_snapshot_restores_the_same_bits():
+    made = fit(ranking.tribes(), GRAPH)
+    snapshot = of_neighbours("neighbours", made, **ABOUT)
+    again = neighbours_of(mapped(snapshot.manifest, b"".join(blob(snapshot))))
+    items = np.array([1, 9], np.int32)
+    assert again.scores(items).tobytes() == made.scores(items).tobytes()
+    assert again.dislikes == made.dislikes
+
+
+def test_a_snapshot_of_something_else_is_refused():
+    made = of_neighbours("neighbours", fit(ranking.tiny(), GRAPH), **ABOUT)
+    far = {**made.arrays, "neighbour": made.arrays["neighbour"] + np.int32(1)}
+    for wrong in (
+        replace(made, arrays={"strength": made.arrays["strength"]}),
+        replace(made, arrays=far),
+        replace(made, parameters={}),
+    ):
+        with pytest.raises(SnapshotFormat, match="neighbours of items"):
+            neighbours_of(wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"reg": -1.0},
+        {"reg": float("nan")},
+        {"share": -0.1},
+        {"factors": 0},
+        {"neighbours": 0},
+        {"neighbours": 2.5},
+        {"user_exponent": 1.5},
+        {"dislikes": float("inf")},
+    ],
+)
+def test_settings_out_of_bounds_are_refused(wrong):
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        RECIPES[0].config(wrong)
+
+
+def test_pairs_that_teach_nothing_are_refused():
+    nothing = from_pairs(np.empty(0, np.int64), np.empty(0, np.int64), n_users=3, n_items=3)
+    hated = from_pairs(np.array([0, 1]), np.array([0, 1]), target=np.zeros(2))
+    for pairs in (nothing, hated):
+        for config in (GRAPH, NeighboursConfig(reg=1.0)):
+            with pytest.raises(DataError, match="learn"):
+                fit(pairs, config)
+    with pytest.raises(DataError, match="fewer than 10 users"):
+        search(hated, NeighboursConfig(), budget(60.0))
+
+
+def test_an_exact_regression_of_too_many_items_is_refused():
+    items = np.arange(MOST_ITEMS + 1)
+    with pytest.raises(ConfigError, match="reg 0"):
+        Regression(from_pairs(np.zeros_like(items), items))
+    assert not search(from_pairs(items % 50, items), NeighboursConfig(), budget(0.0)).exact
+
+
+def test_arrays_of_no_model_are_refused():
+    for neighbour, strength in (
+        (np.zeros((2, 3), np.int32), np.zeros((2, 2), np.float32)),
+        (np.full((2, 1), 2, np.int32), np.ones((2, 1), np.float32)),
+        (np.full((2, 1), -1, np.int32), np.ones((2, 1), np.float32)),
+    ):
+        with pytest.raises(ShapeError):
+            Neighbours(neighbour, strength, 0.5)
