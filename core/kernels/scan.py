@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.kernels.jit import helper, kernel
-from core.types import F32, I32
+from core.types import F32, I32, U64
 
 TILE = 4096
 """Items scored together; their scores stay in the cache while the best are selected."""
@@ -75,6 +75,20 @@ def _order(item: I32, score: F32) -> None:
         _sift(score, item, size)
 
 
+@helper
+def _bits(items: I32, end: int) -> U64:
+    """Return bits, 64 in a word, of which those of the items are set."""
+    bits = np.zeros((end + 63) >> 6, np.uint64)
+    for y in items:
+        bits[y >> 6] |= np.uint64(1) << np.uint64(y & 63)
+    return bits
+
+
+@helper
+def _has(bits: U64, y: int) -> bool:
+    return bool((bits[y >> 6] >> np.uint64(y & 63)) & np.uint64(1))
+
+
 @kernel
 def scan(user: F32, item_factors: F32, excluded: I32, allowed: Mask, item: I32, score: F32) -> None:
     """Write one user's best items, best first, into ``item`` and ``score``.
@@ -98,32 +112,27 @@ def scan(user: F32, item_factors: F32, excluded: I32, allowed: Mask, item: I32, 
 
 
 @kernel
-def first(order: I32, excluded: I32, allowed: Mask, position: I32) -> None:
-    """Write the positions of the first usable items of an order.
+def first(order: I32, scores: F32, excluded: I32, allowed: Mask, item: I32, score: F32) -> int:
+    """Write the first usable items of an order, and their scores; return how many there are.
 
     Equation   the first k of the order that are allowed and not excluded
-    Symbols    order (n,): distinct items · excluded (e,) rising · allowed (m,), items from m on are
-               not allowed · position (k,); -1 where there are fewer items
-    Cost       O(log e) for each item passed; allocates nothing
+    Symbols    order, scores (n,): distinct items and the score of each · excluded (e,) rising ·
+               allowed (m,), items from m on are not allowed · item, score (k,); what lies behind
+               the last usable item is not written
+    Cost       O(e + items passed); allocates one bit for each item number up to the last excluded
     Reference  tests/core/reference_scan.py::first
     """
-    position[:] = -1
+    end = excluded[-1] + 1 if excluded.size else 0
+    bits = _bits(excluded, end)
     found = 0
     for at in range(order.size):
-        if found == position.size:
-            return
+        if found == item.size:
+            break
         y = order[at]
-        if y < allowed.size and allowed[y]:
-            low, high = 0, excluded.size
-            while low < high:
-                middle = (low + high) >> 1
-                if excluded[middle] < y:
-                    low = middle + 1
-                else:
-                    high = middle
-            if not (low < excluded.size and excluded[low] == y):
-                position[found] = at
-                found += 1
+        if y < allowed.size and allowed[y] and (y >= end or not _has(bits, y)):
+            item[found], score[found] = y, scores[at]
+            found += 1
+    return found
 
 
 @kernel

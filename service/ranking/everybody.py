@@ -6,12 +6,11 @@ from functools import cached_property
 
 import numpy as np
 
-from core.kernels import scan
 from core.types import F32
 from service.ranking.asker import Asker
 from service.ranking.families import FAMILIES
 from service.ranking.family import Family
-from service.ranking.pool import Pool, Ranked, chosen
+from service.ranking.pool import Pool, Ranked, chosen, first
 from service.ranking.ranker import Listed, Ranker
 from service.ranking.strategies import POPULAR, TRENDING
 
@@ -32,34 +31,39 @@ class SharedList(Ranker):
         without = np.ones(self.n_items, np.bool_)
         without[items] = False
         everything = np.concatenate([items, np.flatnonzero(without).astype(np.int32)])
-        self._ranked: Ranked = everything, by_number
-        """All item numbers, best first; the scores, indexed by item number."""
+        self._by_number = by_number
+        """The score of each item."""
+        self._order: Ranked = everything, by_number[everything]
+        """All items, best first."""
+        liked = scores > 0.0
+        self._liked: Ranked = items[liked], scores[liked]
 
     def knows(self, asker: Asker) -> bool:
         return False
 
     def best(self, asker: Asker, pool: Pool, n: int) -> Listed:
-        order, scores = self._reaching(pool.allowed.size)
         if pool.candidates is not None:
-            return Listed(*chosen(scores[: pool.allowed.size], pool, n))
-        at = np.empty(min(n, pool.allowed.size), np.int32)
-        scan.first(order, pool.excluded, pool.allowed, at)
-        item = order[at[at >= 0]]
-        return Listed(item, scores[item])
+            return Listed(*chosen(_filled(self._by_number, pool.allowed.size), pool, n))
+        return Listed(*first(self._reaching(pool.allowed.size), pool, n))
+
+    def mixing_list(self, asker: Asker, pool: Pool, n: int) -> Listed:
+        """Return the best n items that somebody liked."""
+        if pool.candidates is None:
+            return Listed(*first(self._liked, pool, n))
+        item, score, _ = self.best(asker, pool, n)
+        return Listed(item[score > 0.0], score[score > 0.0])
 
     def scores(self, asker: Asker) -> F32:
-        return self._ranked[1][: self.n_items]
+        return self._by_number
 
     def _reaching(self, n_items: int) -> Ranked:
-        """Return the order and the scores, extended to at least ``n_items`` items."""
-        order, scores = self._ranked
-        if scores.size < n_items:
+        """Return the order, extended to at least ``n_items`` items."""
+        items, scores = order = self._order
+        if items.size < n_items:
+            more = np.arange(items.size, n_items, dtype=np.int32)
             # kept: the longer order also serves smaller pools
-            more = np.arange(scores.size, n_items, dtype=np.int32)
-            order = np.concatenate([order, more])
-            scores = np.concatenate([scores, np.zeros(more.size, np.float32)])
-            self._ranked = order, scores
-        return order, scores
+            self._order = order = np.concatenate([items, more]), _filled(scores, n_items)
+        return order
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,3 +88,8 @@ class Orders:
             SharedList(FAMILIES[strategy], order, self.seen_through)
             for strategy, order in orders.items()
         ]
+
+
+def _filled(scores: F32, n: int) -> F32:
+    """Return the first n scores, 0 where there are fewer."""
+    return np.pad(scores[:n], (0, max(n - scores.size, 0)))

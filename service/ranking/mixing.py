@@ -14,7 +14,7 @@ from service.ranking.blend import blended
 from service.ranking.choice import Choice
 from service.ranking.lineup import Lineup
 from service.ranking.pool import Pool, Ranked, chosen
-from service.ranking.ranker import Listed, Ranker
+from service.ranking.ranker import Ranker
 from service.ranking.strategies import Strategy
 
 
@@ -33,15 +33,6 @@ class RankedItems(Struct, frozen=True):
     owned: bool
     """Whether the chosen rankers ranked any of them; else all are popular items."""
     made: Sequence[Computed]
-
-
-def mixing_list(ranker: Ranker, asker: Asker, pool: Pool, n: int) -> Listed:
-    """Return a ranker's list for a mixture; lists for everybody lose items without positives."""
-    listed = ranker.best(asker, pool, n)
-    if not ranker.family.for_everybody:
-        return listed
-    liked = listed.scores > 0.0
-    return Listed(listed.items[liked], listed.scores[liked])
 
 
 def ranked_items(choice: Choice, lineup: Lineup, asker: Asker, pool: Pool, n: int) -> RankedItems:
@@ -75,7 +66,7 @@ def _found(ranked: Ranked, ranker: Ranker, made: Iterable[Computed | None]) -> R
 def _mixed(choice: Choice, asker: Asker, pool: Pool, n: int) -> RankedItems:
     """Combine the lists of several rankers; each item names its largest contributor."""
     names = [ranker.strategy for ranker in choice.rankers]
-    lists = [mixing_list(ranker, asker, pool, max(n, DEPTH)) for ranker in choice.rankers]
+    lists = [ranker.mixing_list(asker, pool, max(n, DEPTH)) for ranker in choice.rankers]
     item, score, largest = mixed([listed.ranked for listed in lists], choice.weights, n)
     rows = zip(item.tolist(), score.tolist(), largest.tolist(), strict=True)
     picks = [Pick(number, value, names[at]) for number, value, at in rows]

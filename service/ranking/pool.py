@@ -74,13 +74,16 @@ class Head(Struct, frozen=True, eq=False):
 
     def best(self, pool: Pool, n: int) -> Ranked | None:
         """Return the best n unseen items of a pool; None if some may lie below the head."""
-        at = np.empty(min(n, self.items.size), np.int32)
-        scan.first(self.items, pool.excluded, pool.allowed, at)
-        if at.size and at[-1] < 0:
-            at = at[at >= 0]
-        if at.size < n and not self.whole:
-            return None
-        return self.items[at], self.scores[at]
+        ranked = first((self.items, self.scores), pool, n)
+        return ranked if self.whole or ranked[0].size == n else None
+
+
+def first(order: Ranked, pool: Pool, n: int) -> Ranked:
+    """Return the first n items of an order that are in a pool without candidates."""
+    items, scores = order
+    item, score = _empty(min(n, items.size))
+    size = scan.first(items, scores, pool.excluded, pool.allowed, item, score)
+    return item[:size], score[:size]
 
 
 def chosen(scores: F32, pool: Pool, n: int) -> Ranked:

@@ -123,6 +123,10 @@ class Ranker(ABC):
     def scores(self, asker: Asker) -> F32:
         """Return the score of each item that it knows; -inf where it cannot score the item."""
 
+    def mixing_list(self, asker: Asker, pool: Pool, n: int) -> Listed:
+        """Return its list for a mixture; a list for everybody leaves out what nobody liked."""
+        return self.best(asker, pool, n)
+
     def share(self, asker: Asker) -> float:
         """Return the factor of its weight in a mixture for this asker, 0 to 1."""
         return 1.0
@@ -204,8 +208,8 @@ class HeadRanker(Ranker):
     def best(self, asker: Asker, pool: Pool, n: int) -> Listed:
         # cached heads were computed from the history alone
         if self.version in asker.features or not asker.may_use_heads(pool, n):
-            made = self.prepare(asker)
-            return Listed(*self.nearest(self.fold_in(asker.having(made)), pool, n), made)
+            vector, made = self._vector(asker)
+            return Listed(*self.nearest(vector, pool, n), made)
         return self._from_head(asker, pool, n)
 
     def head(self, asker: Asker) -> Head:
@@ -215,15 +219,20 @@ class HeadRanker(Ranker):
     def _from_head(self, asker: Asker, pool: Pool, n: int) -> Listed:
         head, made = asker.head(self.strategy, self.made_of), None
         if head is None:
-            made = self.prepare(asker)
-            asker = asker.having(made)
-            head = self._head(self.fold_in(asker), asker)
+            vector, made = self._vector(asker)
+            head = self._head(vector, asker)
         ranked = head.best(pool, n)
         if ranked is None:
-            made = self.prepare(asker) or made
-            asker = asker.having(made)
-            ranked = self.nearest(self.fold_in(asker), pool, n)
+            vector, again = self._vector(asker.having(made))
+            ranked, made = self.nearest(vector, pool, n), again or made
         return Listed(*ranked, self._made(asker, head, made))
+
+    def _vector(self, asker: Asker) -> tuple[F32, Computed | None]:
+        """Return the asker's vector, and the result for the cache if it was computed anew."""
+        made = self.prepare(asker)
+        if made is None or made.vector is None:
+            return self.fold_in(asker), made
+        return made.vector, made
 
     def _made(self, asker: Asker, head: Head, made: Computed | None) -> Computed | None:
         """Return results for the cache: new ones, and a head that was computed in advance."""

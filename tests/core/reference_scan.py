@@ -7,11 +7,11 @@ def scan(user, item_factors, excluded, allowed, item, score):
     select(item_factors @ user, excluded, allowed, item, score)
 
 
-def first(order, excluded, allowed, place):
+def first(order, scores, excluded, allowed, item, score):
     shown = [y < allowed.size and allowed[y] and y not in excluded for y in order]
-    kept = np.flatnonzero(shown)[: place.size]
-    place[:] = -1
-    place[: kept.size] = kept
+    kept = np.flatnonzero(shown)[: item.size]
+    item[: kept.size], score[: kept.size] = order[kept], scores[kept]
+    return kept.size
 
 
 def select(scores, excluded, allowed, item, score):

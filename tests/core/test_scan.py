@@ -67,7 +67,9 @@ def test_the_head_of_an_order_holds_allowed_items_alone(seed, items, k):
     order = rng.permutation(items + 3).astype(np.int32)
     excluded = np.flatnonzero(rng.random(items + 5) < 0.3).astype(np.int32)
     allowed = rng.random(items) < 0.6
-    expected, found = np.empty(k, np.int32), np.empty(k, np.int32)
-    reference.first(order, excluded, allowed, expected)
-    scan.first(order, excluded, allowed, found)
-    assert np.array_equal(found, expected)
+    scores = rng.random(order.size).astype(np.float32)
+    expected, found = lists(k), lists(k)
+    size = reference.first(order, scores, excluded, allowed, *expected)
+    assert scan.first(order, scores, excluded, allowed, *found) == size
+    assert np.array_equal(found[0][:size], expected[0][:size])
+    assert np.array_equal(found[1][:size], expected[1][:size])

@@ -29,7 +29,6 @@ from service.learning.following.views import View, nothing_learned
 from service.ranking.asker import Asker
 from service.ranking.choice import choose, feature_vectors, heard
 from service.ranking.lineup import Lineup
-from service.ranking.mixing import mixing_list
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
 from service.ranking.state import rankers_of
@@ -123,11 +122,11 @@ class Judge:
         pool = Pool(self._everything(lineup.n_items), asker.preferences.seen)
         able = [ranker for ranker in lineup.models.values() if ranker.knows(asker)]
         judged = [one for one in (*able, *lineup.everybodys.values()) if one.family.judged]
-        lists = {one.strategy: mixing_list(one, asker, pool, DEPTH).ranked for one in judged}
+        lists = {one.strategy: one.mixing_list(asker, pool, DEPTH).ranked for one in judged}
         choice = choose(lineup, asker, Wanted(k=DEPTH, model=MIXTURE))
         for one in choice.rankers:
             if one.strategy not in lists:
-                lists[one.strategy] = mixing_list(one, asker, pool, DEPTH).ranked
+                lists[one.strategy] = one.mixing_list(asker, pool, DEPTH).ranked
         combined, *_ = mixed([lists[one.strategy] for one in choice.rankers], choice.weights, DEPTH)
         ranks = {one.strategy: rank(lists[one.strategy][0], item) for one in judged}
         return Verdict(ranks, rank(combined, item), asker.preferences.item_ix.size)
