@@ -11,6 +11,8 @@ from core.types import F32, I32, I64
 SMOOTH = 20.0
 """Constant added to every rank: it makes agreement count more than a single first place."""
 
+_NO_ITEMS: I32 = np.empty(0, np.int32)
+
 List = tuple[I32, F32]
 """Item numbers, best first, and their scores."""
 
@@ -33,15 +35,10 @@ def mixed(lists: Sequence[List], weights: Sequence[float], n: int) -> tuple[I32,
 
     Equation   score(y) = sum over the lists that hold y of w / (20 + rank of y), rank 1 .. 100
     """
-    first = np.zeros(len(lists) + 1, np.int64)
-    first[1:] = [min(items.size, DEPTH) for items, _ in lists]
-    first = first.cumsum()
-    listed = (
-        np.concatenate([items[:DEPTH] for items, _ in lists]) if lists else np.empty(0, np.int32)
-    )
-    n = min(n, int(first[-1]))
-    item, score, loudest = np.empty(n, np.int32), np.empty(n, np.float32), np.empty(n, np.int64)
-    if n:
-        merge.merge(listed, first, np.array(weights, np.float64), SMOOTH, item, score, loudest)
-    size = int(np.count_nonzero(item >= 0))
+    listed = np.concatenate([_NO_ITEMS, *[items for items, _ in lists]])
+    length = np.array([items.size for items, _ in lists], np.int64)
+    n = min(n, listed.size)
+    out = np.empty(n, np.int32), np.empty(n, np.float32), np.empty(n, np.int64)
+    size = merge.merge(listed, length, np.array(weights, np.float64), DEPTH, SMOOTH, *out)
+    item, score, loudest = out
     return item[:size], score[:size], loudest[:size]

@@ -32,7 +32,14 @@ def _sift(score: F64, item: I32, heap: I64, at: int, size: int) -> None:
 
 @helper
 def _distinct(
-    listed: I32, first: I64, weight: F64, smooth: float, item: I32, score: F64, loudest: I64
+    listed: I32,
+    length: I64,
+    weight: F64,
+    depth: int,
+    smooth: float,
+    item: I32,
+    score: F64,
+    loudest: I64,
 ) -> int:
     """Write each item once, with its summed gains and the list of its largest gain.
 
@@ -43,10 +50,10 @@ def _distinct(
         size *= 2
     slots = np.full(size, -1, np.int64)
     largest = np.empty(listed.size, np.float64)
-    n = 0
+    n = first = 0
     for one in range(weight.size):
-        for at in range(first[one], first[one + 1]):
-            gain = weight[one] / (smooth + (at - first[one] + 1))
+        for at in range(first, first + min(length[one], depth)):
+            gain = weight[one] / (smooth + (at - first + 1))
             slot = (listed[at] * SPREAD) & (size - 1)
             while slots[slot] >= 0 and item[slots[slot]] != listed[at]:
                 slot = (slot + 1) & (size - 1)
@@ -59,34 +66,40 @@ def _distinct(
                 score[own] += gain
                 if gain > largest[own]:
                     loudest[own], largest[own] = one, gain
+        first += length[one]
     return n
 
 
 @kernel
 def merge(
-    listed: I32, first: I64, weight: F64, smooth: float, item: I32, score: F32, loudest: I64
-) -> None:
-    """Write the best items of several lists, best first, their scores and their main lists.
+    listed: I32,
+    length: I64,
+    weight: F64,
+    depth: int,
+    smooth: float,
+    item: I32,
+    score: F32,
+    loudest: I64,
+) -> int:
+    """Write the best items of several lists, best first; return how many there are.
 
-    The main list of an item is the one that gives it the largest gain.
+    Written are their scores and main lists, too: the list that gives an item its largest gain.
 
-    Equation   score(y) = sum over the lists that contain y of w / (smooth + rank of y), rank 1 ..
-    Symbols    listed: the lists one after the other, best first; list l is
-               listed[first[l]:first[l + 1]], its weight w[l] · item, score, loudest (main list)
-               (k,); -1, -inf, -1 where there are fewer items
+    Equation   score(y) = sum over the lists that contain y of w / (smooth + rank of y),
+               rank 1 .. depth
+    Symbols    listed: the lists one after the other, best first; list l has length[l] items and the
+               weight w[l] · item, score, loudest (main list) (k,); what lies behind the last item
+               is not written
     Cost       O(m + m log k) for m entries; allocates a table of them
     Reference  tests/core/reference_merge.py::merge
     """
-    item[:] = -1
-    score[:] = -np.inf
-    loudest[:] = -1
     m = listed.size
     own_item, total = np.empty(m, np.int32), np.empty(m, np.float64)
     source = np.empty(m, np.int64)
-    n = _distinct(listed, first, weight, smooth, own_item, total, source)
+    n = _distinct(listed, length, weight, depth, smooth, own_item, total, source)
     size = min(item.size, n)
     if size == 0:
-        return
+        return 0
     heap = np.arange(size)
     for start in range(size // 2 - 1, -1, -1):
         _sift(total, own_item, heap, start, size)
@@ -99,3 +112,4 @@ def merge(
         item[last], score[last], loudest[last] = own_item[best], total[best], source[best]
         heap[0] = heap[last]
         _sift(total, own_item, heap, 0, last)
+    return size

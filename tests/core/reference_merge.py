@@ -3,14 +3,14 @@
 import numpy as np
 
 
-def merge(listed, first, weight, smooth, item, score, loudest):
+def merge(listed, length, weight, depth, smooth, item, score, loudest):
     gains = {}
-    for one, begin in enumerate(first[:-1]):
-        for rank, y in enumerate(listed[begin : first[one + 1]].tolist(), 1):
+    for one, own in enumerate(np.split(listed, np.cumsum(length))[: length.size]):
+        for rank, y in enumerate(own[:depth].tolist(), 1):
             gains.setdefault(y, {})[one] = weight[one] / (smooth + rank)
     total = {y: sum(own.values()) for y, own in gains.items()}
     best = sorted(total, key=lambda y: (-total[y], y))[: item.size]
-    item[:], score[:], loudest[:] = -1, -np.inf, -1
     item[: len(best)] = best
     score[: len(best)] = [total[y] for y in best]
     loudest[: len(best)] = [max(gains[y], key=gains[y].get) for y in best]
+    return len(best)
