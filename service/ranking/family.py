@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from core.recipe_settings import RecipeSettings
@@ -76,7 +77,7 @@ class Family:
     reads_later_items: bool = False
     """Whether it ranks items that were added after its training, by their documents."""
 
-    @property
+    @cached_property
     def trained(self) -> bool:
         """Whether its models are trained and come from the registry."""
         return self.read is not None

@@ -113,11 +113,11 @@ class Lineup:
         return self.weights.of(n) if weighted else {}
 
     def origin(self, rankers: Sequence[Ranker]) -> Origin:
-        """Return the origin of a slate made by these rankers of the lineup."""
+        """Return the origin of a slate made by these rankers of the lineup, in any order."""
         names = tuple([ranker.strategy for ranker in rankers])
         origin = self._origins.get(names)
         if origin is None:
-            origin = self._origins[names] = _origin(rankers)
+            origin = self._origins[names] = _origin(in_order(rankers))
         return origin
 
 

@@ -15,7 +15,7 @@ from core.types import F32
 from service.ranking.asker import NOBODY, Asker, Computed
 from service.ranking.choice import Choice, choose
 from service.ranking.explanations import explained
-from service.ranking.lineup import Lineup, Origin, in_order
+from service.ranking.lineup import Lineup, Origin
 from service.ranking.mixing import Pick, picks_of, ranked_items
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
@@ -105,8 +105,7 @@ def _slate(
 
 def _made_by(choice: Choice, lineup: Lineup) -> Origin:
     """Return the origin of a slate for this choice; a blend has its own version."""
-    # in the order of families, not of weights: other weights do not make another mixture
-    origin, online = lineup.origin(in_order(choice.rankers)), lineup.online
+    origin, online = lineup.origin(choice.rankers), lineup.online
     return origin.blended(choice.blend, online.version) if choice.blend and online else origin
 
 
