@@ -10,9 +10,13 @@ from service.learning.following.judge import Judge, StoredUser, Verdict
 from service.learning.learner import Learner
 from service.ranking.ranker import Ranker
 from service.settings import Settings
+from service.store.catalogue.columns import Catalogued
 from service.store.namespace import open_namespace
 from service.store.profiles.history_store import HistoryStore
 from tests.feed import Event, Feed
+
+EVERYTHING = Catalogued()
+"""A catalogue in which every item may be shown."""
 
 
 def stored(client: Any, feed: Feed, user: str) -> StoredUser:
@@ -35,6 +39,7 @@ def judged(
     *,
     trained: Sequence[Ranker] = (),
     seen_as: Callable[[Sighting], Sighting] = lambda sighting: sighting,
+    items: Catalogued = EVERYTHING,
 ) -> dict[int, Verdict]:
     """Learn events one at a time; return sequence -> verdict of each that is judged.
 
@@ -49,7 +54,7 @@ def judged(
         learner.drain()
         while (sighting := learner.follower_inbox.take_sighting()) is not None:
             user = stored(feed.client, feed, sighting.user)
-            verdict = judge.judge(seen_as(sighting), user, trained)
+            verdict = judge.judge(seen_as(sighting), user, trained, items=items)
             if verdict is not None:
                 found[sighting.sequence] = verdict
     return found

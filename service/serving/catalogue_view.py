@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from core.filter import CATEGORY
 from service.errors import NotReady, StoreUnavailable
-from service.serving.catalogue_columns import BLOCK, EMPTY, Block, Catalogued, read
+from service.store.catalogue.columns import BLOCK, EMPTY, Block, Catalogued, read
 from service.store.catalogue.feed import SLICE, CatalogueFeed, StoredItem
 from service.telemetry import logger
 

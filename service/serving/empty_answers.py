@@ -5,7 +5,7 @@ from service.ranking.pool import Pool
 from service.ranking.reasons import NO_ITEMS, and_
 from service.ranking.slates import Slate
 from service.serving.asked import Asked
-from service.serving.catalogue_columns import Catalogued
+from service.store.catalogue.columns import Catalogued
 
 
 def empty(asked: Asked, made: Slate, pool: Pool, seen: I32, items: Catalogued) -> str | None:

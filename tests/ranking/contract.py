@@ -23,11 +23,15 @@ from service.ranking.ranker import Ranker
 from service.ranking.slates import slate
 from service.ranking.wanted import Wanted
 from service.settings import Settings
+from service.store.catalogue.columns import Catalogued
+from service.store.catalogue.feed import StoredItem
 from tests.rankers import everything, no_categories
 from tests.ranking import naive
 from tests.ranking.worlds import N_ITEMS, Case, history, model, view
 
 LIKED = [1, 5, 9]
+HIDDEN = [2, 4, 8, 17, 20]
+"""Items that may not be shown while the follower judges."""
 CLOSE = 1e-4
 """Scans and plain products add in another order."""
 
@@ -100,7 +104,8 @@ def the_follower_judges_the_lists_that_are_served(case: Case) -> None:
         name: _shown(case, served, me, seen, name) for name in (case.family.strategy, "mixture")
     }
     for item in (0, 7, 16, N_ITEMS - 1):
-        verdict = _verdict(case, served.weights, item)
+        assert _verdict(case, served.weights, item, hidden=[item]) is None
+        verdict = _verdict(case, served.weights, item, hidden=HIDDEN)
         assert verdict is not None
         assert verdict.n_known == len(LIKED)
         assert verdict.mixed == _rank(ranks["mixture"], item)
@@ -112,7 +117,7 @@ def the_follower_judges_the_lists_that_are_served(case: Case) -> None:
 
 def _shown(case: Case, served: Lineup, me: Asker, seen: I32, strategy: str) -> list[int]:
     """Return the items of a slate without those that were left to popularity: their score is 0."""
-    pool = Pool(np.ones(N_ITEMS, np.bool_), seen)
+    pool = Pool(~np.isin(np.arange(N_ITEMS), HIDDEN), seen)
     made = slate(served, me, pool, Wanted(k=DEPTH, model=strategy), no_categories)
     assert made.origin.strategy == strategy
     own = {strategy} if strategy != "mixture" else {*FAMILIES}
@@ -124,7 +129,7 @@ def _rank(items: list[int], item: int) -> int:
     return items.index(item) + 1 if item in items else 0
 
 
-def _verdict(case: Case, weights: Weights, item: int) -> Verdict | None:
+def _verdict(case: Case, weights: Weights, item: int, *, hidden: list[int]) -> Verdict | None:
     settings = Settings(trending_half_life_h=1.0)
     judge = Judge(settings, model(), EventMeanings(), 0)
     sighting = Sighting(
@@ -138,7 +143,8 @@ def _verdict(case: Case, weights: Weights, item: int) -> Verdict | None:
     )
     stored = StoredUser(history(LIKED, []), np.empty(0, np.uint32), {"kind": "1"})
     trained = [case.ranker] if case.family.trained else []
-    return judge.judge(sighting, stored, trained, weights)
+    items = Catalogued().replaced(1, dict.fromkeys(hidden, StoredItem(hidden=True)))
+    return judge.judge(sighting, stored, trained, weights, items=items)
 
 
 def _row(case: Case) -> F32:

@@ -15,9 +15,9 @@ from structlog.testing import capture_logs
 
 from core.filter import CATEGORY
 from service.errors import InvalidFilter, NotReady
-from service.serving.catalogue_columns import BLOCK, Catalogued
 from service.serving.catalogue_view import CatalogueView
 from service.settings import Settings
+from service.store.catalogue.columns import BLOCK, Catalogued
 from service.store.catalogue.documents import CHANGES_KEPT, Catalogue
 from service.store.catalogue.feed import CatalogueFeed, StoredItem
 from service.store.catalogue.numbers import ItemNumbers

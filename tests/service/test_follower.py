@@ -9,18 +9,22 @@ from core.online.model import OnlineModel
 from core.online.tables import Side
 from core.rng import id_hashes
 from service import configs
+from service.learning.following.catalogue import FollowedCatalogue
 from service.learning.following.follower import Follower
 from service.learning.following.inbox import Sighting
 from service.learning.learner import Learner
 from service.ranking.families import FAMILIES
 from service.ranking.fold_in import FoldIn
 from service.settings import Settings
+from service.store.catalogue.documents import Catalogue
+from service.store.catalogue.reader import CatalogueReader
 from service.store.models.mixture import read_mixture
 from service.store.namespace import open_namespace
 from tests.feed import Event, some_ratings
-from tests.judging import judge_of, judged, stored
+from tests.judging import EVERYTHING, judge_of, judged, stored
 from tests.models import objective
 from tests.server import wait_until
+from tests.stories import run
 
 N_ITEMS = 30
 LIKE = Settings().kinds["like"].code
@@ -108,6 +112,22 @@ def test_a_positive_is_ranked_with_the_state_before_it(learner, feed, client, ea
     assert differing(found, wanted) == []
 
 
+def test_items_are_ranked_among_those_that_may_be_shown(learner, feed, client, eager, redis_url):
+    documents = {0: {"hidden": True}, 1: {"available_until": "2001-01-01T00:00:00Z"}}
+    run(redis_url, lambda one: Catalogue(one, feed.namespace).replace_items(documents))
+    followed = FollowedCatalogue(CatalogueReader(client, feed.namespace))
+    followed.refresh([])
+    # i0 and i1 are the most popular items, but no slate shows them
+    events = [Event(f"fan{n}", f"i{item}", 5) for n in range(3) for item in (0, 1)]
+    events += [Event("fan0", "i2", 5), Event("ann", "i9", 5), Event("ann", "i2", 5)]
+    events += [Event("ann", "i1", 5)]
+    found = judged(learner, feed, eager, events, items=followed.items)
+    assert found.keys() == {7, 9}
+    assert found[9].ranks["popular"] == 1
+    among_all = judged(learner, feed, eager, [Event("bob", "i9", 5), Event("bob", "i2", 5)])
+    assert [verdict.ranks["popular"] for verdict in among_all.values()] == [3]
+
+
 def test_a_planted_leak_is_caught(learner, feed, client, eager):
     events = some_ratings(300, items=N_ITEMS)
 
@@ -141,7 +161,7 @@ def test_a_view_from_after_the_event_is_refused(learner, feed, client, eager):
     sighting = learner.follower_inbox.take_sighting()
     late = type(sighting)(**{**vars(sighting), "view": learner.follower_inbox.take_view()})
     with pytest.raises(ValueError, match="after its event"):
-        judge.judge(late, stored(client, feed, "ann"), [])
+        judge.judge(late, stored(client, feed, "ann"), [], items=EVERYTHING)
 
 
 def test_a_model_that_was_trained_on_the_event_judges_nothing(learner, feed, client, eager):
@@ -158,7 +178,7 @@ def test_a_model_that_was_trained_on_the_event_judges_nothing(learner, feed, cli
     unjudged = replace(fbgd, judged=False)
     for family, through, is_judged in ((fbgd, 1, True), (fbgd, 2, False), (unjudged, 2, True)):
         trained = FoldIn(family, "v", users, {0: through})
-        verdict = judge.judge(sighting, stored(client, feed, "ann"), [trained])
+        verdict = judge.judge(sighting, stored(client, feed, "ann"), [trained], items=EVERYTHING)
         assert (verdict is not None) == is_judged
 
 

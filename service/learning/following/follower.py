@@ -129,12 +129,14 @@ class Follower:
 
     def _judge_next(self) -> bool:
         """Judge a positive if one waits, then rest; return whether there was one."""
-        sighting = self._inbox.take_sighting()
-        if sighting is None:
+        items = self._catalogue.items
+        sighting = None if items is None else self._inbox.take_sighting()
+        if items is None or sighting is None:
             return False
         began = time.monotonic()
         stored = self._stored(sighting.user)
-        verdict = self._judge.judge(sighting, stored, self._rankers, self.learned.weights)
+        weights = self.learned.weights
+        verdict = self._judge.judge(sighting, stored, self._rankers, weights, items=items)
         if verdict is not None:
             self.learned.judge(verdict, sighting)
         share = BUSY_SHARE if self._inbox.is_busy else SHARE

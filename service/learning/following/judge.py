@@ -1,12 +1,12 @@
-"""Judge the rankers by one positive: rank all unseen items, and return the rank of its item.
+"""Judge the rankers by one positive: rank the items of a slate, and return the rank of its item.
 
-Rankers, lists and their mixture are those of a slate (``service.ranking``). Each ranker gets what
-an api process could have known just before: the stored history, the online rows and the counters up
-to the commit before the event. An event is no test for a model that was trained on it, nor if it
-arrives long after it happened: rankers may then have learned later events of the user.
+Rankers, lists and their mixture are those of a slate (``service.ranking``), and so are the items:
+those that may be shown now and that the user has not seen. Each ranker gets what an api process
+could have known just before: the stored history, the online rows and the counters up to the commit
+before the event. An event is no test for a model that was trained on it, nor if it arrives long
+after it happened: rankers may then have learned later events of the user.
 """
 
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,6 @@ import numpy as np
 
 from core.batch.preferences import Preferences, preferences
 from core.kernels.count import TIME
-from core.kernels.scan import Mask
 from core.meaning import EventMeanings
 from core.mixture import mixed
 from core.mixture_weights import DEPTH, Weights
@@ -35,6 +34,8 @@ from service.ranking.state import rankers_of
 from service.ranking.strategies import MIXTURE, Strategy
 from service.ranking.wanted import Wanted
 from service.settings import Settings
+from service.store.catalogue.columns import Catalogued
+from service.store.clock import now_ms
 from service.store.profiles.histories import Numbers, Records
 from service.store.profiles.history_record import columns
 
@@ -77,7 +78,6 @@ class Judge:
         self._model, self._partition = model, partition
         self._meanings = meanings
         self._half_life_ms = settings.trending_half_life_h * 3_600_000
-        self._allowed: Mask = np.empty(0, np.bool_)
         self._take(nothing_learned(model))
 
     @property
@@ -91,11 +91,13 @@ class Judge:
         stored: StoredUser,
         trained: Iterable[Ranker],
         weights: Weights = Weights(),  # noqa: B008 - frozen
+        *,
+        items: Catalogued,
     ) -> Verdict | None:
         """Return the ranks; None if the event is no test.
 
-        An event is no test if it is late, if the user has seen the item or has no preferences, or
-        if a model that is judged was trained on it.
+        An event is no test if it is late, if the user has seen the item or has no preferences, if
+        the item may not be shown, or if a model that is judged was trained on it.
         """
         if not sighting.view.watermark <= sighting.follows < sighting.sequence:
             raise ValueError("a sighting holds what came after its event")
@@ -116,29 +118,14 @@ class Judge:
         if known.item_ix.size == 0 or sighting.item in known.seen:
             return None
         lineup = Lineup([*models, *self._untrained], weights)
-        return self._verdict(lineup, _asker(lineup, known, sighting, stored), sighting.item)
-
-    def _verdict(self, lineup: Lineup, asker: Asker, item: int) -> Verdict:
-        pool = Pool(self._everything(lineup.n_items), asker.preferences.seen)
-        able = [ranker for ranker in lineup.models.values() if ranker.knows(asker)]
-        judged = [one for one in (*able, *lineup.everybodys.values()) if one.family.judged]
-        lists = {one.strategy: one.mixing_list(asker, pool, DEPTH).ranked for one in judged}
-        choice = choose(lineup, asker, Wanted(k=DEPTH, model=MIXTURE))
-        for one in choice.rankers:
-            if one.strategy not in lists:
-                lists[one.strategy] = one.mixing_list(asker, pool, DEPTH).ranked
-        combined, *_ = mixed([lists[one.strategy] for one in choice.rankers], choice.weights, DEPTH)
-        ranks = {one.strategy: rank(lists[one.strategy][0], item) for one in judged}
-        return Verdict(ranks, rank(combined, item), asker.preferences.item_ix.size)
+        allowed = items.mask(now_ms(), max(lineup.n_items, sighting.item + 1))
+        if not allowed[sighting.item]:
+            return None  # no slate could have shown it
+        asker = _asker(lineup, known, sighting, stored)
+        return _verdict(lineup, asker, Pool(allowed, known.seen), sighting.item)
 
     def _through(self, model: Ranker) -> int:
         return model.trained_through.get(self._partition, 0)
-
-    def _everything(self, n: int) -> Mask:
-        """Return a mask that allows all of n items."""
-        if self._allowed.size != n:
-            self._allowed = np.ones(n, np.bool_)
-        return self._allowed
 
     def _take(self, view: View) -> None:
         self._view = view
@@ -146,7 +133,20 @@ class Judge:
         self._untrained = rankers_of(states, self._partition)
         times = view.counts[:, TIME]
         # ignore future times: otherwise all events would count as late until then
-        self._newest_ms = times.max(initial=0.0, where=times <= time.time() * 1_000.0)
+        self._newest_ms = times.max(initial=0.0, where=times <= now_ms())
+
+
+def _verdict(lineup: Lineup, asker: Asker, pool: Pool, item: int) -> Verdict:
+    able = [ranker for ranker in lineup.models.values() if ranker.knows(asker)]
+    judged = [one for one in (*able, *lineup.everybodys.values()) if one.family.judged]
+    lists = {one.strategy: one.mixing_list(asker, pool, DEPTH).ranked for one in judged}
+    choice = choose(lineup, asker, Wanted(k=DEPTH, model=MIXTURE))
+    for one in choice.rankers:
+        if one.strategy not in lists:
+            lists[one.strategy] = one.mixing_list(asker, pool, DEPTH).ranked
+    combined, *_ = mixed([lists[one.strategy] for one in choice.rankers], choice.weights, DEPTH)
+    ranks = {one.strategy: rank(lists[one.strategy][0], item) for one in judged}
+    return Verdict(ranks, rank(combined, item), asker.preferences.item_ix.size)
 
 
 def rank(items: I32, item: int) -> int:

@@ -38,6 +38,11 @@ _decode = msgspec.json.Decoder(StoredItem).decode
 _NOTHING_SAID = StoredItem()
 
 
+def stored_item(packed: bytes | None) -> StoredItem:
+    """Return a stored document; the defaults if it is missing."""
+    return _decode(packed) if packed else _NOTHING_SAID
+
+
 @dataclass(frozen=True)
 class Changed:
     """The items that changed up to ``version``; ``numbers`` is None if some changes are lost."""
@@ -72,8 +77,7 @@ class CatalogueFeed:
         send: Callable[..., Awaitable[bytes]] = self._client.execute_command
         with store_errors():
             answer = await send("EVAL", _READ, len(keys), *keys)
-        lines = answer.split(b"\n")
-        return [_decode(line) if line else _NOTHING_SAID for line in lines]
+        return [stored_item(line) for line in answer.split(b"\n")]
 
     async def changed(self, after: int, *, block_ms: int | None) -> Changed:
         """Return the changes after version ``after``, or the first of very many.
@@ -87,11 +91,15 @@ class CatalogueFeed:
             # no entries: nothing changed, or the stream was lost
             newest = await self.version()
             return Changed(after, () if newest >= after else None)
-        entries = answer[0][1]
-        if _number(entries[0][0]) != after + 1:
-            return Changed(after, None)
-        numbers = dict.fromkeys(int(fields[b"i"]) for _, fields in entries)
-        return Changed(_number(entries[-1][0]), list(numbers))
+        return changed_by(answer[0][1], after)
+
+
+def changed_by(entries: Sequence[Any], after: int) -> Changed:
+    """Return the changes that some entries of the stream tell of, read after version ``after``."""
+    if _number(entries[0][0]) != after + 1:
+        return Changed(after, None)
+    numbers = dict.fromkeys(int(fields[b"i"]) for _, fields in entries)
+    return Changed(_number(entries[-1][0]), list(numbers))
 
 
 def version_of(newest: Sequence[Any]) -> int:

@@ -4,10 +4,17 @@ The api process reads documents without threads, see ``documents`` and ``feed``.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from service.store.catalogue.documents import Body, unpacked
-from service.store.catalogue.feed import version_of
+from service.store.catalogue.feed import (
+    CHANGES_READ,
+    Changed,
+    StoredItem,
+    changed_by,
+    stored_item,
+    version_of,
+)
 from service.store.connection import Client, store_errors
 from service.store.keys import NamespaceKeys
 
@@ -43,14 +50,32 @@ class CatalogueReader:
         """Return the body of each item's document; empty if there is none or it was deleted."""
         return self._bodies([self._keys.item_document(number) for number in numbers])
 
+    def stored(self, numbers: Iterable[int]) -> list[StoredItem]:
+        """Return what slates use of each item's document."""
+        packed = self._packed([self._keys.item_document(number) for number in numbers])
+        return [stored_item(one) for one in packed]
+
+    def changed(self, after: int) -> Changed:
+        """Return the changes after version ``after``, or the first of very many."""
+        since: dict[Any, Any] = {self._keys.catalogue_changes: f"{after}-0"}
+        with store_errors():
+            answer: Any = self._client.xread(since, count=CHANGES_READ)
+        if answer:
+            return changed_by(answer[0][1], after)
+        # no entries: nothing changed, or the stream was lost
+        return Changed(after, () if self.state().version >= after else None)
+
     def users(self, users: Iterable[str]) -> list[Body]:
         """Return the body of each user's document; empty if there is none."""
         return self._bodies([self._keys.user_document(user) for user in users])
 
     def _bodies(self, keys: list[str]) -> list[Body]:
+        return [unpacked(one).body or {} for one in self._packed(keys)]
+
+    def _packed(self, keys: list[str]) -> list[bytes | None]:
         packed: list[bytes | None] = []
         for first in range(0, len(keys), self._at_once):
             with store_errors():
                 some = self._client.mget(keys[first : first + self._at_once])
             packed += cast("list[bytes | None]", some)
-        return [unpacked(one).body or {} for one in packed]
+        return packed

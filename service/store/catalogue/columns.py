@@ -1,4 +1,7 @@
-"""The items in columns: frozen blocks, and the masks computed from them. Nothing here waits."""
+"""The items in columns: frozen blocks, and the masks computed from them. Nothing here waits.
+
+Slates and the follower share this, so that they rank among the same items.
+"""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -126,7 +129,7 @@ class Masks:
 
 @dataclass(frozen=True)
 class Catalogued:
-    """All items at one moment. Masks are shared and read-only; get them on the event loop only."""
+    """All items at one moment. Masks are shared and read-only; get them in one thread only."""
 
     version: int = 0
     """Number of the newest change that it contains."""
