@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import DataError
-from core.meaning import EventMeanings
-from core.types import F32, I32, I64, U8
+from core.kernels import latest as kernels
+from core.meaning import CODES, RATING, EventMeanings
+from core.types import F32, F64, I32, I64, U8
 
 LATEST = 30
 """Number of latest items by which models of the order rank."""
 _READ = 4 * LATEST
 """Number of latest records of a user in which the latest items are looked for."""
+_NO_WEIGHTS: F64 = np.zeros(CODES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,17 +86,18 @@ def latest(items: NDArray[Any]) -> I32:
     >>> latest(np.array([4, 9, 4, 7])).tolist()
     [7, 4, 9]
     """
-    newest = items[::-1][:_READ]
-    _, first = np.unique(newest, return_index=True)
-    first.sort()
-    found: I32 = newest[first[:LATEST]].astype(np.int32)
-    return found
+    newest = items[-_READ:]
+    return _latest(newest, np.full(newest.size, RATING, np.uint8), _NO_WEIGHTS)
 
 
-def latest_items(
-    item: NDArray[Any], kind: U8, value: F32, sequence: I64, meanings: EventMeanings
-) -> I32:
+def latest_items(item: NDArray[Any], kind: U8, sequence: I64, meanings: EventMeanings) -> I32:
     """Return the items of a user's latest steps, newest first; all arrays (n,)."""
     newest = np.argsort(sequence, kind="stable")[-_READ:]
-    weighs = meanings.meaning(kind[newest], value[newest]).weight > 0.0
-    return latest(item[newest[weighs]])
+    return _latest(item[newest], kind[newest], meanings.kinds.weight)
+
+
+def _latest(item: NDArray[Any], kind: U8, weight: F64) -> I32:
+    found = np.empty(LATEST, np.int32)
+    # copies, because the kernel is compiled for one array layout
+    n = kernels.latest(item.astype(np.int32), kind.astype(np.uint8), weight, found)
+    return found[:n]

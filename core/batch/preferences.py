@@ -82,7 +82,7 @@ def preferences(
         np.abs(evidence[is_preference]).astype(np.float32),
         (evidence[is_preference] > 0.0).astype(np.float32),
         np.union1d(seen, trimmed.astype(np.int32)) if trimmed.size else seen,
-        latest_items(item, kind, value, sequence, meanings),
+        latest_items(item, kind, sequence, meanings),
     )
 
 

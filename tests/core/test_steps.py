@@ -31,7 +31,7 @@ def test_latest_items_are_those_of_the_newest_steps(n):
     item, kind, value, sequence = events(rng, n)
     by_time = np.argsort(sequence)
     steps = [int(item[at]) for at in by_time if kind[at] != 6]
-    assert latest_items(item, kind, value, sequence, MEANINGS).tolist() == naive(steps)
+    assert latest_items(item, kind, sequence, MEANINGS).tolist() == naive(steps)
     assert preferences(item, kind, value, sequence, MEANINGS).latest.tolist() == naive(steps)
 
 
