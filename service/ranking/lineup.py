@@ -91,15 +91,15 @@ class Lineup:
         """Return the online model's ranker."""
         return self.models.get(ONLINE)
 
-    @property
-    def audience(self) -> AudienceModel | None:
-        """Return a model that ranks users for an item."""
-        return next((r.audience for r in self.models.values() if r.audience), None)
+    def audience(self, strategy: Strategy | None = None) -> AudienceModel | None:
+        """Return the model of a strategy (None: of any) that ranks users for an item."""
+        named = (r for r in self.models.values() if strategy in {None, r.strategy})
+        return next((ranker.audience for ranker in named if ranker.audience), None)
 
-    @property
-    def star_model(self) -> StarModel | None:
-        """Return a model that predicts ratings of single pairs."""
-        return next((r.star_model for r in self.models.values() if r.star_model), None)
+    def star_model(self, strategy: Strategy) -> StarModel | None:
+        """Return the model of a strategy that predicts ratings of single pairs."""
+        ranker = self.models.get(strategy)
+        return None if ranker is None else ranker.star_model
 
     def weights_of(self, personal: Collection[Ranker], n: int) -> Mapping[str, float]:
         """Return the weights of all rankers for an asker with n preferences.

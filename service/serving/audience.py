@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from core.errors import ConfigError
 from core.features import of_item
@@ -18,6 +19,7 @@ from service.errors import NotFound
 from service.ranking.families import FAMILIES
 from service.ranking.ranker import AudienceModel
 from service.ranking.reasons import inactive
+from service.ranking.strategies import Strategy
 from service.serving.lineups import Lineups
 from service.serving.users import Users
 from service.store.catalogue.documents import Catalogue
@@ -34,7 +36,8 @@ KEPT, FRESH_S = 2, 120.0
 
 KnownBy = Literal["feedback", "features"]
 
-_STRATEGY = next(name for name, family in FAMILIES.items() if family.finds_audience)
+FIRST = next(name for name, family in FAMILIES.items() if family.finds_audience)
+"""The first family that can: a reason suggests it, and a cursor that names none means it."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,8 @@ class AudiencePosition(Struct, array_like=True, frozen=True):
     """The score of the last member on the page or passed over."""
     user: str = ""
     """The id of this member."""
+    strategy: Strategy = FIRST
+    """The strategy of the model."""
 
     def is_behind(self, member: Member) -> bool:
         """Whether a member comes before the position; ids decide between equal scores, as bytes."""
@@ -136,14 +141,9 @@ class Audience:
         Raises NotFound for an unknown id, and CursorExpired if the model of ``after`` is gone.
         """
         number = None if item is None else await self._number(item)
-        lineup = (
-            self._lineups.of_versions(None, {_STRATEGY: after.version})
-            if after
-            else self._lineups.current(None)
-        )
-        model = lineup.audience
+        model = self._model(after)
         if model is None:
-            return _nobody(None, inactive(_STRATEGY))
+            return _nobody(None, inactive(FIRST))
         wanted = await self._item(model, number, document)
         if wanted is None:
             return _nobody(
@@ -151,7 +151,7 @@ class Audience:
                 "the model knows neither this item nor any of its features: "
                 "describe it as others are",
             )
-        at = after or AudiencePosition(model.version, None)
+        at = after or AudiencePosition(model.version, None, strategy=model.strategy)
         ranking = await self._ranking(model, wanted, at, of=(item, msgspec.json.encode(document)))
         if not ranking.considered and after is None and not ranking.more:
             return _nobody(
@@ -163,17 +163,22 @@ class Audience:
         position = None
         if passed < len(members):
             last = members[passed - 1]
-            position = AudiencePosition(
-                model.version, at.after, ranking.until, last.score, last.user
-            )
+            position = replace(at, until=ranking.until, score=last.score, user=last.user)
         elif ranking.more:
-            position = AudiencePosition(model.version, ranking.until)
+            position = AudiencePosition(model.version, ranking.until, strategy=model.strategy)
         documents = await self._catalogue.users([member.user for member in shown])
         # a user may have been deleted since the ranking was made
         shown = [
             m for m, document in zip(shown, documents, strict=True) if document.body is not None
         ]
         return AudiencePage(shown, ranking.considered, position, wanted.known_by, model, None)
+
+    def _model(self, after: AudiencePosition | None) -> AudienceModel | None:
+        """Return the model of a position; for the first page an active one, if there is any."""
+        if after is None:
+            return self._lineups.current(None).audience()
+        lineup = self._lineups.of_versions(None, {after.strategy: after.version})
+        return lineup.audience(after.strategy)
 
     async def _ranking(
         self, model: AudienceModel, item: _Item, at: AudiencePosition, of: Hashable

@@ -10,18 +10,15 @@ from numpy.typing import NDArray
 from core.features import of_item
 from core.types import F32, F64, I64
 from service.errors import Conflict
-from service.ranking.families import FAMILIES
 from service.ranking.ranker import StarModel
 from service.ranking.reasons import inactive
-from service.ranking.strategies import ONLINE
+from service.ranking.strategies import ONLINE, Strategy
 from service.serving.lineups import Lineups
 from service.store.catalogue.documents import Catalogue
 from service.store.catalogue.numbers import ItemNumbers
 
 TAIL = 0.1
 """Probability beyond each end of the interval."""
-
-_STRATEGY = next(name for name, family in FAMILIES.items() if family.predicts_stars)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,16 +40,18 @@ class StarsFound:
 
 
 class StarPredictions:
-    """Predicts with the active ordinal model; raises Conflict if there is none."""
+    """Predicts with the active model of a strategy; raises Conflict if there is none."""
 
     def __init__(self, lineups: Lineups, numbers: ItemNumbers, catalogue: Catalogue) -> None:
         self._lineups, self._numbers, self._catalogue = lineups, numbers, catalogue
 
-    async def predict(self, users: Sequence[str], items: Sequence[str]) -> StarsFound:
+    async def predict(
+        self, strategy: Strategy, users: Sequence[str], items: Sequence[str]
+    ) -> StarsFound:
         """Predict n pairs; a user or item without features counts as a typical one."""
-        model = self._lineups.current(None).star_model
+        model = self._lineups.current(None).star_model(strategy)
         if model is None:
-            raise Conflict(f"{inactive(_STRATEGY)}, or ask for `{ONLINE}`")
+            raise Conflict(f"{inactive(strategy)}, or ask for `{ONLINE}`")
         numbers = await self._numbers.lookup(items)
         known = [number for number in numbers if number is not None]
         document_of = dict(zip(known, await self._catalogue.items(known), strict=True))

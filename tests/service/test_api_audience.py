@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 import pytest
 from redis import Redis
@@ -13,7 +14,7 @@ from core.labels.config import ItemsConfig
 from core.labels.items import fit_items
 from core.labels.snapshot import of_items
 from service.api.slates.audience import AudienceBody
-from service.http.cursors import seal
+from service.http.cursors import seal, unseal
 from service.serving.audience import Audience
 from service.store.models.registry import Registry
 from tests.api import Api
@@ -183,6 +184,23 @@ def test_pages_of_a_part_are_ranked_once_and_leave_out_deleted_users(
     again = post(shop, AUDIENCE, item="i1", k=1_000, cursor=first["next_cursor"])["users"]
     assert [one["user"] for one in again] == [one["user"] for one in rest]
     assert audience.reads == 3
+
+
+def test_a_cursor_of_before_it_named_a_strategy_goes_on(shop: Api, redis_url: str) -> None:
+    activate(shop, redis_url)
+    first = post(shop, AUDIENCE, item="i1", k=3)
+    name = AudienceBody(item="i1").model_dump_json(exclude={"k", "cursor"})
+    of = f"audience {name}".encode()
+    *old, strategy = msgspec.msgpack.decode(unseal(of, first["next_cursor"]))
+    assert strategy == first["strategy"]
+    then = {"item": "i1", "k": 3}
+    expected = post(shop, AUDIENCE, **then, cursor=first["next_cursor"])
+    assert expected["users"]
+    again = post(shop, AUDIENCE, **then, cursor=seal(of, msgspec.msgpack.encode(old)))
+    assert again == expected
+    for strategy in ("fbgd", "of no family"):
+        forged = seal(of, msgspec.msgpack.encode([*old, strategy]))
+        assert post(shop, AUDIENCE, **then, cursor=forged)["users"] == []
 
 
 def test_a_cursor_of_an_audience_belongs_to_what_was_asked(shop: Api, redis_url: str) -> None:

@@ -65,8 +65,8 @@ async def get_prediction(
     An unknown user or item is no error: the interval is wide then. Nothing is stored by asking.
     """
     await reached(runtime, min_sequence, [user])
-    if _chosen("query", model, strategy) != ONLINE:
-        [ordinal] = await _stars(runtime, [Pair(user=user, item=item)])
+    if (chosen := _chosen("query", model, strategy)) != ONLINE:
+        [ordinal] = await _stars(runtime, chosen, [Pair(user=user, item=item)])
         return ordinal
     [prediction] = await _predictions(runtime, user, [item])
     return prediction
@@ -81,8 +81,8 @@ async def post_predictions(
     for pair in body.pairs:
         items.setdefault(pair.user, {})[pair.item] = None
     await reached(runtime, min_sequence, items)
-    if _chosen("body", body.model, body.strategy) != ONLINE:
-        return Predictions(predictions=[*await _stars(runtime, body.pairs)])
+    if (chosen := _chosen("body", body.model, body.strategy)) != ONLINE:
+        return Predictions(predictions=[*await _stars(runtime, chosen, body.pairs)])
     turn = asyncio.Semaphore(MAX_READS)
 
     async def of_user(user: str) -> list[Prediction]:
@@ -104,9 +104,11 @@ def _chosen(
     return model or strategy or ONLINE
 
 
-async def _stars(runtime: ApiRuntime, pairs: Sequence[Pair]) -> list[OrdinalPrediction]:
+async def _stars(
+    runtime: ApiRuntime, strategy: PredictingStrategy, pairs: Sequence[Pair]
+) -> list[OrdinalPrediction]:
     users, items = [pair.user for pair in pairs], [pair.item for pair in pairs]
-    found = await runtime.stars.predict(users, items)
+    found = await runtime.stars.predict(strategy, users, items)
     through = sequence_token(found.model.trained_through)
     known = zip(found.user_known.tolist(), found.item_known.tolist(), strict=True)
     reasons = [_unknown(*pair) for pair in known]
