@@ -1,7 +1,8 @@
 """A new family takes three files and no other change: a copy of the source tree gets one.
 
 The files are a module with the ranker, a module with the recipe, and the table of families with one
-more entry.
+more entry. A family without training has no recipe: instead, the composition root of an api process
+and the states of a view hand out its state.
 """
 
 import filecmp
@@ -30,28 +31,74 @@ ENTRY = """\
             recipes=RECIPES,
             read=read_prices,
         ),
-    )
-)
 """
+END = "    )\n)\n"
+FOUR = {
+    "service/learning/following/states.py",
+    "service/ranking/families.py",
+    "service/ranking/nearby.py",
+    "service/runtime.py",
+}
+STATE = "from service.ranking.nearby import NearbyState"
+UNTRAINED_ENTRY = """\
+        Family(
+            strategy="nearby",
+            number=8,
+            title="Nearby",
+            about="Lists items with numbers near that of the latest item.",
+            reasons=Reasons(
+                unlearned="nearby has seen no items", unknown="nearby needs a latest item"
+            ),
+        ),
+"""
+FOLLOWED = {
+    "from service.served_models": f"{STATE}, FollowedNearby\nfrom service.served_models",
+    "kept.online_items]": "kept.online_items, FollowedNearby(NearbyState(8, {}))]",
+}
+VIEWED = {
+    "from service.ranking.online": f"{STATE}\nfrom service.ranking.online",
+    "return orders,": "return NearbyState(len(view.items), orders.seen_through), orders,",
+}
 
 
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the source tree with one more family."""
-    root = tmp_path_factory.mktemp("grown")
-    for tree in (*TREES, "tests"):
-        # with the compiled kernels
-        shutil.copytree(ROOT / tree, root / tree)
-    shutil.copy(ROOT / "pyproject.toml", root)
+    root = copied(tmp_path_factory)
     shutil.copy(TOY / "price.py", root / "service/ranking/price.py")
     shutil.copy(TOY / "by_price.txt", root / "service/training/recipes/by_price.py")
-    table = root / "service/ranking/families.py"
-    before, end, after = table.read_text().partition("    )\n)\n")
-    start, first, rest = before.partition("from service.ranking.starred import")
-    assert first, "the imports have changed"
-    assert end, "the table has changed"
-    table.write_text(start + IMPORT + first + rest + ENTRY + after)
+    first = "from service.ranking.starred import"
+    change(root / "service/ranking/families.py", {first: IMPORT + first, END: ENTRY + END})
     return root
+
+
+@pytest.fixture(scope="module")
+def grown_untrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the source tree with one more personal family without training."""
+    root = copied(tmp_path_factory)
+    shutil.copy(TOY / "nearby.py", root / "service/ranking/nearby.py")
+    change(root / "service/ranking/families.py", {END: UNTRAINED_ENTRY + END})
+    change(root / "service/runtime.py", FOLLOWED)
+    change(root / "service/learning/following/states.py", VIEWED)
+    return root
+
+
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the source tree, with the compiled kernels."""
+    root = tmp_path_factory.mktemp("grown")
+    for tree in (*TREES, "tests"):
+        shutil.copytree(ROOT / tree, root / tree)
+    shutil.copy(ROOT / "pyproject.toml", root)
+    return root
+
+
+def change(path: Path, instead: dict[str, str]) -> None:
+    """Replace texts that occur once in a file."""
+    text = path.read_text()
+    for old, new in instead.items():
+        assert text.count(old) == 1, f"{path.name} has changed: {old!r}"
+        text = text.replace(old, new)
+    path.write_text(text)
 
 
 def differing(root: Path) -> set[str]:
@@ -78,3 +125,12 @@ def test_it_keeps_the_contract_of_all_families(grown: Path) -> None:
 
 def test_it_is_ordered_trained_and_served(grown: Path) -> None:
     run(grown, "tests/ranking/toy_family/checks.py")
+
+
+def test_a_family_without_training_takes_four_files(grown_untrained: Path) -> None:
+    assert differing(grown_untrained) == FOUR
+
+
+def test_a_family_without_training_keeps_the_contract_and_serves(grown_untrained: Path) -> None:
+    contract = "tests/ranking/test_contract.py"
+    run(grown_untrained, contract, "tests/ranking/toy_family/nearby_checks.py", "-k", "nearby")
