@@ -67,14 +67,19 @@ def snapshot_of(
         return ordinal.of_model(model, settings={}, metrics=metrics or {}, cuts={})
     about = About(settings=asdict(model.config), metrics=metrics or {}, cuts={})
     if isinstance(model, Fbgd):
-        return _with_popular(of_objective("fbgd", model.fitted, **about), model)
+        return _with_popular(of_objective(_named(model), model.fitted, **about), model)
     if isinstance(model, Ocmf) and model.parameters is None and model.link == 0.0:
-        return _with_popular(of_objective("ocmf", model.objective, **about), model)
+        return _with_popular(of_objective(_named(model), model.objective, **about), model)
     if isinstance(model, Ocmf):
-        return of_users("ocmf", users_of(model, feature_map), **about)
+        return of_users(_named(model), users_of(model, feature_map), **about)
     if isinstance(model, ContextRanker):
         return of_contexts(model.config.kind, model, **about)
     return of_space(model.config.variant, model.space, **about)
+
+
+def _named(model: Fbgd | Ocmf) -> str:
+    """Return the name of a model in its snapshot."""
+    return type(model).__name__.lower()
 
 
 def _with_popular(snapshot: Snapshot, model: Fbgd | Ocmf) -> Snapshot:

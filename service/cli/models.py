@@ -30,7 +30,8 @@ Version = Annotated[
 ]
 Why = Annotated[str, typer.Option(help="Reason, for `hedgerow models changes`.")]
 Strategy = Annotated[
-    str | None, typer.Argument(help="fbgd, ocmf, exmlds or ordinal; needed if several are active.")
+    str | None,
+    typer.Argument(help="As `hedgerow models changes` names it; needed if several are active."),
 ]
 
 app = options.verb()

@@ -14,6 +14,7 @@ from service.cli import options
 from service.cli.options import say
 from service.client import UNFINISHED, ServiceClient, outcome
 from service.errors import Misconfigured
+from service.ranking.strategies import DEFAULT_RECIPE
 
 LOOK_S = 0.3
 """Seconds between two looks at the job."""
@@ -35,8 +36,8 @@ app = options.verb()
 @app.command()
 def retrain(
     model: Annotated[
-        str, typer.Option(help="fbgd, ocmf-lr-wsq, ocmf-sq-wsq, ocmf-sq-sq, exmlds or ordinal.")
-    ] = "fbgd",
+        str, typer.Option(help="The recipe; the answer to an unknown one lists all of them.")
+    ] = DEFAULT_RECIPE,
     given: Annotated[
         list[str] | None,
         typer.Option("--set", help="NAME=NUMBER: fix a setting; may be repeated."),

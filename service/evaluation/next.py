@@ -18,7 +18,7 @@ from service.files.features import read_features
 from service.files.ratings import Ratings
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
-from service.ranking.strategies import POPULAR, Strategy
+from service.ranking.strategies import DEFAULT_RECIPE, POPULAR, Strategy
 from service.training.material import Material
 
 OnProgress = Callable[[str, float], None]
@@ -31,7 +31,7 @@ KS = (10, DEPTH)
 class NextOptions:
     """The options of an evaluation."""
 
-    model: Strategy = "fbgd"
+    model: Strategy = DEFAULT_RECIPE
     division: Division = field(default_factory=Division)
     items: Path | None = None
     """A file of items' features."""

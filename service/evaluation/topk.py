@@ -17,6 +17,7 @@ from core.search.search import Budget
 from core.types import I32, I64
 from service.evaluation.files import NO_FILES, SideFiles, joined, material, side_coverage
 from service.files.ratings import Ratings
+from service.ranking.strategies import DEFAULT_RECIPE
 from service.training.answers import Answers, Asked, Bools
 from service.training.material import Material
 from service.training.recipe import RankingRecipe
@@ -30,7 +31,7 @@ OnProgress = Callable[[str, float], None]
 class TopkOptions:
     """The options of an evaluation."""
 
-    model: str = "fbgd"
+    model: str = DEFAULT_RECIPE
     ks: tuple[int, ...] = (10, 20)
     given: Mapping[str, str] = field(default_factory=dict)
     """Stated settings, which are not searched."""

@@ -6,4 +6,8 @@ Strategy: TypeAlias = str
 """The name of a family (see ``families.py``), or ``MIXTURE``."""
 
 ONLINE, MIXTURE, POPULAR, TRENDING = "online", "mixture", "popular", "trending"
-"""Strategies with a special role in every lineup; all others are names of trained families."""
+"""Strategies with a role of their own: blended and predicts by default; several rankers as one;
+fills every list up; has a route. All other names stand in the table alone."""
+
+DEFAULT_RECIPE = "fbgd"
+"""The recipe that is trained or evaluated if nobody names one."""

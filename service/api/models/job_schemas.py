@@ -7,6 +7,7 @@ from pydantic import Field
 from service.api.schemas import Answer, Name, Request
 from service.api.times import rfc3339, rfc3339_or_none
 from service.ranking.families import FAMILIES
+from service.ranking.strategies import DEFAULT_RECIPE
 from service.store.jobs.records import JobRecord, Status
 from service.store.jobs.schedule import Schedules
 
@@ -22,7 +23,7 @@ class Retrain(Request):
     """What to train."""
 
     model: Annotated[Model, Field(description=f"{', '.join(_RECIPES[:-1])} or {_RECIPES[-1]}.")] = (
-        "fbgd"
+        DEFAULT_RECIPE
     )
     parameters: Parameters = Field(default_factory=dict)
     """Settings of the model that you choose; the others are searched."""
@@ -75,7 +76,7 @@ class ScheduleBody(Request):
     drift: Annotated[float, Field(gt=1, le=1_000, allow_inf_nan=False)] | None = None
     """Ratio of the recent online error to the usual one: 1.1 is ten percent more. One drift starts
     one job."""
-    model: Model = "fbgd"
+    model: Model = DEFAULT_RECIPE
     parameters: Parameters = Field(default_factory=dict)
     budget_s: Seconds | None = None
     promote_unjudged: bool = False

@@ -16,6 +16,7 @@ from service.errors import NotFound, StoreUnavailable
 from service.http.cursors import make_cursor, read_cursor
 from service.http.documentation import problems
 from service.http.faults import JOB_ID
+from service.ranking.strategies import DEFAULT_RECIPE
 from service.store.jobs.records import ORDERED, JobRecord
 from service.training.orders import check_order
 
@@ -29,8 +30,10 @@ RetrainInput = Annotated[
     Retrain | None,
     Body(
         openapi_examples={
-            "usual": {"value": {"model": "fbgd"}},
-            "by hand": {"value": {"model": "fbgd", "parameters": {"factors": 128}, "budget_s": 60}},
+            "usual": {"value": {"model": DEFAULT_RECIPE}},
+            "by hand": {
+                "value": {"model": DEFAULT_RECIPE, "parameters": {"factors": 128}, "budget_s": 60}
+            },
         }
     ),
 ]

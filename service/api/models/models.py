@@ -22,7 +22,7 @@ from service.api.schemas import Cursor, Limit, Page
 from service.errors import NotFound
 from service.http.cursors import InvalidCursor, make_cursor, read_cursor
 from service.http.documentation import problems
-from service.ranking.families import TrainedStrategy
+from service.ranking.families import FAMILIES, TrainedStrategy
 from service.store.models.records import SHOWN, ModelRecord
 from service.store.models.registry import Registry
 
@@ -36,13 +36,14 @@ Version = Annotated[
 StrategyFilter = Annotated[
     TrainedStrategy | None, Query(description="Only the models of this strategy.")
 ]
+_EXAMPLE = next(iter(FAMILIES))
 WhyQuery = Annotated[Why, Query(description="Kept with who and when.")]
 ReasonInput = Annotated[
     Reason | None, Body(openapi_examples={"why": {"value": {"why": "fewer complaints"}}})
 ]
 RollBackInput = Annotated[
     RollBack | None,
-    Body(openapi_examples={"fbgd": {"value": {"strategy": "fbgd", "why": "complaints"}}}),
+    Body(openapi_examples={_EXAMPLE: {"value": {"strategy": _EXAMPLE, "why": "complaints"}}}),
 ]
 
 

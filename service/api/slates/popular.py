@@ -1,7 +1,5 @@
 """The lists that are the same for everybody: popular items and trending items."""
 
-from typing import Literal
-
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
@@ -20,6 +18,7 @@ from service.api.slates.requests import (
     shape_of,
 )
 from service.http.documentation import answers
+from service.ranking.strategies import POPULAR, TRENDING, Strategy
 from service.ranking.wanted import Wanted
 from service.serving.asked import Asked
 
@@ -34,16 +33,16 @@ _EXTRA = {
 @router.get("/v1/popular", summary="List what is popular", openapi_extra=_EXTRA)
 async def get_popular(request: Request) -> Response:
     """The most popular items of all times: the score is the weight of all positives."""
-    return await _list(request, "popular")
+    return await _list(request, POPULAR)
 
 
 @router.get("/v1/trending", summary="List what is trending", openapi_extra=_EXTRA)
 async def get_trending(request: Request) -> Response:
     """The most popular items lately: each positive counts half as much after a half-life."""
-    return await _list(request, "trending")
+    return await _list(request, TRENDING)
 
 
-async def _list(request: Request, strategy: Literal["popular", "trending"]) -> Response:
+async def _list(request: Request, strategy: Strategy) -> Response:
     runtime = runtime_of(request)
     query = read_query(request.scope["query_string"], Query)
     of = list_name(strategy, None, shape_of(query))

@@ -17,7 +17,7 @@ from service.api.schemas import Features
 from service.errors import InvalidEvent, InvalidId
 from service.http.faults import of_msgspec
 from service.ids import id_fault, is_id
-from service.ranking.families import AnyStrategy, ComparingStrategy, TrainedStrategy
+from service.ranking.families import FAMILIES, AnyStrategy, ComparingStrategy, TrainedStrategy
 
 MAX_K, MAX_OFFSET = 1_000, 10_000
 MAX_NAMED = 10_000
@@ -30,6 +30,8 @@ MAX_FIELDS = 20
 _TOGETHER = (
     f"with `diversity` or `max_per_category` `offset` and `k` are at most {MAX_VARIED} together"
 )
+
+_EXPLAINERS = ", ".join(f"`{name}`" for name, family in FAMILIES.items() if family.explains)
 
 _FREE = {"k", "offset", "cursor", "fields", "explain", "min_sequence"}
 """Parameters that may differ from page to page."""
@@ -130,7 +132,7 @@ class Ranking(Shape, frozen=True, kw_only=True):
     ] = None
     explain: Annotated[
         bool,
-        Meta(description="Add which past items carry the score, and how much (`fbgd`, `ocmf`)."),
+        Meta(description=f"Add which past items carry the score, and how much ({_EXPLAINERS})."),
     ] = False
     exclude_seen: Annotated[
         bool, Meta(description="Leave out what the user has rated, bought, ...")

@@ -13,6 +13,7 @@ from service.evaluation.next import NextOptions, evaluate_next
 from service.evaluation.questions import Division, Protocol, Ties
 from service.evaluation.rankers import families_that_rank
 from service.files.ratings import Ratings, read_ratings
+from service.ranking.strategies import DEFAULT_RECIPE
 from service.settings import nearest
 
 
@@ -59,7 +60,7 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed of ties, samples, searches 
 def next_item(
     train: TrainFile,
     test: TestFile = None,
-    model: ModelName = "fbgd",
+    model: ModelName = DEFAULT_RECIPE,
     protocol: ProtocolName = "last",
     first: First = 1,
     repeats: Repeats = False,

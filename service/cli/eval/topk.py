@@ -1,7 +1,7 @@
 """``hedgerow eval topk``: options and output; ``service/evaluation/topk.py`` does the work."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -13,29 +13,19 @@ from service.cli.eval.run import OnProgress, Report, evaluated, settings_of
 from service.evaluation.files import SideFiles
 from service.evaluation.topk import TopkOptions, evaluate_topk
 from service.files.ratings import read_ratings
+from service.ranking.strategies import DEFAULT_RECIPE
 from service.settings import nearest
+from service.training.recipes import RANKING
 
-Model = Literal[
-    "fbgd",
-    "neighbours",
-    "mf",
-    "svdfeature",
-    "pitf",
-    "cp",
-    "ocmf-lr-wsq",
-    "ocmf-sq-wsq",
-    "ocmf-sq-sq",
-    "popular",
-]
-"""The names of the recipes that rank by vectors."""
+_NAMES = sorted(RANKING, key=lambda name: name != DEFAULT_RECIPE)
+"""The names of the recipes, the default one first."""
 
 
 def _known(model: str) -> str:
     """Return the name of a recipe; refuse another one, and name the nearest."""
-    names = get_args(Model)
-    if model not in names:
+    if model not in _NAMES:
         raise typer.BadParameter(
-            f"there is no model {model!r}{nearest(model, names)} (all: {', '.join(names)})"
+            f"there is no model {model!r}{nearest(model, _NAMES)} (all: {', '.join(_NAMES)})"
         )
     return model
 
@@ -48,7 +38,7 @@ ModelName = Annotated[
     str,
     typer.Option(
         callback=_known,
-        metavar=f"[{'|'.join(get_args(Model))}]",
+        metavar=f"[{'|'.join(_NAMES)}]",
         help="fbgd for users with a history; ocmf-lr-wsq for users with only features or "
         "links; svdfeature for the next item, by the previous one and features; see "
         "docs/explanation/batch-models.md",
@@ -78,7 +68,7 @@ GraphFile = Annotated[
 def topk(
     train: TrainFile,
     test: TestFile,
-    model: ModelName = "fbgd",
+    model: ModelName = DEFAULT_RECIPE,
     k: Ks = "10,20",
     given: Stated = None,
     budget_s: BudgetS = 120.0,

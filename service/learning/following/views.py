@@ -15,6 +15,7 @@ from core.snapshot import Snapshot
 from core.types import F32, F64
 from service.learning.counters import ItemCounters
 from service.learning.rows import ItemRows
+from service.ranking.strategies import ONLINE
 
 SHARE = 0.02
 """Largest share of the learner's time for copies; a large catalogue is copied less often."""
@@ -36,7 +37,7 @@ class View:
         """Return the online snapshot: item rows and shared state."""
         arrays = {"items": self.items} | {f"state.{name}": a for name, a in self.state.items()}
         cuts = {"trained_through": {str(partition): self.watermark}}
-        return Snapshot("online", arrays, {"fingerprint": fingerprint}, {}, cuts)
+        return Snapshot(ONLINE, arrays, {"fingerprint": fingerprint}, {}, cuts)
 
 
 def nothing_learned(model: OnlineModel) -> View:

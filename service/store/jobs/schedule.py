@@ -15,6 +15,7 @@ from redis import exceptions as redis_errors
 
 from service.cron import cron_problem, moment_before
 from service.errors import InvalidSchedule, VersionConflict
+from service.ranking.strategies import DEFAULT_RECIPE
 from service.settings import Settings
 from service.store.clock import now_ms
 from service.store.connection import store_errors
@@ -50,7 +51,7 @@ class Schedule:
     """Whether growth of the log by a share of its size counts (``Schedules.after_events``)."""
     drift: float | None = None
     """Ratio of the recent online error to the usual one that starts a training."""
-    model: str = "fbgd"
+    model: str = DEFAULT_RECIPE
     parameters: dict[str, Any] = field(default_factory=dict)
     budget_s: float | None = None
     """Seconds for the search of settings; None: the default."""
