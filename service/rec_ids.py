@@ -58,7 +58,7 @@ def decode(text: str) -> RecId | None:
     if len(packed) != _LAYOUT.size + 2 or packed[-2:] != _check(packed[:-2]):
         return None
     version, strategy, model, time_ms, user = _LAYOUT.unpack(packed[:-2])
-    if version != _FORMAT or strategy >= len(STRATEGIES):
+    if version != _FORMAT or not any(STRATEGIES[strategy : strategy + 1]):
         return None
     return RecId(bytes((strategy, _FORMAT)) + model, int.from_bytes(time_ms), user)
 

@@ -128,11 +128,10 @@ FAMILIES: Families = table(
     )
 )
 
-_OTHERS = {5: MIXTURE, 8: "next", 9: "sequence"}
-"""Numbers that belong to no family of the table, or not yet."""
-_NUMBERS = _OTHERS | {family.number: family.strategy for family in FAMILIES.values()}
-STRATEGIES: tuple[Strategy, ...] = tuple(_NUMBERS[number] for number in sorted(_NUMBERS))
-"""All strategies. Logs and recommendation ids store indices into it, so only ever append."""
+_NUMBERS = {family.number: family.strategy for family in FAMILIES.values()} | {5: MIXTURE}
+STRATEGIES: tuple[Strategy, ...] = tuple(_NUMBERS.get(n, "") for n in range(max(_NUMBERS) + 1))
+"""All strategies by number, empty for a number without a family. Logs and recommendation ids store
+the numbers."""
 
 if TYPE_CHECKING:
     AnyStrategy: TypeAlias = Strategy
@@ -143,7 +142,7 @@ if TYPE_CHECKING:
     PredictingStrategy: TypeAlias = Strategy
 else:
     _all = FAMILIES.values()
-    AnyStrategy = Literal[STRATEGIES]
+    AnyStrategy = Literal[tuple(filter(None, STRATEGIES))]
     TrainedStrategy = Literal[tuple(one.strategy for one in _all if one.trained)]
     ComparingStrategy = Literal[tuple(one.strategy for one in _all if one.compares_users)]
     AudienceStrategy = Literal[tuple(one.strategy for one in _all if one.finds_audience)]

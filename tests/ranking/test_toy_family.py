@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from service.ranking.families import STRATEGIES
+
 ROOT = Path(__file__).parents[2]
 TOY = Path(__file__).parent / "toy_family"
 TREES = ("core", "service", "hedgerow")
@@ -22,10 +24,10 @@ THREE = {
     "service/training/recipes/by_price.py",
 }
 IMPORT = "from service.ranking.price import RECIPES, read_prices\n"
-ENTRY = """\
+ENTRY = f"""\
         Family(
             strategy="price",
-            number=11,
+            number={len(STRATEGIES)},
             title="Price",
             about="Lists items that cost about as much as those that somebody liked.",
             recipes=RECIPES,
@@ -40,10 +42,10 @@ FOUR = {
     "service/runtime.py",
 }
 STATE = "from service.ranking.nearby import NearbyState"
-UNTRAINED_ENTRY = """\
+UNTRAINED_ENTRY = f"""\
         Family(
             strategy="nearby",
-            number=8,
+            number={len(STRATEGIES)},
             title="Nearby",
             about="Lists items with numbers near that of the latest item.",
             reasons=Reasons(

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -10,8 +9,6 @@ from typer.testing import CliRunner
 
 from core.interactions import split_within_users
 from service.cli.eval.main import app
-from service.cli.eval.topk import Model
-from service.training.recipes import RANKING
 from tests.core import ranking
 
 KEYS = {
@@ -61,10 +58,6 @@ def report(*arguments):
     result = run(*arguments, "--json")
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
-
-
-def test_the_models_are_the_recipes_that_rank_by_vectors():
-    assert {*get_args(Model)} == RANKING.keys()
 
 
 def test_a_misspelt_model_is_refused_with_the_nearest_name():

@@ -1,12 +1,16 @@
 """The codec of recommendation ids: round trips, bounds, and ids that were tampered with."""
 
+from base64 import urlsafe_b64encode
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from service.rec_ids import (
+    _LAYOUT,
     LENGTH,
     NOBODY,
     STRATEGIES,
+    _check,
     decode,
     encode,
     hashed,
@@ -19,7 +23,7 @@ VERSION = "3fa2b4c1d2e3" + 52 * "0"
 
 
 @given(
-    st.sampled_from(STRATEGIES),
+    st.sampled_from([*filter(None, STRATEGIES)]),
     st.integers(0, 2**48 - 1),
     st.none() | st.text(st.characters(codec="utf-8"), max_size=300),
 )
@@ -30,6 +34,13 @@ def test_an_id_holds_strategy_version_time_and_user(strategy, time_ms, user):
     assert len(found.source) == SOURCE_BYTES
     assert (*named(found.source), found.time_ms) == (strategy, VERSION[:12], time_ms)
     assert found.user == (NOBODY if user is None else hashed(user))
+
+
+def test_an_id_of_a_number_without_a_family_is_none():
+    for number, strategy in enumerate(STRATEGIES):
+        packed = _LAYOUT.pack(1, number, bytes(6), bytes(6), NOBODY)
+        text = urlsafe_b64encode(packed + _check(packed)).decode()
+        assert (decode(text) is not None) == bool(strategy)
 
 
 def test_a_slate_without_a_model_has_none_in_its_id():

@@ -1,4 +1,4 @@
-"""Checks of the family `nearby`, for a tree that has it: see test_toy_untrained_family.py."""
+"""Checks of the family `nearby`, for a tree that has it: see test_toy_family.py."""
 
 from pathlib import Path
 from typing import Any
