@@ -28,31 +28,35 @@ def matrix(pairs):
     return found
 
 
+def power(sums, exponent):
+    """Return sums^exponent, 0 where a sum is 0."""
+    return np.where(sums > 0, np.where(sums > 0, sums, 1.0) ** exponent, 0.0)
+
+
 def graph(pairs, config):
     """Return N'N + share s^2 D^-b V V' D^b (items, items)."""
     r = matrix(pairs)
-
-    def power(sums, exponent):
-        return np.where(sums > 0, np.where(sums > 0, sums, 1.0) ** -exponent, 0.0)
-
-    users = power(r.sum(1), config.user_exponent)
-    items = power(r.sum(0), config.item_exponent)
+    users, items = power(r.sum(1), -config.user_exponent), power(r.sum(0), -config.item_exponent)
     n = users[:, None] * r * items
     _, s, v = np.linalg.svd(n, full_matrices=False)
     v = v[: config.factors]
-    back = np.where(items > 0, 1.0 / np.where(items > 0, items, 1.0), 0.0)
+    back = power(r.sum(0), config.item_exponent)
     return n.T @ n + config.share * s[0] ** 2 * items[:, None] * (v.T @ v) * back
 
 
-def exact(pairs, reg):
+def exact(pairs, config):
     """Return EASE column by column: each item regressed on the others; known items alone.
 
     The diagonal is left at 0.
     """
     r = matrix(pairs)
+    users, items = power(r.sum(1), -config.user_exponent), power(r.sum(0), -config.item_exponent)
+    n = users[:, None] * r * items
+    reg = config.reg * (n**2).sum(0)[r.any(0)].mean()
     found = np.zeros((pairs.n_items, pairs.n_items))
     for y in np.flatnonzero(r.any(0)):
         others = np.delete(np.arange(pairs.n_items), y)
-        x = r[:, others]
-        found[others, y] = np.linalg.solve(x.T @ x + reg * np.eye(others.size), x.T @ r[:, y])
+        x = n[:, others]
+        b = np.linalg.solve(x.T @ x + reg * np.eye(others.size), x.T @ n[:, y])
+        found[others, y] = items[others] * b / items[y]
     return found

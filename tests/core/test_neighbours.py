@@ -10,7 +10,7 @@ from core.batch.neighbours.exact import MOST_ITEMS, Regression
 from core.batch.neighbours.fit import MOST_KEPT, fit, kept_of
 from core.batch.neighbours.graph import DENSE, graph
 from core.batch.neighbours.model import Neighbours
-from core.batch.neighbours.search import Trials, search
+from core.batch.neighbours.search import Split, search, splits_of
 from core.batch.neighbours.snapshot import neighbours_of, of_neighbours
 from core.errors import ConfigError, DataError, ShapeError, SnapshotFormat
 from core.interactions import from_pairs
@@ -82,13 +82,15 @@ def test_singular_vectors_of_a_large_matrix_are_those_of_the_dense_one():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("reg", [0.5, 20.0])
-def test_the_exact_regression_is_one_regression_for_each_item(weighted, reg):
+@pytest.mark.parametrize("reg", [0.2, 5.0])
+@pytest.mark.parametrize("exponents", [(0.0, 0.0), (0.4, 0.2)])
+def test_the_exact_regression_is_one_regression_for_each_item(weighted, reg, exponents):
     pairs = ranking.tiny(weighted=weighted)
-    found = dense(fit(pairs, NeighboursConfig(reg=reg)))
+    config = NeighboursConfig(reg, *exponents)
+    found = dense(fit(pairs, config))
     own = np.diag(found).copy()
     np.fill_diagonal(found, 0.0)
-    np.testing.assert_allclose(found, reference.exact(pairs, reg), atol=1e-6)
+    np.testing.assert_allclose(found, reference.exact(pairs, config), atol=1e-6)
     known = pairs.liked.item_counts > 0
     assert (own[known] > 0.0).all()
     assert (own < 1.0).all()
@@ -178,12 +180,13 @@ def test_without_a_budget_the_settings_are_rough():
 
 
 def test_a_search_finds_settings_that_are_no_worse_than_the_rough_ones():
-    pairs, trials = ranking.tribes(), Trials(ranking.tribes(), 0)
+    pairs = ranking.tribes()
     shares = []
     rough, found = (
         search(pairs, NeighboursConfig(), budget(s), on_trial=shares.append) for s in (0.0, 300.0)
     )
-    assert trials.score(found) >= trials.score(rough) > 0.0
+    best, first = (sum(one.score(c) for one in splits_of(pairs, 0)) for c in (found, rough))
+    assert best >= first > 0.0
     assert found != rough
     assert shares == sorted(shares)
 
@@ -204,7 +207,7 @@ def test_stated_settings_stay():
 
 def test_a_trial_ranks_as_the_fitted_model_does():
     pairs = ranking.tribes()
-    trials = Trials(pairs, 0)
+    trials = Split(pairs, np.random.default_rng(0))
     for config in (GRAPH, NeighboursConfig(reg=20.0)):
         model = fit(trials.known, replace(config, neighbours=EVERY))
         scores = model.scores_of(trials.seen)
@@ -264,7 +267,7 @@ def test_pairs_that_teach_nothing_are_refused():
 def test_an_exact_regression_of_too_many_items_is_refused():
     items = np.arange(MOST_ITEMS + 1)
     with pytest.raises(ConfigError, match="reg 0"):
-        Regression(from_pairs(np.zeros_like(items), items))
+        Regression(from_pairs(np.zeros_like(items), items), NeighboursConfig())
     assert not search(from_pairs(items % 50, items), NeighboursConfig(), budget(0.0)).exact
 
 

@@ -15,8 +15,10 @@ import pytest
 
 from core.batch.snapshot import encoders_of, users_of
 from core.snapshot import mapped
+from service.ranking.families import FAMILIES
 from service.store.jobs.schedule import Schedule, Schedules
 from service.store.keys import NamespaceKeys
+from service.training.orders import family_of
 from tests.flows.roles import Role
 from tests.flows.shop import shop
 from tests.forged_jobs import forge
@@ -109,13 +111,25 @@ def test_a_damaged_model_does_not_block_the_next(room, redis_url, namespace):
         assert here.serving["fbgd"] == second.version != first.version
 
 
-@pytest.mark.parametrize("model", ["ocmf-sq-wsq", "ocmf-lr-wsq"])
-def test_each_strategy_has_a_model_of_its_own(room, redis_url, namespace, model):
+OTHERS = [
+    recipe
+    for family in FAMILIES.values()
+    for recipe in family.recipes
+    if family.reads_history and family.strategy != "fbgd"
+]
+
+
+@pytest.mark.parametrize("recipe", OTHERS, ids=lambda recipe: recipe.name)
+def test_each_strategy_has_a_model_of_its_own(room, redis_url, namespace, recipe):
+    small = {name: n for name, n in {"factors": 8, "rounds": 3}.items() if name in recipe.names}
     with shop(room, redis_url, namespace, world(users=220), partitions=2) as here:
         fbgd = here.trained(**QUICK)
-        other = here.trained(model=model, factors=8, rounds=3)
+        other = here.trained(model=recipe.name, **small)
         assert other.status == "succeeded", other.error
-        assert here.serving == {"fbgd": fbgd.version, "ocmf": other.version}
+        assert here.serving == {
+            "fbgd": fbgd.version,
+            family_of(recipe.name).strategy: other.version,
+        }
         assert other.metrics["ndcg@10"] > other.metrics["popular"]["ndcg@10"]
 
 

@@ -13,15 +13,18 @@ from core.search.bounds import check_bounds
 class NeighboursConfig:
     """Settings of one fit; ``search.py`` finds good ones.
 
-    >>> NeighboursConfig().exact, NeighboursConfig(reg=300.0).exact
+    >>> NeighboursConfig().exact, NeighboursConfig(reg=5.0).exact
     (False, True)
     """
 
     reg: float = 0.0
-    """Regularisation of the exact regression (EASE); at 0 the graph of users and items is used."""
+    """Regularisation of the exact regression (EASE), in units of the mean weight of an item.
+
+    At 0 the graph of users and items is used.
+    """
     user_exponent: float = 0.5
     item_exponent: float = 0.5
-    """Exponents by which the graph divides: a pair weighs 1 / (user's pairs^a x item's pairs^b)."""
+    """Exponents a, b: a pair weighs 1 / (weight of the user's pairs^a x weight of the item's^b)."""
     factors: int = 256
     """Number of singular vectors in the spectral part of the graph."""
     share: float = 0.3

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from core.batch.neighbours.graph import BLOCK, likes
+from core.batch.neighbours.config import NeighboursConfig
+from core.batch.neighbours.graph import BLOCK, normalised_likes
 from core.errors import ConfigError, Diverged
 from core.interactions import Interactions
 from core.types import F32, F64
@@ -18,35 +19,43 @@ MOST_ITEMS = 10_000
 class Regression:
     """The regression of every item that somebody likes; ``with_reg`` solves it.
 
-    Equation   B = argmin |R - R B|^2 + reg |B|^2 with B_jj = 0 = I - P diag(1 / diag P),
-               P = (R'R + reg I)^-1                                                  [EASE, 3.1]
+    Equation   B = argmin |N - N B|^2 + reg m |B|^2 with B_jj = 0 = I - P diag(1 / diag P),
+               P = (N'N + reg m I)^-1, N = D_u^-a R D^-b                             [EASE]
+               strengths D^-b B D^b
+    Symbols    R (users, items) weights of likes · D_u, D their sums by user and by item ·
+               a, b ``user_exponent``, ``item_exponent``; with b above 0 the numbers of frequent
+               items are kept smaller · m the mean of the diagonal of N'N
     """
 
-    def __init__(self, pairs: Interactions) -> None:
-        weights = likes(pairs)
+    def __init__(self, pairs: Interactions, config: NeighboursConfig) -> None:
+        self.exponents = config.user_exponent, config.item_exponent
         self.n_items = pairs.n_items
-        self.known = np.flatnonzero(np.diff(weights.tocsc().indptr))
+        self.known = np.flatnonzero(pairs.liked.item_counts)
         """Items that somebody likes."""
         if self.known.size > MOST_ITEMS:
             raise ConfigError(
                 f"reg above 0 asks for the exact regression of {self.known.size} items, "
                 f"which is possible for {MOST_ITEMS}: give reg 0"
             )
-        columns: Any = weights[:, self.known].astype(np.float64)
+        normalised, divided = normalised_likes(pairs, *self.exponents)
+        self._divided = divided[self.known]
+        columns: Any = normalised[:, self.known].astype(np.float64)
         self._gram: F64 = (columns.T @ columns).toarray()
 
     def with_reg(self, reg: float) -> F32:
         """Return the strengths between the known items, (known, known).
 
-        On its diagonal is the share 1 - reg P_jj of an item in its own ridge regression: it
+        On its diagonal is the share 1 - reg m P_jj of an item in its own ridge regression: it
         changes no score of other items, and puts a known item before unknown ones where seen items
         may be shown.
         """
+        reg = reg * float(np.diag(self._gram).mean())
         inverse = self._inverse(reg)
         own = np.diag(inverse).copy()
-        strengths = (-inverse / own).astype(np.float32)
-        strengths[np.diag_indices_from(strengths)] = 1.0 - reg * own
-        return strengths
+        inverse *= self._divided / -own
+        inverse /= self._divided[:, None]
+        inverse[np.diag_indices_from(inverse)] = 1.0 - reg * own
+        return inverse.astype(np.float32)
 
     def strengths(self, reg: float) -> Iterator[F32]:
         """Yield the strengths of BLOCK items after the other to all items, (BLOCK, items)."""

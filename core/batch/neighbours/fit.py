@@ -30,7 +30,7 @@ def fit(pairs: Interactions, config: NeighboursConfig) -> Neighbours:
     if not len(pairs.liked):
         raise DataError("there are no likes to learn from: give pairs with a target above 0")
     if config.exact:
-        blocks = Regression(pairs).strengths(config.reg)
+        blocks = Regression(pairs, config).strengths(config.reg)
     else:
         blocks = graph(pairs, config).strengths(config.share)
     return _kept(blocks, pairs.n_items, config)

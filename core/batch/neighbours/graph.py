@@ -68,24 +68,31 @@ class Graph:
 
 def graph(pairs: Interactions, config: NeighboursConfig) -> Graph:
     """Return the graph of some pairs, with as many factors as the settings say if there are any."""
-    weights = likes(pairs)
-    users, items = _power(weights.sum(axis=1), config.user_exponent), weights.sum(axis=0)
-    by_item = _power(items, config.item_exponent)
-    normalised = sparse.csr_array(sparse.diags_array(users) @ weights @ sparse.diags_array(by_item))
-    normalised = normalised.astype(np.float32)
+    normalised, divided = normalised_likes(pairs, config.user_exponent, config.item_exponent)
     vectors, largest = _singular_vectors(normalised, config)
-    back = np.divide(1.0, by_item, out=np.zeros_like(by_item), where=by_item > 0.0)
+    divisor = divided[:, None]
+    outward = np.divide(vectors, divisor, out=np.zeros_like(vectors), where=divisor > 0.0)
     return Graph(
         normalised,
-        np.ascontiguousarray(vectors * by_item[:, None], np.float32),
-        np.ascontiguousarray(vectors * back[:, None] * largest**2, np.float32),
+        np.ascontiguousarray(outward, np.float32),
+        np.ascontiguousarray(vectors * divisor * largest**2, np.float32),
     )
 
 
-def _power(sums: Any, exponent: float) -> F64:
-    """Return sums^-exponent, 0 where a sum is 0."""
-    given: F64 = np.asarray(sums, np.float64)
-    return np.where(given > 0.0, np.maximum(given, 1e-30) ** -exponent, 0.0)
+def normalised_likes(
+    pairs: Interactions, user_exponent: float, item_exponent: float
+) -> tuple[sparse.csr_array, F64]:
+    """Return N = D_u^-a R D^-b (users, items), and D^b (items,), 0 for items without likes."""
+    weights = likes(pairs)
+    users, items = (np.asarray(weights.sum(axis=axis), np.float64) for axis in (1, 0))
+    by_user, by_item = _power(users, -user_exponent), _power(items, -item_exponent)
+    found: Any = sparse.diags_array(by_user) @ weights @ sparse.diags_array(by_item)
+    return sparse.csr_array(found).astype(np.float32), _power(items, item_exponent)
+
+
+def _power(sums: F64, exponent: float) -> F64:
+    """Return sums^exponent, 0 where a sum is 0."""
+    return np.where(sums > 0.0, np.maximum(sums, 1e-30) ** exponent, 0.0)
 
 
 def _singular_vectors(matrix: sparse.csr_array, config: NeighboursConfig) -> tuple[F64, float]:

@@ -24,22 +24,26 @@ from core.types import F32, I32
 HELD_OUT, TILT = 0.2, 0.3
 """Share of the likes held out, and the exponent of an item's count in its chance to be.
 
-The exponent is that of a random half of the users, as in the search of fBGD: future events are no
-random sample of past ones.
+Several splits hold out half of it each. The exponent is that of a random half of the users, as in
+the search of fBGD: future events are no random sample of past ones.
 """
 DEPTH = 20
 """Depth of the ndcg that scores a trial."""
-MOST_SCORES, MOST_USERS, FEWEST_USERS = 6e7, 4_000, 10
-"""Most scores (users times items), most users and fewest users that validate a trial."""
+MOST_SCORES, MOST_USERS, FEWEST_USERS, MOST_SPLITS = 6e7, 4_000, 10, 4
+"""Most scores (users times items), most users and fewest users of a split, and most splits."""
 BLOCK = 256
 """Users whose scores of all items are in memory at a time."""
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0, 5.0)
 FACTORS = (16, 32, 64, 128, 256, 384, 512)
 EXPONENTS = (0.3, 0.4, 0.5, 0.6, 0.7)
-REG_STEP, REGS = 1.6, 9
-"""Ratio between two values of ``reg``, and how many are tried at most on either side."""
-ROUGH_SHARE, ROUGH_FACTORS = 0.3, 256
-"""Rough settings of the graph, from which its search begins."""
+"""The steps of each axis of the graph; both exponents have the same."""
+REGS = (0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 70.0, 100.0)
+EXACT_EXPONENTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
+"""The steps of each axis of the exact regression."""
+ROUGH_GRAPH = {"reg": 0.0, "share": 0.3, "user_exponent": 0.5, "item_exponent": 0.5}
+ROUGH_FACTORS = 256
+ROUGH_EXACT = {"reg": 5.0, "user_exponent": 0.1, "item_exponent": 0.2}
+"""Rough settings, from which the searches begin."""
 _EVERY = np.empty(0, np.bool_)
 
 Settings = Mapping[str, Any]
@@ -58,40 +62,37 @@ def search(
 
     A budget of 0 returns rough settings for data of this size, without validation.
     """
-    start = replace(base, **{k: v for k, v in _rough(pairs).items() if k not in fixed})
-    if budget.seconds <= 0.0:
-        return start
-    climb = _Climb(Trials(pairs, start.seed), budget, on_trial)
-    starts = [start] if "reg" in fixed else [replace(start, reg=0.0)]
-    if "reg" not in fixed and _exact_fits(pairs):
-        starts.insert(0, replace(start, reg=start.reg or _rough_reg(pairs)))
+    starts = [
+        replace(base, **{name: value for name, value in rough.items() if name not in fixed})
+        for rough in _rough(pairs)
+        if "reg" not in fixed or base.exact == (rough["reg"] > 0.0)
+    ]
+    if budget.seconds <= 0.0 or not starts:
+        return starts[0] if starts else base
+    climb = _Climb(splits_of(pairs, base.seed), budget, on_trial)
     for config in starts:
         climb.run(config, [axis for axis in _axes(config, pairs) if axis[0] not in fixed])
-    return climb.best or start
+    return climb.best or starts[0]
 
 
-def _rough(pairs: Interactions) -> dict[str, Any]:
-    """Return the rough settings: the exact regression where it is possible, else the graph."""
-    reg = _rough_reg(pairs) if _exact_fits(pairs) else 0.0
-    smaller = min(pairs.n_users, pairs.n_items)
-    return {"reg": reg, "share": ROUGH_SHARE, "factors": max(1, min(ROUGH_FACTORS, smaller // 8))}
+def _rough(pairs: Interactions) -> list[dict[str, Any]]:
+    """Return rough settings: of the exact regression, where it is possible, and of the graph."""
+    factors = max(1, min(ROUGH_FACTORS, min(pairs.n_users, pairs.n_items) // 8))
+    graph_settings = {**ROUGH_GRAPH, "factors": factors}
+    return [ROUGH_EXACT, graph_settings] if _exact_fits(pairs) else [graph_settings]
 
 
 def _exact_fits(pairs: Interactions) -> bool:
     return int(np.count_nonzero(pairs.liked.item_counts)) <= MOST_ITEMS
 
 
-def _rough_reg(pairs: Interactions) -> float:
-    """Return five times the mean total weight of an item's likes, to two digits."""
-    weights = likes(pairs)
-    known = max(int(np.count_nonzero(pairs.liked.item_counts)), 1)
-    return float(f"{max(5.0 * float(weights.sum()) / known, 1.0):.2g}")
-
-
 def _axes(config: NeighboursConfig, pairs: Interactions) -> Axes:
     if config.exact:
-        steps = range(-REGS, REGS + 1)
-        return [("reg", [float(f"{config.reg * REG_STEP**step:.2g}") for step in steps])]
+        return [
+            ("reg", REGS),
+            ("item_exponent", EXACT_EXPONENTS),
+            ("user_exponent", EXACT_EXPONENTS),
+        ]
     most = max(min(pairs.n_users, pairs.n_items) // 2, 1)
     factors = [some for some in FACTORS if some <= most] or [most]
     return [
@@ -102,13 +103,14 @@ def _axes(config: NeighboursConfig, pairs: Interactions) -> Axes:
     ]
 
 
-class Trials:
-    """Scores settings on held-out likes; keeps what the next trial may need again."""
+class Split:
+    """Scores settings on one split of the likes; keeps what the next trial may need again."""
 
-    def __init__(self, pairs: Interactions, seed: int) -> None:
-        rng = np.random.default_rng([seed, 9])
+    def __init__(
+        self, pairs: Interactions, rng: np.random.Generator, held_out: float = HELD_OUT
+    ) -> None:
         tilt = np.where(rng.random(pairs.n_users) < 0.5, TILT, 0.0)
-        self.known, held = split_within_users(pairs.liked, HELD_OUT, rng, tilt)
+        self.known, held = split_within_users(pairs.liked, held_out, rng, tilt)
         users = rng.permutation(np.flatnonzero(held.user_counts))
         if users.size < FEWEST_USERS:
             raise DataError(
@@ -135,8 +137,10 @@ class Trials:
         return self._exact(config) if config.exact else self._walks(config)
 
     def _exact(self, config: NeighboursConfig) -> Callable[[Any], F32]:
-        self._regression = self._regression or Regression(self.known)
-        strengths, known = self._regression.with_reg(config.reg), self._regression.known
+        made = self._regression
+        if made is None or made.exponents != (config.user_exponent, config.item_exponent):
+            made = self._regression = Regression(self.known, config)
+        strengths, known = made.with_reg(config.reg), made.known
 
         def scores(history: Any) -> F32:
             found = np.full(history.shape, -np.inf, np.float32)
@@ -169,11 +173,21 @@ class Trials:
         return ids
 
 
+def splits_of(pairs: Interactions, seed: int) -> list[Split]:
+    """Return one split, or several if there are few users."""
+    rng = np.random.default_rng([seed, 9])
+    n = int(np.clip(np.ceil(MOST_USERS / max(pairs.n_users, 1)), 1, MOST_SPLITS))
+    held_out = HELD_OUT if n == 1 else HELD_OUT / 2
+    return [Split(pairs, rng, held_out) for _ in range(n)]
+
+
 class _Climb:
     """Climbs from some settings along one axis after the other while time is left."""
 
-    def __init__(self, trials: Trials, budget: Budget, on_trial: Callable[[float], None]) -> None:
-        self._trials, self._budget, self._on_trial = trials, budget, on_trial
+    def __init__(
+        self, splits: Sequence[Split], budget: Budget, on_trial: Callable[[float], None]
+    ) -> None:
+        self._splits, self._budget, self._on_trial = splits, budget, on_trial
         self._left, self._now = budget.begin(), budget.now
         self._scores: dict[NeighboursConfig, float] = {}
         self._longest = 0.0
@@ -182,6 +196,8 @@ class _Climb:
 
     def run(self, start: NeighboursConfig, axes: Axes) -> None:
         """Climb from ``start``; later climbs only replace ``best`` by something better."""
+        if self.best is not None and self._left() < self._longest:
+            return
         self._longest = 0.0
         top, score = start, self._score(start)
         for name, values in axes:
@@ -211,7 +227,8 @@ class _Climb:
     def _score(self, config: NeighboursConfig) -> float:
         if config not in self._scores:
             begun = self._now()
-            self._scores[config] = self._trials.score(config)
+            scores = [split.score(config) for split in self._splits]
+            self._scores[config] = float(np.mean(scores))
             self._longest = max(self._longest, self._now() - begun)
             done = 1.0 - self._left() / self._budget.seconds
             self._on_trial(min(max(done, 0.0), 1.0))
