@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from core.batch.snapshot import encoders_of
 from core.errors import CoreError, SnapshotFormat
 from core.gate import FEWEST_USERS, Decision, decide
 from core.search.search import Budget
@@ -33,6 +34,7 @@ from service.store.namespace import Namespace, open_namespace
 from service.store.profiles.history_reader import HistoryReader
 from service.telemetry import logger
 from service.training import dataset as datasets
+from service.training.by_features import encoders
 from service.training.dataset import Dataset, EncodedUsers
 from service.training.orders import family_of
 from service.training.recipe import ServedRecipe
@@ -179,17 +181,20 @@ class Training:
         return candidate, metrics, self._decision(decision, version)
 
     def _rival(self, data: Dataset, version: str, candidate: Contender) -> Contender:
-        """Return the serving model as it is if its training ended before the held-out events.
+        """Return the serving model as it is, or its settings fitted to the events before the cut.
 
-        Otherwise return its settings fitted anew to the events before the cut.
+        As it is, it can be compared if its training ended before the held-out events, and if it
+        learned from the columns into which documents are encoded now.
         """
         record = self._registry.record(version)
         recipe = checked(record.model, {})
         if data.cut.is_beyond(record.cuts.get("trained_until_ms", data.cut.newest_ms)):
             try:
                 manifest, chunks = self._registry.manifest(version), self._registry.chunks(version)
-                served = recipe.restored(mapped(manifest, b"".join(chunks)))
-                return Contender(record.model, served, None, recipe.validated(data, served))
+                snapshot = mapped(manifest, b"".join(chunks))
+                served = recipe.restored(snapshot)
+                if _has_columns_of(data.encoded, snapshot):
+                    return Contender(record.model, served, None, recipe.validated(data, served))
             except SnapshotFormat as error:
                 # refit its settings: otherwise no model could ever replace a damaged one
                 logger().warning("model_damaged", version=version, reason=str(error))
@@ -347,6 +352,13 @@ class Training:
             "processor_seconds": round(process_time(), 3),
             "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
         }
+
+
+def _has_columns_of(encoded: EncodedUsers | None, served: Snapshot) -> bool:
+    """Return whether documents are encoded as for the training of a model, if it reads any."""
+    users, items = encoders_of(served)
+    now = encoders(encoded)
+    return not users.width or (users, items) == (now["encoder"], now["item_encoder"])
 
 
 def _lead(candidate: Validation, popular: Validation) -> dict[str, float]:

@@ -12,16 +12,18 @@ from core.ordinal.snapshot import stars_of
 from core.snapshot import mapped
 from service.store.keys import NamespaceKeys
 from tests.flows.shop import shop
-from tests.histories import Record, store_histories, world
+from tests.histories import START_MS, Record, store_histories, world
 
 pytestmark = pytest.mark.flow
 
 
-def describe(client: Any, namespace: str, *, users: int = 300, items: int = 80) -> None:
+def describe(
+    client: Any, namespace: str, *, users: int = 300, items: int = 80, tastes: str = "0123"
+) -> None:
     """Give each user a taste and each item a shelf."""
     keys = NamespaceKeys(namespace)
     for n in range(users):
-        body = {"version": 1, "features": {"taste": f"t{n % 4}"}, "links": []}
+        body = {"version": 1, "features": {"taste": f"t{tastes[n % 4]}"}, "links": []}
         client.set(keys.user_document(f"u{n:04d}"), json.dumps(body))
     for n in range(items):
         body = {"version": 1, "categories": [f"shelf {n % 4}"], "features": {}}
@@ -49,6 +51,23 @@ def test_items_become_labels_of_users(room, redis_url, namespace):
         assert again.decision["outcome"] == "promoted"
         worse = here.trained(model="exmlds", factors=1, blend=0.0, neighbours=1_000_000)
         assert worse.decision["outcome"] == "refused"
+
+
+@pytest.mark.parametrize("tastes", ["4567", "0012"])
+def test_a_served_model_that_knows_other_features_is_fitted_anew_to_be_compared(
+    room, redis_url, namespace, tastes
+):
+    with shop(room, redis_url, namespace, world()) as here:
+        describe(here.client, namespace)
+        first = here.trained(model="exmlds", factors=8)
+        later = world(seed=1, items=200, each=8, start_ms=START_MS + 40 * 86_400_000)
+        store_histories(here.client, here.settings, later)
+        describe(here.client, namespace, tastes=tastes)
+        second = here.trained(model="exmlds", factors=8)
+        assert second.status == "succeeded", second.error
+        assert second.decision["rival"] == first.version
+        # it is the candidate again, not the served model beside columns that it never saw
+        assert second.metrics["rival"]["ndcg@10"] == second.metrics["ndcg@10"]
 
 
 def test_stars_are_learned_from_features_of_users_and_items(room, redis_url, namespace):
