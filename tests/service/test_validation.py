@@ -1,15 +1,16 @@
 """The gate and ``hedgerow eval`` rank for held-out users as slates are made for them."""
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from scipy import sparse
 
 from core.batch.fbgd.config import FbgdConfig
 from core.batch.fbgd.model import Fbgd
-from core.batch.ocmf.config import FeatureUse, OcmfConfig
+from core.batch.ocmf.config import FeatureUse, OcmfConfig, Use
 from core.batch.ocmf.users import StructuredUsers
 from core.batch.preferences import Preferences
 from core.interactions import Interactions, split_within_users
@@ -22,7 +23,7 @@ from service.ranking.families import FAMILIES
 from service.ranking.fold_in import FoldIn
 from service.ranking.pool import Pool, chosen
 from service.training.dataset import Dataset, HeldOut
-from service.training.fold_in import folded_in
+from service.training.fold_in import as_served, folded_in
 from service.training.material import Material
 from service.training.recipes import RANKING
 from service.training.validation import DEPTH, Validation, validated, validated_by_features
@@ -81,6 +82,31 @@ def test_the_list_of_a_held_out_user_is_what_a_slate_shows(name: str) -> None:
     assert recipe.validated(data, model).found.hit.tolist() == hits(lists, data.held_out.held)
     answers = recipe.answers(Material(pairs), config, model)
     assert ranked_for(answers, pairs, asked, DEPTH).tolist() == lists.tolist()
+
+
+@pytest.mark.parametrize("use", get_args(Use))
+def test_a_model_that_also_knows_features_is_validated_with_them(use: str) -> None:
+    pairs, data = world()
+    features: Any = data.encoded.features if data.encoded else None
+    # the features of some users are unknown, as if they had no document
+    features = sparse.csr_array(features * (np.arange(pairs.n_users) % 3 > 0)[:, None])
+    data.encoded.features = features
+    config = FeatureUse(OcmfConfig(loss="square", factors=8), use)
+    model = RANKING["ocmf-sq-wsq"].fit(Material(pairs, user_features=features), config)
+    asked, ranker = data.held_out.user_ix, FoldIn(FAMILIES["ocmf"], "1", model, {})
+    askers = [described(model, features[[user]], asker(pairs, user)) for user in asked.tolist()]
+    served = [ranker.fold_in(somebody) for somebody in askers]
+    answers = as_served(model, data.encoded)
+    # not the lists: rounding may swap two items whose scores are all but equal
+    np.testing.assert_allclose(answers.vectors(asked, pairs.rows(asked)), served, atol=1e-5)
+    hit = RANKING["ocmf-sq-wsq"].validated(data, model).found.hit.tolist()
+    assert hit == validated(data, answers).found.hit.tolist()
+    assert hit != validated(data, folded_in(model)).found.hit.tolist()
+
+
+def described(model: StructuredUsers, row: Any, somebody: Asker) -> Asker:
+    vectors = {"1": model.feature_vectors(row)[0]} if row.nnz else {}
+    return replace(somebody, features=vectors)
 
 
 def test_a_model_that_knows_features_alone_is_validated_by_the_lists_that_it_shows() -> None:
