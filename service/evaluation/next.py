@@ -96,7 +96,7 @@ def _contest(
 def _material(part: Part, train: Ratings, request: NextOptions) -> Material:
     items = {item: ix for ix, item in enumerate(train.item_ids)}
     features = None if request.items is None else read_features(request.items, "item", items)
-    return Material(part.pairs, item_features=features)
+    return Material(part.pairs, item_features=features, steps=part.learned)
 
 
 def _compile(names: Sequence[Strategy]) -> None:

@@ -18,6 +18,7 @@ the mixture belong to a version. A personal one says in ``reasons`` why it may n
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from core.batch.autoregression import config as autoregression
 from core.batch.fbgd import config as fbgd
 from core.batch.neighbours import config as neighbours
 from core.batch.ocmf import config as ocmf
@@ -27,6 +28,7 @@ from service.ranking.family import Families, Family, Reasons, table
 from service.ranking.fold_in import read_fold_in
 from service.ranking.labelled import read_labelled
 from service.ranking.neighbours import read_neighbours
+from service.ranking.sequence import read_sequence
 from service.ranking.starred import read_starred
 from service.ranking.strategies import MIXTURE, ONLINE, POPULAR, TRENDING, Strategy
 
@@ -114,6 +116,16 @@ FAMILIES: Families = table(
             for_everybody=True,
             reads_history=False,
             serves_without_history=True,
+        ),
+        Family(
+            strategy="sequence",
+            number=9,
+            title="What comes next",
+            about="Finds what people usually turn to after the latest items.",
+            recipes=autoregression.RECIPES,
+            read=read_sequence,
+            explains=True,
+            reads_order=True,
         ),
         Family(
             strategy="neighbours",

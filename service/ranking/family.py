@@ -66,6 +66,8 @@ class Family:
     """Whether it ranks by the history of the asker."""
     reads_dislikes: bool = True
     """Whether it ranks for somebody of whom only dislikes are known."""
+    reads_order: bool = False
+    """Whether it is trained with the order of events; it ranks by the latest ones."""
     serves_without_history: bool = False
     """Whether it ranks for people without a history: by features, or one list for everybody."""
     trusted: bool = True

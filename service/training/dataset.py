@@ -19,6 +19,7 @@ from core.gate import FEWEST_USERS
 from core.interactions import Interactions
 from core.meaning import RATING, EventMeanings
 from core.ordinal.fit_stars import RatedPairs
+from core.steps import Steps
 from core.types import F32, I64
 from service.store.profiles.history_reader import Histories, HistoryReader
 from service.training.cuts import LIMITS, Cut, Limits, Times
@@ -78,22 +79,26 @@ class Dataset:
     sequences: list[int]
     """Sequence of the last event included, by partition."""
     rated: "RatedSample | None" = None
+    order: "Order | None" = None
 
     @property
     def at_cut(self) -> Material:
         """Return the material from before the cut."""
         rated = None if self.rated is None else self.rated.pairs.rows(self.rated.known)
-        return self._material(self.known, rated)
+        return self._material(self.known, rated, None if self.order is None else self.order.known)
 
     @property
     def now(self) -> Material:
         """Return the material of all events."""
-        return self._material(self.whole, None if self.rated is None else self.rated.pairs)
+        rated = None if self.rated is None else self.rated.pairs
+        return self._material(self.whole, rated, None if self.order is None else self.order.whole)
 
-    def _material(self, pairs: Interactions, rated: RatedPairs | None) -> Material:
+    def _material(
+        self, pairs: Interactions, rated: RatedPairs | None, steps: Steps | None
+    ) -> Material:
         encoded = self.encoded
         if encoded is None:
-            return Material(pairs, rated=rated)
+            return Material(pairs, rated=rated, steps=steps)
         items = None if encoded.items is None else encoded.items.features
         return Material(
             pairs,
@@ -101,7 +106,18 @@ class Dataset:
             links=encoded.links,
             item_features=items,
             rated=rated,
+            steps=steps,
         )
+
+
+@dataclass(frozen=True)
+class Order:
+    """The steps of all users: every event that has a weight, whether they liked the item or not."""
+
+    known: Steps
+    """Steps at the cut."""
+    whole: Steps
+    """Steps until now."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +136,7 @@ def read(
     with_documents: bool,
     with_items: bool = False,
     with_ratings: bool = False,
+    with_order: bool = False,
     limits: Limits = LIMITS,
     on_progress: Progress = lambda share: None,
 ) -> Dataset:
@@ -137,7 +154,9 @@ def read(
     most_rated = limits.rated if with_ratings else 0
     data: Dataset
     for cut in times.cuts():
-        building = _Building(reader, meanings, cut, chosen, items, most_rated=most_rated)
+        building = _Building(
+            reader, meanings, cut, chosen, items, most_rated=most_rated, with_order=with_order
+        )
         for page in reader.pages():
             building.add(page)
             on_progress(0.3 + 0.7 * min(building.n_users / max(n_users, 1), 1.0))
@@ -171,11 +190,13 @@ class _Building:
         items: EncodedItems | None,
         *,
         most_rated: int,
+        with_order: bool,
     ) -> None:
         """``most_rated`` bounds the sample of ratings; with 0 none are kept."""
         self._reader, self._meanings, self._cut, self._encoder = reader, meanings, cut, encoder
         self._items = items
         self._rated = _Ratings(reader.n_items, most_rated) if most_rated else None
+        self._order = _Orders(reader.n_items, meanings) if with_order else None
         self.n_users = 0
         self._known: list[Interactions] = []
         self._whole: list[Interactions] = []
@@ -197,6 +218,8 @@ class _Building:
             self._add_documents(page.users, self._encoder)
         if self._rated is not None:
             self._rated.add(page, self.n_users, known)
+        if self._order is not None:
+            self._order.add(page, known)
         self.n_users += len(page.users)
 
     def _rows(
@@ -251,6 +274,7 @@ class _Building:
             self._encoded(),
             self._reader.watermarks,
             None if self._rated is None else self._rated.sample(),
+            None if self._order is None else self._order.order(),
         )
 
     def _encoded(self) -> EncodedUsers | None:
@@ -267,6 +291,35 @@ class _Building:
         links: sp.csr_array = sp.csr_array((weight.astype(np.float32), ends), shape=shape)
         features: Any = sp.vstack(self._features, format="csr")
         return EncodedUsers(self._encoder, sp.csr_array(features), links, self._items)
+
+
+class _Orders:
+    """The steps of all users, page by page."""
+
+    def __init__(self, n_items: int, meanings: EventMeanings) -> None:
+        self._n_items, self._meanings = n_items, meanings
+        self._known: list[Steps] = []
+        self._whole: list[Steps] = []
+
+    def add(self, page: Histories, known: NDArray[np.bool_]) -> None:
+        records = page.records
+        weight = self._meanings.meaning(records["kind"], records["value"]).weight
+        counts = (weight > 0.0) & (records["item"] < self._n_items)
+        for parts, chosen in ((self._known, counts & known), (self._whole, counts)):
+            # the records of a user are already in order
+            ptr = np.searchsorted(page.user_ix[chosen], np.arange(len(page.users) + 1))
+            item, own = records["item"][chosen], weight[chosen].astype(np.float32)
+            parts.append(Steps(self._n_items, ptr.astype(np.int64), item.astype(np.int32), own))
+
+    def order(self) -> Order:
+        return Order(self._joined(self._known), self._joined(self._whole))
+
+    def _joined(self, parts: list[Steps]) -> Steps:
+        counts = [np.empty(0, np.int64), *(np.diff(part.user_ptr) for part in parts)]
+        items = [np.empty(0, np.int32), *(part.item_ix for part in parts)]
+        weights = [np.empty(0, np.float32), *(part.weight for part in parts)]
+        ptr = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
+        return Steps(self._n_items, ptr, np.concatenate(items), np.concatenate(weights))
 
 
 class _Ratings:

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from core.batch.ocmf.graph import similarity
 from core.interactions import Interactions
 from core.ordinal.fit_stars import RatedPairs
+from core.steps import Steps, steps_of
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,17 @@ class Material:
     """(items, d)"""
     rated: RatedPairs | None = None
     """A sample of the ratings."""
+    steps: Steps | None = None
+    """The order of events, of any meaning."""
+
+    @property
+    def order(self) -> Steps | None:
+        """Return the steps, or else the pairs in the order of their times; None without times."""
+        pairs = self.pairs
+        if self.steps is not None or pairs.time is None:
+            return self.steps
+        shape = {"n_users": pairs.n_users, "n_items": pairs.n_items}
+        return steps_of(pairs.user_ix, pairs.item_ix, pairs.time, **shape, weight=pairs.weight)
 
     @property
     def similar(self) -> sp.csr_array | None:

@@ -137,6 +137,7 @@ class Training:
             with_documents=self._family.reads_user_features,
             with_items=self._family.reads_item_features,
             with_ratings=self._family.predicts_stars,
+            with_order=self._family.reads_order,
             on_progress=self._reporter.share,
         )
         whole = data.whole

@@ -228,7 +228,8 @@ def dislikes_speak_against_an_item(case: Case) -> None:
         return
     liked, disliked = case.asker([5], kind=None), case.asker([], [5], kind=None)
     assert ranker.knows(disliked) == case.family.reads_dislikes
-    assert ranker.scores(liked)[5] > ranker.scores(disliked)[5]
+    if not case.family.reads_order:
+        assert ranker.scores(liked)[5] > ranker.scores(disliked)[5]
     assert 5 in disliked.preferences.seen
 
 

@@ -2,11 +2,13 @@
 
 import numpy as np
 
+from core.batch.autoregression.model import Dense
 from core.types import F64, I32
 from service.ranking.asker import Asker
 from service.ranking.fold_in import FoldIn
 from service.ranking.neighbours import ByNeighbours
 from service.ranking.ranker import Ranker
+from service.ranking.sequence import Sequence
 
 
 def contributions(ranker: Ranker, asker: Asker, items: I32) -> F64:
@@ -17,6 +19,8 @@ def contributions(ranker: Ranker, asker: Asker, items: I32) -> F64:
     """
     if isinstance(ranker, ByNeighbours):
         return _of_neighbours(ranker, asker, items)
+    if isinstance(ranker, Sequence):
+        return _of_sequence(ranker, asker, items)
     assert isinstance(ranker, FoldIn)
     row, own, user = ranker.users.row, asker.preferences, ranker.fold_in(asker).astype(np.float64)
     q = row.item_factors.astype(np.float64)
@@ -51,4 +55,16 @@ def _of_neighbours(ranker: ByNeighbours, asker: Asker, items: I32) -> F64:
         pull = weight if target > 0 else -model.dislikes * weight
         for other, strength in zip(model.neighbour[past], model.strength[past], strict=True):
             found[items == other, at] += pull * strength
+    return found
+
+
+def _of_sequence(ranker: Sequence, asker: Asker, items: I32) -> F64:
+    own, model = asker.preferences, ranker.model
+    assert isinstance(model.coefficients, Dense)
+    latest = own.latest.tolist()[: model.age_weight.size]
+    weight = model.age_weight[: len(latest)] / np.linalg.norm(model.age_weight[: len(latest)])
+    found = np.zeros((items.size, own.item_ix.size))
+    for at, past in enumerate(own.item_ix.tolist()):
+        if past in latest:
+            found[:, at] = weight[latest.index(past)] * model.coefficients.values[past, items]
     return found

@@ -20,6 +20,7 @@ from core.online.tables import COUNT
 from core.ordinal.fit_stars import RatedPairs
 from core.recipe_settings import RecipeSettings
 from core.snapshot import Snapshot, blob, mapped
+from core.steps import steps_of
 from service.learning.following.states import states_of
 from service.learning.following.views import View
 from service.ranking.asker import Asker
@@ -159,7 +160,11 @@ def material() -> Material:
     users = np.repeat(np.arange(liked.n_users), np.diff(liked.ptr))
     stars = 3.0 + 2.0 * (users % 4 == liked.item_ix % 4) - (liked.item_ix % 3 == 0)
     rated = RatedPairs(users, liked.item_ix.astype(np.int64), stars.astype(np.float32))
-    return Material(liked, features, item_features=item_kinds(N_ITEMS), rated=rated)
+    order = np.random.default_rng(2).random(users.size)
+    n_users = liked.n_users
+    steps = steps_of(users, liked.item_ix, order, n_users=n_users, n_items=N_ITEMS)
+    items = item_kinds(N_ITEMS)
+    return Material(liked, features, item_features=items, rated=rated, steps=steps)
 
 
 @cache

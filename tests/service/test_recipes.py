@@ -75,7 +75,8 @@ def test_each_module_of_the_folder_adds_its_recipes() -> None:
 def test_an_evaluation_of_stated_settings_makes_what_a_training_makes(name: str) -> None:
     recipe: Any = RECIPES[name]
     rounds = {one: 2 for one in ("epochs", "rounds") if one in recipe.settings.names}
-    stated, material = {"factors": 4, **rounds}, Material(ranking.tribes())
+    size = {n: v for n, v in {"factors": 4, "reg": 2.0}.items() if n in recipe.settings.names}
+    stated, material = {**size, **rounds}, Material(ranking.tribes())
     orders = (stated, recipe.settings.ordered(stated))
     made = []
     for given in orders:
