@@ -129,7 +129,7 @@ def test_scores_are_sums_of_what_each_item_contributes():
     found = model.contributions(items, weight, target, np.arange(model.n_items, dtype=np.int32))
     reached = np.isfinite(scores)
     np.testing.assert_allclose(found.sum(axis=1)[reached], scores[reached], atol=1e-6)
-    amounts = np.array([1.0, -0.5 * model.dislikes, 2.0])
+    amounts = np.array([1.0, 0.0, 2.0])
     np.testing.assert_allclose(found, dense(model)[items].T * amounts, atol=1e-6)
 
 
@@ -220,7 +220,6 @@ def test_a_snapshot_restores_the_same_bits():
     again = neighbours_of(mapped(snapshot.manifest, b"".join(blob(snapshot))))
     items = np.array([1, 9], np.int32)
     assert again.scores(items).tobytes() == made.scores(items).tobytes()
-    assert again.dislikes == made.dislikes
 
 
 def test_a_snapshot_of_something_else_is_refused():
@@ -229,7 +228,6 @@ def test_a_snapshot_of_something_else_is_refused():
     for wrong in (
         replace(made, arrays={"strength": made.arrays["strength"]}),
         replace(made, arrays=far),
-        replace(made, parameters={}),
     ):
         with pytest.raises(SnapshotFormat, match="neighbours of items"):
             neighbours_of(wrong)
@@ -245,7 +243,7 @@ def test_a_snapshot_of_something_else_is_refused():
         {"neighbours": 0},
         {"neighbours": 2.5},
         {"user_exponent": 1.5},
-        {"dislikes": float("inf")},
+        {"share": float("inf")},
     ],
 )
 def test_settings_out_of_bounds_are_refused(wrong):
@@ -278,4 +276,4 @@ def test_arrays_of_no_model_are_refused():
         (np.full((2, 1), -1, np.int32), np.ones((2, 1), np.float32)),
     ):
         with pytest.raises(ShapeError):
-            Neighbours(neighbour, strength, 0.5)
+            Neighbours(neighbour, strength)

@@ -52,7 +52,7 @@ def _of_neighbours(ranker: ByNeighbours, asker: Asker, items: I32) -> F64:
     for at, (past, weight, target) in enumerate(
         zip(own.item_ix, own.weight, own.target, strict=True)
     ):
-        pull = weight if target > 0 else -model.dislikes * weight
+        pull = weight if target > 0 else 0.0
         for other, strength in zip(model.neighbour[past], model.strength[past], strict=True):
             found[items == other, at] += pull * strength
     return found

@@ -31,15 +31,13 @@ class NeighboursConfig:
     """Weight of the spectral part beside the graph; 0 leaves it out."""
     neighbours: int = 2_000
     """Most neighbours that are kept of an item, those with the largest strengths."""
-    dislikes: float = 0.5
-    """Weight of a dislike in a history, against what it is a neighbour of; 1 is that of a like."""
     seed: int = 0
 
     def __post_init__(self) -> None:
         check_bounds(
             self,
             counts=("factors", "neighbours"),
-            from_0=("reg", "share", "dislikes"),
+            from_0=("reg", "share"),
             shares=("user_exponent", "item_exponent"),
         )
 

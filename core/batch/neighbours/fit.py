@@ -18,7 +18,7 @@ MOST_KEPT = 20_000_000
 
 
 def fit(pairs: Interactions, config: NeighboursConfig) -> Neighbours:
-    """Return the neighbours of all items; only likes teach, dislikes are for histories.
+    """Return the neighbours of all items; only likes teach.
 
     >>> from core.interactions import from_pairs
     >>> pairs = from_pairs(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]))
@@ -49,4 +49,4 @@ def _kept(blocks: Iterable[F32], n_items: int, config: NeighboursConfig) -> Neig
         at = slice(first, first + len(block))
         strongest(block, neighbour[at], strength[at])
         first += len(block)
-    return Neighbours(neighbour, strength, config.dislikes)
+    return Neighbours(neighbour, strength)

@@ -16,10 +16,10 @@ from core.types import F32, F64, I32
 class Neighbours:
     """Strengths s_iy between n items; of each item i the k strongest are kept.
 
-    The score of item y for a history is sum_i r_i s_iy: r_i is the weight of a like, or
-    -``dislikes`` times the weight of a dislike. So the contribution of each past item is exact.
+    The score of item y for a history is sum_i r_i s_iy, where r_i is the weight of a like and 0
+    for a dislike. So the contribution of each past item is exact.
 
-    >>> model = Neighbours(np.array([[1], [0]], np.int32), np.ones((2, 1), np.float32), 0.5)
+    >>> model = Neighbours(np.array([[1], [0]], np.int32), np.ones((2, 1), np.float32))
     >>> model.scores(np.array([0], np.int32)).tolist()
     [-inf, 1.0]
     """
@@ -28,7 +28,6 @@ class Neighbours:
     """Item numbers (n, k), rising in a row."""
     strength: F32
     """(n, k); 0 where an item has fewer than k neighbours."""
-    dislikes: float
 
     def __post_init__(self) -> None:
         if self.neighbour.ndim != 2 or self.neighbour.shape != self.strength.shape:
@@ -98,7 +97,5 @@ class Neighbours:
 
     def _amounts(self, item_ix: I32, weight: F32 | None, target: F32 | None) -> F32:
         amount: Any = np.ones(item_ix.size, np.float32) if weight is None else weight
-        if target is None:
-            return np.ascontiguousarray(amount, np.float32)
-        factor = np.where(target > 0.0, np.float32(1.0), np.float32(-self.dislikes))
-        return np.ascontiguousarray(amount * factor, np.float32)
+        liked = amount if target is None else np.where(target > 0.0, amount, 0.0)
+        return np.ascontiguousarray(liked, np.float32)

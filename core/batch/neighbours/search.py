@@ -33,6 +33,8 @@ MOST_SCORES, MOST_USERS, FEWEST_USERS, MOST_SPLITS = 6e7, 4_000, 10, 4
 """Most scores (users times items), most users and fewest users of a split, and most splits."""
 BLOCK = 256
 """Users whose scores of all items are in memory at a time."""
+BEHIND = 0.05
+"""Share by which settings may trail the best after some splits; else the others are spared."""
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0, 5.0)
 FACTORS = (16, 32, 64, 128, 256, 384, 512)
 EXPONENTS = (0.3, 0.4, 0.5, 0.6, 0.7)
@@ -96,8 +98,8 @@ def _axes(config: NeighboursConfig, pairs: Interactions) -> Axes:
     most = max(min(pairs.n_users, pairs.n_items) // 2, 1)
     factors = [some for some in FACTORS if some <= most] or [most]
     return [
-        ("share", SHARES),
         ("factors", factors),
+        ("share", SHARES),
         ("item_exponent", EXPONENTS),
         ("user_exponent", EXPONENTS),
     ]
@@ -199,9 +201,11 @@ class _Climb:
         if self.best is not None and self._left() < self._longest:
             return
         self._longest = 0.0
-        top, score = start, self._score(start)
-        for name, values in axes:
-            top, score = self._along(name, sorted({*values, getattr(top, name)}), top, score)
+        top, score, before = start, self._score(start), -1.0
+        while score > before and self._left() > self._longest:
+            before = score
+            for name, values in axes:
+                top, score = self._along(name, sorted({*values, getattr(top, name)}), top, score)
         if score > self.score:
             self.best, self.score = top, score
 
@@ -224,11 +228,19 @@ class _Climb:
                 break
         return top, score
 
+    def _mean(self, config: NeighboursConfig) -> float:
+        """Return the mean over the splits, or over the first ones if they show that it is worse."""
+        scores: list[float] = []
+        for split in self._splits:
+            scores.append(split.score(config))
+            if np.mean(scores) < (1.0 - BEHIND) * max(self._scores.values(), default=0.0):
+                break
+        return float(np.mean(scores))
+
     def _score(self, config: NeighboursConfig) -> float:
         if config not in self._scores:
             begun = self._now()
-            scores = [split.score(config) for split in self._splits]
-            self._scores[config] = float(np.mean(scores))
+            self._scores[config] = self._mean(config)
             self._longest = max(self._longest, self._now() - begun)
             done = 1.0 - self._left() / self._budget.seconds
             self._on_trial(min(max(done, 0.0), 1.0))
