@@ -1,0 +1,254 @@
+"""Counted transitions: which items came before an item, in rows of bounded length."""
+
+import numpy as np
+
+from core.kernels.jit import helper, kernel
+from core.types import F32, F64, I32, I64
+
+MOST_GROWN = 16.0
+"""Half-lives after which the weights of a row are scaled to a new time."""
+WAYS = 16
+"""Number of entries among which an item is looked for: it stands in one of the groups of a row."""
+LEFT = 1e-4
+"""Share of a removed weight below which the rest is a rounding error."""
+
+
+@helper
+def _group(item: int, width: int) -> int:
+    """Return the first entry of the group of an item in a row."""
+    mixed = np.uint32(item) * np.uint32(2654435761)
+    return int(mixed >> np.uint32(16)) % (width // WAYS) * WAYS
+
+
+@helper
+def _find(row: I32, first: int, item: int) -> int:
+    """Return the entry of an item in its group, -1 if it is not there."""
+    found = -1
+    for k in range(WAYS):  # without branches: vectorised; an item stands at most once in a row
+        found = max(found, k if row[first + k] == item + 1 else -1)
+    return found if found < 0 else first + found
+
+
+@helper
+def _add(row: I32, weight: F32, item: int, more: float) -> None:
+    """Add a weight to an item of a row; a full group gives up its lightest entry."""
+    first = _group(item, row.size)
+    at = _find(row, first, item)
+    if at < 0:
+        # an unused entry weighs nothing, all others more
+        at = first
+        for k in range(first + 1, first + WAYS):
+            if weight[k] < weight[at]:
+                at = k
+        row[at], weight[at] = item + 1, np.float32(0.0)
+    weight[at] += np.float32(more)
+
+
+@helper
+def _clear(row: I32, weight: F32, first: int, at: int) -> None:
+    """Remove an entry; the last of its group takes its place, so that groups have no gaps."""
+    last = at
+    for k in range(at + 1, first + WAYS):
+        if row[k] > 0:
+            last = k
+    row[at], weight[at] = row[last], weight[last]
+    row[last], weight[last] = 0, np.float32(0.0)
+
+
+@helper
+def _remove(row: I32, weight: F32, item: int, less: float) -> None:
+    """Take a weight from an item of a row."""
+    first = _group(item, row.size)
+    at = _find(row, first, item)
+    if at < 0:
+        return
+    weight[at] -= np.float32(less)
+    if weight[at] <= LEFT * less:
+        _clear(row, weight, first, at)
+
+
+@helper
+def _push(ring: I32, item: int) -> None:
+    for k in range(ring.size - 1, 0, -1):
+        ring[k] = ring[k - 1]
+    ring[0] = item
+
+
+@kernel
+def follow(
+    slot: I64,
+    item: I32,
+    weight: F32,
+    time_ms: I64,
+    rate: float,
+    sign: float,
+    latest: I32,
+    before: I32,
+    weights: F32,
+    row_ms: F64,
+) -> None:
+    """Count n steps in order: each item follows the latest items of its user.
+
+    Equation   C[a_d, b] += sign w 2^(rate (t - T)) / d for the d-th latest item a_d != b of the
+               user, d = 1 .., T the time of row b. A full group of a row gives up its lightest
+               entry. Then b becomes the latest item.
+    Symbols    slot (n,) row of the user in ``latest`` · item (n,): b · weight w (n,) · time_ms t
+               (n,) · rate 1 / half life · sign 1 or -1, which takes steps back · latest (slots, L)
+               newest first, -1 where there is none · before a + 1, weights C (items, K): row b in
+               groups of WAYS, 0 where unused · row_ms T (items,): 0 for a new row, which takes
+               the time of its first step
+    Cost       O(n L WAYS); allocates nothing
+    Differs    C is stored by the item that follows, so that a step changes one row; an item that
+               comes twice in a row counts once as the latest item. New weights grow instead of old
+               ones decaying, and a row moves to the time of a step where they would grow too much
+    Reference  tests/core/reference_transitions.py::follow
+    """
+    for i in range(slot.size):
+        ring, b = latest[slot[i]], item[i]
+        row, value = before[b], weights[b]
+        t = float(time_ms[i])
+        if row_ms[b] == 0.0:
+            row_ms[b] = t
+        grown = rate * (t - row_ms[b])
+        if grown > MOST_GROWN:
+            for k in range(value.size):
+                value[k] *= np.float32(2.0**-grown)
+            row_ms[b], grown = t, 0.0
+        share = weight[i] * 2.0**grown
+        distance = 0
+        for d in range(ring.size):
+            if ring[d] < 0:
+                break
+            # where the item itself came last, the others are as near as they were then
+            distance += d > 0 or ring[d] != b
+            if ring[d] != b and sign > 0.0:
+                _add(row, value, ring[d], share / distance)
+            elif ring[d] != b:
+                _remove(row, value, ring[d], share / distance)
+        if ring[0] != b:
+            _push(ring, b)
+
+
+@kernel
+def forget(item: int, before: I32, weights: F32, changed: I64) -> int:
+    """Remove an item from all rows; return how many changed, their numbers in ``changed``.
+
+    Equation   C[item, b] = 0 for all b
+    Symbols    before, weights (items, K): as in ``follow`` · changed (items,)
+    Cost       O(items WAYS); allocates nothing
+    Differs    the last entry of a group takes the place of the removed one
+    Reference  tests/core/reference_transitions.py::forget
+    """
+    n = 0
+    for b in range(len(before)):
+        first = _group(item, before.shape[1])
+        at = _find(before[b], first, item)
+        if at >= 0:
+            _clear(before[b], weights[b], first, at)
+            changed[n] = b
+            n += 1
+    return n
+
+
+@kernel
+def load(item: I32, weight: F32, row: I32, weights: F32) -> bool:
+    """Load the entries of a row into an empty one; return False if they do not fit.
+
+    Equation   C[item_k, b] = weight_k
+    Symbols    item, weight (n,), in the order of a row · row, weights (K,): as in ``follow``
+    Cost       O(n WAYS); allocates nothing
+    Differs    entries keep their order within a group, so a row has the same bits as before
+    Reference  tests/core/reference_transitions.py::load
+    """
+    for k in range(item.size):
+        at, first = 0, _group(item[k], row.size)
+        while at < WAYS and row[first + at] > 0:
+            at += 1
+        if at == WAYS or item[k] < 0:
+            return False
+        row[first + at], weights[first + at] = item[k] + 1, weight[k]
+    return True
+
+
+@kernel
+def count_entries(items: I64, before: I32, n: I64) -> None:
+    """Count the entries in the rows of some items.
+
+    Equation   n[i] = number of a with C[a, items[i]] stored
+    Symbols    items (m,) · before (items, K): as in ``follow`` · n (m,), out
+    Cost       O(m K); allocates nothing
+    Differs    nothing
+    Reference  tests/core/reference_transitions.py::count_entries
+    """
+    for i in range(items.size):
+        row, used = before[items[i]], 0
+        for k in range(row.size):
+            used += row[k] > 0
+        n[i] = used
+
+
+@kernel
+def gather(items: I64, before: I32, weights: F32, item: I32, weight: F32) -> None:
+    """Copy the entries of some rows, one row after the other.
+
+    Equation   (item, weight) = (a, C[a, b]) for b in ``items``, in the order of the row
+    Symbols    items (m,) · before, weights (items, K): as in ``follow`` · item, weight (entries,)
+    Cost       O(m K); allocates nothing
+    Differs    nothing
+    Reference  tests/core/reference_transitions.py::gather
+    """
+    at = 0
+    for i in range(items.size):
+        row, value = before[items[i]], weights[items[i]]
+        for k in range(row.size):
+            if row[k] > 0:
+                item[at], weight[at] = row[k] - 1, value[k]
+                at += 1
+
+
+@kernel
+def by_predecessor(
+    n_entries: I64, before: I32, weight: F32, ptr: I64, after: I32, sorted_weight: F32
+) -> None:
+    """Turn entries by follower into entries by predecessor; the followers of an item rise.
+
+    Equation   a transpose: entries (a, b) in the order of b become entries in the order of a
+    Symbols    n_entries (items,): of each b · before a, weight (entries,) · ptr (items + 1,), out ·
+               after b, sorted_weight (entries,), out: of a from ptr[a] on
+    Cost       O(entries); allocates one number for each item
+    Differs    counts, then places: no sort
+    Reference  tests/core/reference_transitions.py::by_predecessor
+    """
+    ptr[:] = 0
+    for e in range(before.size):
+        ptr[before[e] + 1] += 1
+    for a in range(ptr.size - 1):
+        ptr[a + 1] += ptr[a]
+    at, e = ptr[:-1].copy(), 0
+    for b in range(n_entries.size):
+        for _ in range(n_entries[b]):
+            a = before[e]
+            after[at[a]], sorted_weight[at[a]] = b, weight[e]
+            at[a] += 1
+            e += 1
+
+
+@kernel
+def expect(latest: I32, ptr: I64, after: I32, weight: F32, decay: float, scores: F32) -> int:
+    """Add what follows a user's latest items to the scores; return the number of entries read.
+
+    Equation   scores[b] += sum_m decay^m W[a_m, b], a_m the m-th latest item, from 0
+    Symbols    latest a (m,) · ptr, after, weight: as in ``by_predecessor`` · scores (items,)
+    Cost       O(followers of the latest items); allocates nothing
+    Differs    items beyond the index are left out, but have their position
+    Reference  tests/core/reference_transitions.py::expect
+    """
+    share, n = 1.0, 0
+    for m in range(latest.size):
+        a = latest[m]
+        if a < ptr.size - 1:
+            for e in range(ptr[a], ptr[a + 1]):
+                scores[after[e]] += np.float32(share * weight[e])
+            n += ptr[a + 1] - ptr[a]
+        share *= decay
+    return n

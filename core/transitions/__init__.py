@@ -1,0 +1,1 @@
+"""Counted transitions: which items follow which, learned with every event and never trained."""

@@ -1,0 +1,120 @@
+"""What follows each item: the counted transitions, ordered for reading."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.kernels import transitions as kernels
+from core.transitions.table import Transitions
+from core.types import F32, I32, I64
+
+DECAY = 0.7
+"""Weight of an item of the user's order, relative to the next newer one."""
+FROM, TO = 0.5, 0.25
+"""Powers of the weight that leaves an item and arrives at one, by which a pair is divided."""
+
+
+@dataclass(frozen=True, eq=False)
+class Successors:
+    """Followers of each item: of item a, entries ``ptr[a]`` up to ``ptr[a + 1]``.
+
+    >>> pairs = Successors.of([])
+    >>> pairs.scores(np.array([0], np.int32), 3).tolist()
+    [0.0, 0.0, 0.0]
+    """
+
+    ptr: I64
+    """(items + 1,)"""
+    after: I32
+    """Item numbers in rising order for each item, (entries,)."""
+    weight: F32
+    """Share of each follower, above 0, (entries,)."""
+
+    @classmethod
+    def of(cls, tables: Iterable[Transitions]) -> "Successors":
+        """Return the followers by the sum of some tables, with shares instead of weights.
+
+        Equation   W[a, b] = sum_p C_p[a, b] 2^-(rate (T - T_b)),  T the newest time of a row;
+                   share[a, b] = W[a, b] / (sum_b W[a, b])^.5 / (sum_a W[a, b])^.25
+        """
+        given = [table for table in tables if table.n_items]
+        if not given:
+            return cls(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+        n = _n_items(given)
+        newest = max(float(table.row_ms.max()) for table in given)
+        found = _summed([_by_predecessor(table, newest, n) for table in given])
+        return cls(*_normalised(*found))
+
+    @property
+    def n_items(self) -> int:
+        return self.ptr.size - 1
+
+    def scores(self, latest: I32, n_items: int) -> F32:
+        """Return how strongly each item (n_items,) follows a user's latest items; 0: not at all.
+
+        Equation   score[b] = sum_m DECAY^m share[a_m, b], a_m the m-th latest item
+        Shapes     latest (m,) item numbers, newest first
+        """
+        scores: F32 = np.zeros(max(n_items, self.n_items), np.float32)
+        kernels.expect(latest, self.ptr, self.after, self.weight, DECAY, scores)
+        return scores[:n_items]
+
+    def has(self, item: int) -> bool:
+        """Whether anything follows the item."""
+        return item < self.n_items and bool(self.ptr[item + 1] > self.ptr[item])
+
+    def shares(self, before: I32, after: I32) -> F32:
+        """Return the share of each pair, (before, after)."""
+        found = np.zeros((before.size, after.size), np.float32)
+        for row, item in zip(found, before.tolist(), strict=True):
+            if self.has(item):
+                first, end = self.ptr[item], self.ptr[item + 1]
+                at = np.minimum(np.searchsorted(self.after[first:end], after), end - first - 1)
+                row[:] = np.where(self.after[first + at] == after, self.weight[first + at], 0.0)
+        return found
+
+
+_Index = tuple[I64, I32, F32]
+
+
+def _n_items(tables: list[Transitions]) -> int:
+    """Return the number of items that follow or come before any."""
+    before = [int(t.entries(np.arange(t.n_items)).before.max(initial=-1)) + 1 for t in tables]
+    return max(max(before), *(table.n_items for table in tables))
+
+
+def _by_predecessor(table: Transitions, newest: float, n: int) -> _Index:
+    found = table.entries(np.arange(table.n_items))
+    aged = np.exp2((table.row_ms - newest) / table.half_life_ms)
+    weight = found.weight * np.repeat(aged, found.n).astype(np.float32)
+    ptr = np.zeros(n + 1, np.int64)
+    after, sorted_weight = np.empty_like(found.before), np.empty_like(weight)
+    kernels.by_predecessor(found.n, found.before, weight, ptr, after, sorted_weight)
+    return ptr, after, sorted_weight
+
+
+def _summed(parts: list[_Index]) -> _Index:
+    """Return the sum of indices with the same number of items."""
+    if len(parts) == 1:
+        return parts[0]
+    n = parts[0][0].size - 1
+    pair = np.concatenate(
+        [np.repeat(np.arange(n), np.diff(ptr)) * n + after for ptr, after, _ in parts]
+    )
+    pairs, at = np.unique(pair, return_inverse=True)
+    weight = np.bincount(at, np.concatenate([weight for *_, weight in parts]), pairs.size)
+    before, after = np.divmod(pairs, n)
+    ptr = np.searchsorted(before, np.arange(n + 1)).astype(np.int64)
+    return ptr, after.astype(np.int32), weight.astype(np.float32)
+
+
+def _normalised(ptr: I64, after: I32, weight: F32) -> _Index:
+    n = ptr.size - 1
+    before = np.repeat(np.arange(n), np.diff(ptr))
+    leaving = np.bincount(before, weight, n)
+    arriving = np.bincount(after, weight, n)
+    # weights that have decayed to nothing have no share
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = weight / leaving[before] ** FROM / arriving[after] ** TO
+    return ptr, after, np.nan_to_num(share, nan=0.0, posinf=0.0).astype(np.float32)

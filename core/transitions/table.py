@@ -1,0 +1,159 @@
+"""The counted transitions of many users, by the item that follows.
+
+A step of a user to item b adds weight to the pairs (a, b) of the items a that came shortly before.
+The weight belongs to the row of b, so one step changes one row, and a commit writes few rows. Rows
+have bounded length: where one is full, its lightest entries give way. Weights decay with the time
+of events, never with a clock, so the same events in the same order give the same bits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.errors import DataError
+from core.kernels import transitions as kernels
+from core.types import F32, F64, I32, I64
+
+REACH = 10
+"""Number of earlier items that a step follows."""
+PREDECESSORS = 256
+"""Largest number of earlier items that the row of an item holds; a multiple of 16."""
+_HEADER, _ENTRY = 8, 8
+"""Bytes of the time and of an entry in a packed row."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """n steps of users in order, arrays (n,)."""
+
+    slot: I64
+    """Row of the user among the latest items."""
+    item: I32
+    weight: F32
+    """Above 0."""
+    time_ms: I64
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Entries of m rows, one row after the other, in the order of each row."""
+
+    n: I64
+    """Number of entries of each row, (m,)."""
+    before: I32
+    """The item that came before, (entries,)."""
+    weight: F32
+    """Weight as of the time of the row, (entries,)."""
+
+
+def no_latest(n_slots: int) -> I32:
+    """Return the latest items (n_slots, REACH) of users without steps."""
+    return np.full((n_slots, REACH), -1, np.int32)
+
+
+class Transitions:
+    """The rows of all items."""
+
+    def __init__(self, half_life_ms: float, n_predecessors: int = PREDECESSORS) -> None:
+        if not half_life_ms > 0.0:
+            raise DataError(f"the half-life must be above 0, not {half_life_ms}")
+        self.half_life_ms, self._width = half_life_ms, n_predecessors
+        self.n_items = 0
+        """Number of items; they are the items 0 .. n_items - 1."""
+        self._allocate(0)
+
+    @property
+    def row_ms(self) -> F64:
+        """Return the time to which the weights of each row refer, (items,); 0 without steps."""
+        return self._row_ms[: self.n_items]
+
+    def grow(self, size: int) -> None:
+        """Make room for the items 0 .. size - 1."""
+        if size > len(self._row_ms):
+            n, old = self.n_items, (self._before, self._weights, self._row_ms)
+            self._allocate(max(1024, size, 2 * n))
+            self._before[:n], self._weights[:n], self._row_ms[:n] = (part[:n] for part in old)
+        self.n_items = max(self.n_items, size)
+
+    def learn(self, steps: Taken, latest: I32) -> I64:
+        """Count steps in order and update ``latest`` (slots, REACH); return the items that changed.
+
+        ``latest`` holds the latest items of each user, newest first; see ``no_latest``.
+        """
+        return self._follow(steps, latest, 1.0)
+
+    def take_back(self, steps: Taken, latest: I32) -> I64:
+        """Take back steps that were counted before; return the items that changed."""
+        return self._follow(steps, latest, -1.0)
+
+    def forget(self, item: int) -> I64:
+        """Remove an item, as one that follows and one that comes before; return what changed."""
+        if item >= self.n_items:
+            return np.empty(0, np.int64)
+        changed = np.empty(self.n_items + 1, np.int64)
+        n = kernels.forget(item, self._before, self._weights, changed)
+        if self._before[item].any():
+            self._before[item], self._weights[item], self._row_ms[item] = 0, 0.0, 0.0
+            changed[n] = item
+            n += 1
+        return np.unique(changed[:n])
+
+    def entries(self, items: I64) -> Entries:
+        """Return the entries in the rows of some items (m,)."""
+        n = np.empty(items.size, np.int64)
+        kernels.count_entries(items, self._before, n)
+        total = int(n.sum())
+        found = Entries(n, np.empty(total, np.int32), np.empty(total, np.float32))
+        kernels.gather(items, self._before, self._weights, found.before, found.weight)
+        return found
+
+    def packed(self, items: I64) -> list[bytes]:
+        """Return the row of each item as bytes: its time, items before, their weights."""
+        found, times = self.entries(items), self._row_ms[items].astype("<f8").tobytes()
+        before, weight = found.before.astype("<i4").tobytes(), found.weight.astype("<f4").tobytes()
+        ends = np.cumsum(4 * found.n)
+        bounds = zip((ends - 4 * found.n).tolist(), ends.tolist(), strict=True)
+        return [
+            times[8 * i : 8 * i + 8] + before[first:end] + weight[first:end]
+            for i, (first, end) in enumerate(bounds)
+        ]
+
+    def unpack(self, items: Sequence[int], rows: Sequence[bytes]) -> None:
+        """Load rows that ``packed`` has made into empty ones; raise DataError for others."""
+        for item, row in zip(items, rows, strict=True):
+            n, rest = divmod(len(row) - _HEADER, _ENTRY)
+            self.grow(item + 1)
+            if rest or n < 0 or not self._load(item, row, n):
+                raise DataError(f"the transitions of item {item} are damaged: run a rebuild")
+
+    def _load(self, item: int, row: bytes, n: int) -> bool:
+        self._row_ms[item] = np.frombuffer(row, "<f8", 1)[0]
+        before = np.frombuffer(row, "<i4", n, _HEADER).astype(np.int32)
+        weight = np.frombuffer(row, "<f4", n, _HEADER + 4 * n).astype(np.float32)
+        return kernels.load(before, weight, self._before[item], self._weights[item])
+
+    def _follow(self, steps: Taken, latest: I32, sign: float) -> I64:
+        if not steps.item.size:
+            return np.empty(0, np.int64)
+        self.grow(int(steps.item.max()) + 1)
+        kernels.follow(
+            np.ascontiguousarray(steps.slot, np.int64),
+            np.ascontiguousarray(steps.item, np.int32),
+            np.ascontiguousarray(steps.weight, np.float32),
+            np.ascontiguousarray(steps.time_ms, np.int64),
+            1.0 / self.half_life_ms,
+            sign,
+            latest,
+            self._before,
+            self._weights,
+            self._row_ms,
+        )
+        return np.flatnonzero(np.bincount(steps.item))
+
+    def _allocate(self, size: int) -> None:
+        # zeros: the system gives memory to rows when they are first written
+        self._before: I32 = np.zeros((size, self._width), np.int32)
+        """Item number + 1 of each entry, 0 where unused."""
+        self._weights: F32 = np.zeros((size, self._width), np.float32)
+        self._row_ms: F64 = np.zeros(size)

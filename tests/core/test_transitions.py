@@ -1,0 +1,192 @@
+"""Counted transitions equal those of a naive count, in memory and after a round trip as bytes."""
+
+import numpy as np
+import pytest
+
+from core.errors import DataError
+from core.transitions.successors import DECAY, FROM, TO, Successors
+from core.transitions.table import REACH, Taken, Transitions, no_latest
+from tests.core import reference_transitions as naive
+
+HALF_LIFE = 1_000.0
+
+
+def steps(rng, n, *, users=4, items=12):
+    """Return random steps as rows (user, item, weight, time), times mostly rising."""
+    time = np.sort(rng.integers(0, 5_000, n)) + rng.integers(-300, 300, n)
+    rows = zip(
+        rng.integers(0, users, n).tolist(),
+        rng.integers(0, items, n).tolist(),
+        rng.choice([0.5, 1.0, 3.0], n).tolist(),
+        time.tolist(),
+        strict=True,
+    )
+    return list(rows)
+
+
+def taken(rows):
+    slot, item, weight, time = (np.array(column) for column in zip(*rows, strict=True))
+    return Taken(slot, item.astype(np.int32), weight.astype(np.float32), time)
+
+
+def counted(rows, *, width=164, users=4):
+    table, latest = Transitions(HALF_LIFE, width), no_latest(users)
+    table.learn(taken(rows), latest)
+    return table, latest
+
+
+def pairs(table):
+    """Return {(a, b): weight} of a table."""
+    found = table.entries(np.arange(table.n_items))
+    after = np.repeat(np.arange(table.n_items), found.n).tolist()
+    rows = zip(found.before.tolist(), after, found.weight.tolist(), strict=True)
+    return {(a, b): weight for a, b, weight in rows}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_steps_are_counted_as_by_hand(seed):
+    rows = steps(np.random.default_rng(seed), 200)
+    table, latest = counted(rows)
+    expected, rings = naive.follow(rows, HALF_LIFE, reach=REACH)
+    assert pairs(table) == pytest.approx(expected, rel=1e-4)
+    for user, ring in rings.items():
+        assert latest[user][latest[user] >= 0].tolist() == ring
+
+
+def test_batches_do_not_matter():
+    rows = steps(np.random.default_rng(0), 300, items=60)
+    whole, _ = counted(rows, width=16)
+    table, latest = Transitions(HALF_LIFE, 16), no_latest(4)
+    for first in range(0, 300, 7):
+        table.learn(taken(rows[first : first + 7]), latest)
+    items = np.arange(whole.n_items)
+    assert list(table.packed(items)) == list(whole.packed(items))
+
+
+def test_learning_returns_the_rows_that_changed():
+    table, latest = Transitions(HALF_LIFE), no_latest(1)
+    rows = [(0, 3, 1.0, 0), (0, 5, 1.0, 0), (0, 3, 1.0, 0)]
+    assert table.learn(taken(rows), latest).tolist() == [3, 5]
+
+
+def test_a_full_group_gives_up_its_lightest_entry():
+    table, latest = Transitions(HALF_LIFE, 16), no_latest(20)
+    weights = [2.0, 1.0, *[3.0] * 14, 1.5]
+    rows = [
+        row
+        for user, weight in enumerate(weights)
+        for row in ((user, user, 1.0, 0), (user, 99, weight, 0))
+    ]
+    table.learn(taken(rows), latest)
+    assert pairs(table) == {(a, 99): weight for a, weight in enumerate(weights) if a != 1}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_steps_taken_back_are_gone(seed):
+    rng = np.random.default_rng(seed)
+    rows = steps(rng, 200)
+    table, _ = counted(rows)
+    own = [row for row in rows if row[0] == 2]
+    table.take_back(taken([(0, *row[1:]) for row in own]), no_latest(1))
+    others = [row for row in rows if row[0] != 2]
+    expected, _ = naive.follow(others, HALF_LIFE, reach=REACH)
+    found = pairs(table)
+    assert found.keys() == expected.keys()
+    # a row keeps the time of its first step
+    first = {b: next(t for _, item, _, t in rows if item == b) for _, b in found}
+    after = {b: next(t for _, item, _, t in others if item == b) for _, b in found}
+    moved = {
+        (a, b): w * 2.0 ** ((after[b] - first[b]) / HALF_LIFE) for (a, b), w in expected.items()
+    }
+    assert found == pytest.approx(moved, rel=1e-3, abs=1e-5)
+
+
+def test_nothing_is_left_of_a_single_user():
+    rows = [(0, *row[1:]) for row in steps(np.random.default_rng(3), 80)]
+    table, _ = counted(rows)
+    table.take_back(taken(rows), no_latest(1))
+    assert pairs(table) == {}
+
+
+def test_a_forgotten_item_neither_follows_nor_is_followed():
+    rows = steps(np.random.default_rng(1), 200)
+    table, _ = counted(rows)
+    before = pairs(table)
+    changed = table.forget(4)
+    after = pairs(table)
+    kept = {pair: w for pair, w in naive.forget(before, 4).items() if pair[1] != 4}
+    assert after == kept
+    assert changed.tolist() == sorted({b for a, b in before if 4 in {a, b}})
+    assert table.forget(10_000).size == 0
+
+
+def test_rows_survive_a_round_trip():
+    table, _ = counted(steps(np.random.default_rng(2), 900, items=70), width=32)
+    items = np.arange(table.n_items)
+    again = Transitions(HALF_LIFE, 32)
+    again.unpack(items.tolist(), list(table.packed(items)))
+    assert list(again.packed(items)) == list(table.packed(items))
+    assert pairs(again) == pairs(table)
+
+
+@pytest.mark.parametrize(
+    "row", [b"", b"1234567", bytes(15), bytes(8 + 8 * 33), bytes(8) + b"\xff" * 8]
+)
+def test_damaged_rows_are_refused(row):
+    with pytest.raises(DataError, match="damaged"):
+        Transitions(HALF_LIFE, 32).unpack([0], [row])
+
+
+def test_a_half_life_of_nothing_is_refused():
+    with pytest.raises(DataError):
+        Transitions(0.0)
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_successors_are_the_normalised_sum_of_all_tables(parts):
+    rng = np.random.default_rng(parts)
+    tables, dense, histories = [], np.zeros((14, 14)), []
+    for _ in range(parts):
+        rows = steps(rng, 150, items=int(rng.integers(8, 15)))
+        histories.append(rows)
+        tables.append(counted(rows)[0])
+    newest = max(float(table.row_ms.max()) for table in tables)
+    for table in tables:
+        n = table.n_items
+        aged = np.exp2((table.row_ms - newest) / HALF_LIFE)
+        dense += naive.by_predecessor(pairs(table), aged, 14)
+    leaving, arriving = dense.sum(1, keepdims=True), dense.sum(0, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.nan_to_num(dense / leaving**FROM / arriving**TO)
+    found = Successors.of(tables)
+    latest = np.array([3, 7, 13, 1, 99], np.int32)
+    expected = naive.expect(latest.tolist(), shares, DECAY)
+    assert found.scores(latest, 14) == pytest.approx(expected, rel=1e-4)
+    assert found.scores(latest, 5) == pytest.approx(expected[:5], rel=1e-4)
+    n = found.n_items
+    every = np.arange(n, dtype=np.int32)
+    assert found.shares(every, every) == pytest.approx(shares[:n, :n], rel=1e-4)
+    assert [found.has(item) for item in range(20)] == [
+        item < n and bool(shares[item].any()) for item in range(20)
+    ]
+
+
+def test_no_table_has_no_successors():
+    found = Successors.of([Transitions(HALF_LIFE)])
+    assert found.n_items == 0
+    assert not found.has(0)
+    assert not found.scores(np.array([1], np.int32), 4).any()
+
+
+def test_items_that_repeat_at_once_are_one_step():
+    rows = [(0, 1, 1.0, 0), (0, 2, 1.0, 0), (0, 2, 4.0, 0), (0, 3, 1.0, 0)]
+    table, _ = counted(rows)
+    assert pairs(table) == {(1, 2): 5.0, (2, 3): 1.0, (1, 3): 0.5}
+
+
+def test_a_row_moves_on_before_its_weights_grow_too_large():
+    far = int(100 * HALF_LIFE)
+    rows = [(0, 1, 1.0, 1), (0, 2, 1.0, 2), (1, 3, 1.0, far), (1, 2, 1.0, far), (2, 2, 1.0, 5)]
+    table, _ = counted(rows)
+    assert table.row_ms[2] == far
+    assert pairs(table) == pytest.approx({(1, 2): 0.0, (3, 2): 1.0}, abs=1e-20)
