@@ -118,6 +118,11 @@ class Settings(BaseSettings):
     """Hours after which an event counts half as much for ``trending``. After a change, stored
     weights keep the decay that they had until ``hedgerow rebuild`` counts the histories anew.
     """
+    # read by learning/transitions.py
+    order_half_life_h: Annotated[float, Field(gt=0)] = 4_320
+    """Hours after which it counts half as much that one item followed another (family ``next``).
+    After a change, run ``hedgerow rebuild``: stored weights refer to the old half-life.
+    """
     max_items: Annotated[int, Field(ge=1)] = 10_000_000
     """Maximum number of items that a namespace can number."""
     history_limit: Annotated[int, Field(ge=16)] = 5_000

@@ -9,7 +9,7 @@ import numpy as np
 from service.rec_ids import source_of
 from service.store.connection import connect
 from service.store.keys import NamespaceKeys, PartitionKeys
-from service.store.log.codec import AWAITED, HAS_DIGEST, HAS_SOURCE, Entry, encode
+from service.store.log.codec import AWAITED, HAS_DIGEST, HAS_SOURCE, MERGE_USER, Entry, encode
 from service.store.log.state import read_state
 from service.store.log.stream import _SCRIPT, RECEIPT_S
 from service.store.profiles.history_record import read_history, sequences
@@ -80,6 +80,21 @@ class Feed:
     def append(self, events: list[Event], appended_ms: int = NOW_MS) -> int:
         """Append one entry; returns the sequence of its last event."""
         return self.append_packed(encode(self.entry(events, appended_ms)), len(events))
+
+    def merge(self, source: str, target: str) -> int:
+        """Append a merge of two users; returns its sequence."""
+        entry = Entry(
+            users=(source, target),
+            user_ix=np.array([0], np.uint32),
+            item=np.ones(1, np.uint32),
+            value=np.zeros(1, np.float32),
+            time_ms=np.array([NOW_MS]),
+            kind=np.array([MERGE_USER], np.uint8),
+            flags=np.zeros(1, np.uint8),
+            digests=b"",
+            appended_ms=NOW_MS,
+        )
+        return self.append_packed(encode(entry), 1)
 
     def append_packed(self, packed: bytes, n: int, max_bytes: int = 1 << 30) -> int:
         self.counter += 1

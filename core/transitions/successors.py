@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.kernels import transitions as kernels
-from core.transitions.table import Transitions
+from core.transitions.table import Counted
 from core.types import F32, I32, I64
 
 DECAY = 0.7
@@ -32,19 +32,18 @@ class Successors:
     """Share of each follower, above 0, (entries,)."""
 
     @classmethod
-    def of(cls, tables: Iterable[Transitions]) -> "Successors":
-        """Return the followers by the sum of some tables, with shares instead of weights.
+    def of(cls, parts: Iterable[Counted]) -> "Successors":
+        """Return the followers by the sum of some counts, with shares instead of weights.
 
         Equation   W[a, b] = sum_p C_p[a, b] 2^-(rate (T - T_b)),  T the newest time of a row;
                    share[a, b] = W[a, b] / (sum_b W[a, b])^.5 / (sum_a W[a, b])^.25
         """
-        given = [table for table in tables if table.n_items]
+        given = [part for part in parts if part.entries.before.size]
         if not given:
             return cls(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
-        n = _n_items(given)
-        newest = max(float(table.row_ms.max()) for table in given)
-        found = _summed([_by_predecessor(table, newest, n) for table in given])
-        return cls(*_normalised(*found))
+        n = max(max(part.row_ms.size, int(part.entries.before.max()) + 1) for part in given)
+        newest = max(float(part.row_ms.max()) for part in given)
+        return cls(*_normalised(*_summed([_by_predecessor(part, newest, n) for part in given])))
 
     @property
     def n_items(self) -> int:
@@ -78,15 +77,9 @@ class Successors:
 _Index = tuple[I64, I32, F32]
 
 
-def _n_items(tables: list[Transitions]) -> int:
-    """Return the number of items that follow or come before any."""
-    before = [int(t.entries(np.arange(t.n_items)).before.max(initial=-1)) + 1 for t in tables]
-    return max(max(before), *(table.n_items for table in tables))
-
-
-def _by_predecessor(table: Transitions, newest: float, n: int) -> _Index:
-    found = table.entries(np.arange(table.n_items))
-    aged = np.exp2((table.row_ms - newest) / table.half_life_ms)
+def _by_predecessor(part: Counted, newest: float, n: int) -> _Index:
+    found = part.entries
+    aged = np.exp2((part.row_ms - newest) / part.half_life_ms)
     weight = found.weight * np.repeat(aged, found.n).astype(np.float32)
     ptr = np.zeros(n + 1, np.int64)
     after, sorted_weight = np.empty_like(found.before), np.empty_like(weight)

@@ -6,8 +6,9 @@ have bounded length: where one is full, its lightest entries give way. Weights d
 of events, never with a clock, so the same events in the same order give the same bits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +46,46 @@ class Entries:
     """The item that came before, (entries,)."""
     weight: F32
     """Weight as of the time of the row, (entries,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """The rows of all items at one moment, to be read by others."""
+
+    entries: Entries
+    """The entries of the items 0 .. n - 1."""
+    row_ms: F64
+    """Time to which the weights of each row refer, (n,)."""
+    half_life_ms: float
+
+    def arrays(self) -> dict[str, Any]:
+        """Return everything as arrays for a snapshot."""
+        found = self.entries
+        return {
+            "n": found.n,
+            "before": found.before,
+            "weight": found.weight,
+            "row_ms": self.row_ms,
+            "half_life_ms": np.array([self.half_life_ms]),
+        }
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, Any]) -> "Counted":
+        """Return the counts that ``arrays`` has made."""
+        entries = Entries(arrays["n"], arrays["before"], arrays["weight"])
+        return cls(entries, arrays["row_ms"], float(arrays["half_life_ms"][0]))
+
+
+def latest_of(items: I32) -> I32:
+    """Return the latest items (REACH,) of a user with these steps, oldest first.
+
+    >>> latest_of(np.array([4, 7, 7, 4, 9], np.int32))[:5].tolist()
+    [9, 4, 7, 4, -1]
+    """
+    changes = items[np.flatnonzero(np.diff(items, prepend=-1))][-REACH:]
+    latest: I32 = no_latest(1)[0]
+    latest[: changes.size] = changes[::-1]
+    return latest
 
 
 def no_latest(n_slots: int) -> I32:
@@ -107,6 +148,11 @@ class Transitions:
         found = Entries(n, np.empty(total, np.int32), np.empty(total, np.float32))
         kernels.gather(items, self._before, self._weights, found.before, found.weight)
         return found
+
+    def counted(self) -> Counted:
+        """Return a copy of all rows."""
+        entries = self.entries(np.arange(self.n_items))
+        return Counted(entries, self.row_ms.copy(), self.half_life_ms)
 
     def packed(self, items: I64) -> list[bytes]:
         """Return the row of each item as bytes: its time, items before, their weights."""

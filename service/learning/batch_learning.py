@@ -1,4 +1,4 @@
-"""Learn a batch: update the model, histories, counters, impressions and click-through."""
+"""Learn a batch: update the model, histories, counters, transitions and side streams."""
 
 from collections.abc import Callable, Mapping
 
@@ -23,6 +23,7 @@ from service.store.profiles.commit import (
 )
 from service.store.profiles.counters import Pieces
 from service.store.profiles.histories import Numbers, Records, compact
+from service.store.profiles.transitions import TransitionRows
 
 NO_KIND = -1
 
@@ -83,6 +84,7 @@ class BatchLearning:
             rows=NO_ROW_CHANGES if touched is None else self._changed_rows(touched),
             histories=histories,
             counts=counts,
+            transitions=self._learn_transitions(backlog, batch),
             impressions=shown,
             click_through=click_through,
             touched_users=batch.users,
@@ -123,6 +125,17 @@ class BatchLearning:
             sequence=backlog.sequence[at],
         )
         return learn_ratings(self._memory.model, self._memory.users, self._memory.items, ratings)
+
+    def _learn_transitions(self, backlog: Backlog, batch: Batch) -> TransitionRows:
+        at = batch.history + backlog.at
+        return self._memory.transitions.learn(
+            self._memory.users.latest,
+            slot=batch.slots[batch.user[batch.history]],
+            item=backlog.item[at],
+            kind=backlog.kind[at],
+            value=backlog.value[at],
+            time_ms=backlog.time_ms[at],
+        )
 
     def _changed_rows(self, touched: Touched) -> RowChanges:
         users, items = self._memory.users, self._memory.items

@@ -33,9 +33,13 @@ class Deletions:
     def _rating(self, user: str, item: int) -> Outcome:
         recorded, trimmed = self._memory.histories.whole(user)
         gone = live(recorded[recorded["item"] == item], self._memory.deleted)
-        rewritten = Rewritten(user, without_pair(recorded, item), trimmed[trimmed != item])
+        left = without_pair(recorded, item)
+        rewritten = Rewritten(user, left, trimmed[trimmed != item])
         changes = Changes(
             counts=self._memory.counters.take_away(gone),
+            transitions=self._memory.transitions.rewrite(
+                live(recorded, self._memory.deleted), live(left, self._memory.deleted)
+            ),
             histories=HistoryChanges(rewritten=[rewritten]),
             touched_users=[user],
         )
@@ -45,8 +49,13 @@ class Deletions:
         removals = removal_of(user, self._memory)
         history, _ = self._memory.histories.whole(user)
         # last: this changes the memory, and must not be repeated if the store fails before
-        counts = self._memory.counters.take_away(live(history, self._memory.deleted))
-        changes = Changes(counts=counts, removals=removals, touched_users=[user])
+        history = live(history, self._memory.deleted)
+        changes = Changes(
+            counts=self._memory.counters.take_away(history),
+            transitions=self._memory.transitions.rewrite(history, history[:0]),
+            removals=removals,
+            touched_users=[user],
+        )
         return Outcome(changes=changes, stale_users=[user], counted=DELETED)
 
     def _item(self, item: int, sequence: int) -> Outcome:
@@ -54,6 +63,7 @@ class Deletions:
         changes = Changes(
             rows=self._start_row(item),
             counts=self._memory.counters.start_over(item),
+            transitions=self._memory.transitions.start_over(item),
             removals=Removals(items={item: sequence}),
             touched_items=np.array([item], dtype=np.int64),
         )

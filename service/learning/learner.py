@@ -94,6 +94,7 @@ class Learner:
             self.model,
             memory.items,
             memory.counters,
+            memory.transitions,
             settings.online_snapshot_s,
             share=view_share,
         )

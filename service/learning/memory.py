@@ -6,6 +6,7 @@ from core.meaning import EventMeanings
 from core.online.model import OnlineModel
 from service.learning.counters import ItemCounters
 from service.learning.rows import ItemRows, UserRows
+from service.learning.transitions import ItemTransitions
 from service.settings import Settings
 from service.store.connection import Client
 from service.store.keys import PartitionKeys
@@ -25,6 +26,7 @@ class Memory:
     users: UserRows
     items: ItemRows
     counters: ItemCounters
+    transitions: ItemTransitions
     deleted: dict[int, int]
     """Sequence of the deletion by item number."""
 
@@ -38,19 +40,25 @@ def load_memory(
     generation: int,
     meanings: EventMeanings,
 ) -> Memory:
-    """Read all item rows and counters; user rows are read when events name the users."""
+    """Read all that is kept of items; user rows are read when events name the users."""
     reader, rows = PartitionReader(client, keys), RowStore(client, keys, generation)
     histories = HistoryStore(client, keys)
     deleted = reader.deleted_items()
     items = ItemRows(model, rows, client, keys.namespace)
     items.load()
+    transitions = ItemTransitions(settings, meanings)
+    for stored in reader.transitions(generation):
+        transitions.load(stored)
     return Memory(
         settings=settings,
         model=model,
         reader=reader,
         histories=histories,
-        users=UserRows(model, rows, histories, settings.users_in_memory, deleted),
+        users=UserRows(
+            model, rows, histories, settings.users_in_memory, deleted, transitions.latest
+        ),
         items=items,
         counters=ItemCounters(settings, meanings, reader.counts(generation)),
+        transitions=transitions,
         deleted=deleted,
     )

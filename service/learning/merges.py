@@ -45,8 +45,8 @@ class Merges:
         (theirs, their_trimmed), (own, own_trimmed) = (
             self._memory.histories.whole(user) for user in (source, target)
         )
-        history, late = self._joined(own, theirs)
-        history, seen = self._shortened(history, np.union1d(their_trimmed, own_trimmed))
+        joined, late = self._joined(own, theirs)
+        history, seen = self._shortened(joined, np.union1d(their_trimmed, own_trimmed))
         rows = self._row_to_keep(source, target)
         removals = removal_of(source, self._memory)
         histories = NO_HISTORY_CHANGES
@@ -60,6 +60,9 @@ class Merges:
             touched_users=[source, target],
             # last: this changes the memory, and must not be repeated if the store fails before
             counts=self._memory.counters.take_away(live(late, self._memory.deleted)),
+            transitions=self._memory.transitions.merge(
+                *(live(records, self._memory.deleted) for records in (own, theirs, joined))
+            ),
         )
         return Outcome(changes=changes, stale_users=[source, target], counted=MERGED)
 
@@ -73,9 +76,13 @@ class Merges:
         else:
             histories = HistoryChanges(rewritten=[Rewritten(user, history[~gone], trimmed)])
         # the other partition counts these events now
-        counts = self._memory.counters.take_away(live(history[gone], self._memory.deleted))
+        alive = live(history, self._memory.deleted)
         changes = Changes(
-            histories=histories, removals=removals, counts=counts, touched_users=[user]
+            histories=histories,
+            removals=removals,
+            counts=self._memory.counters.take_away(live(history[gone], self._memory.deleted)),
+            transitions=self._memory.transitions.rewrite(alive, alive[sequences(alive) > through]),
+            touched_users=[user],
         )
         return Outcome(changes=changes, stale_users=[user], counted=MERGED)
 

@@ -25,6 +25,7 @@ from service.learning.counters import ItemCounters
 from service.learning.external_sort import ExternalSort
 from service.learning.learning_step import Ratings, changed_arrays, learn_ratings, machine
 from service.learning.rows import ItemRows, UserRows
+from service.learning.transitions import ItemTransitions
 from service.settings import Settings
 from service.store.connection import Client, connect
 from service.store.keys import PartitionKeys
@@ -77,7 +78,7 @@ def rebuild(
     """Rebuild every partition with the experts of the settings.
 
     ``into`` names a new namespace that gets the rows instead, for a comparison; the source stays
-    unchanged then. Temporary files (29 bytes per rating or positive) go to ``directory``.
+    unchanged then. Temporary files (29 bytes per event that weighs) go to ``directory``.
     """
     with connect(redis_url, role="rebuild") as client:
         namespace = open_namespace(client, settings)
@@ -116,11 +117,16 @@ class PartitionRebuild:
         self._histories = HistoryStore(client, self._keys)
         self._deleted = read_deleted_items(client, self._keys)
         self._items = ItemRows(self._model, self._rows, client, target.name)
+        meanings = configs.meanings(settings, source)
+        self._counters = ItemCounters(settings, meanings, np.zeros((0, WIDTH)))
+        self._transitions = ItemTransitions(settings, meanings)
         self._users = UserRows(
-            self._model, self._rows, self._histories, settings.users_in_memory, self._deleted
-        )
-        self._counters = ItemCounters(
-            settings, configs.meanings(settings, source), np.zeros((0, WIDTH))
+            self._model,
+            self._rows,
+            self._histories,
+            settings.users_in_memory,
+            self._deleted,
+            self._transitions.latest,
         )
         self._lease = Lease(client, self._keys.lease, settings.lease_ms)
         self._dirty: I64 = np.empty(0, dtype=np.int64)
@@ -172,6 +178,7 @@ class PartitionRebuild:
         items = np.flatnonzero(self._items.here)
         arrays = changed_arrays(self._model, {})
         self._generation.write_index(items, arrays, self._counters.all())
+        self._generation.write_transitions(self._transitions.all())
         self._generation.swap(fenced, self._model.fingerprint, machine())
 
     # --- a round ----------------------------------------------------------------------------------
@@ -185,14 +192,15 @@ class PartitionRebuild:
         for n_users, (user, history) in enumerate(self._read(after)):
             number = sequences(history)
             kind = history["kind"]
-            counts = (kind == RATING) | self._counters.positive(kind, history["value"])
+            # ratings are learned, positives counted, and whatever weighs is a step
+            counts = (kind == RATING) | self._transitions.weighs(kind, history["value"])
             sort.add(user, history[counts & (number > after) & (number <= until)])
             if n_users % 1_000 == 0:
                 self._tell("reading", n_users)
         done = 0
         for records, users in sort.windows():
-            self._counters.learn(*(records[name] for name in ("item", "kind", "value", "time_ms")))
-            self._learn_window(records[records["kind"] == RATING], users)
+            self._counters.learn(**_columns(records))
+            self._learn_window(records, users)
             done += len(records)
             self._tell("catching up" if after else "learning", done, sort.n_records)
         self._write_items()
@@ -214,21 +222,32 @@ class PartitionRebuild:
                         history, _ = self._histories.whole(user)
                     yield user, live(history, self._deleted)
 
-    def _learn_window(self, ratings: Records, users: list[str]) -> None:
+    def _learn_window(self, records: Records, users: list[str]) -> None:
         at = 0
-        while at < len(ratings):
-            window = ratings[at : at + _fitting(ratings["user"][at:], self._users.capacity)]
+        while at < len(records):
+            window = records[at : at + _fitting(records["user"][at:], self._users.capacity)]
             numbers, index = np.unique(window["user"], return_inverse=True)
             self._users.until = int(window["sequence"][0]) - 1
-            slots = self._users.take([users[number] for number in numbers.tolist()])
-            item = window["item"].astype(np.int64)
-            new = Ratings(slots[index], item, window["value"].copy(), window["sequence"].copy())
-            touched = learn_ratings(self._model, self._users, self._items, new)
-            changed = [self._users.names[slot] for slot in touched.slots.tolist()]
-            self._generation.write_user_rows(changed, self._users.table.rows[touched.slots])
-            self._dirty = np.union1d(self._dirty, touched.items)
-            self._learned += len(window)
+            slots = self._users.take([users[number] for number in numbers.tolist()])[index]
+            self._transitions.learn(self._users.latest, slot=slots, **_columns(window))
+            self._learn_ratings(window, slots)
             at += len(window)
+
+    def _learn_ratings(self, window: Records, slots: I64) -> None:
+        rated = window["kind"] == RATING
+        if not rated.any():
+            return
+        new = Ratings(
+            slot=slots[rated],
+            item=window["item"][rated].astype(np.int64),
+            value=window["value"][rated].copy(),
+            sequence=window["sequence"][rated].copy(),
+        )
+        touched = learn_ratings(self._model, self._users, self._items, new)
+        changed = [self._users.names[slot] for slot in touched.slots.tolist()]
+        self._generation.write_user_rows(changed, self._users.table.rows[touched.slots])
+        self._dirty = np.union1d(self._dirty, touched.items)
+        self._learned += int(np.count_nonzero(rated))
 
     def _write_items(self) -> None:
         rows = self._items.table.rows[self._dirty]
@@ -240,6 +259,7 @@ class PartitionRebuild:
         deleted = read_deleted_items(self._client, self._keys)
         for item in deleted.keys() - self._deleted.keys():
             self._counters.start_over(item)
+            self._transitions.start_over(item)
             if self._items.is_here(item):
                 self._items.start_over(item)
                 self._dirty = np.union1d(self._dirty, [item]).astype(np.int64)
@@ -260,6 +280,16 @@ class PartitionRebuild:
         if self._is_fenced:
             self._lease.keep()
         self._progress(phase, done, total)
+
+
+def _columns(records: Records) -> dict[str, Any]:
+    """Return what the counters learn from."""
+    return {
+        "item": records["item"].astype(np.int64),
+        "kind": records["kind"],
+        "value": records["value"],
+        "time_ms": records["time_ms"].astype(np.int64),
+    }
 
 
 def _groups(users: list[str], sizes: list[int], most: int) -> Iterator[list[str]]:

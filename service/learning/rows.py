@@ -3,8 +3,8 @@
 Other rows are read from the store or are start rows; the bits are the same in any case.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,15 +12,26 @@ from core.errors import StateMismatch
 from core.online.model import OnlineModel
 from core.online.tables import FINGERPRINT_COLUMNS, RECENT, Side
 from core.rng import id_hashes
-from core.types import F32, F64, I64
+from core.transitions.table import REACH, no_latest
+from core.types import F32, F64, I32, I64
 from service.store.catalogue.numbers import item_ids
-from service.store.profiles.histories import Records, recent_ratings
+from service.store.profiles.histories import Records, live, recent_ratings
 from service.store.profiles.history_record import HISTORY, sequences
 from service.store.profiles.history_store import HistoryStore
 from service.store.profiles.rows import RowStore
 
 ID_RUN = 256
 """Items without a row whose numbers are closer than this are looked up by one range of ids."""
+
+
+STEPS_READ = 4 * REACH
+"""Records of a history in which a user's latest items are looked for first."""
+
+
+class _Tail(NamedTuple):
+    ratings: Records | None
+    """The latest ratings, if the model needs them."""
+    latest: I32
 
 
 class UserRows:
@@ -36,13 +47,17 @@ class UserRows:
         histories: HistoryStore,
         capacity: int,
         deleted: Mapping[int, int],
+        latest_of: Callable[[Records], I32],
     ) -> None:
+        """``latest_of`` returns the latest items of a user with some history."""
         self._model, self._store, self._deleted = model, store, deleted
-        self._histories = histories
+        self._histories, self._latest_of = histories, latest_of
         self.capacity = capacity
         self.until: int | None = None
         """Last event that counts when a ring is filled; None: all events count."""
         self.table = model.user_table(capacity)
+        self.latest: I32 = no_latest(capacity)
+        """Latest items of each user, newest first, by slot."""
         self.records: I64 = np.zeros(capacity, dtype=np.int64)
         """Number of records in each user's history, by slot."""
         self.names: list[str] = [""] * capacity
@@ -70,19 +85,19 @@ class UserRows:
                 self._free.append(slot)
 
     def with_recent(self, item: int) -> list[str]:
-        """Return the users in memory whose ring holds the item."""
+        """Return the users in memory whose latest ratings or items include the item."""
         slots = np.fromiter(self._slots.values(), dtype=np.int64, count=len(self._slots))
         valid = np.arange(self.table.recent_item.shape[1]) < self.table.recent_count[slots, None]
         has_item = ((self.table.recent_item[slots] == item) & valid).any(axis=1)
+        has_item |= (self.latest[slots] == item).any(axis=1)
         return [self.names[slot] for slot in slots[has_item]]
 
     def _read(self, users: list[str]) -> I64:
         # read everything before changing anything: the store may fail at any time
         stored = [row for page in self._store.user_rows(users) for row in page]
         sizes = self._histories.sizes(users)
-        # a user without a row has no ratings
-        rated = [i for i, row in enumerate(stored) if row is not None]
-        rings = self._rings([users[i] for i in rated], [sizes[i] for i in rated])
+        past = [i for i, size in enumerate(sizes) if size]
+        tails = self._tails([users[i] for i in past], [sizes[i] for i in past])
         if len(self._free) < len(users):
             self._make_room(len(users))
         slots = np.array([self._free.pop() for _ in users], dtype=np.int64)
@@ -93,8 +108,11 @@ class UserRows:
         for slot, user in zip(slots.tolist(), users, strict=True):
             self._slots[user] = slot
             self.names[slot] = user
-            if user in rings:
-                self._fill_ring(slot, rings[user])
+        self.latest[slots] = -1
+        for i, tail in zip(past, tails, strict=True):
+            self.latest[slots[i]] = tail.latest
+            if tail.ratings is not None:
+                self._fill_ring(slots[i], tail.ratings)
         return slots
 
     def _make_room(self, wanted: int) -> None:
@@ -106,22 +124,28 @@ class UserRows:
             old = old[np.argpartition(self._met[old], leaving)[:leaving]]
         self.forget([self.names[slot] for slot in old.tolist()])
 
-    def _rings(self, users: list[str], sizes: list[int]) -> dict[str, Records]:
-        """Return the latest ratings of the users, if the model needs them."""
-        if not self._model.needs_recent:
-            return {}
-        tails = self._histories.tails(users, RECENT * HISTORY.itemsize)
-        return {
-            user: self._recent(user, tail, size)
-            for user, tail, size in zip(users, tails, sizes, strict=True)
-        }
+    def _tails(self, users: list[str], sizes: list[int]) -> list["_Tail"]:
+        """Return what the learning of new events needs of the users' histories."""
+        n_records = max(RECENT if self._model.needs_recent else 0, STEPS_READ)
+        tails = self._histories.tails(users, n_records * HISTORY.itemsize) if users else []
+        return [self._tail(*of_user) for of_user in zip(users, tails, sizes, strict=True)]
 
-    def _recent(self, user: str, tail: Records, size: int) -> Records:
-        recent = recent_ratings(self._counting(tail), self._deleted)
-        if len(recent) < RECENT and size > tail.nbytes:
+    def _tail(self, user: str, records: Records, size: int) -> "_Tail":
+        found = self._tail_of(self._counting(records))
+        too_few = found.latest[-1] < 0 or (
+            found.ratings is not None and len(found.ratings) < RECENT
+        )
+        if too_few and size > records.nbytes:
             whole, _ = self._histories.whole(user)
-            recent = recent_ratings(self._counting(whole), self._deleted)
-        return recent
+            found = self._tail_of(self._counting(whole))
+        return found
+
+    def _tail_of(self, history: Records) -> "_Tail":
+        needs, deleted = self._model.needs_recent, self._deleted
+        return _Tail(
+            recent_ratings(history, deleted) if needs else None,
+            self._latest_of(live(history, deleted)),
+        )
 
     def _counting(self, history: Records) -> Records:
         if self.until is None:
@@ -129,7 +153,7 @@ class UserRows:
         kept: Records = history[sequences(history) <= self.until]
         return kept
 
-    def _fill_ring(self, slot: int, recent: Records) -> None:
+    def _fill_ring(self, slot: int | np.int64, recent: Records) -> None:
         n = len(recent)
         rating = self._model.config.scale.inside(recent["value"].astype(np.float64))
         self.table.recent_item[slot, :n] = recent["item"]

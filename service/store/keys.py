@@ -191,6 +191,11 @@ class PartitionKeys:
         its ms."""
         return self._key(f"counts:{generation}")
 
+    def transitions(self, generation: int) -> str:
+        """hash item number -> the items that came before it (commit): f64 ms, i32 numbers, f32
+        weights, see core/transitions/table.py."""
+        return self._key(f"transitions:{generation}")
+
     @property
     def users(self) -> str:
         """zset of user ids, score 0 (commit): index for listing, trainer and backup."""

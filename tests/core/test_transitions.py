@@ -158,7 +158,7 @@ def test_successors_are_the_normalised_sum_of_all_tables(parts):
     leaving, arriving = dense.sum(1, keepdims=True), dense.sum(0, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.nan_to_num(dense / leaving**FROM / arriving**TO)
-    found = Successors.of(tables)
+    found = Successors.of([table.counted() for table in tables])
     latest = np.array([3, 7, 13, 1, 99], np.int32)
     expected = naive.expect(latest.tolist(), shares, DECAY)
     assert found.scores(latest, 14) == pytest.approx(expected, rel=1e-4)
@@ -172,7 +172,7 @@ def test_successors_are_the_normalised_sum_of_all_tables(parts):
 
 
 def test_no_table_has_no_successors():
-    found = Successors.of([Transitions(HALF_LIFE)])
+    found = Successors.of([Transitions(HALF_LIFE).counted()])
     assert found.n_items == 0
     assert not found.has(0)
     assert not found.scores(np.array([1], np.int32), 4).any()

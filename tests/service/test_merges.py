@@ -9,7 +9,7 @@ from service.api.times import rfc3339
 from service.learning.learner import Learner
 from service.learning.rebuild import rebuild
 from service.settings import KINDS, Settings
-from service.store.log.codec import MERGE_USER, MOVE_USER, Entry, encode
+from service.store.log.codec import MOVE_USER, encode
 from service.store.namespace import open_namespace
 from service.store.partitions import partition_of
 from service.store.profiles.counters import read_counts
@@ -21,27 +21,11 @@ from tests.server import wait_until
 VIEW = KINDS["view"].code
 
 
-def merge(feed, source, target):
-    one = np.array([1])
-    entry = Entry(
-        users=(source, target),
-        user_ix=np.array([0], np.uint32),
-        item=one.astype(np.uint32),
-        value=np.zeros(1, np.float32),
-        time_ms=np.array([NOW_MS]),
-        kind=np.array([MERGE_USER], np.uint8),
-        flags=np.zeros(1, np.uint8),
-        digests=b"",
-        appended_ms=NOW_MS,
-    )
-    return feed.append_packed(encode(entry), 1)
-
-
 def test_a_merge_gives_all_events_once_in_their_order(learner_of, feed, client):
     learner = learner_of()
     feed.append([Event("anon", "a", 5), Event("ann", "b", 2), Event("anon", "c", 0, VIEW)])
     feed.append([Event("ann", "a", 3)])
-    merge(feed, "anon", "ann")
+    feed.merge("anon", "ann")
     feed.append([Event("ann", "d", 4)])
     learner.drain()
     assert feed.history("ann") == [
@@ -61,8 +45,8 @@ def test_the_row_with_more_ratings_stays(learner_of, feed):
     feed.append([Event("anon", item, 5) for item in "abc"] + [Event("ann", "d", 1)])
     learner.drain()
     before = feed.online_state()
-    merge(feed, "anon", "ann")
-    merge(feed, "ann", "bob")
+    feed.merge("anon", "ann")
+    feed.merge("ann", "bob")
     learner.drain()
     assert feed.online_state()[b"user:bob"] == before[b"user:anon"]
     assert feed.client.zrange(feed.keys.users, 0, -1) == [b"bob"]
@@ -71,11 +55,11 @@ def test_the_row_with_more_ratings_stays(learner_of, feed):
 def test_merging_again_or_merging_nobody_changes_nothing(learner_of, feed, client):
     learner = learner_of()
     feed.append([Event("anon", "a", 5), Event("ann", "b", 2)])
-    merge(feed, "anon", "ann")
+    feed.merge("anon", "ann")
     learner.drain()
     before = feed.online_state(), feed.history("ann")
-    merge(feed, "anon", "ann")
-    merge(feed, "nobody", "else")
+    feed.merge("anon", "ann")
+    feed.merge("nobody", "else")
     learner.drain()
     assert (feed.online_state(), feed.history("ann")) == before
     assert client.zrange(feed.keys.users, 0, -1) == [b"ann"]
@@ -85,7 +69,7 @@ def test_a_merged_history_keeps_to_its_bound(learner_of, feed):
     learner = learner_of(history_limit=16)
     feed.append([Event("anon", f"a{n}", 5) for n in range(12)])
     feed.append([Event("ann", f"b{n}", 5) for n in range(12)])
-    merge(feed, "anon", "ann")
+    feed.merge("anon", "ann")
     learner.drain()
     assert len(feed.history("ann")) == 14
     trimmed = np.frombuffer(feed.client.get(feed.keys.trimmed("ann")), "<u4")
@@ -102,7 +86,7 @@ def test_a_replay_with_merges_gives_the_same_bits_wherever_batches_end(
         for at, event in enumerate(events):
             one.number(event.item)
             if at in pairs:
-                merge(one, *pairs[at])
+                one.merge(*pairs[at])
             one.append([event])
     learner_of().drain()
     settings = Settings(namespace=other.namespace, commit_max_bytes=1 << 16)
@@ -118,7 +102,7 @@ def test_a_rebuild_learns_the_merged_history_as_the_users_own(
     learner_of, feed, redis_url, namespace
 ):
     feed.append([Event("anon", "a", 5), Event("ann", "b", 2), Event("bob", "a", 4)])
-    merge(feed, "anon", "ann")
+    feed.merge("anon", "ann")
     learner_of().drain()
     (report,) = rebuild(Settings(namespace=namespace), redis_url)
     assert report.learned == 3
@@ -209,7 +193,7 @@ def test_a_rating_that_would_overrule_a_later_one_is_not_counted(learner_of, fee
     learner = learner_of()
     feed.append([Event("anon", "a", 5, time_ms=NOW_MS), Event("ann", "a", 4, time_ms=NOW_MS - 1)])
     feed.append([Event("ann", "b", 4)])
-    merge(feed, "anon", "ann")
+    feed.merge("anon", "ann")
     learner.drain()
     assert feed.history("ann") == [(1, "a", 5.0), (3, "b", 4.0)]
     assert read_counts(client, feed.keys.counts(0))[:2, 0].tolist() == [1.0, 1.0]

@@ -12,10 +12,12 @@ import numpy as np
 from core import popularity
 from core.online.model import OnlineModel
 from core.snapshot import Snapshot
+from core.transitions.table import Counted
 from core.types import F32, F64
 from service.learning.counters import ItemCounters
 from service.learning.rows import ItemRows
 from service.ranking.strategies import ONLINE
+from service.learning.transitions import ItemTransitions
 
 SHARE = 0.02
 """Largest share of the learner's time for copies; a large catalogue is copied less often."""
@@ -32,10 +34,12 @@ class View:
     """The shared state, see ``OnlineModel.arrays``."""
     counts: F64
     """(n, 3) counters, see core/counters.py."""
+    transitions: Counted
 
     def snapshot(self, partition: int, fingerprint: str) -> Snapshot:
-        """Return the online snapshot: item rows and shared state."""
+        """Return the online snapshot: item rows, shared state and transitions."""
         arrays = {"items": self.items} | {f"state.{name}": a for name, a in self.state.items()}
+        arrays |= {f"transitions.{name}": a for name, a in self.transitions.arrays().items()}
         cuts = {"trained_through": {str(partition): self.watermark}}
         return Snapshot(ONLINE, arrays, {"fingerprint": fingerprint}, {}, cuts)
 
@@ -58,11 +62,13 @@ class Views:
         model: OnlineModel,
         items: ItemRows,
         counters: ItemCounters,
+        transitions: ItemTransitions,
         period_s: float,
         *,
         share: float = SHARE,
     ) -> None:
         self._model, self._items, self._counters = model, items, counters
+        self._transitions = transitions
         self._period_s, self._share = period_s, share
         self._due = 0.0
         self.current: View | None = None
@@ -78,6 +84,7 @@ class Views:
             self._model.parameters(self._items.table.rows[:n]),
             {name: array.copy() for name, array in self._model.arrays().items()},
             self._counters.rows.copy(),
+            self._transitions.counted(),
         )
         self._due = now + max(self._period_s, (time.monotonic() - now) / self._share)
         return self.current

@@ -19,6 +19,7 @@ from service.store.profiles.counters import Pieces
 from service.store.profiles.dedupe_chunk import DedupeChunk
 from service.store.profiles.expert_history import ExpertPoint
 from service.store.profiles.histories import Numbers, Records
+from service.store.profiles.transitions import NO_TRANSITIONS, TransitionRows
 
 NO_ROWS: F32 = np.empty((0, 0), dtype=np.float32)
 
@@ -81,6 +82,8 @@ class Changes:
     removals: Removals = NO_REMOVALS
     counts: Pieces = ()
     """Changed bytes of the items' counters."""
+    transitions: TransitionRows = NO_TRANSITIONS
+    """Changed rows of the items that follow others."""
     impressions: Sequence[tuple[str, bytes]] = ()
     """(user, record) for the side stream."""
     click_through: Mapping[str, SourceCounts | None] = field(default_factory=dict)

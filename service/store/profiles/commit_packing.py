@@ -54,6 +54,8 @@ class CommitPacking:
             transaction.add("HSET", keys.online(self._generation), *_flat(commit.state.arrays))
         for offset, data in changes.counts:
             transaction.add("SETRANGE", keys.counts(self._generation), offset, data)
+        if changes.transitions.items:
+            transaction.add("HSET", keys.transitions(self._generation), *changes.transitions.fields)
         self._add_histories(transaction, changes.histories)
         self._add_removals(transaction, changes.removals)
         self._add_side_streams(transaction, commit)

@@ -17,6 +17,7 @@ from service.store.log.state import PartitionState, read_state
 from service.store.profiles.counters import Pieces
 from service.store.profiles.rows import SLICE, RowStore
 from service.store.profiles.transaction import Transaction
+from service.store.profiles.transitions import TransitionRows
 
 WRITE_BYTES = 1 << 20
 """Bytes written by one command: bounds how long other clients wait."""
@@ -60,6 +61,13 @@ class Generation:
             for at in range(0, len(data), WRITE_BYTES):
                 part = data[at : at + WRITE_BYTES]
                 self._run("SETRANGE", self._keys.counts(self.number), offset + at, part)
+
+    def write_transitions(self, rows: TransitionRows) -> None:
+        """Write the rows of items that follow others, in slices."""
+        fields = rows.fields
+        for first in range(0, len(fields), SLICE):
+            part = fields[first : first + SLICE]
+            self._run("HSET", self._keys.transitions(self.number), *part)
 
     def add_users(self, users: Sequence[str]) -> None:
         """Add users to the index."""
@@ -129,7 +137,8 @@ class Generation:
             for first in range(0, len(stored), SLICE):
                 rows = (keys.item_row(number, item) for item in stored[first : first + SLICE])
                 self._run("UNLINK", *rows)
-            self._run("UNLINK", keys.online(number), keys.counts(number), keys.item_rows(number))
+            single = keys.online(number), keys.counts(number), keys.transitions(number)
+            self._run("UNLINK", *single, keys.item_rows(number))
 
     def _stored_items(self, number: int) -> I64:
         return RowStore(self._client, self._keys, number).stored_items()
@@ -193,6 +202,8 @@ def differences(ours: RowStore, theirs: RowStore, users: Iterator[list[str]]) ->
     yield from _unequal("item", [str(item) for item in items], pairs)
     mine, other = ours.arrays(), theirs.arrays()
     yield from (f"array {n}" for n in sorted(mine | other) if mine.get(n) != other.get(n))
+    own, their = ours.transitions(), theirs.transitions()
+    yield from (f"transitions {n}" for n in sorted(own | their) if own.get(n) != their.get(n))
 
 
 def _unequal(kind: str, names: Sequence[str], pairs: Iterator[tuple[Any, Any]]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from service.store.profiles.click_through import SourceCounts, stored_click_thro
 from service.store.profiles.counters import read_counts
 from service.store.profiles.dedupe_chunk import DedupeChunk
 from service.store.profiles.rows import SLICE
+from service.store.profiles.transitions import TransitionRows, read_transitions
 
 
 class PartitionReader:
@@ -30,6 +31,10 @@ class PartitionReader:
     def counts(self, generation: int) -> F64:
         """Return the counters of all items."""
         return read_counts(self._client, self._keys.counts(generation))
+
+    def transitions(self, generation: int) -> Iterator[TransitionRows]:
+        """Yield the rows of all items that follow others."""
+        return read_transitions(self._client, self._keys.transitions(generation))
 
     def deleted_items(self) -> dict[int, int]:
         """Return item number -> sequence of its deletion."""

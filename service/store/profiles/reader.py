@@ -252,6 +252,7 @@ def _single_keys(keys: PartitionKeys, generation: int) -> list[tuple[str, str]]:
         ("users", keys.users),
         ("online", keys.online(generation)),
         ("counts", keys.counts(generation)),
+        ("transitions", keys.transitions(generation)),
         ("dedupe", keys.dedupe),
         ("changes", keys.changes),
         ("impressions", keys.impressions),

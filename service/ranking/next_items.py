@@ -1,0 +1,64 @@
+"""What follows what: ranks by the user's latest items, with counts that every event changes."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from core.slate import Explanation
+from core.transitions.successors import DECAY, Successors
+from core.types import F32, I32
+from service.ranking.asker import Asker
+from service.ranking.family import Family
+from service.ranking.pool import Pool, Ranked, chosen
+from service.ranking.ranker import HeadRanker
+
+_NOTHING = np.float32(-np.inf)
+
+
+class NextItems(HeadRanker):
+    """Ranks the items that followed the user's latest items most often, for all users together."""
+
+    def __init__(
+        self, family: Family, successors: Successors, made_of: str, through: Mapping[int, int]
+    ) -> None:
+        super().__init__(family, family.strategy, through)
+        self._successors, self._made_of = successors, made_of
+        self.n_items = self.effort = successors.n_items
+
+    @property
+    def made_of(self) -> str:
+        return self._made_of
+
+    def knows(self, asker: Asker) -> bool:
+        return any(map(self._successors.has, asker.preferences.latest.tolist()))
+
+    def fold_in(self, asker: Asker) -> F32:
+        """Return the score of each item: that is all that ``nearest`` needs."""
+        return self.scores(asker)
+
+    def nearest(self, vector: F32, pool: Pool, n: int) -> Ranked:
+        return chosen(vector, pool, n)
+
+    def scores(self, asker: Asker) -> F32:
+        scores = self._successors.scores(asker.preferences.latest, self.n_items)
+        scores[scores == 0.0] = _NOTHING
+        return scores
+
+    def has(self, item: int) -> bool:
+        return self._successors.has(item)
+
+    def similar(self, item: int, pool: Pool, n: int) -> Ranked:
+        """Return the items that followed an item most often."""
+        scores = self._successors.scores(np.array([item], np.int32), self.n_items)
+        scores[scores == 0.0] = _NOTHING
+        scores[item] = _NOTHING
+        return chosen(scores, pool, n)
+
+    def explain(self, asker: Asker, items: I32) -> Explanation:
+        latest, past = asker.preferences.latest, asker.preferences.within(self.n_items).item_ix
+        shares = self._successors.shares(latest, items).astype(np.float64)
+        parts = shares * DECAY ** np.arange(latest.size)[:, None]
+        contribution = np.zeros((items.size, past.size))
+        liked = np.isin(latest, past)
+        contribution[:, np.searchsorted(past, latest[liked])] = parts[liked].T
+        return Explanation(contribution, parts[~liked].sum(axis=0))

@@ -1,0 +1,155 @@
+"""The learner counts which items follow which with every event, exactly once."""
+
+import numpy as np
+import pytest
+
+from core.transitions.table import REACH, Transitions
+from service.learning.learner import Learner
+from service.learning.rebuild import rebuild
+from service.settings import KINDS, Settings
+from service.store.log.codec import DELETE_ITEM, DELETE_RATING, DELETE_USER
+from service.store.log.state import read_state
+from service.store.namespace import open_namespace
+from service.store.profiles.rows import RowStore
+from tests.core import reference_transitions as naive
+from tests.feed import NOW_MS, Event, Feed, some_ratings
+
+VIEW, PURCHASE = KINDS["view"], KINDS["purchase"]
+HALF_LIFE_MS = Settings().order_half_life_h * 3_600_000
+
+
+def stored(feed) -> dict[int, bytes]:
+    generation = read_state(feed.client, feed.keys).generation
+    return RowStore(feed.client, feed.keys, generation).transitions()
+
+
+def pairs(feed) -> dict[tuple[str, str], float]:
+    """Return the stored weight of each (item before, item)."""
+    rows, names = stored(feed), {number: item for item, number in feed.numbers.items()}
+    table = Transitions(HALF_LIFE_MS)
+    table.unpack(list(rows), list(rows.values()))
+    found = table.entries(np.arange(table.n_items))
+    after = np.repeat(np.arange(table.n_items), found.n).tolist()
+    entries = zip(found.before.tolist(), after, found.weight.tolist(), strict=True)
+    return {(names[a], names[b]): weight for a, b, weight in entries}
+
+
+def a_stream(n=2_000):
+    events = some_ratings(n, users=100)
+    events[::7] = [Event(e.user, e.item, 0, VIEW.code) for e in events[::7]]
+    for number, event in enumerate(events):
+        event.time_ms = NOW_MS + (number * 7_919) % (90 * 86_400_000)
+    return events
+
+
+def weight_of(event):
+    return VIEW.weight if event.kind == VIEW.code else 1.0
+
+
+def test_events_of_every_kind_are_steps_by_their_weight(learner_of, feed):
+    learner = learner_of()
+    feed.append([Event("ann", "a", 1), Event("ann", "b", 0, VIEW.code), Event("bob", "a", 5)])
+    feed.append([Event("bob", "b", 0, PURCHASE.code), Event("bob", "c", 5)])
+    learner.drain()
+    assert pairs(feed) == pytest.approx(
+        {("a", "b"): VIEW.weight + PURCHASE.weight, ("b", "c"): 1.0, ("a", "c"): 0.5}
+    )
+
+
+def test_they_are_those_of_a_naive_count(learner_of, feed):
+    events = a_stream(400)
+    learner_of().drain()
+    feed.append(events)
+    learner_of().drain()
+    rows = [(e.user, e.item, weight_of(e), e.time_ms) for e in events]
+    expected, _ = naive.follow(rows, HALF_LIFE_MS, reach=REACH)
+    assert pairs(feed) == pytest.approx(expected, rel=1e-4)
+
+
+def test_they_do_not_depend_on_batches_restarts_or_users_in_memory(
+    learner_of, feed, client, namespace
+):
+    other = Feed(client, f"{namespace}-b", process="other")
+    events = a_stream()
+    feed.append(events)
+    learner_of().drain()
+    settings = Settings(namespace=other.namespace, users_in_memory=64)
+    for first in range(0, len(events), 130):
+        other.append(events[first : first + 130])
+        learner = Learner(settings, client, open_namespace(client, settings), 0)
+        learner.drain()
+        learner.close()
+    assert stored(feed) == stored(other)
+    assert len(stored(feed)) > 10
+
+
+def test_nothing_is_left_of_a_deleted_user(learner_of, feed):
+    learner = learner_of()
+    feed.append([Event("ann", "a", 5), Event("ann", "b", 5), Event("ann", "c", 5)])
+    feed.append([Event("bob", "b", 5), Event("bob", "c", 5)])
+    feed.append([Event("ann", "", kind=DELETE_USER)])
+    learner.drain()
+    assert pairs(feed) == pytest.approx({("b", "c"): 1.0})
+
+
+def test_a_deleted_rating_leaves_the_steps_around_it(learner_of, feed):
+    learner = learner_of()
+    feed.append([Event("ann", item, 5) for item in "abcd"])
+    feed.append([Event("ann", "b", kind=DELETE_RATING)])
+    feed.append([Event("ann", "e", 5)])
+    learner.drain()
+    assert pairs(feed) == pytest.approx(
+        {
+            ("a", "c"): 1.0,
+            ("c", "d"): 1.0,
+            ("a", "d"): 0.5,
+            ("d", "e"): 1.0,
+            ("c", "e"): 0.5,
+            ("a", "e"): 1 / 3,
+        }
+    )
+
+
+def test_a_deleted_item_neither_follows_nor_is_followed(learner_of, feed):
+    learner = learner_of()
+    feed.append([Event("ann", item, 5) for item in "abc"])
+    feed.append([Event("", "b", kind=DELETE_ITEM)])
+    feed.append([Event("ann", "d", 5), Event("bob", "d", 5), Event("bob", "b", 5)])
+    learner.drain()
+    # what is left of the pair (a, c) was counted at its distance
+    expected = {("a", "c"): 0.5, ("c", "d"): 1.0, ("a", "d"): 0.5, ("d", "b"): 1.0}
+    assert pairs(feed) == pytest.approx(expected)
+
+
+def test_a_merge_counts_the_steps_in_their_common_order(learner_of, feed):
+    learner = learner_of()
+    feed.append([Event("ann", "a", 5), Event("bob", "b", 5), Event("ann", "c", 5)])
+    feed.merge("ann", "bob")
+    feed.append([Event("bob", "d", 5)])
+    learner.drain()
+    expected, _ = naive.follow(
+        [("bob", item, 1.0, NOW_MS) for item in "abcd"], HALF_LIFE_MS, reach=REACH
+    )
+    assert pairs(feed) == pytest.approx(expected)
+    feed.append([Event("bob", "", kind=DELETE_USER)])
+    learner.drain()
+    assert pairs(feed) == {}
+
+
+def test_a_rebuild_counts_the_same_bits(learner_of, feed, redis_url, namespace):
+    feed.append(a_stream())
+    learner_of().drain()
+    before = stored(feed)
+    (report,) = rebuild(Settings(namespace=namespace, users_in_memory=64), redis_url)
+    assert report.generation == 1
+    assert stored(feed) == before
+    assert feed.client.exists(feed.keys.transitions(0)) == 0
+
+
+def test_views_alone_are_counted_by_a_rebuild(learner_of, feed, redis_url, namespace):
+    feed.append([Event("ann", item, 0, VIEW.code) for item in "abc"])
+    learner_of().drain()
+    before = stored(feed)
+    rebuild(Settings(namespace=namespace), redis_url)
+    assert stored(feed) == before
+    assert len(pairs(feed)) == 3
