@@ -11,6 +11,7 @@ from core.counters import Counters
 from core.online.model import Learned, OnlineModel
 from core.online.tables import Side
 from core.rng import id_hashes
+from core.transitions.table import Taken, Transitions, no_latest
 from core.types import F32, I64
 from service.learning.rows import ItemRows, UserRows
 
@@ -71,6 +72,9 @@ def warm_up(model: OnlineModel) -> None:
     """Learn and count one rating, so that kernels are loaded before a lease or events wait."""
     zero = np.zeros(1, dtype=np.int64)
     Counters(1.0).add(zero, np.ones(1), zero)
+    step = Taken(zero, zero.astype(np.int32), np.ones(1, np.float32), zero)
+    transitions = Transitions(1.0)
+    transitions.packed(transitions.learn(step, no_latest(1)))
     users, items = model.user_table(1), model.item_table(1)
     users.rows[:] = model.start(Side.USER, id_hashes(["a"]))
     items.rows[:] = model.start(Side.ITEM, id_hashes(["a"]))

@@ -24,6 +24,8 @@ from core.online.model import OnlineModel
 from core.online.tables import Side
 from core.rng import id_hashes
 from core.snapshot import Snapshot, blob, mapped
+from core.transitions.successors import Successors
+from core.transitions.table import Taken, Transitions, no_latest
 from service.learning.dedupe import DedupeWindow
 from service.processes.compiled import mark_compiled
 from service.serving.warm_up import rank_once
@@ -80,6 +82,24 @@ def _count_a_little() -> None:
     Counters(1.0).add(one, np.ones(1), one)
 
 
+def _follow_a_little() -> None:
+    steps = Taken(
+        np.zeros(3, np.int64), np.arange(3, dtype=np.int32), np.ones(3, np.float32), np.arange(1, 4)
+    )
+    table = Transitions(1.0)
+    table.learn(steps, no_latest(1))
+    table.take_back(steps, no_latest(1))
+    changed = table.learn(steps, no_latest(1))
+    Transitions(1.0).unpack(changed.tolist(), table.packed(changed))
+    table.forget(2)
+    # writeable in a learner, read-only in a snapshot: numba compiles a kernel for each
+    counted = table.counted()
+    for writeable in (True, False):
+        for array in counted.arrays().values():
+            array.flags.writeable = writeable
+        Successors.of([counted]).scores(np.arange(2, dtype=np.int32), 3)
+
+
 def _remember_a_little() -> None:
     DedupeWindow(1, 1).repeats(bytes(DIGEST_BYTES), now_ms=0)
 
@@ -114,6 +134,7 @@ def _label_a_little() -> None:
 USES: dict[str, Callable[[], object]] = {
     **{name: partial(_learn_a_little, config) for name, config in ONLINE_CONFIGS.items()},
     "the counters": _count_a_little,
+    "the transitions": _follow_a_little,
     "the window of event ids": _remember_a_little,
     "the ranking models": _rank_a_little,
     "the label models": _label_a_little,

@@ -30,7 +30,7 @@ from service.ranking.labelled import read_labelled
 from service.ranking.neighbours import read_neighbours
 from service.ranking.sequence import read_sequence
 from service.ranking.starred import read_starred
-from service.ranking.strategies import MIXTURE, ONLINE, POPULAR, TRENDING, Strategy
+from service.ranking.strategies import MIXTURE, NEXT, ONLINE, POPULAR, TRENDING, Strategy
 
 FAMILIES: Families = table(
     (
@@ -116,6 +116,19 @@ FAMILIES: Families = table(
             for_everybody=True,
             reads_history=False,
             serves_without_history=True,
+        ),
+        Family(
+            strategy=NEXT,
+            number=8,
+            title="What others went on to",
+            about="Lists what others went on to after the items that the user saw last.",
+            explains=True,
+            reasons=Reasons(
+                unlearned="nothing follows anything yet: send events of users with two items each",
+                unknown="next knows users by their latest items, and nothing has followed these "
+                "yet: send more feedback",
+                newer="it knows what follows a new item some seconds later",
+            ),
         ),
         Family(
             strategy="sequence",

@@ -1,6 +1,7 @@
 """What follows what: ranks by the user's latest items, with counts that every event changes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -8,9 +9,11 @@ from core.slate import Explanation
 from core.transitions.successors import DECAY, Successors
 from core.types import F32, I32
 from service.ranking.asker import Asker
+from service.ranking.families import FAMILIES
 from service.ranking.family import Family
 from service.ranking.pool import Pool, Ranked, chosen
 from service.ranking.ranker import HeadRanker
+from service.ranking.strategies import NEXT
 
 _NOTHING = np.float32(-np.inf)
 
@@ -62,3 +65,20 @@ class NextItems(HeadRanker):
         liked = np.isin(latest, past)
         contribution[:, np.searchsorted(past, latest[liked])] = parts[liked].T
         return Explanation(contribution, parts[~liked].sum(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class NextState:
+    """What follows what, by the events of all partitions."""
+
+    successors: Successors = field(default_factory=lambda: Successors.of([]))
+    version: str = ""
+    """Version of the counts; empty before anything was published."""
+    seen_through: Mapping[int, int] = field(default_factory=dict)
+    """Sequence of the last counted event, by partition."""
+
+    def rankers(self, partition: int | None) -> Sequence[NextItems]:
+        """Return the ranker for all users alike, and for posted histories."""
+        if not self.version:
+            return []
+        return [NextItems(FAMILIES[NEXT], self.successors, self.version, self.seen_through)]

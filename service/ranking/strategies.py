@@ -5,9 +5,10 @@ from typing import TypeAlias
 Strategy: TypeAlias = str
 """The name of a family (see ``families.py``), or ``MIXTURE``."""
 
-ONLINE, MIXTURE, POPULAR, TRENDING = "online", "mixture", "popular", "trending"
+ONLINE, MIXTURE, POPULAR, TRENDING, NEXT = "online", "mixture", "popular", "trending", "next"
 """Strategies with a role of their own: blended and predicts by default; several rankers as one;
-fills every list up; has a route. All other names stand in the table alone."""
+fills every list up; has a route; is counted by the learner. All other names stand in the table
+alone."""
 
 DEFAULT_RECIPE = "fbgd"
 """The recipe that is trained or evaluated if nobody names one."""

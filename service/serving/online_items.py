@@ -1,4 +1,4 @@
-"""The newest snapshot of the online model of each partition, mapped from its file."""
+"""The newest snapshot of what the learner of each partition publishes, mapped from its file."""
 
 import asyncio
 from contextlib import suppress
@@ -10,8 +10,10 @@ from core.errors import CoreError
 from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
 from core.snapshot import Snapshot
+from core.transitions.table import Counted
 from service.errors import NotFound
-from service.ranking.online import OnlineItems, OnlineState
+from service.ranking.learned import LearnedPart, LearnedState
+from service.ranking.online import OnlineItems
 from service.serving.polling import Polled
 from service.store.connection import Client
 from service.store.keys import PartitionKeys
@@ -32,32 +34,38 @@ class OnlineSnapshotFollower(Polled):
             for partition in range(namespace.partitions)
         ]
         self._config, self._files = config, SnapshotFiles(directory)
-        self.current = OnlineState()
+        self.current = LearnedState()
 
     async def refresh(self) -> None:
         """Map new snapshots now."""
         await asyncio.to_thread(self._refresh)
 
     def _refresh(self) -> None:
-        newest = OnlineState(self.current)
+        newest = dict(self.current.parts)
         for partition, source in enumerate(self._sources):
             version = source.version()
-            if version is None or version == getattr(newest.get(partition), "version", None):
+            if version is None or version == self._version(partition):
                 continue
             # keep the current one if the new one was replaced, is damaged or has other experts
             with suppress(NotFound, CoreError):
                 snapshot = self._files.open(source, version)
-                newest[partition] = self._items(partition, version, snapshot)
-        if newest != self.current:
-            self.current = newest
-            self._files.remove_unused({items.version for items in newest.values()})
+                newest[partition] = LearnedPart(
+                    self._items(partition, version, snapshot), _transitions(snapshot)
+                )
+        if newest != self.current.parts:
+            self.current = LearnedState.of(newest)
+            self._files.remove_unused({part.online.version for part in newest.values()})
+
+    def _version(self, partition: int) -> str | None:
+        part = self.current.parts.get(partition)
+        return None if part is None else part.online.version
 
     def _items(self, partition: int, version: str, snapshot: Snapshot) -> OnlineItems:
         model = OnlineModel(self._config)
         state = {
             name.removeprefix("state."): np.asarray(array)
             for name, array in snapshot.arrays.items()
-            if name != "items"
+            if name.startswith("state.")
         }
         model.load(state)
         seen_through = int(snapshot.cuts["trained_through"][str(partition)])
@@ -65,3 +73,9 @@ class OnlineSnapshotFollower(Polled):
         # in this thread, because the first scores load the kernels for read-only arrays
         items.scores(np.zeros(model.width, np.float32))
         return items
+
+
+def _transitions(snapshot: Snapshot) -> Counted:
+    prefix = "transitions."
+    arrays = {name: a for name, a in snapshot.arrays.items() if name.startswith(prefix)}
+    return Counted.of({name.removeprefix(prefix): a for name, a in arrays.items()})

@@ -155,7 +155,7 @@ def main(redis_url: str, namespace: str, directory: str) -> None:
             # snapshots themselves
             assert month == 2 or set(held_out) == {"the newest of all"}, held_out
             # the event loop, which polls for the online items, runs during requests only
-            wait_until(lambda: api.ready() and bool(api.runtime.online_items.current))
+            wait_until(lambda: api.ready() and bool(api.runtime.online_items.current.parts))
             ask(api)
             learn(api, ratings(3 * (month - 1), month), f"more-{month}")
         ask(api)

@@ -1,5 +1,7 @@
 """Slow twins of what rankers compute: plain loops in float64, without code of ``core.slate``."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from core.batch.autoregression.model import Dense
@@ -7,6 +9,7 @@ from core.types import F64, I32
 from service.ranking.asker import Asker
 from service.ranking.fold_in import FoldIn
 from service.ranking.neighbours import ByNeighbours
+from service.ranking.next_items import NextItems
 from service.ranking.ranker import Ranker
 from service.ranking.sequence import Sequence
 
@@ -21,6 +24,8 @@ def contributions(ranker: Ranker, asker: Asker, items: I32) -> F64:
         return _of_neighbours(ranker, asker, items)
     if isinstance(ranker, Sequence):
         return _of_sequence(ranker, asker, items)
+    if isinstance(ranker, NextItems):
+        return _following(ranker, asker, items)
     assert isinstance(ranker, FoldIn)
     row, own, user = ranker.users.row, asker.preferences, ranker.fold_in(asker).astype(np.float64)
     q = row.item_factors.astype(np.float64)
@@ -67,4 +72,16 @@ def _of_sequence(ranker: Sequence, asker: Asker, items: I32) -> F64:
     for at, past in enumerate(own.item_ix.tolist()):
         if past in latest:
             found[:, at] = weight[latest.index(past)] * model.coefficients.values[past, items]
+    return found
+
+
+def _following(ranker: NextItems, asker: Asker, items: I32) -> F64:
+    """Return the share of each item that follows a past one, by the age of the past one."""
+    own, latest = asker.preferences, asker.preferences.latest.tolist()
+    found = np.zeros((items.size, own.item_ix.size))
+    for column, past in enumerate(own.item_ix.tolist()):
+        alone = ranker.scores(Asker(replace(own, latest=np.array([past], np.int32))))
+        for row, item in enumerate(items.tolist()):
+            if np.isfinite(alone[item]):
+                found[row, column] = 0.7 ** latest.index(past) * alone[item]
     return found

@@ -21,6 +21,7 @@ from core.ordinal.fit_stars import RatedPairs
 from core.recipe_settings import RecipeSettings
 from core.snapshot import Snapshot, blob, mapped
 from core.steps import steps_of
+from core.transitions.table import Taken, Transitions, no_latest
 from service.learning.following.states import states_of
 from service.learning.following.views import View
 from service.ranking.asker import Asker
@@ -135,7 +136,26 @@ def view() -> View:
     counts[:20] = np.column_stack(
         [rng.permutation(20) + 1.0, rng.permutation(20) + 1.0, np.ones(20)]
     )
-    return View(watermark=9, items=rows, state=model().arrays(), counts=counts)
+    return View(
+        watermark=9,
+        items=rows,
+        state=model().arrays(),
+        counts=counts,
+        transitions=transitions().counted(),
+    )
+
+
+def transitions() -> Transitions:
+    """Return random steps of many users; the twins follow the same items."""
+    rng, table, n = np.random.default_rng(0), Transitions(1e9), 400
+    first, second = TWINS
+    table.grow(N_ITEMS)
+    others = np.setdiff1d(np.arange(N_ITEMS), [second])
+    slot, time = np.sort(rng.integers(0, 40, n)), np.arange(1, n + 1)
+    item = rng.choice(others, n).astype(np.int32)
+    table.learn(Taken(slot, item, np.ones(n, np.float32), time), no_latest(40))
+    table.unpack([second], table.packed(np.array([first])))
+    return table
 
 
 def untrained() -> dict[str, Ranker]:

@@ -123,7 +123,7 @@ def test_rankers_are_weighted_by_users_events(learned_api):
         learned_api.rate(f"u{n % 6}", f"i{n % 11}", 5)
     wait_until(lambda: learned_api("GET", "/v1/rankers").json()["judged"] > 0)
     body = learned_api("GET", "/v1/rankers").json()
-    assert {one["name"] for one in body["rankers"]} == {"online", "popular", "trending"}
+    assert {one["name"] for one in body["rankers"]} == {"next", "online", "popular", "trending"}
     assert sum(one["weight"] for one in body["rankers"]) == pytest.approx(1.0)
 
 

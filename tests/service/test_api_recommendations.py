@@ -344,7 +344,7 @@ def online_shop(redis_url: str, namespace: str, tmp_path: Path) -> Iterator[Api]
 
         def published() -> bool:
             api.run(api.runtime.online_items.refresh())
-            found = api.runtime.online_items.current.get(0)
+            found = api.runtime.online_items.current.online.get(0)
             return found is not None and f"0:{found.seen_through}" == token
 
         wait_until(published)
@@ -363,10 +363,13 @@ def test_the_online_model_ranks_by_what_it_predicts(online_shop: Api) -> None:
     nobody = get(online_shop, "/v1/users/nobody/recommendations", model="online")
     assert nobody["strategy"] == "popular"
     assert nobody["reason"].startswith("online knows users by the ratings that it has learned")
-    for body in ({}, {"history": [{"item": "i2", "rating": 5}]}):
+    for strategy, body in (
+        ("popular", {}),
+        ("next", {"history": [{"item": "i2", "rating": 5}]}),
+    ):
         slate = post(online_shop, "/v1/recommendations", model="online", **body)
         assert (slate["strategy"], slate["reason"]) == (
-            "popular",
+            strategy,
             FAMILIES["online"].reasons.no_user,
         )
 

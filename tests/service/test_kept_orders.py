@@ -80,7 +80,7 @@ class Two:
     def online_is_new(self) -> bool:
         """Return whether both rank with the last online snapshot, which holds all events."""
         self.follow()
-        found = [api.runtime.online_items.current[0] for api in (self.keeping, self.plain)]
+        found = [api.runtime.online_items.current.online[0] for api in (self.keeping, self.plain)]
         return {f"0:{items.seen_through}" for items in found} == {self.token}
 
     @staticmethod

@@ -55,7 +55,7 @@ def test_scores_are_those_of_the_learners_own_rows(world, client):
     learner, _, settings = world
     follower = followed(client, settings)
     follower._refresh()
-    items = follower.current[0]
+    items = follower.current.online[0]
     assert items.seen_through == 500
     [slot] = learner._memory.users.take(["u3"])
     row = learner._memory.users.table.rows[slot]
@@ -82,14 +82,14 @@ def test_an_unchanged_snapshot_is_kept_and_an_old_file_goes(world, client):
     learner.follower_inbox.refresh(learner.watermark)
     wait_until(lambda: seen_through(source) == 505)
     follower._refresh()
-    assert follower.current[0].seen_through == 505
+    assert follower.current.online[0].seen_through == 505
 
 
 def test_items_that_nobody_has_rated_rank_nowhere(world, client):
     _, _, settings = world
     follower = followed(client, settings)
     follower._refresh()
-    items = follower.current[0]
+    items = follower.current.online[0]
     namespace = open_namespace(client, settings)
     model: OnlineModel = OnlineModel(online_config(settings, namespace))
     [row] = model.start(Side.USER, id_hashes(["nobody"]))
@@ -103,4 +103,4 @@ def test_snapshots_of_other_experts_are_left_alone(world, client):
     other = settings.model_copy(update={"experts": "paper", "aggregator": "hedge"})
     follower = followed(client, other)
     follower._refresh()
-    assert follower.current == {}
+    assert follower.current.parts == {}

@@ -50,7 +50,7 @@ def test_a_rebuild_leaves_no_old_rows(learner_of, feed, redis_url, namespace, cl
     learner_of().drain()
     rebuild(Settings(namespace=namespace), redis_url)
     assert rows_of(client, namespace, 0) == []
-    assert len(rows_of(client, namespace, 1)) == 20 + 30 + 3
+    assert len(rows_of(client, namespace, 1)) == 20 + 30 + 4
 
 
 @pytest.mark.parametrize("phase", ["reading", "learning", "catching up"])

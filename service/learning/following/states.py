@@ -7,7 +7,8 @@ from core import popularity
 from core.online.model import OnlineModel
 from service.learning.following.views import View
 from service.ranking.everybody import Orders
-from service.ranking.online import OnlineItems, OnlineState
+from service.ranking.learned import LearnedPart, LearnedState
+from service.ranking.online import OnlineItems
 from service.ranking.state import State
 
 
@@ -22,4 +23,4 @@ def states_of(
     )
     model.load(view.state)
     items = OnlineItems(str(view.watermark), view.watermark, model, view.items)
-    return orders, OnlineState({partition: items})
+    return orders, LearnedState.of({partition: LearnedPart(items, view.transitions)})

@@ -12,12 +12,12 @@ import numpy as np
 from core import popularity
 from core.online.model import OnlineModel
 from core.snapshot import Snapshot
-from core.transitions.table import Counted
+from core.transitions.table import Counted, Transitions
 from core.types import F32, F64
 from service.learning.counters import ItemCounters
 from service.learning.rows import ItemRows
-from service.ranking.strategies import ONLINE
 from service.learning.transitions import ItemTransitions
+from service.ranking.strategies import ONLINE
 
 SHARE = 0.02
 """Largest share of the learner's time for copies; a large catalogue is copied less often."""
@@ -51,6 +51,7 @@ def nothing_learned(model: OnlineModel) -> View:
         items=model.parameters(np.empty((0, model.width), np.float32)),
         state=model.arrays(),
         counts=np.empty((0, popularity.WIDTH)),
+        transitions=Transitions(1.0).counted(),
     )
 
 

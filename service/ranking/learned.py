@@ -1,0 +1,43 @@
+"""Everything that a learner publishes for ranking, as of one moment."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from core.transitions.successors import Successors
+from core.transitions.table import Counted
+from service.ranking.next_items import NextState
+from service.ranking.online import OnlineItems, OnlineState
+from service.ranking.ranker import Ranker
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedPart:
+    """What the learner of one partition publishes."""
+
+    online: OnlineItems
+    transitions: Counted
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedState:
+    """What the learners of all partitions have published."""
+
+    parts: Mapping[int, LearnedPart] = field(default_factory=dict)
+    """By partition; one that has learned nothing has no entry."""
+    online: OnlineState = field(default_factory=OnlineState)
+    following: NextState = field(default_factory=NextState)
+
+    @classmethod
+    def of(cls, parts: Mapping[int, LearnedPart]) -> "LearnedState":
+        """Return the state of these partitions; it sums up what follows what, which takes long."""
+        online = OnlineState({partition: part.online for partition, part in parts.items()})
+        following = NextState(
+            Successors.of(part.transitions for part in parts.values()),
+            ",".join(part.online.version for part in parts.values()),
+            {partition: part.online.seen_through for partition, part in parts.items()},
+        )
+        return cls(parts, online, following)
+
+    def rankers(self, partition: int | None) -> Sequence[Ranker]:
+        """Return the rankers for a partition's users."""
+        return [*self.online.rankers(partition), *self.following.rankers(partition)]
