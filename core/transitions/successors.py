@@ -63,6 +63,16 @@ class Successors:
         """Whether anything follows the item."""
         return item < self.n_items and bool(self.ptr[item + 1] > self.ptr[item])
 
+    def around(self, item: int, n_items: int) -> F32:
+        """Return how strongly each item (n_items,) follows an item or comes before it.
+
+        Equation   score[b] = share[item, b] + share[b, item]
+        """
+        scores = self.scores(np.array([item], np.int32), max(n_items, self.n_items))
+        at = np.flatnonzero(self.after == item)
+        scores[np.searchsorted(self.ptr, at, side="right") - 1] += self.weight[at]
+        return scores[:n_items]
+
     def shares(self, before: I32, after: I32) -> F32:
         """Return the share of each pair, (before, after)."""
         found = np.zeros((before.size, after.size), np.float32)

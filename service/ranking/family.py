@@ -55,6 +55,8 @@ class Family:
     """Only for a family that is personal and not trained; the others' follow from the entry."""
     for_everybody: bool = False
     """Whether its list is the same for everybody."""
+    compares_items: bool = False
+    """Whether it finds items similar to an item."""
     compares_users: bool = False
     explains: bool = False
     """Whether it can tell which past items carry a score."""

@@ -48,11 +48,11 @@ class NextItems(HeadRanker):
         return scores
 
     def has(self, item: int) -> bool:
-        return self._successors.has(item)
+        return item < self.n_items and bool(self._successors.around(item, self.n_items).any())
 
     def similar(self, item: int, pool: Pool, n: int) -> Ranked:
-        """Return the items that followed an item most often."""
-        scores = self._successors.scores(np.array([item], np.int32), self.n_items)
+        """Return the items that came soonest and most often after an item or before it."""
+        scores = self._successors.around(item, self.n_items)
         scores[scores == 0.0] = _NOTHING
         scores[item] = _NOTHING
         return chosen(scores, pool, n)

@@ -70,13 +70,20 @@ def slate(
 
 
 def similar(lineup: Lineup, item: int, pool: Pool, wanted: Wanted) -> Slate:
-    """Return the items of the pool that are most similar to an item: the same people like them."""
-    trained = [ranker for ranker in lineup.trained if wanted.model in {None, ranker.strategy}]
-    for ranker in trained:
+    """Return the items of the pool that are most similar to an item.
+
+    The same people like them, or, for an item that no trained model knows, took them close to it.
+    """
+    able = sorted(
+        (one for one in lineup.models.values() if one.family.compares_items),
+        key=lambda ranker: not ranker.family.trained,
+    )
+    asked = [ranker for ranker in able if wanted.model in {None, ranker.strategy}]
+    for ranker in asked:
         if ranker.has(item):
             picks = picks_of(*ranker.similar(item, pool, wanted.n), ranker.strategy)
             return _slate(lineup.origin([ranker]), picks, wanted, None, more=len(picks) == wanted.n)
-    reason = UNLEARNED if trained else inactive(wanted.model)
+    reason = UNLEARNED if asked else inactive(wanted.model)
     popular = lineup.popular
     picks = picks_of(*popular.best(NOBODY, pool, wanted.n).ranked, popular.strategy)
     return _slate(lineup.origin([popular]), picks, wanted, reason, more=len(picks) == wanted.n)

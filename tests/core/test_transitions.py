@@ -166,6 +166,9 @@ def test_successors_are_the_normalised_sum_of_all_tables(parts):
     n = found.n_items
     every = np.arange(n, dtype=np.int32)
     assert found.shares(every, every) == pytest.approx(shares[:n, :n], rel=1e-4)
+    for item in range(n):
+        around = shares[item] + shares[:, item]
+        assert found.around(item, 14) == pytest.approx(around, rel=1e-4)
     assert [found.has(item) for item in range(20)] == [
         item < n and bool(shares[item].any()) for item in range(20)
     ]

@@ -351,6 +351,14 @@ def online_shop(redis_url: str, namespace: str, tmp_path: Path) -> Iterator[Api]
         yield api
 
 
+def test_items_without_a_trained_model_are_similar_by_what_comes_close(online_shop: Api) -> None:
+    for model in ({}, {"model": "next"}):
+        slate = get(online_shop, "/v1/items/i2/similar", k=3, **model)
+        assert (slate["strategy"], slate["reason"]) == ("next", None)
+        assert len(items(slate)) == 3
+        assert "i2" not in items(slate)
+
+
 def test_the_online_model_ranks_by_what_it_predicts(online_shop: Api) -> None:
     slate = get(online_shop, "/v1/users/fan7/recommendations", k=20, model="online")
     assert (slate["strategy"], slate["reason"]) == ("online", None)

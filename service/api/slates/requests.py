@@ -17,7 +17,7 @@ from service.api.schemas import Features
 from service.errors import InvalidEvent, InvalidId
 from service.http.faults import of_msgspec
 from service.ids import id_fault, is_id
-from service.ranking.families import FAMILIES, AnyStrategy, ComparingStrategy, TrainedStrategy
+from service.ranking.families import FAMILIES, AnyStrategy, ComparingStrategy, SimilarStrategy
 
 MAX_K, MAX_OFFSET = 1_000, 10_000
 MAX_NAMED = 10_000
@@ -81,8 +81,8 @@ class SimilarQuery(Query, frozen=True, kw_only=True):
     """Items similar to an item."""
 
     model: Annotated[
-        TrainedStrategy | None,
-        Meta(description="Whose vectors of items are compared; left out: the best."),
+        SimilarStrategy | None,
+        Meta(description="The strategy that compares items; left out: the best."),
     ] = None
 
 
