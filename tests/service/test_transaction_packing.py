@@ -38,6 +38,13 @@ def test_rows_are_stored_under_prefix_and_name(client, namespace):
     assert client.mget(f"{namespace}:é", f"{namespace}:\r\n") == [row.tobytes() for row in rows]
 
 
+def test_fields_of_a_hash_are_stored_under_their_numbers(client, namespace):
+    transaction = Transaction()
+    transaction.set_fields(namespace, [7, 120], [b"", b"a\r\nb"])
+    assert sent(client, transaction) == [2]
+    assert client.hgetall(namespace) == {b"7": b"", b"120": b"a\r\nb"}
+
+
 def test_a_script_gets_its_keys_and_values(client, namespace):
     transaction = Transaction()
     keys = arguments(f"{namespace}:", [b"a", b"b"])

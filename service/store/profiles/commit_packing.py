@@ -55,7 +55,8 @@ class CommitPacking:
         for offset, data in changes.counts:
             transaction.add("SETRANGE", keys.counts(self._generation), offset, data)
         if changes.transitions.items:
-            transaction.add("HSET", keys.transitions(self._generation), *changes.transitions.fields)
+            follow = changes.transitions
+            transaction.set_fields(keys.transitions(self._generation), follow.items, follow.rows)
         self._add_histories(transaction, changes.histories)
         self._add_removals(transaction, changes.removals)
         self._add_side_streams(transaction, commit)

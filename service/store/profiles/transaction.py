@@ -37,6 +37,15 @@ class Transaction:
         self._parts += [b"*%d\r\n$4\r\nMSET\r\n" % (2 * n + 1), *pieces]
         self._commands += 1
 
+    def set_fields(self, key: str, names: Sequence[int], values: Sequence[bytes]) -> None:
+        """Add one HSET; the fields of the hash are numbers."""
+        self._parts += [b"*%d\r\n" % (2 * len(names) + 2), argument("HSET"), argument(key)]
+        for name, value in zip(names, values, strict=True):
+            digits = b"%d" % name
+            self._parts += [b"$%d\r\n%b\r\n$%d\r\n" % (len(digits), digits, len(value)), value]
+            self._parts.append(b"\r\n")
+        self._commands += 1
+
     def evaluate(self, script: str, keys: Sequence[bytes], values: Sequence[Argument]) -> None:
         """Add one EVAL; ``keys`` are already packed by ``arguments``.
 
