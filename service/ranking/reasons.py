@@ -67,7 +67,7 @@ def unexplained() -> str:
 def unexplained_list() -> str:
     """Say that no ranker of the slate could explain it."""
     able = _those(lambda family: family.explains)
-    return f"{_only_explains(able)}, and neither ranked by a history"
+    return f"{_only_explains(able)}, and none of them ranked by a history"
 
 
 def _only_explains(able: Sequence[Family]) -> str:
