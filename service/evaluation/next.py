@@ -11,14 +11,18 @@ import numpy as np
 from core import ranking_metrics
 from core.interactions import from_pairs
 from core.ranking_metrics import Hits
+from core.stack.guard import Guarded
 from core.types import I32
 from service.evaluation.questions import Division, Exam, Part, Questions, exam
 from service.evaluation.rankers import Settled, askers, families_that_rank, listed, settled
+from service.evaluation.stacking import learned, weights_of
 from service.files.features import read_features
 from service.files.ratings import Ratings
+from service.ranking.asker import Asker
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
-from service.ranking.strategies import DEFAULT_RECIPE, POPULAR, Strategy
+from service.ranking.stack import Stack
+from service.ranking.strategies import MIXTURE, POPULAR, Strategy
 from service.training.material import Material
 
 OnProgress = Callable[[str, float], None]
@@ -31,7 +35,7 @@ KS = (10, DEPTH)
 class NextOptions:
     """The options of an evaluation."""
 
-    model: Strategy = DEFAULT_RECIPE
+    model: Strategy = MIXTURE
     division: Division = field(default_factory=Division)
     items: Path | None = None
     """A file of items' features."""
@@ -44,6 +48,8 @@ class Contest:
     """The rankers of one evaluation, and how long it took to make them."""
 
     rankers: Mapping[Strategy, Ranker]
+    stack: Stack | None
+    weights: Mapping[str, float]
     search_seconds: float
     fit_seconds: float
 
@@ -66,8 +72,8 @@ def evaluate_next(
         **figures[request.model],
         "search_seconds": contest.search_seconds,
         "fit_seconds": contest.fit_seconds,
-        "weights": {},
-        "families": {name: one for name, one in figures.items() if name != POPULAR},
+        "weights": contest.weights,
+        "families": {n: one for n, one in figures.items() if n not in {POPULAR, MIXTURE}},
         "popular": figures[POPULAR],
     }
 
@@ -76,7 +82,8 @@ def _contest(
     papers: Exam, train: Ratings, request: NextOptions, on_progress: OnProgress
 ) -> Contest:
     """Search on the part for choosing; fit to everything that may be learned."""
-    names = [name for name in families_that_rank() if name in {request.model, POPULAR}]
+    mixed = request.model == MIXTURE
+    names = [name for name in families_that_rank() if mixed or name in {request.model, POPULAR}]
     choosing = _material(papers.choosing, train, request)
     _compile(names)
     begun = perf_counter()
@@ -88,9 +95,34 @@ def _contest(
         lambda share: on_progress("searching", share),
     )
     searched = perf_counter()
+    judged = _stacked(found, choosing, papers, request, on_progress) if mixed else None
     known = _material(papers.testing, train, request)
     rankers = {one.family.strategy: one.ranker(known) for one in found}
-    return Contest(rankers, searched - begun, perf_counter() - searched)
+    return Contest(
+        rankers=rankers,
+        stack=None if judged is None else Stack([*rankers.values()], judged.logit, judged.alone),
+        weights={} if judged is None else weights_of(judged),
+        search_seconds=searched - begun,
+        fit_seconds=perf_counter() - searched,
+    )
+
+
+def _stacked(
+    found: Sequence[Settled],
+    choosing: Material,
+    papers: Exam,
+    request: NextOptions,
+    on_progress: OnProgress,
+) -> Guarded:
+    """Learn the weights of models that have not learned the questions for choosing."""
+    return learned(
+        [one.ranker(choosing) for one in found],
+        papers.choosing.questions,
+        choosing.pairs.n_items,
+        repeats=request.division.repeats,
+        seed=request.seed,
+        on_share=lambda share: on_progress("weighing", share),
+    )
 
 
 def _material(part: Part, train: Ratings, request: NextOptions) -> Material:
@@ -102,7 +134,7 @@ def _material(part: Part, train: Ratings, request: NextOptions) -> Material:
 def _compile(names: Sequence[Strategy]) -> None:
     """Compile the kernels on tiny data, so that measured times exclude compilation."""
     users, items = np.array([0, 0, 1]), np.array([0, 1, 1])
-    tiny = Material(from_pairs(users, items, time=users))
+    tiny = Material(from_pairs(users, items, time=items))
     for one in settled(names, tiny, 0.0, 0, lambda share: None):
         Settled.ranker(one, tiny)
 
@@ -110,20 +142,32 @@ def _compile(names: Sequence[Strategy]) -> None:
 def _answered(
     contest: Contest, questions: Questions, request: NextOptions, on_progress: OnProgress
 ) -> Mapping[Strategy, Hits]:
-    """Return the hits of each ranker's lists."""
-    popular = contest.rankers[POPULAR]
-    pool_of = np.ones(popular.n_items, np.bool_)
+    """Return the hits of each ranker's lists, and those of the stack."""
+    allowed = np.ones(contest.rankers[POPULAR].n_items, np.bool_)
     asker_of = askers(questions, repeats=request.division.repeats)
-    lists = {name: np.full((len(questions), DEPTH), -1, np.int32) for name in contest.rankers}
+    names = [*contest.rankers, *([MIXTURE] if contest.stack else [])]
+    lists = {name: np.full((len(questions), DEPTH), -1, np.int32) for name in names}
     for n in range(len(questions)):
         asker = asker_of(n)
-        pool = Pool(pool_of, asker.preferences.seen)
-        for name, ranker in contest.rankers.items():
-            items = listed(ranker, popular, asker, pool, DEPTH)
+        pool = Pool(allowed, asker.preferences.seen)
+        for name, items in _lists(contest, asker, pool).items():
             lists[name][n, : items.size] = items
         if n % 1000 == 0:
             on_progress("ranking", n / len(questions))
     return {name: _hits(ids, questions) for name, ids in lists.items()}
+
+
+def _lists(contest: Contest, asker: Asker, pool: Pool) -> Mapping[Strategy, I32]:
+    popular, stack = contest.rankers[POPULAR], contest.stack
+    found = {
+        name: listed(ranker, popular, asker, pool, DEPTH)
+        for name, ranker in contest.rankers.items()
+    }
+    if stack is not None:
+        alone = stack.alone
+        mixed = found[alone] if alone is not None else stack.best(asker, pool, DEPTH)[0]
+        found[MIXTURE] = mixed
+    return found
 
 
 def _hits(ids: I32, questions: Questions) -> Hits:

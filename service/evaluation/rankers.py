@@ -17,21 +17,26 @@ from core.popularity import TOTAL, WIDTH
 from core.search.search import Budget
 from core.snapshot import About
 from core.steps import latest
+from core.transitions.successors import Successors
+from core.transitions.table import Taken, Transitions, no_latest
 from core.types import I32
 from service.evaluation.questions import Questions
 from service.ranking.asker import Asker
 from service.ranking.everybody import SharedList
 from service.ranking.families import FAMILIES
 from service.ranking.family import Family, Published
+from service.ranking.next_items import NextItems
 from service.ranking.pool import NOTHING, Pool
 from service.ranking.ranker import Ranker
-from service.ranking.strategies import POPULAR, Strategy
+from service.ranking.strategies import NEXT, POPULAR, Strategy
 from service.training.material import Material
 from service.training.recipe import ServedRecipe
 from service.training.recipes import SERVED
 from service.training.searching import FEWEST_TO_SEARCH, searchable
 
 OnShare = Callable[[float], None]
+_FOR_EVER_MS = 1e15
+"""Half-life of what is counted in files: events of positions have no times to decay with."""
 _ABOUT: About = {"settings": {}, "metrics": {}, "cuts": {}}
 
 
@@ -41,7 +46,21 @@ def _popular(family: Family, known: Material) -> Ranker:
     return SharedList(family, popularity.popular(rows), {})
 
 
-COUNTED: Mapping[Strategy, Callable[[Family, Material], Ranker]] = {POPULAR: _popular}
+def _next(family: Family, known: Material) -> Ranker:
+    steps = known.order
+    if steps is None:
+        raise DataError("the order of events is unknown: give their times")
+    table, n = Transitions(_FOR_EVER_MS), steps.item_ix.size
+    times = np.zeros(n, np.int64)
+    taken = Taken(steps.user_ix, steps.item_ix, steps.weight, times)
+    table.learn(taken, no_latest(steps.n_users))
+    return NextItems(family, Successors.of([table.counted()]), family.strategy, {})
+
+
+COUNTED: Mapping[Strategy, Callable[[Family, Material], Ranker]] = {
+    POPULAR: _popular,
+    NEXT: _next,
+}
 """How rankers without training are made of events."""
 
 

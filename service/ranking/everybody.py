@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from core.types import F32
+from core.types import F32, I32
 from service.ranking.asker import Asker
 from service.ranking.families import FAMILIES
 from service.ranking.family import Family
@@ -21,6 +21,8 @@ def _nothing() -> Ranked:
 
 class SharedList(Ranker):
     """One order of all items; items without events are ranked last, by item number."""
+
+    signals = ("log score",)
 
     def __init__(self, family: Family, order: Ranked, seen_through: Mapping[int, int]) -> None:
         super().__init__(family, family.strategy, seen_through)
@@ -55,6 +57,10 @@ class SharedList(Ranker):
 
     def scores(self, asker: Asker) -> F32:
         return self._by_number
+
+    def signals_of(self, asker: Asker, items: I32) -> F32:
+        counted = np.maximum(self.scores_of(asker, items), 0.0)
+        return np.log1p(counted)[:, None]
 
     def _reaching(self, n_items: int) -> Ranked:
         """Return the order, extended to at least ``n_items`` items."""

@@ -66,6 +66,12 @@ class FoldIn(HeadRanker):
         scores: F32 = self.item_vectors @ self.fold_in(asker)
         return scores
 
+    def scores_of(self, asker: Asker, items: I32) -> F32:
+        found = np.full(items.size, -np.inf, np.float32)
+        known = items < self.n_items
+        found[known] = self.item_vectors[items[known]] @ self.fold_in(asker)
+        return found
+
     def explain(self, asker: Asker, items: I32) -> Explanation | None:
         past, vector = asker.preferences.within(self.n_items), self.fold_in(asker)
         row = self.users.row

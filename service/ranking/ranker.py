@@ -18,6 +18,7 @@ from core.kernels.scan import Mask
 from core.labels.labelled_items import ItemsAsLabels
 from core.ordinal.stars import Stars
 from core.slate import Explanation
+from core.stack.signals import SIGNALS, signals_of_scores
 from core.types import F32, I32
 from service.ranking.asker import Asker, Computed
 from service.ranking.family import Family
@@ -88,6 +89,8 @@ class Ranker(ABC):
     """Whether it uses the features of the asker."""
     features: Sequence[str] = ()
     """Names of the user features that it was trained with."""
+    signals: Sequence[str] = SIGNALS
+    """Names of the columns of ``signals_of``; the first orders items as the ranker does."""
     keeps_heads = False
     """Whether the head of its order for a user is worth caching."""
     audience: AudienceModel | None = None
@@ -126,6 +129,20 @@ class Ranker(ABC):
     def mixing_list(self, asker: Asker, pool: Pool, n: int) -> Listed:
         """Return its list for a mixture; a list for everybody leaves out what nobody liked."""
         return self.best(asker, pool, n)
+
+    def scores_of(self, asker: Asker, items: I32) -> F32:
+        """Return the scores of some items (m,); -inf where it cannot score the item."""
+        scores = self.scores(asker)
+        found = np.full(items.size, -np.inf, np.float32)
+        known = items < scores.size
+        found[known] = scores[items[known]]
+        return found
+
+    def signals_of(self, asker: Asker, items: I32) -> F32:
+        """Return numbers that a stack adds up, (m, signals); it may not know the asker."""
+        if not self.knows(asker):
+            return signals_of_scores(np.zeros(items.size, np.float32))
+        return signals_of_scores(self.scores_of(asker, items))
 
     def share(self, asker: Asker) -> float:
         """Return the factor of its weight in a mixture for this asker, 0 to 1."""

@@ -55,6 +55,22 @@ def equal_scores_are_in_the_order_of_item_numbers(case: Case) -> None:
     assert (np.diff(found.items)[equal] > 0).all()
 
 
+def signals_order_items_as_the_ranker_does(case: Case) -> None:
+    ranker, me = case.ranker, case.asker(LIKED)
+    score, unknown = ranker.scores(me), np.array([ranker.n_items + 3], np.int32)
+    listed = np.flatnonzero(np.isfinite(score)).astype(np.int32)[::2]
+    items = np.concatenate([listed, unknown])
+    found = ranker.signals_of(me, items)
+    assert found.shape == (items.size, len(ranker.signals))
+    assert np.isfinite(found).all()
+    assert np.isfinite(ranker.signals_of(NOBODY, items)).all()
+    assert ranker.scores_of(me, items)[-1] in {-np.inf, 0.0}
+    np.testing.assert_allclose(ranker.scores_of(me, listed), score[listed], atol=CLOSE)
+    by_score = np.argsort(-score[listed], kind="stable")
+    assert (np.diff(found[by_score, 0]) <= CLOSE).all()
+    assert ranker.signals_of(me, items[:0]).shape == (0, len(ranker.signals))
+
+
 def exclusions_are_total(case: Case) -> None:
     ranker, me = case.ranker, case.asker(LIKED)
     whole = ranker.best(me, everything(N_ITEMS), N_ITEMS).items
@@ -283,6 +299,7 @@ def the_entry_says_what_the_ranker_can(case: Case) -> None:
 
 CONTRACT = (
     scores_and_lists_agree,
+    signals_order_items_as_the_ranker_does,
     equal_scores_are_in_the_order_of_item_numbers,
     exclusions_are_total,
     candidates_are_the_only_items,

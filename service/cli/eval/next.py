@@ -13,13 +13,15 @@ from service.evaluation.next import NextOptions, evaluate_next
 from service.evaluation.questions import Division, Protocol, Ties
 from service.evaluation.rankers import families_that_rank
 from service.files.ratings import Ratings, read_ratings
-from service.ranking.strategies import DEFAULT_RECIPE
+from service.ranking.strategies import MIXTURE
 from service.settings import nearest
+
+MODELS = [MIXTURE, *families_that_rank()]
 
 
 def _known(model: str) -> str:
-    """Return the name of a family; refuse another one, and name the nearest."""
-    names = families_that_rank()
+    """Return the name of a family or mixture; refuse another one, and name the nearest."""
+    names = MODELS
     if model not in names:
         raise typer.BadParameter(
             f"there is no model {model!r}{nearest(model, names)} (all: {', '.join(names)})"
@@ -37,7 +39,11 @@ TestFile = Annotated[
 ]
 ModelName = Annotated[
     str,
-    typer.Option(callback=_known, metavar="NAME", help="; ".join(families_that_rank())),
+    typer.Option(
+        callback=_known,
+        metavar=f"[{'|'.join(MODELS)}]",
+        help="mixture: all families, and a stack that weighs their scores",
+    ),
 ]
 ProtocolName = Annotated[
     Protocol,
@@ -60,7 +66,7 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed of ties, samples, searches 
 def next_item(
     train: TrainFile,
     test: TestFile = None,
-    model: ModelName = DEFAULT_RECIPE,
+    model: ModelName = MIXTURE,
     protocol: ProtocolName = "last",
     first: First = 1,
     repeats: Repeats = False,

@@ -1,0 +1,1 @@
+"""Learning to rank by several rankers at once; start at ``logit.py``."""
