@@ -183,7 +183,9 @@ def _of_file(
     train: Ratings, test: Ratings, division: Division, rng: np.random.Generator
 ) -> tuple[Part, bool]:
     """Ask about the users of the test file; tell whether training knows most of them."""
-    users = {user: ix for ix, user in enumerate(train.user_ids)}
+    # a session is whole in its file, whatever the other file calls its own
+    names = [] if test.of_sessions else train.user_ids
+    users = {user: ix for ix, user in enumerate(names)}
     known = 2 * sum(user in users for user in test.user_ids) > len(test.user_ids)
     both, is_test = _joined(train, test, users)
     learned, _ = _steps(train, division.ties, rng)
@@ -199,12 +201,17 @@ def _of_file(
 
 
 def _joined(train: Ratings, test: Ratings, users: dict[str, int]) -> tuple[Ratings, NDArray[Any]]:
-    """Return the events of both files with common numbers, and which are of the test."""
-    users, items = dict(users), {item: ix for ix, item in enumerate(train.item_ids)}
-    user_ix = np.array([users.setdefault(user, len(users)) for user in test.user_ids])
+    """Return the events of both files with common numbers, and which are of the test.
+
+    ``users`` are those of the training that a test user may be, by name.
+    """
+    items = {item: ix for ix, item in enumerate(train.item_ids)}
+    new = [user for user in test.user_ids if user not in users]
+    users = users | {user: len(train.user_ids) + ix for ix, user in enumerate(new)}
+    user_ix = np.array([users[user] for user in test.user_ids])
     item_ix = np.array([items.setdefault(item, len(items)) for item in test.item_ids])
     both = Ratings(
-        user_ids=list(users),
+        user_ids=[*train.user_ids, *new],
         item_ids=list(items),
         user_ix=np.concatenate([train.user_ix, user_ix[test.user_ix]]),
         item_ix=np.concatenate([train.item_ix, item_ix[test.item_ix]]),

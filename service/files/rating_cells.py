@@ -30,6 +30,8 @@ class RatingChunk:
     first_line: int
     read: float
     """Share of the file that has been read, 0 to 1: for a progress bar."""
+    of_sessions: bool = False
+    """Whether the users are sessions."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class Cells:
     kinds: list[str] | None = None
     times_are: str = "timestamp"
     """The column of the times: timestamp or position."""
+    of_sessions: bool = False
+    """Whether the users are sessions."""
 
 
 def checked(cells: Cells, lines: FileLines) -> RatingChunk:
@@ -60,6 +64,7 @@ def checked(cells: Cells, lines: FileLines) -> RatingChunk:
         timestamp_ms=None if moments is None else np.rint(moments).astype(np.int64),
         first_line=cells.lines[0] if cells.lines else 0,
         read=lines.read,
+        of_sessions=cells.of_sessions,
     )
 
 

@@ -32,7 +32,8 @@ def csv_chunks(
     header = given = _header(first, blanks, lines)
     if wanted.ordered:
         header = _of_sessions(header, lines)
-    times_are = given[header.index("timestamp")] if "timestamp" in header else "timestamp"
+    # what the columns are called in the file, if the order matters
+    called = dict(zip(header, given, strict=True))
     kinds = wanted.kinds and "kind" in header
     columns = _columns(header, kinds, lines, wanted)
     reader = csv.reader(texts, skipinitialspace=blanks)
@@ -40,7 +41,7 @@ def csv_chunks(
         rows, fault = _rows(reader, len(header), lines, wanted.rows)
         if not rows and fault is None:
             return
-        chunk = checked(_cells(rows, columns, kinds, times_are), lines)
+        chunk = checked(_cells(rows, columns, kinds, called), lines)
         if fault is not None:
             raise fault
         yield chunk
@@ -115,7 +116,10 @@ def _unclosed(begins: int, ends: int) -> str:
 
 
 def _cells(
-    rows: list[tuple[int, list[str]]], columns: dict[str, int], kinds: bool, times_are: str
+    rows: list[tuple[int, list[str]]],
+    columns: dict[str, int],
+    kinds: bool,
+    called: dict[str, str],
 ) -> Cells:
     named = {name: [row[column] for _, row in rows] for name, column in columns.items()}
     return Cells(
@@ -125,5 +129,6 @@ def _cells(
         ratings=named.get("rating", ["" if kinds else "1"] * len(rows)),
         times=named.get("timestamp"),
         kinds=named.get("kind"),
-        times_are=times_are,
+        times_are=called.get("timestamp", "timestamp"),
+        of_sessions=called["user"] == "session",
     )

@@ -31,6 +31,8 @@ class Ratings:
     item_ix: I64
     rating: F64
     timestamp_ms: I64 | None
+    of_sessions: bool = False
+    """Whether the users are sessions."""
 
 
 class _Row(msgspec.Struct):
@@ -91,6 +93,7 @@ def read_ratings(
         item_ix=np.concatenate([part[1] for part in parts]),
         rating=np.concatenate([part[2] for part in parts]),
         timestamp_ms=np.concatenate(times) if times else None,
+        of_sessions=chunk.of_sessions,
     )
 
 

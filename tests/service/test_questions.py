@@ -1,5 +1,7 @@
 """Files in order become questions: compared with loops over users, and refusals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -100,6 +102,16 @@ def test_each_event_of_a_new_session_is_predicted_from_those_before_it(first):
     assert asked(papers.choosing, names) == chosen
     assert papers.choosing.learned.item_ix.size == 4 * (200 - len(newest))
     assert papers.testing.learned.item_ix.size == 800
+
+
+def test_sessions_of_two_files_are_others_even_if_they_have_the_same_names():
+    train, test = ratings(sessions(200)), replace(ratings(sessions(3, 5)), of_sessions=True)
+    papers = exam(train, test, Division("prefixes", repeats=True))
+    expected = [
+        (own[:at], own[at]) for own in histories(sessions(3, 5)).values() for at in range(1, 5)
+    ]
+    assert asked(papers.testing, train.item_ids) == expected
+    assert papers.choosing.learned.item_ix.size < 800
 
 
 def test_test_events_of_known_users_follow_their_training_events():
