@@ -238,13 +238,15 @@ def test_rankers_without_explanations_say_so(shop: Api, redis_url: str) -> None:
     for model, explains in (("popular", False), ("trending", False), ("fbgd", True)):
         slate = get(shop, RECOMMENDATIONS, model=model, explain="true", k=3)
         assert any(one["because"] for one in slate["items"]) == explains
-        assert ("only fbgd and ocmf know" in (slate["reason"] or "")) != explains
+        assert (
+            "only fbgd, ocmf, next, sequence and neighbours know" in (slate["reason"] or "")
+        ) != explains
 
 
 def test_only_some_models_compare_users_or_items(shop: Api, redis_url: str) -> None:
     activate(shop, redis_url)
     for path, able in (
-        ("/v1/items/i1/similar", "fbgd, ocmf, exmlds, ordinal"),
+        ("/v1/items/i1/similar", "fbgd, ocmf, exmlds, ordinal, next, sequence, neighbours"),
         ("/v1/users/ada/similar", "fbgd, ocmf"),
     ):
         for model in ("online", "popular", "mixture"):
