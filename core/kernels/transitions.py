@@ -32,10 +32,12 @@ def _find(row: I32, first: int, item: int) -> int:
 @helper
 def _add(row: I32, weight: F32, item: int, more: float) -> None:
     """Add a weight to an item of a row; a full group gives up its lightest entry."""
+    if np.float32(more) == 0.0:
+        return  # too old to count: it must not push out an entry that does
     first = _group(item, row.size)
     at = _find(row, first, item)
     if at < 0:
-        # an unused entry weighs nothing, all others more
+        # the lightest may be unused: such entries weigh nothing
         at = first
         for k in range(first + 1, first + WAYS):
             if weight[k] < weight[at]:
@@ -96,7 +98,7 @@ def follow(
                (n,) · rate 1 / half life · sign 1 or -1, which takes steps back · latest (slots, L)
                newest first, -1 where there is none · before a + 1, weights C (items, K): row b in
                groups of WAYS, 0 where unused · row_ms T (items,): 0 for a new row, which takes
-               the time of its first step
+               the time of its first step, but 1 instead of 0
     Cost       O(n L WAYS); allocates nothing
     Differs    C is stored by the item that follows, so that a step changes one row; an item that
                comes twice in a row counts once as the latest item. New weights grow instead of old
@@ -108,7 +110,7 @@ def follow(
         row, value = before[b], weights[b]
         t = float(time_ms[i])
         if row_ms[b] == 0.0:
-            row_ms[b] = t
+            row_ms[b] = t if t != 0.0 else 1.0  # 0 marks a new row
         grown = rate * (t - row_ms[b])
         if grown > MOST_GROWN:
             for k in range(value.size):
@@ -152,19 +154,22 @@ def forget(item: int, before: I32, weights: F32, changed: I64) -> int:
 
 @kernel
 def load(item: I32, weight: F32, row: I32, weights: F32) -> bool:
-    """Load the entries of a row into an empty one; return False if they do not fit.
+    """Load the entries of a row into an empty one; return False if no row can hold them.
 
     Equation   C[item_k, b] = weight_k
-    Symbols    item, weight (n,), in the order of a row · row, weights (K,): as in ``follow``
+    Symbols    item, weight (n,), in the order of a row, distinct items and finite weights of at
+               least 0 · row, weights (K,): as in ``follow``
     Cost       O(n WAYS); allocates nothing
     Differs    entries keep their order within a group, so a row has the same bits as before
     Reference  tests/core/reference_transitions.py::load
     """
     for k in range(item.size):
         at, first = 0, _group(item[k], row.size)
-        while at < WAYS and row[first + at] > 0:
+        while at < WAYS and row[first + at] > 0 and row[first + at] != item[k] + 1:
             at += 1
-        if at == WAYS or item[k] < 0:
+        if at == WAYS or row[first + at] > 0 or item[k] < 0:
+            return False
+        if not 0.0 <= weight[k] < np.inf:
             return False
         row[first + at], weights[first + at] = item[k] + 1, weight[k]
     return True

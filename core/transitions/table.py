@@ -171,10 +171,14 @@ class Transitions:
             n, rest = divmod(len(row) - _HEADER, _ENTRY)
             self.grow(item + 1)
             if rest or n < 0 or not self._load(item, row, n):
-                raise DataError(f"the transitions of item {item} are damaged: run a rebuild")
+                raise DataError(
+                    f"the transitions of item {item} are damaged: run `hedgerow rebuild`"
+                )
 
     def _load(self, item: int, row: bytes, n: int) -> bool:
         self._row_ms[item] = np.frombuffer(row, "<f8", 1)[0]
+        if not np.isfinite(self._row_ms[item]):
+            return False
         before = np.frombuffer(row, "<i4", n, _HEADER).astype(np.int32)
         weight = np.frombuffer(row, "<f4", n, _HEADER + 4 * n).astype(np.float32)
         return kernels.load(before, weight, self._before[item], self._weights[item])

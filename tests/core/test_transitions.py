@@ -1,5 +1,7 @@
 """Counted transitions equal those of a naive count, in memory and after a round trip as bytes."""
 
+import struct
+
 import numpy as np
 import pytest
 
@@ -75,7 +77,7 @@ def test_a_full_group_gives_up_its_lightest_entry():
     rows = [
         row
         for user, weight in enumerate(weights)
-        for row in ((user, user, 1.0, 0), (user, 99, weight, 0))
+        for row in ((user, user, 1.0, 1), (user, 99, weight, 1))
     ]
     table.learn(taken(rows), latest)
     assert pairs(table) == {(a, 99): weight for a, weight in enumerate(weights) if a != 1}
@@ -130,7 +132,19 @@ def test_rows_survive_a_round_trip():
 
 
 @pytest.mark.parametrize(
-    "row", [b"", b"1234567", bytes(15), bytes(8 + 8 * 33), bytes(8) + b"\xff" * 8]
+    "row",
+    [
+        b"",
+        b"1234567",
+        bytes(15),
+        bytes(8 + 8 * 33),
+        bytes(8) + b"\xff" * 8,
+        struct.pack("<dif", np.nan, 3, 1.0),
+        struct.pack("<dif", 1.0, 3, np.nan),
+        struct.pack("<dif", 1.0, 3, np.inf),
+        struct.pack("<dif", 1.0, 3, -1.0),
+        struct.pack("<diiff", 1.0, 3, 3, 1.0, 1.0),
+    ],
 )
 def test_damaged_rows_are_refused(row):
     with pytest.raises(DataError, match="damaged"):
@@ -182,7 +196,7 @@ def test_no_table_has_no_successors():
 
 
 def test_items_that_repeat_at_once_are_one_step():
-    rows = [(0, 1, 1.0, 0), (0, 2, 1.0, 0), (0, 2, 4.0, 0), (0, 3, 1.0, 0)]
+    rows = [(0, 1, 1.0, 1), (0, 2, 1.0, 1), (0, 2, 4.0, 1), (0, 3, 1.0, 1)]
     table, _ = counted(rows)
     assert pairs(table) == {(1, 2): 5.0, (2, 3): 1.0, (1, 3): 0.5}
 
@@ -193,3 +207,22 @@ def test_a_row_moves_on_before_its_weights_grow_too_large():
     table, _ = counted(rows)
     assert table.row_ms[2] == far
     assert pairs(table) == pytest.approx({(1, 2): 0.0, (3, 2): 1.0}, abs=1e-20)
+
+
+def test_a_step_too_old_to_weigh_anything_pushes_nothing_out():
+    table, latest = Transitions(HALF_LIFE, 16), no_latest(17)
+    now = int(1_000 * HALF_LIFE)
+    rows = [row for user in range(16) for row in ((user, user, 1.0, now), (user, 99, 1.0, now))]
+    table.learn(taken(rows), latest)
+    table.learn(taken([(16, 50, 1.0, 1), (16, 99, 1.0, 1)]), latest)
+    assert pairs(table) == {(user, 99): 1.0 for user in range(16)}
+
+
+def test_steps_dated_1970_are_not_those_of_a_new_row():
+    rows = [(0, 1, 1.0, 0), (0, 2, 1.0, 0)]
+    table, _ = counted(rows)
+    assert table.row_ms[1:].all()
+    later = int(10 * HALF_LIFE)
+    table.learn(taken([(1, 3, 1.0, later), (1, 2, 1.0, later)]), no_latest(4))
+    found = pairs(table)
+    assert found[3, 2] / found[1, 2] == pytest.approx(2.0**10, rel=1e-2)
