@@ -199,7 +199,7 @@ class Transitions:
             self._weights,
             self._row_ms,
         )
-        return np.flatnonzero(np.bincount(steps.item))
+        return np.unique(steps.item).astype(np.int64)
 
     def _allocate(self, size: int) -> None:
         # zeros: the system gives memory to rows when they are first written
