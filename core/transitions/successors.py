@@ -19,7 +19,7 @@ FROM, TO = 0.5, 0.25
 class Successors:
     """Followers of each item: of item a, entries ``ptr[a]`` up to ``ptr[a + 1]``.
 
-    >>> pairs = Successors.of([])
+    >>> pairs = Successors.of([], now_ms=0)
     >>> pairs.scores(np.array([0], np.int32), 3).tolist()
     [0.0, 0.0, 0.0]
     """
@@ -32,17 +32,20 @@ class Successors:
     """Share of each follower, above 0, (entries,)."""
 
     @classmethod
-    def of(cls, parts: Iterable[Counted]) -> "Successors":
+    def of(cls, parts: Iterable[Counted], *, now_ms: float) -> "Successors":
         """Return the followers by the sum of some counts, with shares instead of weights.
 
-        Equation   W[a, b] = sum_p C_p[a, b] 2^-(rate (T - T_b)),  T the newest time of a row;
+        A row dated in the future counts as one of ``now_ms``: else all others would weigh nothing.
+
+        Equation   W[a, b] = sum_p C_p[a, b] 2^-(rate max(T - T_b, 0)),
+                   T the newest time of a row, at most ``now_ms``;
                    share[a, b] = W[a, b] / (sum_b W[a, b])^.5 / (sum_a W[a, b])^.25
         """
         given = [part for part in parts if part.entries.before.size]
         if not given:
             return cls(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
         n = max(max(part.row_ms.size, int(part.entries.before.max()) + 1) for part in given)
-        newest = max(float(part.row_ms.max()) for part in given)
+        newest = min(now_ms, max(float(part.row_ms.max()) for part in given))
         return cls(*_normalised(*_summed([_by_predecessor(part, newest, n) for part in given])))
 
     @property
@@ -89,7 +92,7 @@ _Index = tuple[I64, I32, F32]
 
 def _by_predecessor(part: Counted, newest: float, n: int) -> _Index:
     found = part.entries
-    aged = np.exp2((part.row_ms - newest) / part.half_life_ms)
+    aged = np.exp2(np.minimum(part.row_ms - newest, 0.0) / part.half_life_ms)
     weight = found.weight * np.repeat(aged, found.n).astype(np.float32)
     ptr = np.zeros(n + 1, np.int64)
     after, sorted_weight = np.empty_like(found.before), np.empty_like(weight)

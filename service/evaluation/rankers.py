@@ -54,7 +54,8 @@ def _next(family: Family, known: Material) -> Ranker:
     times = np.zeros(n, np.int64)
     taken = Taken(steps.user_ix, steps.item_ix, steps.weight, times)
     table.learn(taken, no_latest(steps.n_users))
-    return NextItems(family, Successors.of([table.counted()]), family.strategy, {})
+    successors = Successors.of([table.counted()], now_ms=0.0)
+    return NextItems(family, successors, family.strategy, {})
 
 
 COUNTED: Mapping[Strategy, Callable[[Family, Material], Ranker]] = {

@@ -97,7 +97,7 @@ def _follow_a_little() -> None:
     for writeable in (True, False):
         for array in counted.arrays().values():
             array.flags.writeable = writeable
-        Successors.of([counted]).scores(np.arange(2, dtype=np.int32), 3)
+        Successors.of([counted], now_ms=3.0).scores(np.arange(2, dtype=np.int32), 3)
 
 
 def _remember_a_little() -> None:

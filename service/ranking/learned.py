@@ -28,11 +28,11 @@ class LearnedState:
     following: NextState = field(default_factory=NextState)
 
     @classmethod
-    def of(cls, parts: Mapping[int, LearnedPart]) -> "LearnedState":
+    def of(cls, parts: Mapping[int, LearnedPart], *, now_ms: float) -> "LearnedState":
         """Return the state of these partitions; it sums up what follows what, which takes long."""
         online = OnlineState({partition: part.online for partition, part in parts.items()})
         following = NextState(
-            Successors.of(part.transitions for part in parts.values()),
+            Successors.of((part.transitions for part in parts.values()), now_ms=now_ms),
             ",".join(part.online.version for part in parts.values()),
             {partition: part.online.seen_through for partition, part in parts.items()},
         )

@@ -71,7 +71,7 @@ class NextItems(HeadRanker):
 class NextState:
     """What follows what, by the events of all partitions."""
 
-    successors: Successors = field(default_factory=lambda: Successors.of([]))
+    successors: Successors = field(default_factory=lambda: Successors.of([], now_ms=0.0))
     version: str = ""
     """Version of the counts; empty before anything was published."""
     seen_through: Mapping[int, int] = field(default_factory=dict)

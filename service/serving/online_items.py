@@ -15,6 +15,7 @@ from service.errors import NotFound
 from service.ranking.learned import LearnedPart, LearnedState
 from service.ranking.online import OnlineItems
 from service.serving.polling import Polled
+from service.store.clock import now_ms
 from service.store.connection import Client
 from service.store.keys import PartitionKeys
 from service.store.models.online_snapshot import OnlineSnapshots
@@ -53,7 +54,7 @@ class OnlineSnapshotFollower(Polled):
                     self._items(partition, version, snapshot), _transitions(snapshot)
                 )
         if newest != self.current.parts:
-            self.current = LearnedState.of(newest)
+            self.current = LearnedState.of(newest, now_ms=now_ms())
             self._files.remove_unused({part.online.version for part in newest.values()})
 
     def _version(self, partition: int) -> str | None:

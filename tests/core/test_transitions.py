@@ -11,6 +11,8 @@ from core.transitions.table import REACH, Taken, Transitions, no_latest
 from tests.core import reference_transitions as naive
 
 HALF_LIFE = 1_000.0
+NOW_MS = 1e9
+"""After every step."""
 
 
 def steps(rng, n, *, users=4, items=12):
@@ -172,7 +174,7 @@ def test_successors_are_the_normalised_sum_of_all_tables(parts):
     leaving, arriving = dense.sum(1, keepdims=True), dense.sum(0, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.nan_to_num(dense / leaving**FROM / arriving**TO)
-    found = Successors.of([table.counted() for table in tables])
+    found = Successors.of([table.counted() for table in tables], now_ms=NOW_MS)
     latest = np.array([3, 7, 13, 1, 99], np.int32)
     expected = naive.expect(latest.tolist(), shares, DECAY)
     assert found.scores(latest, 14) == pytest.approx(expected, rel=1e-4)
@@ -189,7 +191,7 @@ def test_successors_are_the_normalised_sum_of_all_tables(parts):
 
 
 def test_no_table_has_no_successors():
-    found = Successors.of([Transitions(HALF_LIFE).counted()])
+    found = Successors.of([Transitions(HALF_LIFE).counted()], now_ms=NOW_MS)
     assert found.n_items == 0
     assert not found.has(0)
     assert not found.scores(np.array([1], np.int32), 4).any()
@@ -226,3 +228,14 @@ def test_steps_dated_1970_are_not_those_of_a_new_row():
     table.learn(taken([(1, 3, 1.0, later), (1, 2, 1.0, later)]), no_latest(4))
     found = pairs(table)
     assert found[3, 2] / found[1, 2] == pytest.approx(2.0**10, rel=1e-2)
+
+
+def test_a_step_dated_in_the_far_future_counts_as_one_of_now():
+    rows = [(user, item, 1.0, 1_000) for user in range(3) for item in (1, 2, 4)]
+    table, _ = counted([*rows, (3, 6, 1.0, 1_000), (3, 5, 1.0, 253_402_300_799_000)])
+    without, _ = counted(rows)
+    latest = np.array([1], np.int32)
+    found, expected = (Successors.of([t.counted()], now_ms=1_000) for t in (table, without))
+    assert found.scores(latest, 5) == pytest.approx(expected.scores(latest, 5))
+    assert found.scores(latest, 5)[2] > 0.0
+    assert found.shares(np.array([6], np.int32), np.array([5], np.int32)) == pytest.approx(1.0)

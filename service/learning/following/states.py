@@ -10,6 +10,7 @@ from service.ranking.everybody import Orders
 from service.ranking.learned import LearnedPart, LearnedState
 from service.ranking.online import OnlineItems
 from service.ranking.state import State
+from service.store.clock import now_ms
 
 
 def states_of(
@@ -23,4 +24,5 @@ def states_of(
     )
     model.load(view.state)
     items = OnlineItems(str(view.watermark), view.watermark, model, view.items)
-    return orders, LearnedState.of({partition: LearnedPart(items, view.transitions)})
+    parts = {partition: LearnedPart(items, view.transitions)}
+    return orders, LearnedState.of(parts, now_ms=now_ms())
