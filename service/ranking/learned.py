@@ -29,7 +29,11 @@ class LearnedState:
 
     @classmethod
     def of(cls, parts: Mapping[int, LearnedPart], *, now_ms: float) -> "LearnedState":
-        """Return the state of these partitions; it sums up what follows what, which takes long."""
+        """Return the state of these partitions; it sums up what follows what, which takes long.
+
+        The order in which the parts came does not matter.
+        """
+        parts = dict(sorted(parts.items()))
         online = OnlineState({partition: part.online for partition, part in parts.items()})
         following = NextState(
             Successors.of((part.transitions for part in parts.values()), now_ms=now_ms),

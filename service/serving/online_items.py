@@ -10,7 +10,7 @@ from core.errors import CoreError
 from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
 from core.snapshot import Snapshot
-from core.transitions.table import Counted
+from core.transitions.table import Counted, Transitions
 from service.errors import NotFound
 from service.ranking.learned import LearnedPart, LearnedState
 from service.ranking.online import OnlineItems
@@ -79,4 +79,6 @@ class OnlineSnapshotFollower(Polled):
 def _transitions(snapshot: Snapshot) -> Counted:
     prefix = "transitions."
     arrays = {name: a for name, a in snapshot.arrays.items() if name.startswith(prefix)}
+    if not arrays:  # a learner from before transitions were counted has published it
+        return Transitions(1.0).counted()
     return Counted.of({name.removeprefix(prefix): a for name, a in arrays.items()})

@@ -1,12 +1,16 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from core.online.model import OnlineModel
 from core.online.tables import Side
 from core.rng import id_hashes
+from core.snapshot import Snapshot
 from service.configs import online_config
 from service.learning.following.follower import Follower
 from service.learning.learner import Learner
+from service.ranking.learned import LearnedPart, LearnedState
 from service.serving.online_items import OnlineSnapshotFollower
 from service.settings import Settings
 from service.store.keys import PartitionKeys
@@ -83,6 +87,29 @@ def test_an_unchanged_snapshot_is_kept_and_an_old_file_goes(world, client):
     wait_until(lambda: seen_through(source) == 505)
     follower._refresh()
     assert follower.current.online[0].seen_through == 505
+
+
+def test_a_snapshot_without_transitions_serves_the_online_items(world, client):
+    learner, source, settings = world
+    made = learner.follower_inbox._views.current.snapshot(0, learner.model.fingerprint.hex())
+    arrays = {name: a for name, a in made.arrays.items() if not name.startswith("transitions.")}
+    source.publish(Snapshot(made.model, arrays, made.parameters, made.metrics, made.cuts))
+    follower = followed(client, settings)
+    follower._refresh()
+    assert follower.current.online[0].seen_through == 500
+    assert follower.current.following.successors.n_items == 0
+
+
+def test_the_order_in_which_partitions_publish_does_not_matter(world, client):
+    _, _, settings = world
+    follower = followed(client, settings)
+    follower._refresh()
+    first = follower.current.parts[0]
+    other = LearnedPart(replace(first.online, version="other"), first.transitions)
+    states = [
+        LearnedState.of(parts, now_ms=0.0) for parts in ({0: first, 1: other}, {1: other, 0: first})
+    ]
+    assert states[0].following.version == states[1].following.version
 
 
 def test_items_that_nobody_has_rated_rank_nowhere(world, client):
