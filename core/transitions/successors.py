@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from core.kernels import transitions as kernels
 from core.transitions.table import Counted
@@ -105,14 +106,11 @@ def _summed(parts: list[_Index]) -> _Index:
     if len(parts) == 1:
         return parts[0]
     n = parts[0][0].size - 1
-    pair = np.concatenate(
-        [np.repeat(np.arange(n), np.diff(ptr)) * n + after for ptr, after, _ in parts]
-    )
-    pairs, at = np.unique(pair, return_inverse=True)
-    weight = np.bincount(at, np.concatenate([weight for *_, weight in parts]), pairs.size)
-    before, after = np.divmod(pairs, n)
-    ptr = np.searchsorted(before, np.arange(n + 1)).astype(np.int64)
-    return ptr, after.astype(np.int32), weight.astype(np.float32)
+    total = sparse.csr_array((n, n), dtype=np.float32)
+    for ptr, after, weight in parts:
+        # both have their columns in order, so they are added without a sort
+        total = total + sparse.csr_array((weight, after, ptr), shape=(n, n))
+    return total.indptr.astype(np.int64), total.indices.astype(np.int32), total.data
 
 
 def _normalised(ptr: I64, after: I32, weight: F32) -> _Index:
