@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
+from core.online.tables import RECENT
 from core.transitions.table import REACH, Transitions
+from service.api.feedback.merges import _entry
 from service.learning.learner import Learner
 from service.learning.rebuild import rebuild
+from service.learning.rows import STEPS_READ
 from service.settings import KINDS, Settings
-from service.store.log.codec import DELETE_ITEM, DELETE_RATING, DELETE_USER
+from service.store.log.codec import DELETE_ITEM, DELETE_RATING, DELETE_USER, MOVE_USER, encode
 from service.store.log.state import read_state
 from service.store.namespace import open_namespace
 from service.store.profiles.rows import RowStore
@@ -66,14 +69,16 @@ def test_they_are_those_of_a_naive_count(learner_of, feed):
     assert pairs(feed) == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.parametrize("history_limit", [16, 5_000])
 def test_they_do_not_depend_on_batches_restarts_or_users_in_memory(
-    learner_of, feed, client, namespace
+    learner_of, feed, client, namespace, history_limit
 ):
     other = Feed(client, f"{namespace}-b", process="other")
     events = a_stream()
     feed.append(events)
-    learner_of().drain()
-    settings = Settings(namespace=other.namespace, users_in_memory=64)
+    learner_of(history_limit=history_limit).drain()
+    changed = {"users_in_memory": 64, "history_limit": history_limit}
+    settings = Settings(namespace=other.namespace, **changed)
     for first in range(0, len(events), 130):
         other.append(events[first : first + 130])
         learner = Learner(settings, client, open_namespace(client, settings), 0)
@@ -121,6 +126,26 @@ def test_a_deleted_item_neither_follows_nor_is_followed(learner_of, feed):
     assert pairs(feed) == pytest.approx(expected)
 
 
+def test_a_deleted_item_leaves_the_latest_items_of_those_who_only_viewed_it(learner_of, feed):
+    learner = learner_of()
+    feed.append([Event("ann", item, 0, VIEW.code) for item in "abc"])
+    feed.append([Event("", "b", kind=DELETE_ITEM)])
+    feed.append([Event("ann", "d", 5)])
+    learner.drain()
+    after_d = {pair: weight for pair, weight in pairs(feed).items() if pair[1] == "d"}
+    assert after_d == pytest.approx({("c", "d"): 1.0, ("a", "d"): 0.5})
+
+
+def test_steps_are_found_behind_many_repeated_ones(learner_of, feed):
+    feed.append([Event("ann", item, 5) for item in "abc"])
+    feed.append([Event("ann", "d", 5) for _ in range(max(RECENT, STEPS_READ))])
+    learner_of().drain()
+    feed.append([Event("ann", "e", 5)])
+    learner_of().drain()
+    after_e = {before: weight for (before, after), weight in pairs(feed).items() if after == "e"}
+    assert after_e == pytest.approx({"d": 1.0, "c": 1 / 2, "b": 1 / 3, "a": 1 / 4})
+
+
 def test_a_merge_counts_the_steps_in_their_common_order(learner_of, feed):
     learner = learner_of()
     feed.append([Event("ann", "a", 5), Event("bob", "b", 5), Event("ann", "c", 5)])
@@ -134,6 +159,15 @@ def test_a_merge_counts_the_steps_in_their_common_order(learner_of, feed):
     feed.append([Event("bob", "", kind=DELETE_USER)])
     learner.drain()
     assert pairs(feed) == {}
+
+
+def test_events_that_moved_to_another_partition_are_taken_back(learner_of, feed):
+    learner = learner_of()
+    feed.append([Event("ann", item, 5) for item in "abc"])
+    feed.append_packed(encode(_entry(("ann",), 0, MOVE_USER, 2)), 1)
+    feed.append([Event("ann", "d", 5)])
+    learner.drain()
+    assert pairs(feed) == pytest.approx({("c", "d"): 1.0})
 
 
 def test_a_rebuild_counts_the_same_bits(learner_of, feed, redis_url, namespace):
