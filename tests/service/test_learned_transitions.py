@@ -187,3 +187,18 @@ def test_views_alone_are_counted_by_a_rebuild(learner_of, feed, redis_url, names
     rebuild(Settings(namespace=namespace), redis_url)
     assert stored(feed) == before
     assert len(pairs(feed)) == 3
+
+
+def test_an_item_deleted_during_a_rebuild_is_in_no_pair(learner_of, feed, redis_url, namespace):
+    feed.append([Event(user, item, 5) for user in ("ann", "bob") for item in "abcd"])
+    learner = learner_of()
+    learner.drain()
+
+    def delete(phase: str, *_: int) -> None:
+        if phase == "learning":
+            feed.append([Event("", "b", kind=DELETE_ITEM)])
+            learner.drain()
+
+    rebuild(Settings(namespace=namespace), redis_url, progress=delete)
+    assert {item for pair in pairs(feed) for item in pair} == set("acd")
+    assert pairs(feed)["c", "d"] == pytest.approx(2.0)
