@@ -98,6 +98,10 @@ def _unlike(old: Records, new: Records) -> tuple[int, int]:
     first = int(unlike[0]) if unlike.size else n
     unlike = np.flatnonzero(old[::-1][: n - first] != new[::-1][: n - first])
     end = int(unlike[0]) if unlike.size else n - first
-    while end and (_latest(old[: len(old) - end]) != _latest(new[: len(new) - end])).any():
-        end -= 1
-    return first, end
+    # the latest items differ until enough others have come: compare them where they change
+    last = new["item"][len(new) - end :].astype(np.int32)
+    for past in [0, *(np.flatnonzero(np.diff(last, prepend=-1)) + 1).tolist()]:
+        left = end - past
+        if (_latest(old[: len(old) - left]) == _latest(new[: len(new) - left])).all():
+            return first, left
+    return first, 0

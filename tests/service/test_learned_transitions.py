@@ -115,6 +115,23 @@ def test_a_deleted_rating_leaves_the_steps_around_it(learner_of, feed):
     )
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_deleted_ratings_leave_what_a_naive_count_of_the_rest_gives(learner_of, feed, seed):
+    rng = np.random.default_rng(seed)
+    # runs of equal items and returns to earlier ones, longer than what a step follows
+    items = np.repeat(rng.integers(0, 12, 60), rng.integers(1, 5, 60)).tolist()
+    events = [Event(user, f"i{item}", 5) for user in ("ann", "bob") for item in items]
+    feed.append([*events, *(Event("ann", f"i{item}", kind=DELETE_RATING) for item in (3, 5))])
+    learner_of().drain()
+    left = [e for e in events if e.user == "bob" or e.item not in {"i3", "i5"}]
+    expected, _ = naive.follow(
+        [(e.user, e.item, 1.0, NOW_MS) for e in left], HALF_LIFE_MS, reach=REACH
+    )
+    found = pairs(feed)
+    assert found.keys() == expected.keys()
+    assert found == pytest.approx(expected, rel=1e-3)
+
+
 def test_a_deleted_item_neither_follows_nor_is_followed(learner_of, feed):
     learner = learner_of()
     feed.append([Event("ann", item, 5) for item in "abc"])
