@@ -25,8 +25,8 @@ def explained(
 ) -> tuple[list[Because], str | None]:
     """Return the explanation of each picked item; and a reason if there are no explanations.
 
-    An item does not explain itself. If the ranker of an item cannot explain, the heaviest ranker
-    that can does it instead.
+    An item does not explain itself, and a disliked item is never named. If the ranker of an item
+    cannot explain, the heaviest ranker that can does it instead.
     """
     models = {r.strategy: r for r in rankers if r.family.explains and r.knows(asker)}
     if not models:
@@ -49,10 +49,14 @@ def _by(model: Ranker, asker: Asker, items: Sequence[int]) -> dict[int, Because]
     sums = model.explain(asker, np.array(known, np.int32))
     if sums is None:
         return {}
-    past = asker.preferences.within(model.n_items).item_ix
+    past = asker.preferences.within(model.n_items)
+    liked = past.target > 0.0
     largest = max(np.abs(part).max(initial=0.0) for part in (sums.contribution, sums.constant))
     rows = zip(known, sums.contribution, strict=True)
-    return {item: _largest(item, past, row, ROUNDING * largest) for item, row in rows}
+    return {
+        item: _largest(item, past.item_ix[liked], row[liked], ROUNDING * largest)
+        for item, row in rows
+    }
 
 
 def _largest(item: int, past: I32, contributions: F64, rounding: float) -> Because:

@@ -190,7 +190,8 @@ def a_slate_names_the_past_items_that_carry_a_score(case: Case) -> None:
     assert any(made.because)
     picked = np.array([pick.item for pick in made.picks], np.int32)
     carried = naive.contributions(ranker, me, picked)
-    past = me.preferences.item_ix.tolist()
+    past, liked = me.preferences.item_ix.tolist(), me.preferences.target > 0
+    carried = np.where(liked, carried, 0.0)
     for item, because, own in zip(picked, made.because, carried, strict=True):
         speaking = {p: c for p, c in zip(past, own, strict=True) if p != item and c > CLOSE}
         expected = sorted(speaking, key=lambda p: -speaking[p])[:MOST]
