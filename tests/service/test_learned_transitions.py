@@ -197,6 +197,16 @@ def test_a_rebuild_counts_the_same_bits(learner_of, feed, redis_url, namespace):
     assert feed.client.exists(feed.keys.transitions(0)) == 0
 
 
+def test_a_rebuild_into_a_second_namespace_names_the_rows_that_differ(
+    learner_of, feed, redis_url, namespace
+):
+    feed.append([Event("ann", item, 5) for item in "abc"])
+    learner_of().drain()
+    feed.client.hdel(feed.keys.transitions(0), feed.numbers["b"])
+    (report,) = rebuild(Settings(namespace=namespace), redis_url, into=namespace + "-2")
+    assert report.differences == [f"transitions {feed.numbers['b']}"]
+
+
 def test_views_alone_are_counted_by_a_rebuild(learner_of, feed, redis_url, namespace):
     feed.append([Event("ann", item, 0, VIEW.code) for item in "abc"])
     learner_of().drain()
