@@ -19,7 +19,7 @@ from core.types import F32, F64
 
 TOP = 0.3
 """Exponent of the loss; 0 is the likelihood. docs/explanation/stack.md has the measurements."""
-PRIOR = 5.0
+PRIOR = 20.0
 """Strength of the pull of weights towards 0, in events."""
 LIKELY_STEPS, TOP_STEPS = 30, 60
 """Most steps by the likelihood, and by the loss of the top."""

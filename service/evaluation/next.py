@@ -164,9 +164,7 @@ def _lists(contest: Contest, asker: Asker, pool: Pool) -> Mapping[Strategy, I32]
         for name, ranker in contest.rankers.items()
     }
     if stack is not None:
-        alone = stack.alone
-        mixed = found[alone] if alone is not None else stack.best(asker, pool, DEPTH)[0]
-        found[MIXTURE] = mixed
+        found[MIXTURE] = stack.best(asker, pool, DEPTH)[0]
     return found
 
 

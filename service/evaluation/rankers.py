@@ -65,12 +65,18 @@ COUNTED: Mapping[Strategy, Callable[[Family, Material], Ranker]] = {
 """How rankers without training are made of events."""
 
 
-def families_that_rank() -> list[Strategy]:
-    """Return the families that an evaluation can fit to events without features of users."""
+def families_that_rank(*, ordered: bool = True) -> list[Strategy]:
+    """Return the families that an evaluation can fit to pairs, or to events in order."""
+    counted = {name for name in COUNTED if ordered or name != NEXT}
     return [
         family.strategy
         for family in FAMILIES.values()
-        if family.strategy in COUNTED or (family.trained and not family.reads_user_features)
+        if family.strategy in counted
+        or (
+            family.trained
+            and not family.reads_user_features
+            and (ordered or not family.reads_order)
+        )
     ]
 
 
@@ -103,33 +109,31 @@ def settled(
             f"fewer than {FEWEST_TO_SEARCH} users have two pairs, which is too little "
             "to choose settings: give more data, or do not search (--budget-s 0)"
         )
-    found, left = [], budget_s
-    for n, family in enumerate(families):
-        if family not in trained:
-            found.append(Settled(family))
-            continue
+    found: dict[Strategy, Settled] = {}
+    left = budget_s
+    # the first families search as long as they may, the later ones end early: these begin
+    for n, family in enumerate(reversed(trained)):
         started = perf_counter()
-        waiting = sum(one in trained for one in families[n:])
         recipe = SERVED[family.recipes[0].name]
         given = {"seed": seed} if "seed" in recipe.settings.names else {}
-        budget = Budget(perf_counter, max(left, 0.0) / waiting)
+        budget = Budget(perf_counter, max(left, 0.0) / (len(trained) - n))
         config = recipe.search(known, given, budget, on_share).config
-        found.append(Settled(family, recipe, config))
+        found[family.strategy] = Settled(family, recipe, config)
         left -= perf_counter() - started
-    return found
+    return [found.get(family.strategy, Settled(family)) for family in families]
 
 
 def askers(questions: Questions, *, repeats: bool) -> Callable[[int], Asker]:
     """Return a function from the number of a question to the person who asks it."""
+    return lambda n: asker_of(questions.past(n), repeats=repeats)
 
-    def asker(n: int) -> Asker:
-        past = questions.past(n)
-        items = np.unique(past)
-        ones = np.ones(items.size, np.float32)
-        seen = NOTHING if repeats else items
-        return Asker(Preferences(items, ones, ones, seen, latest(past)))
 
-    return asker
+def asker_of(past: I32, *, repeats: bool = False, ordered: bool = True) -> Asker:
+    """Return a person with these items, oldest first; unless ``ordered``, nothing is the latest."""
+    items = np.unique(past)
+    ones = np.ones(items.size, np.float32)
+    seen = NOTHING if repeats else items
+    return Asker(Preferences(items, ones, ones, seen, latest(past) if ordered else NOTHING))
 
 
 def listed(ranker: Ranker, popular: Ranker, asker: Asker, pool: Pool, n: int) -> I32:

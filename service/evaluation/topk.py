@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -15,9 +16,10 @@ from core.interactions import Interactions, from_pairs
 from core.ranking_metrics import Hits
 from core.search.search import Budget
 from core.types import I32, I64
-from service.evaluation.files import NO_FILES, SideFiles, joined, material, side_coverage
+from service.evaluation.files import NO_FILES, Pairs, SideFiles, joined, material, side_coverage
+from service.evaluation.topk_mixture import fit_stack
 from service.files.ratings import Ratings
-from service.ranking.strategies import DEFAULT_RECIPE
+from service.ranking.strategies import DEFAULT_RECIPE, MIXTURE
 from service.training.answers import Answers, Asked, Bools
 from service.training.material import Material
 from service.training.recipe import RankingRecipe
@@ -62,30 +64,64 @@ def evaluate_topk(
     side: SideFiles = NO_FILES,
 ) -> dict[str, Any]:
     """Fit on one file, rank all its items for the users of the other, and return the report."""
-    recipe, pairs = RANKING[request.model], joined(train, test)
+    pairs = joined(train, test)
     data = material(pairs, side)
+    if request.model == MIXTURE:
+        return _of_mixture(pairs, data, request, on_progress)
+    recipe = RANKING[request.model]
     _check_files(recipe, data)
     given = _given(recipe, request, data)
     compile_kernels(recipe)
     fitted = fit(recipe, data, given, request, on_progress)
+    more = {
+        **side_coverage(data),
+        "search_seconds": fitted.search_seconds,
+        "fit_seconds": fitted.fit_seconds,
+        "epochs": fitted.rounds,
+        "parameters": fitted.parameters,
+        **({"validation": fitted.compared} if fitted.compared else {}),
+    }
+    lists = partial(ranked_for, fitted.answers, pairs.train)
+    return _measured(pairs, request, lists, more)
+
+
+def _of_mixture(
+    pairs: Pairs, data: Material, request: TopkOptions, on_progress: OnProgress
+) -> dict[str, Any]:
+    if request.given:
+        raise ConfigError("--set fixes a setting of one model: name it with --model, too")
+    files = {"users": data.user_features, "graph": data.links, "items": data.item_features}
+    for name in (name for name, read in files.items() if read is not None):
+        raise ConfigError(f"--{name} is of no use to mixture: leave it out, or name a --model")
+    _check_searchable(request, data)
+    fitted = fit_stack(data, request.budget_s, request.seed, on_progress)
+    more = {
+        "search_seconds": fitted.search_seconds,
+        "fit_seconds": fitted.fit_seconds,
+        "epochs": 0,
+        "parameters": {},
+        "weights": dict(fitted.weights),
+    }
+    return _measured(pairs, request, partial(fitted.ranked, pairs.train), more)
+
+
+def _measured(
+    pairs: Pairs, request: TopkOptions, lists: Callable[[I64, int], I32], more: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the report: the measures of the lists (users, k) of the users with test pairs."""
     users = np.flatnonzero(pairs.test.user_counts)
     depth = max(*request.ks, 10)
     held = pairs.test.rows(users)
-    found = ranking_metrics.hits(ranked_for(fitted.answers, pairs.train, users, depth), held)
+    found = ranking_metrics.hits(lists(users, depth), held)
     popular = ranking_metrics.hits(_popular_for(pairs.train, users, depth), held)
     return {
         "model": request.model,
         "n_users": int(users.size),
         "repeated_pairs": pairs.repeated,
         "unknown_item_pairs": pairs.unlisted,
-        **side_coverage(data),
         **ranking_metrics.means(found, request.ks),
         "popular": ranking_metrics.means(popular, request.ks),
-        "search_seconds": fitted.search_seconds,
-        "fit_seconds": fitted.fit_seconds,
-        "epochs": fitted.rounds,
-        "parameters": fitted.parameters,
-        **({"validation": fitted.compared} if fitted.compared else {}),
+        **more,
         **_of_cold(pairs.train.user_counts[users] == 0, found, popular, request.ks),
     }
 
@@ -152,13 +188,18 @@ def _given(recipe: RankingRecipe[Any], request: TopkOptions, data: Material) -> 
         raise ConfigError("--set graph says how strong links are: give --graph, too")
     if "features" in given and data.user_features is None:
         raise ConfigError("--set features says how to use a file of features: give --users, too")
-    if request.budget_s > 0.0 and recipe.settings.names and not searchable(data.pairs):
+    if recipe.settings.names:
+        _check_searchable(request, data)
+    return {"seed": request.seed, **given} if "seed" in recipe.settings.names else given
+
+
+def _check_searchable(request: TopkOptions, data: Material) -> None:
+    if request.budget_s > 0.0 and not searchable(data.pairs):
         raise DataError(
             f"fewer than {FEWEST_TO_SEARCH} users have two pairs, which is too little "
             "to choose settings: "
             "give more data, or state settings (--set) and do not search (--budget-s 0)"
         )
-    return {"seed": request.seed, **given} if "seed" in recipe.settings.names else given
 
 
 def _check_files(recipe: RankingRecipe[Any], data: Material) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
+from core.kernels.scan import Mask
 from core.stack.choices import Choice
 from core.stack.logit import Logit
 from core.types import F32, I32
@@ -32,6 +33,10 @@ class Candidates(Struct, frozen=True, eq=False):
     made: Sequence[Computed] = ()
     """Results of the rankers that a cache may keep."""
 
+    def only(self, kept: Mask) -> "Candidates":
+        """Return the candidates that a mask (m,) marks."""
+        return Candidates(self.items[kept], self.signals[kept], self.made)
+
     def taken(self, item: int, length: int) -> Choice:
         """Return the event in which this item was taken, after a history of this length."""
         at = int(np.searchsorted(self.items, item))
@@ -48,7 +53,13 @@ class Stack(Struct, frozen=True, eq=False):
     """The ranker that answers alone, because it ranks better than the stack."""
 
     def best(self, asker: Asker, pool: Pool, n: int) -> Ranked:
-        """Return the best n candidates with their probabilities among all candidates."""
+        """Return the best n candidates with their probabilities among all candidates.
+
+        The ranker that answers alone gives its own scores.
+        """
+        for ranker in self.rankers:
+            if ranker.strategy == self.alone and ranker.knows(asker):
+                return ranker.best(asker, pool, n).ranked
         found = candidates(self.rankers, asker, pool)
         likely = self.logit.probabilities(found.signals, asker.preferences.item_ix.size)
         return ordered(found.items, likely.astype(np.float32), n)

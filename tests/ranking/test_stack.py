@@ -81,3 +81,16 @@ def test_a_stack_with_one_weight_orders_as_that_ranker_does(rankers):
     np.testing.assert_array_equal(items, rankers[0].best(me, pool, 20).items)
     assert (np.diff(likely) <= 0).all()
     assert 0.0 < likely.sum() < 1.0
+
+
+def test_a_ranker_that_answers_alone_gives_its_own_list(rankers):
+    names = signal_names(rankers)
+    nothing = np.zeros(len(names), np.float32)
+    logit = Logit(tuple(names), nothing, nothing, np.zeros((len(names), 2)), (0.0, 1.0))
+    me, pool = asker([3, 5]), everything(N)
+    items, scores = Stack(rankers, logit, "fbgd").best(me, pool, 20)
+    expected = rankers[0].best(me, pool, 20)
+    np.testing.assert_array_equal(items, expected.items)
+    np.testing.assert_array_equal(scores, expected.scores)
+    # whom it does not know, the others answer
+    assert Stack(rankers, logit, "fbgd").best(asker([]), pool, 5)[0].size == 5

@@ -390,3 +390,27 @@ def test_a_file_of_no_use_is_refused(files, tmp_path, text, options, says):
     result = run(*files[:2], *options, path)
     assert result.exit_code == 2
     assert says in " ".join(result.output.split())
+
+
+def test_a_mixture_of_families_reports_the_same_and_its_weights(files):
+    train, test, _ = files
+    found = report(train, test, "--model", "mixture", "--budget-s", "2")
+    assert found.keys() == KEYS | {"weights"}
+    assert found["ndcg@10"] > 1.3 * found["popular"]["ndcg@10"]
+    assert found["weights"]
+    printed = run(train, test, "--model", "mixture", "--budget-s", "0").stdout
+    assert "mixture" in printed
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [(("--set", "factors=8"), "name it with --model"), (("--users", "u.csv"), "name a --model")],
+)
+def test_a_mixture_refuses_what_is_meant_for_one_model(files, tmp_path, more, words):
+    train, test, _ = files
+    users = tmp_path / "u.csv"
+    users.write_text("user,kind\nu0,a\nu1,b\n")
+    more = [str(users) if part == "u.csv" else part for part in more]
+    result = run(train, test, "--model", "mixture", *more)
+    assert result.exit_code == 2
+    assert words in " ".join(result.output.split())

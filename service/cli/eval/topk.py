@@ -13,12 +13,12 @@ from service.cli.eval.run import OnProgress, Report, evaluated, settings_of
 from service.evaluation.files import SideFiles
 from service.evaluation.topk import TopkOptions, evaluate_topk
 from service.files.ratings import read_ratings
-from service.ranking.strategies import DEFAULT_RECIPE
+from service.ranking.strategies import DEFAULT_RECIPE, MIXTURE
 from service.settings import nearest
 from service.training.recipes import RANKING
 
-_NAMES = sorted(RANKING, key=lambda name: name != DEFAULT_RECIPE)
-"""The names of the recipes, the default one first."""
+_NAMES = [*sorted(RANKING, key=lambda name: name != DEFAULT_RECIPE), MIXTURE]
+"""The names of the recipes, the default one first, and of all of them as one."""
 
 
 def _known(model: str) -> str:
@@ -39,8 +39,9 @@ ModelName = Annotated[
     typer.Option(
         callback=_known,
         metavar=f"[{'|'.join(_NAMES)}]",
-        help="fbgd for users with a history; ocmf-lr-wsq for users with only features or "
-        "links; svdfeature for the next item, by the previous one and features; see "
+        help="fbgd for users with a history; mixture for a stack of several families; "
+        "ocmf-lr-wsq for users with only features or links; "
+        "svdfeature for the next item, by the previous one and features; see "
         "docs/explanation/batch-models.md",
     ),
 ]
