@@ -45,7 +45,10 @@ class NextOptions:
 
 @dataclass(frozen=True)
 class Contest:
-    """The rankers of one evaluation, and how long it took to make them."""
+    """The rankers of one evaluation, and how long it took to make them.
+
+    The search chooses settings and weights; the fit is that to all that may be learned.
+    """
 
     rankers: Mapping[Strategy, Ranker]
     stack: Stack | None
@@ -81,7 +84,7 @@ def evaluate_next(
 def _contest(
     papers: Exam, train: Ratings, request: NextOptions, on_progress: OnProgress
 ) -> Contest:
-    """Search on the part for choosing; fit to everything that may be learned."""
+    """Choose settings and weights on the part for choosing; fit to all that may be learned."""
     mixed = request.model == MIXTURE
     names = [name for name in families_that_rank() if mixed or name in {request.model, POPULAR}]
     choosing = _material(papers.choosing, train, request)
@@ -94,16 +97,16 @@ def _contest(
         request.seed,
         lambda share: on_progress("searching", share),
     )
-    searched = perf_counter()
     judged = _stacked(found, choosing, papers, request, on_progress) if mixed else None
+    chosen = perf_counter()
     known = _material(papers.testing, train, request)
     rankers = {one.family.strategy: one.ranker(known) for one in found}
     return Contest(
         rankers=rankers,
         stack=None if judged is None else Stack([*rankers.values()], judged.logit, judged.alone),
         weights={} if judged is None else weights_of(judged),
-        search_seconds=searched - begun,
-        fit_seconds=perf_counter() - searched,
+        search_seconds=chosen - begun,
+        fit_seconds=perf_counter() - chosen,
     )
 
 
