@@ -134,6 +134,8 @@ def test_a_store_that_is_gone_is_a_503_everywhere(private_server: Any, namespace
     with Api(Settings(namespace=namespace), private_server.url) as api:
         api("GET", "/v1/users/a/predictions/b")
         api.runtime.append_queue._lanes[0]._log._retry_s = 0.05
+        # a catalogue that was not read before the store went would be missing, too
+        wait_until(lambda: "catalogue" not in api("GET", "/readyz").json().get("missing", ()))
         private_server.kill()
         for method, route in ROLES:
             if route == "/healthz":
