@@ -14,7 +14,7 @@ from core.ranking_metrics import Hits
 from core.stack.guard import Guarded
 from core.types import I32
 from service.evaluation.questions import Division, Exam, Part, Questions, exam
-from service.evaluation.rankers import Settled, askers, families_that_rank, listed, settled
+from service.evaluation.rankers import askers, families_that_rank, listed, settled
 from service.evaluation.stacking import learned, weights_of
 from service.files.features import read_features
 from service.files.ratings import Ratings
@@ -24,6 +24,7 @@ from service.ranking.ranker import Ranker
 from service.ranking.stack import Stack
 from service.ranking.strategies import MIXTURE, POPULAR, Strategy
 from service.training.material import Material
+from service.training.settled import Settled
 
 OnProgress = Callable[[str, float], None]
 DEPTH = 20

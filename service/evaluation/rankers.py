@@ -3,66 +3,28 @@
 They are those that serve, and are asked as in service.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
-from core import popularity
 from core.batch.preferences import Preferences
 from core.errors import DataError
-from core.popularity import TOTAL, WIDTH
 from core.search.search import Budget
-from core.snapshot import About
 from core.steps import latest
-from core.transitions.successors import Successors
-from core.transitions.table import Taken, Transitions, no_latest
 from core.types import I32
 from service.evaluation.questions import Questions
 from service.ranking.asker import Asker
-from service.ranking.everybody import SharedList
 from service.ranking.families import FAMILIES
-from service.ranking.family import Family, Published
-from service.ranking.next_items import NextItems
 from service.ranking.pool import NOTHING, Pool
 from service.ranking.ranker import Ranker
-from service.ranking.strategies import NEXT, POPULAR, Strategy
+from service.ranking.strategies import NEXT, Strategy
 from service.training.material import Material
-from service.training.recipe import ServedRecipe
 from service.training.recipes import SERVED
 from service.training.searching import FEWEST_TO_SEARCH, searchable
+from service.training.settled import COUNTED, Settled
 
 OnShare = Callable[[float], None]
-_FOR_EVER_MS = 1e15
-"""Half-life of what is counted in files: events of positions have no times to decay with."""
-_ABOUT: About = {"settings": {}, "metrics": {}, "cuts": {}}
-
-
-def _popular(family: Family, known: Material) -> Ranker:
-    rows = np.zeros((known.pairs.n_items, WIDTH))
-    rows[:, TOTAL] = known.pairs.liked.item_counts
-    return SharedList(family, popularity.popular(rows), {})
-
-
-def _next(family: Family, known: Material) -> Ranker:
-    steps = known.order
-    if steps is None:
-        raise DataError("the order of events is unknown: give their times")
-    table, n = Transitions(_FOR_EVER_MS), steps.item_ix.size
-    times = np.zeros(n, np.int64)
-    taken = Taken(steps.user_ix, steps.item_ix, steps.weight, times)
-    table.learn(taken, no_latest(steps.n_users))
-    successors = Successors.of([table.counted()], now_ms=0.0)
-    return NextItems(family, successors, family.strategy, {})
-
-
-COUNTED: Mapping[Strategy, Callable[[Family, Material], Ranker]] = {
-    POPULAR: _popular,
-    NEXT: _next,
-}
-"""How rankers without training are made of events."""
 
 
 def families_that_rank(*, ordered: bool = True) -> list[Strategy]:
@@ -78,24 +40,6 @@ def families_that_rank(*, ordered: bool = True) -> list[Strategy]:
             and (ordered or not family.reads_order)
         )
     ]
-
-
-@dataclass(frozen=True)
-class Settled:
-    """A family whose settings are chosen, so that it can be fitted to any part of the events."""
-
-    family: Family
-    recipe: ServedRecipe[Any] | None = None
-    """None: the family is counted."""
-    config: Any = None
-
-    def ranker(self, known: Material) -> Ranker:
-        """Return the ranker that serves after learning this material."""
-        if self.recipe is None or self.family.read is None:
-            return COUNTED[self.family.strategy](self.family, known)
-        model = self.recipe.fit(known, self.config)
-        snapshot = self.recipe.snapshot(self.recipe.settings.name, model, None, _ABOUT)
-        return self.family.read(self.family, Published(snapshot.version, snapshot, {}))
 
 
 def settled(

@@ -10,13 +10,14 @@ from core.interactions import Interactions, split_within_users
 from core.stack.choices import Choice, choices_of
 from core.stack.guard import Guarded, guarded
 from core.types import I32, I64
-from service.evaluation.rankers import Settled, asker_of, families_that_rank, settled
+from service.evaluation.rankers import asker_of, families_that_rank, settled
 from service.evaluation.stacking import weights_of
 from service.ranking.asker import Asker
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
 from service.ranking.stack import Stack, candidates, score_columns, signal_names
 from service.training.material import Material
+from service.training.settled import Settled
 
 OnProgress = Callable[[str, float], None]
 HELD_OUT, MOST = 0.1, 8_000
