@@ -5,9 +5,9 @@ the matrices. If a cut gives too few held-out users, which is rare, the next cut
 numbered within the dataset, items by the namespace.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,13 +21,35 @@ from core.meaning import RATING, EventMeanings
 from core.ordinal.fit_stars import RatedPairs
 from core.steps import Steps
 from core.types import F32, I64
-from service.store.profiles.history_reader import Histories, HistoryReader
+from service.store.catalogue.documents import Body
+from service.store.profiles.history_reader import Histories
 from service.training.cuts import LIMITS, Cut, Limits, Times
 from service.training.material import Material
 
 MOST_HELD_OUT = 20_000
 
 Progress = Callable[[float], None]
+
+
+class HistorySource(Protocol):
+    """All histories up to one moment: those in the store, or those of a file."""
+
+    @property
+    def watermarks(self) -> list[int]:
+        """Return the sequence of the last event, by partition."""
+
+    @property
+    def n_items(self) -> int:
+        """Return the number of items with a number."""
+
+    def pages(self) -> Iterator[Histories]:
+        """Yield all users in pages; each call yields the same."""
+
+    def documents(self, users: list[str]) -> list[Body]:
+        """Return the body of each user's document, empty if there is none."""
+
+    def item_documents(self) -> Iterator[list[Body]]:
+        """Yield the bodies of the items' documents by item number, empty if there is none."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +152,7 @@ class RatedSample:
 
 
 def read(
-    reader: HistoryReader,
+    reader: HistorySource,
     meanings: EventMeanings,
     *,
     with_documents: bool,
@@ -168,7 +190,7 @@ def read(
     return replace(data, encoded=replace(data.encoded, left_out=encoder.left_out))
 
 
-def _encoded_items(reader: HistoryReader) -> EncodedItems:
+def _encoded_items(reader: HistorySource) -> EncodedItems:
     fit = EncoderFit(np.random.default_rng(0))
     for bodies in reader.item_documents():
         fit.add(map(of_item, bodies))
@@ -183,7 +205,7 @@ class _Building:
 
     def __init__(
         self,
-        reader: HistoryReader,
+        reader: HistorySource,
         meanings: EventMeanings,
         cut: Cut,
         encoder: FeatureEncoder | None,

@@ -5,6 +5,7 @@ An evaluation and an order of all families rank by these, so both measure what w
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -55,13 +56,20 @@ COUNTED: Mapping[Strategy, Callable[[Family, Material], Ranker]] = {
 
 
 def ranker_of(
-    family: Family, recipe: ServedRecipe[Any], model: Any, encoded: EncodedUsers | None = None
+    family: Family,
+    recipe: ServedRecipe[Any],
+    model: Any,
+    encoded: EncodedUsers | None = None,
+    through: Mapping[int, int] = MappingProxyType({}),
 ) -> Ranker:
-    """Return the ranker that would serve a fitted model of a family."""
+    """Return the ranker that would serve a fitted model of a family.
+
+    ``through`` has the sequence of the last event that the model has learned, by partition.
+    """
     if family.read is None:
         raise ValueError(f"{family.strategy} is not trained")
     snapshot = recipe.snapshot(recipe.settings.name, model, encoded, _ABOUT)
-    return family.read(family, Published(snapshot.version, snapshot, {}))
+    return family.read(family, Published(snapshot.version, snapshot, through))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from service.cli.eval.labels import labels
 from service.cli.eval.next import next_item
 from service.cli.eval.online import online
 from service.cli.eval.ordinal import ordinal
+from service.cli.eval.stream import stream
 from service.cli.eval.topk import topk
 
 app = options.verb()
@@ -22,5 +23,6 @@ def _group() -> None:
 app.command("online")(online)
 app.command("topk")(topk)
 app.command("next")(next_item)
+app.command("stream")(stream)
 app.command("labels")(labels)
 app.command("ordinal")(ordinal)

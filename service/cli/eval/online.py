@@ -9,12 +9,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from core.errors import ConfigError
 from core.online.config import AggregatorName
 from core.online.experts import Init, Step, Variant
 from core.online.single_experts import Given
-from core.scale import Scale
-from service.cli.eval.options import AsJson
+from service.cli.eval.options import AsJson, ScaleText, parse_scale
 from service.cli.eval.run import OnProgress, Report, evaluated
 from service.evaluation.online import Experts, Model, OnlineOptions, Order, evaluate_online
 from service.files.ratings import read_ratings
@@ -38,7 +36,6 @@ Aggregator = Annotated[
 Start = Annotated[
     Init, typer.Option(help="paper: start at U[0, 1), clip no prediction, choose parameters")
 ]
-ScaleText = Annotated[str | None, typer.Option(help="LOW:HIGH; by default taken from the data")]
 SplitOrder = Annotated[
     Order, typer.Option(help="Random split, or time: test on the latest ratings")
 ]
@@ -90,7 +87,7 @@ def online(
 
 
 def _work(path: Path, request: OnlineOptions, scale: str | None, on_progress: OnProgress) -> Report:
-    whole = replace(request, scale=_parse_scale(scale))
+    whole = replace(request, scale=parse_scale(scale))
     read = read_ratings(path, lambda share: on_progress("reading", share))
     return evaluate_online(read, whole, on_progress)
 
@@ -98,16 +95,6 @@ def _work(path: Path, request: OnlineOptions, scale: str | None, on_progress: On
 def _given(**stated: float | None) -> Given:
     """Return the parameters that are not None."""
     return cast("Given", {name: value for name, value in stated.items() if value is not None})
-
-
-def _parse_scale(text: str | None) -> Scale | None:
-    if text is None:
-        return None
-    try:
-        low, high = map(float, text.split(":"))
-    except ValueError as error:
-        raise ConfigError(f"--scale must be LOW:HIGH, such as 1:5, not {text!r}") from error
-    return Scale(low, high)
 
 
 def _show(report: Report) -> None:

@@ -1,0 +1,174 @@
+"""The loop: ask, judge, learn, retrain on schedule, in the order of time.
+
+Judge, weights and rankers are those of the follower; learner and trainings are those of the roles,
+in one process and without a store. Nothing is learned before it is asked: a question knows the
+events up to ``follows``, and no model was trained on later ones.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from core.meaning import EventMeanings
+from core.online.model import OnlineModel
+from core.types import I64
+from service import configs
+from service.evaluation.stream.events import Events
+from service.evaluation.stream.learner import StreamLearner
+from service.evaluation.stream.training import PARTITION, Trained, Trainings
+from service.learning.following.inbox import Sighting
+from service.learning.following.judge import Judge, StoredUser, Verdict
+from service.learning.following.learned_weights import LearnedWeights
+from service.settings import Settings
+from service.store.catalogue.columns import Catalogued
+from service.store.namespace import Namespace
+
+OnProgress = Callable[[str, float], None]
+FIRST_EVENTS = (1, 2, 5, 10)
+"""Numbers of events after which users who are new in the stream are asked about."""
+_NOTHING_TRIMMED = np.empty(0, np.uint32)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When the loop trains and what it asks."""
+
+    warm: float = 0.8
+    """Share of the events that is learned before the stream begins."""
+    retrain_every: float = 0.05
+    """Share of all events between two trainings."""
+    sample: int = 8_000
+    """Most positives that are judged and teach the weights."""
+    seed: int = 0
+    view_every: int = 250
+    """Events after which rankers read the items' state anew; in service seconds decide."""
+
+    def windows(self, n: int) -> list[tuple[int, int]]:
+        """Return the first and the end of the events between trainings."""
+        start, step = round(self.warm * n), max(round(self.retrain_every * n), 1)
+        return [(first, min(first + step, n)) for first in range(start, n, step)]
+
+
+class Question(NamedTuple):
+    """Which item does a user take next, as of the state after ``follows`` events?"""
+
+    follows: int
+    event: int
+    """The event that gives the answer, ``follows`` or a later one."""
+    first: int = 0
+    """Number of events of a new user; 0: the question is of the sample and teaches the weights."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A question with its answers."""
+
+    question: Question
+    window: int
+    user: int
+    verdict: Verdict
+
+
+class Loop:
+    """One run over the events of a file."""
+
+    def __init__(
+        self, events: Events, trainings: Trainings, settings: Settings, schedule: Schedule
+    ) -> None:
+        self._events, self._trainings, self._schedule = events, trainings, schedule
+        namespace = namespace_of(events, schedule.seed)
+        config = configs.online_config(settings, namespace)
+        meanings = configs.meanings(settings, namespace)
+        self._learner = StreamLearner(
+            events, settings, meanings, config, view_every=schedule.view_every
+        )
+        self._judge = Judge(settings, OnlineModel(config), meanings, PARTITION)
+        self._positive = meanings.evidence(events.kind, events.value) > 0.0
+        self._trained = Trained()
+        self._items = Catalogued()
+        self.learned = LearnedWeights(None)
+
+    def run(self, on_progress: OnProgress = lambda what, share: None) -> list[Answered]:
+        """Return the answers to all questions that are tests, in the order of time."""
+        windows = self._schedule.windows(len(self._events))
+        questions = self._questions(windows[0][0])
+        found: list[Answered] = []
+        for n, (first, end) in enumerate(windows):
+            self._learner.learn(first)
+            on_progress("training", n / len(windows))
+            self._train(first)
+            for question in (one for one in questions if first <= one.follows < end):
+                verdict = self._answer(question)
+                if verdict is not None:
+                    user = int(self._events.user[question.event])
+                    found.append(Answered(question, n, user, verdict))
+                if question.follows % 100 == 0:
+                    on_progress("judging", question.follows / len(self._events))
+        return found
+
+    def _train(self, through: int) -> None:
+        self._trained = self._trainings.after(through)
+        self.learned.follow(self._trained.models, self._judge.versions)
+
+    def _answer(self, question: Question) -> Verdict | None:
+        self._learner.learn(question.follows)
+        sighting = self._sighting(question)
+        user = int(self._events.user[question.event])
+        history = self._events.history(user, question.follows)
+        verdict = self._judge.judge(
+            sighting,
+            StoredUser(history, _NOTHING_TRIMMED),
+            self._trained.rankers,
+            self.learned.weights,
+            items=self._items,
+        )
+        if verdict is not None and not question.first:
+            self.learned.judge(verdict, sighting)
+        return verdict
+
+    def _sighting(self, question: Question) -> Sighting:
+        events, event = self._events, question.event
+        user = int(events.user[event])
+        return Sighting(
+            user=events.user_ids[user],
+            item=int(events.item[event]),
+            time_ms=int(events.time_ms[event]),
+            sequence=question.follows + 1,
+            follows=question.follows,
+            user_row=self._learner.row(user),
+            view=self._learner.view(),
+        )
+
+    def _questions(self, start: int) -> list[Question]:
+        """Return a sample of the positives from ``start`` on, and those of new users."""
+        rng = np.random.default_rng([self._schedule.seed, 5])
+        positive = start + np.flatnonzero(self._positive[start:])
+        sample = rng.permutation(positive)[: self._schedule.sample]
+        asked = [Question(event, event) for event in sample.tolist()]
+        return sorted([*asked, *self._of_new_users(start)])
+
+    def _of_new_users(self, start: int) -> Iterator[Question]:
+        for user in np.unique(self._events.user[start:]).tolist():
+            own = self._events.of(user)
+            if own[0] >= start:
+                yield from self._first_events(own)
+
+    def _first_events(self, own: I64) -> Iterator[Question]:
+        """Ask for the next positive after a new user's first events."""
+        for n in FIRST_EVENTS:
+            later = own[n:]
+            liked = later[self._positive[later]]
+            if liked.size:
+                yield Question(int(own[n - 1]) + 1, int(liked[0]), n)
+
+
+def namespace_of(events: Events, seed: int) -> Namespace:
+    """Return the fixed properties that the service would have stored."""
+    return Namespace("stream", 1, events.scale, seed, "")
+
+
+def meanings_of(events: Events, settings: Settings) -> EventMeanings:
+    """Return the rules by which the events of a stream are read."""
+    return configs.meanings(settings, namespace_of(events, 0))
