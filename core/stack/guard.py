@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.stack.choices import Choices, ndcg10, ranks
-from core.stack.logit import Logit, fit
+from core.stack.fitting import fit
+from core.stack.logit import Logit
 from core.types import F32, F64
 
 FOLDS = 4

@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from core.stack.arms import FUSION, STACK
 from core.types import F32
 from service.ranking.asker import Asker
 from service.ranking.lineup import Lineup
@@ -15,6 +16,7 @@ from service.ranking.reasons import (
     and_,
     inactive,
 )
+from service.ranking.stack import Stack
 from service.ranking.strategies import MIXTURE, Strategy
 from service.ranking.wanted import Wanted
 
@@ -30,10 +32,19 @@ class Choice(Struct, frozen=True):
     rankers: Sequence[Ranker]
     """The rankers that matter, heaviest first; the lists of several are combined."""
     weights: Sequence[float]
+    stack: Stack | None = None
+    """Ranks instead of the fusion of their lists."""
     blend: float = 0.0
     """Share of the online model in the scores of a single ranker."""
     reason: str | None = None
     """Why the rankers are not those that the request named."""
+
+    @property
+    def arm(self) -> str:
+        """Return the arm that answers: the stack, the fusion, or a single ranker."""
+        if self.stack is not None:
+            return STACK
+        return FUSION if len(self.rankers) > 1 else self.rankers[0].strategy
 
 
 def choose(lineup: Lineup, asker: Asker, wanted: Wanted) -> Choice:
@@ -42,10 +53,15 @@ def choose(lineup: Lineup, asker: Asker, wanted: Wanted) -> Choice:
     blend = wanted.blend
     if blend and (unblended := _unblended(able, lineup, asker)):
         reason, blend = reason or unblended, 0.0
-    rankers, weights = _heavy(lineup, able, asker)
+    arm = lineup.arm(able, asker.preferences.item_ix.size) if len(able) > 1 else FUSION
+    if arm == STACK and (stack := lineup.stack(able)) is not None:
+        rankers = stack.rankers
+        return Choice(able, rankers, [1.0] * len(rankers), stack=stack, reason=reason)
+    alone = [ranker for ranker in able if ranker.strategy == arm]
+    rankers, weights = weighed(lineup, alone or able, asker)
     if wanted.model == MIXTURE and len(rankers) == 1 < len(able):
         reason = and_(reason, OUTWEIGHED)
-    return Choice(able=able, rankers=rankers, weights=weights, blend=blend, reason=reason)
+    return Choice(able, rankers, weights, blend=blend, reason=reason)
 
 
 def _rankers(lineup: Lineup, asker: Asker, wanted: Wanted) -> tuple[Sequence[Ranker], str | None]:
@@ -93,10 +109,10 @@ def _unblended(rankers: Sequence[Ranker], lineup: Lineup, asker: Asker) -> str |
     return None
 
 
-def _heavy(
+def weighed(
     lineup: Lineup, able: Sequence[Ranker], asker: Asker
 ) -> tuple[Sequence[Ranker], Sequence[float]]:
-    """Return the rankers whose weight matters, heaviest first, and their weights."""
+    """Return the rankers whose weight in a fusion matters, heaviest first, and their weights."""
     if len(able) == 1:
         return able, [1.0]
     personal = [ranker for ranker in able if not ranker.family.for_everybody]

@@ -9,7 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from core.mixture_weights import Weights
+from core.stack.arms import FUSION, STACK, Arms
 from service.ranking.ranker import AudienceModel, Ranker, StarModel
+from service.ranking.stack import Stack, signal_names
 from service.ranking.strategies import MIXTURE, ONLINE, POPULAR, Strategy
 
 
@@ -47,9 +49,12 @@ class Lineup:
     ``POPULAR``, which fills every list up."""
     weights: Weights = field(default_factory=Weights)
     """Weights of the rankers in the mixture, as far as they have been judged."""
+    arms: Arms = field(default_factory=Arms)
+    """The weights of the stack, and what Hedge makes of it and of the other arms."""
     of_users: bool = True
     """Whether the asker is a user; families may know no others."""
     _origins: dict[tuple[Strategy, ...], Origin] = field(default_factory=dict, init=False)
+    _stacks: dict[tuple[Strategy, ...], Stack | None] = field(default_factory=dict, init=False)
 
     @cached_property
     def models(self) -> Mapping[Strategy, Ranker]:
@@ -111,6 +116,33 @@ class Lineup:
         trained = {ranker.strategy for ranker in personal if ranker.family.trained}
         weighted = trained & self.weights.shared.keys() if trained else self.weights.by_length
         return self.weights.of(n) if weighted else {}
+
+    def stack(self, able: Sequence[Ranker]) -> Stack | None:
+        """Return the stack of those of these rankers that have weights in it.
+
+        None: it has no weights yet, or none for a ranker that knows the asker.
+        """
+        names = tuple([ranker.strategy for ranker in able])
+        if names not in self._stacks:
+            self._stacks[names] = self._stack(able)
+        return self._stacks[names]
+
+    def _stack(self, able: Sequence[Ranker]) -> Stack | None:
+        logit = self.arms.logit
+        if logit is None:
+            return None
+        weighed = {name.split(":")[0] for name in logit.weighed}
+        rankers = in_order(ranker for ranker in able if ranker.strategy in weighed)
+        if all(ranker.family.for_everybody for ranker in rankers):
+            return None
+        return Stack(rankers, logit.aligned(signal_names(rankers)))
+
+    def arm(self, able: Sequence[Ranker], n: int) -> str:
+        """Return the arm that answers somebody with n preferences whom these rankers know."""
+        arms = [FUSION, *(ranker.strategy for ranker in able)]
+        if n and self.stack(able) is not None:
+            arms.append(STACK)
+        return self.arms.best(n, arms)
 
     def origin(self, rankers: Sequence[Ranker]) -> Origin:
         """Return the origin of a slate made by these rankers of the lineup, in any order."""

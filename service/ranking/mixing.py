@@ -15,6 +15,7 @@ from service.ranking.choice import Choice
 from service.ranking.lineup import Lineup
 from service.ranking.pool import Pool, Ranked, chosen
 from service.ranking.ranker import Ranker
+from service.ranking.stack import Stack
 from service.ranking.strategies import Strategy
 
 
@@ -47,6 +48,8 @@ def ranked_items(choice: Choice, lineup: Lineup, asker: Asker, pool: Pool, n: in
 
 
 def _by_rankers(choice: Choice, lineup: Lineup, asker: Asker, pool: Pool, n: int) -> RankedItems:
+    if choice.stack is not None:
+        return _stacked(choice.stack, asker, pool, n)
     if len(choice.rankers) > 1:
         return _mixed(choice, asker, pool, n)
     [ranker] = choice.rankers
@@ -61,6 +64,15 @@ def _by_rankers(choice: Choice, lineup: Lineup, asker: Asker, pool: Pool, n: int
 def _found(ranked: Ranked, ranker: Ranker, made: Iterable[Computed | None]) -> RankedItems:
     picks = picks_of(*ranked, ranker.strategy)
     return RankedItems(picks, bool(picks), [result for result in made if result is not None])
+
+
+def _stacked(stack: Stack, asker: Asker, pool: Pool, n: int) -> RankedItems:
+    """Rank by the stack; each item names the ranker that speaks most for it."""
+    names = [ranker.strategy for ranker in stack.rankers]
+    head, made = stack.listed(asker, pool, n)
+    rows = zip(head.items.tolist(), head.scores.tolist(), head.loudest.tolist(), strict=True)
+    picks = [Pick(number, value, names[at]) for number, value, at in rows]
+    return RankedItems(picks, bool(picks), made)
 
 
 def _mixed(choice: Choice, asker: Asker, pool: Pool, n: int) -> RankedItems:

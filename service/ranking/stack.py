@@ -3,24 +3,31 @@
 Candidates are the first items of each ranker and, where items may come again, those of the history.
 """
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Mapping, Sequence
+from itertools import count
 
+import msgspec
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from core.kernels.scan import Mask
 from core.stack.choices import Choice
 from core.stack.logit import Logit
-from core.types import F32, I32
+from core.types import F32, I32, I64
 from service.ranking.asker import Asker, Computed
-from service.ranking.pool import Pool, Ranked, ordered
-from service.ranking.ranker import Ranker
-from service.ranking.strategies import Strategy
+from service.ranking.pool import HEAD, Head, Pool, Ranked
+from service.ranking.ranker import Listed, Ranker
+from service.ranking.strategies import MIXTURE, Strategy
 
 HEADS, SHARED_HEADS = 100, 50
 """Candidates of each ranker, and of a list that is the same for everybody."""
 OF_HISTORY = ("seen", "last", "log age")
 """Signals of the history: whether it has the item, as the last one, and how many items ago."""
+
+
+_NUMBERS = count(1)
 
 
 class Candidates(Struct, frozen=True, eq=False):
@@ -37,11 +44,49 @@ class Candidates(Struct, frozen=True, eq=False):
         """Return the candidates that a mask (m,) marks."""
         return Candidates(self.items[kept], self.signals[kept], self.made)
 
+    def of(
+        self,
+        every: Sequence[Ranker],
+        rankers: Sequence[Ranker],
+        lists: Mapping[Strategy, Listed],
+        asker: Asker,
+        pool: Pool,
+    ) -> "Candidates":
+        """Return those that some of the rankers name, with the signals of these rankers."""
+        rows = np.isin(self.items, _heads(rankers, lists, asker, pool), assume_unique=True)
+        names = {name: at for at, name in enumerate(signal_names(every))}
+        columns = [names[name] for name in signal_names(rankers)]
+        return Candidates(self.items[rows], self.signals[rows][:, columns], self.made)
+
     def taken(self, item: int, length: int) -> Choice:
         """Return the event in which this item was taken, after a history of this length."""
         at = int(np.searchsorted(self.items, item))
         listed = at < self.items.size and self.items[at] == item
         return Choice(self.signals, at if listed else -1, length)
+
+
+class StackHead(Head, frozen=True, eq=False):
+    """The best candidates of a stack, best first, with their probabilities among all of them."""
+
+    loudest: I32
+    """Index of the ranker that speaks most for each item."""
+    mask: "weakref.ref[Mask]"
+    """The mask of the items that it chose from, and its length."""
+    size: int
+
+    def of(self, mask: Mask) -> bool:
+        """Whether it chose from the items of this mask."""
+        return self.mask() is _owner(mask) and mask.size == self.size
+
+    def first(self, pool: Pool, n: int) -> "StackHead | None":
+        """Return the best n that a pool has; None if some may lie below the head."""
+        ranked = self.best(pool, n)
+        if ranked is None:
+            return None
+        items, scores = ranked
+        order = np.argsort(self.items)
+        at = order[np.searchsorted(self.items, items, sorter=order)]
+        return replace(self, items=items, scores=scores, loudest=self.loudest[at])
 
 
 class Stack(Struct, frozen=True, eq=False):
@@ -52,6 +97,62 @@ class Stack(Struct, frozen=True, eq=False):
     alone: Strategy | None = None
     """The ranker that answers alone, because it ranks better than the stack."""
 
+    number: int = msgspec.field(default_factory=lambda: next(_NUMBERS))
+    """Differs between any two stacks of a process: a cached head belongs to one."""
+
+    def listed(self, asker: Asker, pool: Pool, n: int) -> tuple[StackHead, Sequence[Computed]]:
+        """Return the best n candidates, and results that a cache may keep."""
+        if not asker.may_use_heads(pool, n):
+            return self._ranked(candidates(self.rankers, asker, pool, n), asker, pool, n), ()
+        cached = asker.head(MIXTURE, str(self.number))
+        if isinstance(cached, StackHead) and cached.mask() is not None:
+            found = cached.first(pool, n) if cached.of(pool.allowed) else None
+            if found is None:
+                # a filter, or more items left out than the head can spare
+                return self._ranked(candidates(self.rankers, asker, pool, n), asker, pool, n), ()
+            return found, ()
+        whole = Pool(pool.allowed, asker.preferences.seen)
+        choice = candidates(self.rankers, asker, whole)
+        head = self._ranked(choice, asker, whole, HEAD)
+        found = head.first(pool, n)
+        if found is None:
+            return self._ranked(candidates(self.rankers, asker, pool, n), asker, pool, n), ()
+        return found, [*choice.made, Computed(MIXTURE, head.version, head=head)]
+
+    def order(self, found: Candidates, length: int) -> I32:
+        """Return the candidates, best first."""
+        return found.items[self._order(found, length)]
+
+    def _order(self, found: Candidates, length: int) -> I64:
+        scores = self.logit.scores(found.signals, length).astype(np.float32)
+        return np.lexsort((found.items, -scores))
+
+    def _ranked(self, found: Candidates, asker: Asker, pool: Pool, n: int) -> StackHead:
+        length = asker.preferences.item_ix.size
+        order = self._order(found, length)[:n]
+        likely = self.logit.probabilities(found.signals, length).astype(np.float32)
+        return StackHead(
+            version=str(self.number),
+            items=found.items[order],
+            scores=likely[order],
+            whole=found.items.size < SHARED_HEADS,
+            loudest=self.parts(found, length)[order].argmax(axis=1).astype(np.int32),
+            mask=weakref.ref(_owner(pool.allowed)),
+            size=pool.allowed.size,
+        )
+
+    def parts(self, found: Candidates, length: int) -> F32:
+        """Return how much each ranker speaks for each candidate, (m, rankers).
+
+        It is the ranker's part of z, less its mean over the candidates; the history's part belongs
+        to no ranker.
+        """
+        each = self.logit.parts(found.signals, length)
+        widths = [len(ranker.signals) for ranker in self.rankers]
+        first = np.cumsum([0, *widths[:-1]])
+        parts: F32 = np.add.reduceat(each[:, : sum(widths)], first, axis=1)
+        return parts - parts.mean(axis=0) if len(parts) else parts
+
     def best(self, asker: Asker, pool: Pool, n: int) -> Ranked:
         """Return the best n candidates with their probabilities among all candidates.
 
@@ -60,9 +161,8 @@ class Stack(Struct, frozen=True, eq=False):
         for ranker in self.rankers:
             if ranker.strategy == self.alone and ranker.knows(asker):
                 return ranker.best(asker, pool, n).ranked
-        found = candidates(self.rankers, asker, pool)
-        likely = self.logit.probabilities(found.signals, asker.preferences.item_ix.size)
-        return ordered(found.items, likely.astype(np.float32), n)
+        found = self._ranked(candidates(self.rankers, asker, pool, n), asker, pool, n)
+        return found.items, found.scores
 
 
 def signal_names(rankers: Sequence[Ranker]) -> list[str]:
@@ -78,21 +178,53 @@ def score_columns(rankers: Sequence[Ranker]) -> dict[Strategy, int]:
     return {ranker.strategy: int(at) for ranker, at in zip(rankers, first, strict=False)}
 
 
-def candidates(rankers: Sequence[Ranker], asker: Asker, pool: Pool) -> Candidates:
-    """Return the candidates of some rankers for an asker, with all signals."""
-    heads, made = [_of_history(asker, pool)], []
-    for ranker in rankers:
-        if ranker.family.for_everybody or ranker.knows(asker):
-            n = SHARED_HEADS if ranker.family.for_everybody else HEADS
-            listed = ranker.best(asker, pool, n)
-            heads.append(listed.items)
-            if listed.made is not None:
-                made.append(listed.made)
+def candidates(rankers: Sequence[Ranker], asker: Asker, pool: Pool, n: int = 0) -> Candidates:
+    """Return the candidates of some rankers for an asker, with all signals.
+
+    A long list needs more of them: each ranker names at least n, if it has so many.
+    """
+    lists = {
+        ranker.strategy: ranker.mixing_list(asker, pool, max(n, heads_of(ranker)))
+        for ranker in rankers
+        if ranker.family.for_everybody or ranker.knows(asker)
+    }
+    return candidates_of(rankers, lists, asker, pool, n)
+
+
+def heads_of(ranker: Ranker) -> int:
+    """Return the number of candidates that a ranker names."""
+    return SHARED_HEADS if ranker.family.for_everybody else HEADS
+
+
+def candidates_of(
+    rankers: Sequence[Ranker],
+    lists: Mapping[Strategy, Listed],
+    asker: Asker,
+    pool: Pool,
+    n: int = 0,
+) -> Candidates:
+    """Return the candidates in the lists of those rankers that have one, with all signals."""
+    made = [listed.made for listed in lists.values() if listed.made is not None]
     for result in made:
         asker = asker.having(result)
-    items = np.unique(np.concatenate(heads)).astype(np.int32)
+    items = _heads(rankers, lists, asker, pool, n)
     columns = [ranker.signals_of(asker, items) for ranker in rankers]
     return Candidates(items, np.hstack([*columns, history_signals(asker, items)]), made)
+
+
+def _heads(
+    rankers: Sequence[Ranker],
+    lists: Mapping[Strategy, Listed],
+    asker: Asker,
+    pool: Pool,
+    n: int = 0,
+) -> I32:
+    heads = [
+        lists[ranker.strategy].items[: max(n, heads_of(ranker))]
+        for ranker in rankers
+        if ranker.strategy in lists
+    ]
+    return np.unique(np.concatenate([_of_history(asker, pool), *heads])).astype(np.int32)
 
 
 def history_signals(asker: Asker, items: I32) -> F32:
@@ -104,6 +236,11 @@ def history_signals(asker: Asker, items: I32) -> F32:
         if at < items.size and items[at] == item:
             found[at] = 1.0, age == 0, np.log1p(age)
     return found
+
+
+def _owner(mask: Mask) -> Mask:
+    """Return the array that a mask is a part of."""
+    return mask if mask.base is None else mask.base
 
 
 def _of_history(asker: Asker, pool: Pool) -> I32:

@@ -15,8 +15,10 @@ from service.ranking.state import State, rankers_of
 from service.served_models import ActiveModel, ActiveModels, ActiveSet
 from service.serving.later_items import LaterItemsFollower
 from service.serving.mixture_weights import MixtureWeights
+from service.store.models.mixture import MixtureRecord, arms
 
-_Sources: TypeAlias = tuple[ActiveSet, Weights, LaterItems, *tuple[State, ...]]
+_Records: TypeAlias = Sequence[MixtureRecord | None]
+_Sources: TypeAlias = tuple[ActiveSet, Weights, _Records, LaterItems, *tuple[State, ...]]
 
 KEPT = 8
 """Number of models, active or earlier, whose rankers are kept for cursors."""
@@ -47,7 +49,7 @@ class Lineups:
     ) -> None:
         self._models, self._weights, self._later = models, weights, later
         self._states = states
-        self._made_of: _Sources = ActiveSet(), Weights(), LaterItems()
+        self._made_of: _Sources = ActiveSet(), Weights(), (), LaterItems()
         self._rankers: OrderedDict[str, Ranker] = OrderedDict()
         self._lineups: dict[int | None, Lineup] = {}
 
@@ -56,6 +58,7 @@ class Lineups:
         new: _Sources = (
             self._models.current,
             self._weights.current,
+            self._weights.records,
             self._later.current,
             *[followed.current for followed in self._states],
         )
@@ -69,6 +72,8 @@ class Lineups:
     def of_versions(self, partition: int | None, versions: Mapping[str, str]) -> Lineup:
         """Return the lineup with these models, not the active ones; raise CursorExpired if gone."""
         lineup = self.current(partition)
+        if {one.strategy: one.version for one in lineup.trained} == versions:
+            return lineup
         rankers = [ranker for ranker in lineup.rankers if not ranker.family.trained]
         for strategy, version in versions.items():
             active = lineup.models.get(strategy)
@@ -85,10 +90,13 @@ class Lineups:
         return ranker
 
     def _made(self, partition: int | None) -> Lineup:
-        active, weights, later, *states = self._made_of
+        active, weights, records, later, *states = self._made_of
         rankers = [self._trained(model, later) for model in active.models.values()]
         return Lineup(
-            [*rankers, *rankers_of(states, partition)], weights, of_users=partition is not None
+            [*rankers, *rankers_of(states, partition)],
+            weights,
+            arms(records, partition),
+            of_users=partition is not None,
         )
 
     def _trained(self, model: ActiveModel, later: LaterItems) -> Ranker:

@@ -15,13 +15,23 @@ class MixtureWeights(Polled):
         super().__init__()
         self.reader, self._models = reader, models
         self.current = Weights()
+        self.records: Sequence[MixtureRecord | None] = ()
+        """The records of all partitions; replaced only when a stack or an arm changes."""
 
     async def refresh(self) -> None:
         """Read the weights now."""
-        new = weights(self.counting(await self.reader.records()))
+        records = await self.reader.records()
+        new = weights(self.counting(records))
         if new != self.current:
             self.current = new
+        if [*map(_of_stack, records)] != [*map(_of_stack, self.records)]:
+            self.records = records
 
     def counting(self, records: Sequence[MixtureRecord | None]) -> list[MixtureRecord]:
         """Return the records with weights for models that are active now."""
         return knowing(records, self._models.current.versions)
+
+
+def _of_stack(record: MixtureRecord | None) -> object:
+    """Return what a stack and the choice of an arm depend on."""
+    return None if record is None else (record.stack, record.arm_weights)

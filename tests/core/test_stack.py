@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from core.errors import DataError
 from core.stack.choices import Choice, choices_of, ndcg10, ranks
+from core.stack.fitting import PRIOR, fit, loss
 from core.stack.guard import cross_fitted, guarded
-from core.stack.logit import PRIOR, fit, loss
 from core.stack.signals import signals_of_scores
 from tests.core import reference_stack
 

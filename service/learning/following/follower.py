@@ -135,10 +135,11 @@ class Follower:
             return False
         began = time.monotonic()
         stored = self._stored(sighting.user)
-        weights = self.learned.weights
-        verdict = self._judge.judge(sighting, stored, self._rankers, weights, items=items)
+        weights, arms = self.learned.weights, self.learned.arms
+        verdict = self._judge.judge(sighting, stored, self._rankers, weights, arms, items=items)
         if verdict is not None:
             self.learned.judge(verdict, sighting)
+            self.learned.fit()
         share = BUSY_SHARE if self._inbox.is_busy else SHARE
         self._stop.wait((time.monotonic() - began) * (1.0 / share - 1.0))
         return True

@@ -7,7 +7,7 @@ before the event. An event is no test for a model that was trained on it, nor if
 after it happened: rankers may then have learned later events of the user.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,15 +21,18 @@ from core.mixture import mixed
 from core.mixture_weights import DEPTH, Weights
 from core.online.model import OnlineModel
 from core.online.tables import COUNT
+from core.stack.arms import FUSION, STACK, Arms
+from core.stack.choices import Choice as Candidate
 from core.types import I32
 from service.learning.following.inbox import Sighting
 from service.learning.following.states import states_of
 from service.learning.following.views import View, nothing_learned
 from service.ranking.asker import Asker
-from service.ranking.choice import choose, feature_vectors, heard
+from service.ranking.choice import choose, feature_vectors, heard, weighed
 from service.ranking.lineup import Lineup
 from service.ranking.pool import Pool
-from service.ranking.ranker import Ranker
+from service.ranking.ranker import Listed, Ranker
+from service.ranking.stack import candidates_of, signal_names
 from service.ranking.state import rankers_of
 from service.ranking.strategies import MIXTURE, Strategy
 from service.ranking.wanted import Wanted
@@ -67,6 +70,12 @@ class Verdict:
     """Rank of the item in the list of a mixed slate."""
     n_known: int
     """Number of preferences of the user."""
+    combined: Mapping[str, int] = field(default_factory=dict)
+    """Rank of the item in the fusion of the lists, and in the stack if there is one."""
+    candidate: Candidate | None = None
+    """The event as a stack learns from it."""
+    signals: Sequence[str] = ()
+    """Names of the candidates' signals."""
 
 
 class Judge:
@@ -91,6 +100,7 @@ class Judge:
         stored: StoredUser,
         trained: Iterable[Ranker],
         weights: Weights = Weights(),  # noqa: B008 - frozen
+        arms: Arms = Arms(),  # noqa: B008 - frozen
         *,
         items: Catalogued,
     ) -> Verdict | None:
@@ -117,7 +127,7 @@ class Judge:
         )
         if known.item_ix.size == 0 or sighting.item in known.seen:
             return None
-        lineup = Lineup([*models, *self._untrained], weights)
+        lineup = Lineup([*models, *self._untrained], weights, arms)
         allowed = items.mask(now_ms(), max(lineup.n_items, sighting.item + 1))
         if not allowed[sighting.item]:
             return None  # no slate could have shown it
@@ -137,16 +147,32 @@ class Judge:
 
 
 def _verdict(lineup: Lineup, asker: Asker, pool: Pool, item: int) -> Verdict:
-    able = [ranker for ranker in lineup.models.values() if ranker.knows(asker)]
-    judged = [one for one in (*able, *lineup.everybodys.values()) if one.family.judged]
-    lists = {one.strategy: one.mixing_list(asker, pool, DEPTH).ranked for one in judged}
+    every = [*lineup.models.values(), *lineup.everybodys.values()]
+    able = [one for one in every if one.family.for_everybody or one.knows(asker)]
+    lists = {one.strategy: one.mixing_list(asker, pool, DEPTH) for one in able}
+    ranks = {strategy: rank(listed.items, item) for strategy, listed in lists.items()}
+    found, n = candidates_of(every, lists, asker, pool), asker.preferences.item_ix.size
     choice = choose(lineup, asker, Wanted(k=DEPTH, model=MIXTURE))
-    for one in choice.rankers:
-        if one.strategy not in lists:
-            lists[one.strategy] = one.mixing_list(asker, pool, DEPTH).ranked
-    combined, *_ = mixed([lists[one.strategy] for one in choice.rankers], choice.weights, DEPTH)
-    ranks = {one.strategy: rank(lists[one.strategy][0], item) for one in judged}
-    return Verdict(ranks, rank(combined, item), asker.preferences.item_ix.size)
+    combined = {FUSION: rank(_fused(lineup, choice.able, lists, asker), item)}
+    stack = lineup.stack(choice.able)
+    if stack is not None and n:
+        order = stack.order(found.of(every, stack.rankers, lists, asker, pool), n)
+        combined[STACK] = rank(order[:DEPTH], item)
+    return Verdict(
+        ranks={one.strategy: ranks[one.strategy] for one in able if one.family.judged},
+        mixed=(ranks | combined)[choice.arm],
+        n_known=n,
+        combined=combined,
+        candidate=found.taken(item, n),
+        signals=signal_names(every),
+    )
+
+
+def _fused(
+    lineup: Lineup, able: Sequence[Ranker], lists: Mapping[Strategy, Listed], asker: Asker
+) -> I32:
+    rankers, weights = weighed(lineup, able, asker)
+    return mixed([lists[one.strategy].ranked for one in rankers], weights, DEPTH)[0]
 
 
 def rank(items: I32, item: int) -> int:

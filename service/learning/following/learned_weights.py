@@ -3,10 +3,21 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+import msgspec
+
 from core.mixture_weights import REMEMBERED, Weights, foreseen, length, ndcg10, reciprocal_rank
+from core.stack.arms import STACK, Arms, first_arms, with_arms
+from core.stack.learning import Judged, StackLearner
 from service.learning.following.inbox import Sighting
 from service.learning.following.judge import Verdict
-from service.store.models.mixture import LengthRecord, MixtureRecord, RankerRecord
+from service.ranking.families import FAMILIES
+from service.store.models.mixture import (
+    ArmRecord,
+    LengthRecord,
+    MixtureRecord,
+    RankerRecord,
+    StackRecord,
+)
 
 SURE = 0.1
 """Assumed lead of a first model that the gate had too few users for: others get no weight.
@@ -31,11 +42,23 @@ class LearnedWeights:
 
     def __init__(self, record: MixtureRecord | None) -> None:
         self.record = record or MixtureRecord(0, 0, 0, {})
+        stack = self.record.stack
+        self._learner = StackLearner(None if stack is None else stack.logit)
+        if not self.record.arms and self.record.rankers:
+            # written before there were arms
+            families = _arms(self.record.rankers)
+            self._replace(**self._armed(first_arms(families, has_stack=False)))
 
     @property
     def weights(self) -> Weights:
         """Return the weights of the rankers."""
         return self.record.weights
+
+    @property
+    def arms(self) -> Arms:
+        """Return the stack and the weights of the arms."""
+        stack = self.record.stack
+        return Arms(None if stack is None else stack.logit, self.record.arm_weights)
 
     def follow(self, trained: Mapping[str, TrainedModel], others: Mapping[str, str]) -> None:
         """Weigh exactly these rankers; a new version of a ranker keeps the weight of the old one.
@@ -52,13 +75,27 @@ class LearnedWeights:
         if not versions.keys() <= weight.keys():
             weight, by_length = _begun(self._tried(trained), trained, others), {}
         weight = _of(versions, weight)
+        arms = with_arms(
+            self.record.arm_weights, _arms(versions), has_stack=self.record.stack is not None
+        )
         self._replace(
+            **self._armed(arms),
             rankers={name: self._ranker(name, v, weight[name]) for name, v in versions.items()},
             by_length={
                 least: LengthRecord(one.judged, _of(versions, one.weights))
                 for least, one in by_length.items()
             },
         )
+
+    def _armed(self, weights: Weights) -> dict[str, Any]:
+        """Return the fields of the record for these weights of the arms."""
+        known = self.record.arms
+        arms = {
+            name: msgspec.structs.replace(known.get(name, ArmRecord(weight)), weight=weight)
+            for name, weight in weights.shared.items()
+        }
+        by_length = {least: dict(one) for least, one in weights.by_length.items()}
+        return {"arms": arms, "arms_by_length": by_length}
 
     def _tried(self, trained: Mapping[str, TrainedModel]) -> Mapping[str, float]:
         """Return the weights if a trained model has enough judgements, else none."""
@@ -83,7 +120,9 @@ class LearnedWeights:
         learned = weights.after(n, gains)
         rankers, by_length = self.record.rankers, self.record.by_length
         before = by_length[length(n)].judged if length(n) in by_length else 0
+        arms = self._judged_arms(verdict)
         self._replace(
+            **arms,
             watermark=sighting.sequence,
             judged=self.record.judged + 1,
             rankers={
@@ -96,9 +135,45 @@ class LearnedWeights:
             ),
         )
 
+    def _judged_arms(self, verdict: Verdict) -> dict[str, Any]:
+        """Return the fields of the arms after a positive, and let the stack learn from it."""
+        ranks = {**verdict.ranks, **verdict.combined}
+        gains = {arm: reciprocal_rank(rank) for arm, rank in ranks.items()}
+        if verdict.candidate is not None:
+            self._learner.learn(Judged(verdict.candidate, gains), verdict.signals)
+        fields = self._armed(self.record.arm_weights.after(verdict.n_known, gains))
+        served = ndcg10(verdict.mixed)
+        fields["arms"] = {
+            name: _judged_arm(arm, ranks[name], served) if name in ranks else arm
+            for name, arm in fields["arms"].items()
+        }
+        return fields
+
+    def fit(self) -> None:
+        """Fit the stack anew if that is due; it takes up to a few seconds.
+
+        A first fit gets the weight among the arms that its ranks would have earned so far.
+        """
+        fitted = self._learner.fit() if self._learner.is_due else None
+        if fitted is None:
+            return
+        arms, families = self.record.arm_weights, _arms(self.record.versions)
+        if self.record.stack is None:
+            before = with_arms(first_arms(families, has_stack=False), families, has_stack=True)
+            arms = self._learner.arms(before, fitted, STACK)
+        self._replace(
+            **self._armed(arms),
+            stack=StackRecord.of(fitted.logit, fitted.events, fitted.added),
+        )
+
     def _replace(self, **changed: Any) -> None:
         fields = {name: getattr(self.record, name) for name in self.record.__struct_fields__}
         self.record = MixtureRecord(**{**fields, **changed})
+
+
+def _arms(names: Iterable[str]) -> list[str]:
+    """Return the families that are arms: those that are judged."""
+    return [name for name in names if name not in FAMILIES or FAMILIES[name].judged]
 
 
 def _begun(
@@ -136,6 +211,21 @@ def _leads(trained: Mapping[str, TrainedModel]) -> dict[str, float]:
 
 def _weighted(record: RankerRecord, weight: float) -> RankerRecord:
     return RankerRecord(weight, record.version, record.judged, record.mrr, record.ndcg10)
+
+
+def _judged_arm(arm: ArmRecord, rank: int, served: float) -> ArmRecord:
+    """Update the means of an arm by one judgement."""
+    judged = arm.judged + 1
+    step = max(1.0 / judged, 1.0 - KEEP)
+    lead = served - ndcg10(rank)
+    return ArmRecord(
+        weight=arm.weight,
+        judged=judged,
+        mrr=arm.mrr + step * (reciprocal_rank(rank) - arm.mrr),
+        ndcg10=arm.ndcg10 + step * (ndcg10(rank) - arm.ndcg10),
+        lead=arm.lead + step * (lead - arm.lead),
+        lead_squared=arm.lead_squared + step * (lead**2 - arm.lead_squared),
+    )
 
 
 def _judged(record: RankerRecord, rank: int | None) -> RankerRecord:

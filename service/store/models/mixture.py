@@ -8,10 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 import msgspec
+import numpy as np
 import redis
 import redis.asyncio
 
 from core.mixture_weights import Weights
+from core.stack.arms import Arms
+from core.stack.logit import Logit
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
 
@@ -35,6 +38,57 @@ class LengthRecord(msgspec.Struct, frozen=True):
     weights: dict[str, float]
 
 
+class ArmRecord(msgspec.Struct, frozen=True):
+    """The weight and the metrics of an arm: the stack, the fusion, or a single ranker."""
+
+    weight: float
+    judged: int = 0
+    mrr: float = 0.0
+    ndcg10: float = 0.0
+    lead: float = 0.0
+    """Mean of ndcg@10 of what was served less that of the arm, on the same positives."""
+    lead_squared: float = 0.0
+    """Mean of the square of that difference."""
+
+
+class StackRecord(msgspec.Struct, frozen=True):
+    """The weights of a stack, see ``core.stack.logit``."""
+
+    names: tuple[str, ...]
+    mean: tuple[float, ...]
+    scale: tuple[float, ...]
+    weights: tuple[tuple[float, float], ...]
+    length: tuple[float, float]
+    events: int = 0
+    """Number of positives that it was fitted to."""
+    added: dict[str, float] = {}
+    """What ndcg@10 loses without the signals of a ranker, or of the history."""
+
+    @classmethod
+    def of(cls, logit: Logit, events: int, added: Mapping[str, float]) -> "StackRecord":
+        """Return the record of a fit."""
+        return cls(
+            names=logit.names,
+            mean=tuple(logit.mean.tolist()),
+            scale=tuple(logit.scale.tolist()),
+            weights=tuple((float(own), float(more)) for own, more in logit.weights),
+            length=logit.length,
+            events=events,
+            added=dict(added),
+        )
+
+    @property
+    def logit(self) -> Logit:
+        """Return the weights."""
+        return Logit(
+            self.names,
+            np.array(self.mean, np.float32),
+            np.array(self.scale, np.float32),
+            np.array(self.weights, np.float64).reshape(-1, 2),
+            self.length,
+        )
+
+
 class MixtureRecord(msgspec.Struct, frozen=True):
     """The weights learned by the follower of one partition."""
 
@@ -48,6 +102,17 @@ class MixtureRecord(msgspec.Struct, frozen=True):
     """The mixture of all rankers, with the weights that held at the time of each positive."""
     by_length: dict[int, LengthRecord] = {}
     """Weights by the least number of preferences, for lengths of which histories were judged."""
+
+    stack: StackRecord | None = None
+    """None until enough positives were judged."""
+    arms: dict[str, ArmRecord] = {}
+    arms_by_length: dict[int, dict[str, float]] = {}
+    """Weights of the arms by the least number of preferences."""
+
+    @property
+    def arm_weights(self) -> Weights:
+        """Return the weight of each arm."""
+        return Weights({name: arm.weight for name, arm in self.arms.items()}, self.arms_by_length)
 
     @property
     def versions(self) -> dict[str, str]:
@@ -105,6 +170,21 @@ def knowing(
     """
     found = [record for record in records if record is not None]
     return [record for record in found if versions.items() <= record.versions.items()] or found
+
+
+def arms(records: Sequence[MixtureRecord | None], partition: int | None) -> Arms:
+    """Return the arms for a partition's users, as its own follower has learned them.
+
+    Where it has learned none, and for an asker who is no user, those of the follower that has
+    judged most.
+    """
+    found = [record for record in records if record is not None and record.arms]
+    own = None if partition is None else records[partition] if partition < len(records) else None
+    if own is None or not own.arms:
+        own = max(found, key=lambda record: record.judged, default=None)
+    if own is None:
+        return Arms()
+    return Arms(None if own.stack is None else own.stack.logit, own.arm_weights)
 
 
 def joined(

@@ -1,0 +1,65 @@
+"""The arms above a stack: the stack, the fusion of ranks, and each family; Hedge chooses one.
+
+Whatever serves is never below the best arm for long. Each arm has a list for every judged event, if
+it knows the user; its gain is the reciprocal rank of the item that was taken. For each range of
+history lengths the heaviest arm answers.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from core.mixture_weights import Weights
+from core.stack.logit import Logit
+
+STACK, FUSION = "stack", "fusion"
+"""The arms that are no family."""
+LEAD = 0.5
+"""Weight of the arm that answers before any was judged; the others share the rest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Arms:
+    """The weights of the stack, and of the arms."""
+
+    logit: Logit | None = None
+    """None: there is no stack yet."""
+    weights: Weights = field(default_factory=Weights)
+
+    def best(self, n: int, able: Collection[str]) -> str:
+        """Return the heaviest of the arms that are able to answer, for n preferences.
+
+        >>> weights = Weights({"stack": 0.2, "fusion": 0.3, "fbgd": 0.5})
+        >>> Arms(None, weights).best(7, ["stack", "fusion"])
+        'fusion'
+        """
+        weight = self.weights.of(n)
+        return max((arm for arm in weight if arm in able), key=weight.__getitem__, default=FUSION)
+
+
+def first_arms(families: Collection[str], *, has_stack: bool) -> Weights:
+    """Return the weights before anything was judged: the stack leads if there is one.
+
+    >>> first_arms(["fbgd"], has_stack=True).shared
+    {'stack': 0.5, 'fusion': 0.25, 'fbgd': 0.25}
+    """
+    names = [*([STACK] if has_stack else []), FUSION, *families]
+    if len(names) == 1:
+        return Weights({FUSION: 1.0})
+    rest = (1.0 - LEAD) / (len(names) - 1)
+    return Weights({name: LEAD if at == 0 else rest for at, name in enumerate(names)})
+
+
+def with_arms(weights: Weights, families: Collection[str], *, has_stack: bool) -> Weights:
+    """Return the weights for exactly these families; a new arm begins with the smallest weight."""
+    names = [*([STACK] if has_stack else []), FUSION, *families]
+    if not weights.shared.keys() & set(names):
+        return first_arms(families, has_stack=has_stack)
+    shared = _filled(weights.shared, names)
+    return Weights(shared, {n: _filled(one, names) for n, one in weights.by_length.items()})
+
+
+def _filled(weight: Mapping[str, float], names: Collection[str]) -> dict[str, float]:
+    least = min(weight.values())
+    found = {name: weight.get(name, least) for name in names}
+    total = sum(found.values())
+    return {name: value / total for name, value in found.items()}

@@ -1,0 +1,157 @@
+"""Learn a stack as the events come: a window of the latest ones, fitted anew as it fills.
+
+Every event is judged by the weights from before it and learned afterwards. The window forgets old
+events, so the weights follow a drift. Weights that came from elsewhere (the gate, or before a
+restart) hold until the window has events enough to speak for itself.
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.mixture_weights import Weights
+from core.stack.choices import Choice, Choices, choices_of, ndcg10, ranks
+from core.stack.fitting import Earlier, fit
+from core.stack.guard import cross_fitted
+from core.stack.logit import Logit
+from core.types import F32, I64
+
+MOST_BYTES = 32 << 20
+"""Most memory of the signals in a window."""
+FEWEST = 60
+"""Fewest events, whose item is listed, for a first fit."""
+MORE = 1.25
+"""Growth of the window until it is fitted again; a full one is fitted when a quarter is new."""
+STRENGTH = 200.0
+"""Pull towards the weights that a window began with, in events; it fades as the window fills."""
+NEWEST = 4
+"""One in so many events of a window, the newest, measures what each part of the stack adds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """An event with its candidates, and the gain of each arm in it."""
+
+    choice: Choice
+    gains: Mapping[str, float]
+    """Reciprocal rank by the arms that had a list."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fit to the events of a window."""
+
+    logit: Logit
+    events: int
+    """Number of events whose item was among the candidates."""
+    added: Mapping[str, float]
+    """By the first word of their names: what ndcg@10 loses without these signals, on the newest
+    events, by a fit to the older ones."""
+    cross: I64
+    """Rank of the taken item in each event by a fit to others, (n,)."""
+
+
+class StackLearner:
+    """The latest judged events of one stream, and when to fit again."""
+
+    def __init__(self, start: Logit | None = None, *, most_bytes: int = MOST_BYTES) -> None:
+        self._start, self._most_bytes = start, most_bytes
+        self._names: tuple[str, ...] = ()
+        self._events: deque[Judged] = deque()
+        self._bytes = 0
+        self._listed = 0
+        self._next = FEWEST
+        """Number of listed events at which the next fit is due."""
+        self._seen = 0
+        """Number of listed events so far; those that the window has forgotten count too."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether enough events came since the last fit."""
+        return self._seen >= self._next
+
+    def learn(self, judged: Judged, names: Sequence[str]) -> None:
+        """Take an event in; one with other signals than before changes the window to these."""
+        if tuple(names) != self._names:
+            self._rename(tuple(names))
+        self._events.append(judged)
+        self._count(judged, 1)
+        self._seen += judged.choice.taken >= 0
+        while self._bytes > self._most_bytes:
+            self._count(self._events.popleft(), -1)
+
+    def fit(self) -> Fitted | None:
+        """Return a fit to the window; None while it says too little for one."""
+        self._next = int(self._seen + max(FEWEST // 4, (MORE - 1.0) * self._listed))
+        choices = choices_of(event.choice for event in self._events)
+        # the same events give the same folds
+        held_out = cross_fitted(choices, self._names, np.random.default_rng(len(choices)))
+        if held_out is None:
+            return None
+        return Fitted(
+            logit=fit(choices, self._names, earlier=self._earlier()),
+            events=self._listed,
+            added=_added(choices, self._names),
+            cross=ranks(choices, held_out),
+        )
+
+    def arms(self, first: Weights, fitted: Fitted, stack: str) -> Weights:
+        """Return the weights of the arms as if the stack had been one from the window's start."""
+        weights = first
+        for event, rank in zip(self._judged(), fitted.cross.tolist(), strict=True):
+            own = 1.0 / rank if rank else 0.0
+            weights = weights.after(event.choice.length, {**event.gains, stack: own})
+        return weights
+
+    def _judged(self) -> list[Judged]:
+        return [event for event in self._events if len(event.choice.signals)]
+
+    def _earlier(self) -> Earlier | None:
+        forgotten = self._seen - self._listed
+        left = 1.0 - forgotten / max(self._listed, 1)
+        return None if self._start is None or left <= 0.0 else Earlier(self._start, STRENGTH * left)
+
+    def _count(self, judged: Judged, sign: int) -> None:
+        self._bytes += sign * judged.choice.signals.nbytes
+        self._listed += sign * (judged.choice.taken >= 0)
+
+    def _rename(self, names: tuple[str, ...]) -> None:
+        """Give the events in the window these signals: 0 for all items where they lack one."""
+        column = {name: at for at, name in enumerate(self._names)}
+        at = np.array([column.get(name, -1) for name in names], np.int64)
+        events, self._events, self._names = self._events, deque(), names
+        self._bytes = self._listed = 0
+        for event in events:
+            renamed = event.choice._replace(signals=_columns(event.choice.signals, at))
+            self._events.append(Judged(renamed, event.gains))
+            self._count(self._events[-1], 1)
+
+
+def _columns(signals: F32, at: I64) -> F32:
+    found = np.zeros((len(signals), at.size), np.float32)
+    found[:, at >= 0] = signals[:, at[at >= 0]]
+    return found
+
+
+def _added(choices: Choices, names: Sequence[str]) -> dict[str, float]:
+    """Return what ndcg@10 of the newest events loses without each part of the stack."""
+    new = np.arange(len(choices)) >= len(choices) - len(choices) // NEWEST
+    old, newest = choices.keep(~new), choices.keep(new)
+    if not (old.taken >= 0).any() or not len(newest):
+        return {}
+    parts = [name.split(":")[0] for name in names]
+
+    def gain(left_out: str | None) -> float:
+        kept = np.array([part != left_out for part in parts])
+        made = fit(_with(old, kept), names)
+        return float(ndcg10(ranks(newest, made.score_all(_with(newest, kept)))).mean())
+
+    whole = gain(None)
+    return {part: whole - gain(part) for part in dict.fromkeys(parts)}
+
+
+def _with(choices: Choices, kept: "np.typing.NDArray[np.bool_]") -> Choices:
+    signals = np.where(kept, choices.signals, np.float32(0.0))
+    return Choices(choices.ptr, signals, choices.taken, choices.length)
