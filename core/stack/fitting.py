@@ -36,9 +36,17 @@ class Earlier:
 
 
 def fit(
-    choices: Choices, names: Sequence[str], *, top: float = TOP, earlier: Earlier | None = None
+    choices: Choices,
+    names: Sequence[str],
+    *,
+    top: float = TOP,
+    earlier: Earlier | None = None,
+    begin: Logit | None = None,
+    steps: int = TOP_STEPS,
 ) -> Logit:
     """Return the logit of these signals; raise DataError if no event has its item in its list.
+
+    It begins at the weights ``begin``, else at those of the earlier fit, else at 0.
 
     >>> from core.stack.choices import Choice, choices_of
     >>> item = np.array([[1.0, 0.0], [0.0, 1.0]], np.float32)
@@ -50,58 +58,49 @@ def fit(
     if not listed.any():
         raise DataError("no event has its item among those to choose from: give more events")
     known = choices.keep(listed)
-    made = _begun(known, names, earlier)
-    pull = PRIOR + (0.0 if earlier is None else earlier.strength)
-    weights = towards = made.weights.ravel()
-    # from 0 the loss of the top is flat: it begins where the likelihood ends
-    stages = [(0.0, LIKELY_STEPS), (top, TOP_STEPS)] if earlier is None else [(top, TOP_STEPS)]
-    signals = standard(known.signals, made.mean, made.scale)
+    empty = _scaled(known, names)
+    towards = empty if earlier is None else _as(earlier.logit, empty)
+    first = towards if begin is None else _as(begin, empty)
     of_loss = partial(
         loss,
-        standard=signals,
-        length=standard_length(made.length, known.length),
+        standard=standard(known.signals, empty.mean, empty.scale),
+        length=standard_length(empty.length, known.length),
         choices=known,
-        towards=towards,
-        pull=pull,
+        towards=towards.weights.ravel(),
+        pull=PRIOR + (0.0 if earlier is None else earlier.strength),
     )
-    for exponent, steps in stages:
+    weights = first.weights.ravel()
+    # from 0 the loss of the top is flat: it begins where the likelihood ends
+    likely = [(0.0, LIKELY_STEPS)] if first is empty else []
+    for exponent, most in [*likely, (top, steps)]:
         found = minimize(
             partial(of_loss, top=exponent),
             weights,
             jac=True,
             method="L-BFGS-B",
-            options={"maxiter": steps},
+            options={"maxiter": most},
         )
         weights = found.x
-    return Logit(made.names, made.mean, made.scale, weights.reshape(-1, 2), made.length)
+    return Logit(empty.names, empty.mean, empty.scale, weights.reshape(-1, 2), empty.length)
 
 
-def _begun(known: Choices, names: Sequence[str], earlier: Earlier | None) -> Logit:
-    """Return the weights to begin at, with the means and scales of the earlier fit if it has any.
-
-    Signals that the earlier fit does not know begin at 0, with means and scales of these events.
-    """
+def _scaled(known: Choices, names: Sequence[str]) -> Logit:
+    """Return weights of 0, with the means and scales of these events."""
     mean, scale = known.signals.mean(0, np.float64), known.signals.std(0, dtype=np.float64)
     scale = np.where(scale > 1e-9 * (1.0 + np.abs(mean)), scale, 0.0)
     length = np.log1p(known.length)
-    made = Logit(
+    return Logit(
         tuple(names),
         mean.astype(np.float32),
         scale.astype(np.float32),
         np.zeros((mean.size, 2)),
         (float(length.mean()), float(length.std())),
     )
-    if earlier is None:
-        return made
-    old = earlier.logit.aligned(names)
-    has = old.scale > 0.0
-    return Logit(
-        made.names,
-        np.where(has, old.mean, made.mean),
-        np.where(has, old.scale, made.scale),
-        old.weights,
-        old.length,
-    )
+
+
+def _as(logit: Logit, like: Logit) -> Logit:
+    """Return a logit with the signals and scales of another; new signals get the weight 0."""
+    return logit.aligned(like.names).rescaled(like.mean, like.scale, like.length)
 
 
 def loss(
@@ -131,6 +130,7 @@ def loss(
         weights.reshape(-1, 2),
         top,
         scratch,
+        np.empty((2, standard.shape[1])),
         gradient,
     )
     away = weights - towards

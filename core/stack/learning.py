@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.mixture_weights import Weights
+from core.mixture_weights import Weights, reciprocal_rank
 from core.stack.choices import Choice, Choices, choices_of, ndcg10, ranks
-from core.stack.fitting import Earlier, fit
+from core.stack.fitting import TOP_STEPS, Earlier, fit
 from core.stack.guard import cross_fitted
 from core.stack.logit import Logit
 from core.types import F32, I64
@@ -26,6 +26,8 @@ MORE = 1.25
 """Growth of the window until it is fitted again; a full one is fitted when a quarter is new."""
 STRENGTH = 200.0
 """Pull towards the weights that a window began with, in events; it fades as the window fills."""
+AGAIN_STEPS = 20
+"""Most steps of a fit that begins at the weights of the last one."""
 NEWEST = 4
 """One in so many events of a window, the newest, measures what each part of the stack adds."""
 
@@ -48,9 +50,7 @@ class Fitted:
     """Number of events whose item was among the candidates."""
     added: Mapping[str, float]
     """By the first word of their names: what ndcg@10 loses without these signals, on the newest
-    events, by a fit to the older ones."""
-    cross: I64
-    """Rank of the taken item in each event by a fit to others, (n,)."""
+    events, by a fit to the older ones. It is measured whenever the number of events has doubled."""
 
 
 class StackLearner:
@@ -66,6 +66,10 @@ class StackLearner:
         """Number of listed events at which the next fit is due."""
         self._seen = 0
         """Number of listed events so far; those that the window has forgotten count too."""
+        self._last: Logit | None = start
+        self._measured = 0
+        """Number of listed events at which it is measured again what each part adds."""
+        self._added: Mapping[str, float] = {}
 
     @property
     def is_due(self) -> bool:
@@ -85,28 +89,32 @@ class StackLearner:
     def fit(self) -> Fitted | None:
         """Return a fit to the window; None while it says too little for one."""
         self._next = int(self._seen + max(FEWEST // 4, (MORE - 1.0) * self._listed))
-        choices = choices_of(event.choice for event in self._events)
+        if not self._listed:
+            return None
+        choices, begin = choices_of(event.choice for event in self._events), self._last
+        steps = TOP_STEPS if begin is None else AGAIN_STEPS
+        self._last = fit(choices, self._names, earlier=self._earlier(), begin=begin, steps=steps)
+        if self._seen >= self._measured:
+            self._measured = 2 * self._seen
+            self._added = _added(choices, self._names, self._last)
+        return Fitted(self._last, self._listed, self._added)
+
+    def arms(self, first: Weights, stack: str) -> Weights:
+        """Return the weights of the arms as if the stack had been one from the window's start.
+
+        Its ranks are those by fits to the other events.
+        """
+        judged = [event for event in self._events if len(event.choice.signals)]
+        choices = choices_of(event.choice for event in judged)
         # the same events give the same folds
         held_out = cross_fitted(choices, self._names, np.random.default_rng(len(choices)))
         if held_out is None:
-            return None
-        return Fitted(
-            logit=fit(choices, self._names, earlier=self._earlier()),
-            events=self._listed,
-            added=_added(choices, self._names),
-            cross=ranks(choices, held_out),
-        )
-
-    def arms(self, first: Weights, fitted: Fitted, stack: str) -> Weights:
-        """Return the weights of the arms as if the stack had been one from the window's start."""
+            return first
         weights = first
-        for event, rank in zip(self._judged(), fitted.cross.tolist(), strict=True):
-            own = 1.0 / rank if rank else 0.0
-            weights = weights.after(event.choice.length, {**event.gains, stack: own})
+        for event, rank in zip(judged, ranks(choices, held_out).tolist(), strict=True):
+            gains = {**event.gains, stack: reciprocal_rank(rank)}
+            weights = weights.after(event.choice.length, gains)
         return weights
-
-    def _judged(self) -> list[Judged]:
-        return [event for event in self._events if len(event.choice.signals)]
 
     def _earlier(self) -> Earlier | None:
         forgotten = self._seen - self._listed
@@ -135,7 +143,7 @@ def _columns(signals: F32, at: I64) -> F32:
     return found
 
 
-def _added(choices: Choices, names: Sequence[str]) -> dict[str, float]:
+def _added(choices: Choices, names: Sequence[str], begin: Logit) -> dict[str, float]:
     """Return what ndcg@10 of the newest events loses without each part of the stack."""
     new = np.arange(len(choices)) >= len(choices) - len(choices) // NEWEST
     old, newest = choices.keep(~new), choices.keep(new)
@@ -145,7 +153,7 @@ def _added(choices: Choices, names: Sequence[str]) -> dict[str, float]:
 
     def gain(left_out: str | None) -> float:
         kept = np.array([part != left_out for part in parts])
-        made = fit(_with(old, kept), names)
+        made = fit(_with(old, kept), names, begin=begin, steps=AGAIN_STEPS)
         return float(ndcg10(ranks(newest, made.score_all(_with(newest, kept)))).mean())
 
     whole = gain(None)

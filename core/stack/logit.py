@@ -33,6 +33,19 @@ class Logit:
     length: tuple[float, float]
     """Mean and scale of log(1 + length)."""
 
+    def rescaled(self, mean: F32, scale: F32, length: tuple[float, float]) -> "Logit":
+        """Return the same logit for signals and lengths that are standardised by these.
+
+        All z of an event change by the same constant, hence no probability does.
+        """
+        ratio = np.divide(scale, self.scale, out=np.zeros_like(scale), where=self.scale > 0.0)
+        own, more = (self.weights * ratio[:, None]).T
+        old_mean, old_scale = self.length
+        shift = (length[0] - old_mean) / old_scale if old_scale else 0.0
+        steep = length[1] / old_scale if old_scale else 0.0
+        weights = np.column_stack([own + shift * more, steep * more])
+        return Logit(self.names, mean, scale, weights, length)
+
     @property
     def weighed(self) -> list[str]:
         """Return the names of the signals that have a weight."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def loss(signal, ptr, taken, length, weight, top, likely, gradient):
+def loss(signal, ptr, taken, length, weight, top, likely, own, gradient):
     """Return the loss, event by event, with the gradient by the chain rule."""
     gradient[:] = 0.0
     total = 0.0

@@ -56,7 +56,7 @@ def test_the_loss_is_that_of_a_loop_and_its_gradient_that_of_differences(top):
     value, gradient = loss(weights, choices.signals, length, choices, top=top)
     of_twin = np.empty((3, 2))
     tables = choices.signals, choices.ptr, choices.taken, length, weights.reshape(3, 2)
-    naive = reference_stack.loss(*tables, top, np.empty(9), of_twin) / 30
+    naive = reference_stack.loss(*tables, top, np.empty(9), np.empty((2, 3)), of_twin) / 30
     assert value == pytest.approx(naive + PRIOR / 60 * float(weights @ weights), rel=1e-6)
     np.testing.assert_allclose(gradient, of_twin.ravel() / 30 + PRIOR / 30 * weights, rtol=1e-6)
     for at in range(6):

@@ -104,12 +104,20 @@ def test_a_first_stack_gets_the_weight_that_its_ranks_would_have_earned():
     learner = StackLearner()
     found = learned(learner, events(300))
     first = with_arms(first_arms(["bad"], has_stack=False), ["bad"], has_stack=True)
-    weights = learner.arms(first, found, STACK) if found.cross.size == 300 else None
-    if weights is None:
-        found = learner.fit()
-        weights = learner.arms(first, found, STACK)
+    weights = learner.arms(first, STACK)
     assert Arms(found.logit, weights).best(10, [STACK, FUSION, "bad"]) == STACK
     assert weights.shared.keys() == {STACK, FUSION, "bad"}
+
+
+def test_another_scale_of_signals_and_lengths_changes_no_probability():
+    choices = choices_of(one.choice for one in events(100))
+    made = fit(choices, NAMES)
+    mean, scale = np.float32([1.0, -2.0, 0.5]), np.float32([3.0, 0.5, 2.0])
+    other = made.rescaled(mean, scale, (0.3, 2.0))
+    one = next(events(1, seed=5)).choice
+    np.testing.assert_allclose(
+        other.probabilities(one.signals, 17), made.probabilities(one.signals, 17), rtol=1e-4
+    )
 
 
 @pytest.mark.parametrize("has_stack", [True, False])

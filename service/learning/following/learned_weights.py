@@ -160,7 +160,7 @@ class LearnedWeights:
         arms, families = self.record.arm_weights, _arms(self.record.versions)
         if self.record.stack is None:
             before = with_arms(first_arms(families, has_stack=False), families, has_stack=True)
-            arms = self._learner.arms(before, fitted, STACK)
+            arms = self._learner.arms(before, STACK)
         self._replace(
             **self._armed(arms),
             stack=StackRecord.of(fitted.logit, fitted.events, fitted.added),
