@@ -122,10 +122,12 @@ class Loop:
             StoredUser(history, _NOTHING_TRIMMED),
             self._trained.rankers,
             self.learned.weights,
+            self.learned.arms,
             items=self._items,
         )
         if verdict is not None and not question.first:
             self.learned.judge(verdict, sighting)
+            self.learned.fit()
         return verdict
 
     def _sighting(self, question: Question) -> Sighting:
