@@ -16,6 +16,7 @@ from service.serving.catalogue_view import CatalogueView
 from service.serving.later_items import LaterItemsFollower
 from service.serving.lineups import Lineups
 from service.serving.mixture_weights import MixtureWeights
+from service.serving.new_items import NewItemsFollower
 from service.serving.online_items import OnlineSnapshotFollower
 from service.serving.polling import Polled
 from service.serving.popularity import Popularity
@@ -41,6 +42,7 @@ from service.store.models.snapshot_files import SnapshotFiles
 from service.store.namespace import Namespace, open_namespace
 from service.store.profiles.counters import CountsReader
 from service.store.profiles.reader import ProfileReader
+from service.store.profiles.showings import ShowingsReader
 from service.store.server.inspection import ServerReport, inspect_server
 
 FollowerT = TypeVar("FollowerT", bound=Polled | CatalogueView)
@@ -71,6 +73,7 @@ class Followed:
     active: ActiveModels
     online_items: OnlineSnapshotFollower
     later_items: LaterItemsFollower
+    new_items: NewItemsFollower
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,7 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
             changes=kept.changes,
             view=kept.view,
             catalogue=stored.catalogue,
+            new_items=kept.new_items,
         )
         stack.push_async_callback(recommender.close)
         yield ApiRuntime(
@@ -207,13 +211,23 @@ def _followed(
     experts = configs.online_config(settings, namespace)
     weights = MixtureWeights(MixtureReader(clients.requests, name, partitions), active)
     items = OnlineSnapshotFollower(clients.blocking, namespace, experts, data_dir / "online")
+    popularity = Popularity(counts, settings.trending_half_life_h)
+    new_items = NewItemsFollower(
+        seed=namespace.seed,
+        share=settings.exploration_share,
+        view=view,
+        popularity=popularity,
+        learned=items,
+        showings=ShowingsReader(clients.requests, name, partitions),
+    )
     return Followed(
         changes=changes,
         view=_started(stack, view),
-        popularity=_started(stack, Popularity(counts, settings.trending_half_life_h)),
+        popularity=_started(stack, popularity),
         mixture_weights=_started(stack, weights),
         active=active,
         online_items=_started(stack, items),
+        new_items=_started(stack, new_items),
         later_items=_started(
             stack, LaterItemsFollower(active, CatalogueReader(clients.blocking, name))
         ),

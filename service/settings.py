@@ -113,6 +113,10 @@ class Settings(BaseSettings):
     """Seconds between online snapshots, if anything changed; longer for a large catalogue."""
     judged_per_s: Annotated[float, Field(ge=0)] = 50
     """Maximum positives a second by which a learner judges the rankers of the mixture; 0: none."""
+    exploration_share: Annotated[float, Field(ge=0, le=0.5)] = 0.02
+    """Share of the places of a list, after the first three, that new items get; 0: none.
+    See docs/explanation/new-items.md.
+    """
     # read by learning/counters.py, learning/following/judge.py and serving/popularity.py
     trending_half_life_h: Annotated[float, Field(gt=0)] = 168
     """Hours after which an event counts half as much for ``trending``. After a change, stored

@@ -16,6 +16,9 @@ from tests.server import PrivateServer
 # beside a busy neighbour
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+# which places new items get depends on the hour; tests of them set a share themselves
+os.environ.setdefault("HEDGEROW_EXPLORATION_SHARE", "0")
+
 # the first call of a kernel may compile it, and our machines are shared: no deadlines
 settings.register_profile("hedgerow", deadline=None)
 settings.load_profile("hedgerow")

@@ -85,6 +85,18 @@ class PartitionStats(Answer):
     """About how many bytes each family of keys takes."""
 
 
+class NewItemStats(Answer):
+    """The items that are new now: described, with few events and few showings."""
+
+    items: int
+    shown: int
+    """Impressions of them, as posted (kind `impression`)."""
+    clicked: int
+    """Clicks on them (kind `click`)."""
+    share: float
+    """Share of the places of a list, after the first three, that they get."""
+
+
 class Stats(Answer):
     """Statistics of the service."""
 
@@ -96,6 +108,7 @@ class Stats(Answer):
     store: str
     model_version: str
     items: int
+    new_items: NewItemStats
     partitions: list[PartitionStats]
     memory: dict[str, int]
     rating: RatingMeaning
@@ -162,6 +175,7 @@ async def get_stats(runtime: Runtime) -> Stats:
         store=f"{runtime.server.product} {runtime.server.version}",
         model_version=runtime.online_predictions.version,
         items=await runtime.numbers.count(),
+        new_items=_new_items(runtime),
         partitions=partitions,
         memory=_summed([partition.memory for partition in partitions])
         | {"models": sum(model.bytes for model in models)},
@@ -171,6 +185,16 @@ async def get_stats(runtime: Runtime) -> Stats:
             for name, kind in runtime.settings.kinds.items()
         ],
         seen_through=sequence_token({p.partition: p.learned_through for p in partitions}),
+    )
+
+
+def _new_items(runtime: ApiRuntime) -> NewItemStats:
+    fresh = runtime.new_items.current
+    return NewItemStats(
+        items=fresh.new.items.size,
+        shown=fresh.shown,
+        clicked=fresh.clicked,
+        share=runtime.settings.exploration_share,
     )
 
 

@@ -84,6 +84,7 @@ class BatchLearning:
             rows=NO_ROW_CHANGES if touched is None else self._changed_rows(touched),
             histories=histories,
             counts=counts,
+            showings=self._count_showings(backlog, batch),
             transitions=self._learn_transitions(backlog, batch),
             impressions=shown,
             click_through=click_through,
@@ -125,6 +126,11 @@ class BatchLearning:
             sequence=backlog.sequence[at],
         )
         return learn_ratings(self._memory.model, self._memory.users, self._memory.items, ratings)
+
+    def _count_showings(self, backlog: Backlog, batch: Batch) -> Pieces:
+        span = slice(backlog.at, batch.end)
+        new = backlog.repeated[span] == 0
+        return self._memory.showings.learn(backlog.item[span][new], backlog.kind[span][new])
 
     def _learn_transitions(self, backlog: Backlog, batch: Batch) -> TransitionRows:
         at = batch.history + backlog.at

@@ -63,6 +63,7 @@ class Deletions:
         changes = Changes(
             rows=self._start_row(item),
             counts=self._memory.counters.start_over(item),
+            showings=self._memory.showings.start_over(item),
             transitions=self._memory.transitions.start_over(item),
             removals=Removals(items={item: sequence}),
             touched_items=np.array([item], dtype=np.int64),

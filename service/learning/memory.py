@@ -6,6 +6,7 @@ from core.meaning import EventMeanings
 from core.online.model import OnlineModel
 from service.learning.counters import ItemCounters
 from service.learning.rows import ItemRows, UserRows
+from service.learning.showings import ItemShowings
 from service.learning.transitions import ItemTransitions
 from service.settings import Settings
 from service.store.connection import Client
@@ -26,6 +27,7 @@ class Memory:
     users: UserRows
     items: ItemRows
     counters: ItemCounters
+    showings: ItemShowings
     transitions: ItemTransitions
     deleted: dict[int, int]
     """Sequence of the deletion by item number."""
@@ -59,6 +61,7 @@ def load_memory(
         ),
         items=items,
         counters=ItemCounters(settings, meanings, reader.counts(generation)),
+        showings=ItemShowings(settings, reader.showings()),
         transitions=transitions,
         deleted=deleted,
     )

@@ -30,7 +30,7 @@ from service.ranking.labelled import read_labelled
 from service.ranking.neighbours import read_neighbours
 from service.ranking.sequence import read_sequence
 from service.ranking.starred import read_starred
-from service.ranking.strategies import MIXTURE, NEXT, ONLINE, POPULAR, TRENDING, Strategy
+from service.ranking.strategies import EXPLORE, MIXTURE, NEXT, ONLINE, POPULAR, TRENDING, Strategy
 
 FAMILIES: Families = table(
     (
@@ -167,6 +167,7 @@ the numbers."""
 
 if TYPE_CHECKING:
     AnyStrategy: TypeAlias = Strategy
+    ItemStrategy: TypeAlias = Strategy
     TrainedStrategy: TypeAlias = Strategy
     ComparingStrategy: TypeAlias = Strategy
     SimilarStrategy: TypeAlias = Strategy
@@ -176,6 +177,7 @@ if TYPE_CHECKING:
 else:
     _all = FAMILIES.values()
     AnyStrategy = Literal[tuple(filter(None, STRATEGIES))]
+    ItemStrategy = Literal[(*filter(None, STRATEGIES), EXPLORE)]
     TrainedStrategy = Literal[tuple(one.strategy for one in _all if one.trained)]
     SimilarStrategy = Literal[tuple(one.strategy for one in _all if one.compares_items)]
     ComparingStrategy = Literal[tuple(one.strategy for one in _all if one.compares_users)]
@@ -183,4 +185,5 @@ else:
     _stars = tuple(one.strategy for one in _all if one.predicts_stars)
     StarStrategy = Literal[_stars]
     PredictingStrategy = Literal[(ONLINE, *_stars)]
-"""The strategies that a request may name, for any purpose or for one that needs an ability."""
+"""The strategies that a request may name, for any purpose or for one that needs an ability; an item
+of an answer may also come from ``EXPLORE``."""

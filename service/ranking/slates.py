@@ -15,6 +15,7 @@ from core.types import F32
 from service.ranking.asker import NOBODY, Asker, Computed
 from service.ranking.choice import Choice, choose
 from service.ranking.explanations import explained
+from service.ranking.exploration import Exploration
 from service.ranking.lineup import Lineup, Origin
 from service.ranking.mixing import Pick, picks_of, ranked_items
 from service.ranking.pool import Pool
@@ -45,9 +46,15 @@ class Slate(Struct, frozen=True):
 
 
 def slate(
-    lineup: Lineup, asker: Asker, pool: Pool, wanted: Wanted, categories: Categories
+    lineup: Lineup,
+    asker: Asker,
+    pool: Pool,
+    wanted: Wanted,
+    categories: Categories,
+    *,
+    exploration: Exploration | None = None,
 ) -> Slate:
-    """Return the best items of the pool for this asker."""
+    """Return the best items of the pool for this asker, with new items in some places."""
     choice = choose(lineup, asker, wanted)
     reason = choice.reason
     n = wanted.n_ranked
@@ -59,6 +66,8 @@ def slate(
             n = min(DEEP * n, DEEPEST)
             found = ranked_items(choice, lineup, asker, pool, n)
             picks = _varied(found.picks, _vectors_of(choice.able), wanted, categories)
+    if exploration is not None:
+        picks = exploration.placed(picks, asker, pool, wanted)
     origin = _made_by(choice, lineup)
     if found.picks and not found.owned:
         reason = and_(reason, left_to_popular(origin.strategy))

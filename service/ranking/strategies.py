@@ -10,5 +10,9 @@ ONLINE, MIXTURE, POPULAR, TRENDING, NEXT = "online", "mixture", "popular", "tren
 fills every list up; has a route; is counted by the learner. All other names stand in the table
 alone."""
 
+EXPLORE = "explore"
+"""What brought a new item into a slate (see ``exploration.py``). It names single items, never a
+slate, so it has no number."""
+
 DEFAULT_RECIPE = "fbgd"
 """The recipe that is trained or evaluated if nobody names one."""

@@ -31,6 +31,7 @@ from service.serving.catalogue_view import CatalogueView
 from service.serving.empty_answers import empty
 from service.serving.lineups import Lineups
 from service.serving.neighbours import Neighbours
+from service.serving.new_items import NewItemsFollower
 from service.serving.user_state import UserState, state_of
 from service.serving.users import Users
 from service.serving.warm_up import rank_once
@@ -75,11 +76,12 @@ class Recommender:
         changes: ChangeFollower,
         view: CatalogueView,
         catalogue: Catalogue,
+        new_items: NewItemsFollower,
     ) -> None:
         self._partitions = namespace.partitions
         self._lineups, self._users, self._meanings = lineups, users, meanings
         self._numbers, self._changes = numbers, changes
-        self._view, self._catalogue = view, catalogue
+        self._view, self._catalogue, self._new_items = view, catalogue, new_items
         self._neighbours = Neighbours(users)
         self._warm = asyncio.Event()
 
@@ -120,8 +122,13 @@ class Recommender:
         if (lineup.trained or named is not None) and not any(r.knows(asker) for r in able):
             asker = replace(asker, unknown=await self._unknown(asked, known, named))
         categories = self._view.current.categories
+        new = self._new_items.exploration(asked.user, now_ms())
         made = await self._made(
-            asked, now, lineup, lambda pool: slate(lineup, asker, pool, wanted, categories)
+            asked,
+            now,
+            lineup,
+            lambda pool: slate(lineup, asker, pool, wanted, categories, exploration=new),
+            n_items=0 if new is None else new.n_items,
         )
         if asked.user is not None and self._users.keeps and made.slate.made:
             self._users.remember(asked.user, known, made.slate.made)
@@ -171,11 +178,17 @@ class Recommender:
         return self._lineups.of_versions(partition, asked.after.versions)
 
     async def _made(
-        self, asked: Asked, known: UserState, lineup: Lineup, make: Callable[[Pool], Slate]
+        self,
+        asked: Asked,
+        known: UserState,
+        lineup: Lineup,
+        make: Callable[[Pool], Slate],
+        *,
+        n_items: int = 0,
     ) -> "_SlateAndPool":
         wanted, n_preferences = asked.wanted, known.preferences.item_ix.size
         in_thread = max(lineup.effort, wanted.effort(n_preferences)) > INLINE
-        n_items = lineup.n_items
+        n_items = max(n_items, lineup.n_items)
         while True:
             pool, time_ms, removed = await self._pool(asked, known, n_items)
             if asked.candidates is not None:

@@ -236,6 +236,12 @@ class PartitionKeys:
         return self._key("impressions")
 
     @property
+    def showings(self) -> str:
+        """string, 8 bytes an item by number (commit): u32 impressions, u32 clicks; a rebuild keeps
+        it."""
+        return self._key("showings")
+
+    @property
     def responses(self) -> str:
         """hash source in hex -> JSON (commit): click-through of slates by kind code; a source is
         strategy and model.

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from service.api.slates.cursors import make_slate_cursor
 from service.ids import sequence_token
-from service.ranking.families import AnyStrategy
+from service.ranking.families import AnyStrategy, ItemStrategy
 from service.rec_ids import encode
 from service.runtime import ApiRuntime
 from service.serving.asked import Answer
@@ -42,7 +42,9 @@ class SlateItem(Struct, gc=False):
 
     item: str
     score: float
-    strategy: AnyStrategy
+    strategy: ItemStrategy
+    """Who ranked it highest; `explore`: it is new and gets its first showings, and its score says
+    how well it fits (0: as anybody)."""
     because: list[Because] | UnsetType = UNSET
     """With `explain`: the past items that contribute most to the score, the largest first."""
     fields: dict[str, Any] | UnsetType = UNSET

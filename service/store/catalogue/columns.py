@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from core.errors import FilterSyntax
 from core.filter import CATEGORY, Columns, Facts, Filter, Mask, Term, parse
-from core.types import I64
+from core.types import I32, I64
 from service.errors import InvalidFilter
 from service.store.catalogue.feed import StoredItem
 
@@ -127,6 +128,15 @@ class Masks:
         return _Kept(blocks, mask, since, until)
 
 
+class CategoryPairs(NamedTuple):
+    """Which item has which category, in the order of items; arrays (p,)."""
+
+    item: I64
+    category: I32
+    """Numbers from 0."""
+    n_categories: int
+
+
 @dataclass(frozen=True)
 class Catalogued:
     """All items at one moment. Masks are shared and read-only; get them in one thread only."""
@@ -179,6 +189,26 @@ class Catalogued:
     def categories(self, numbers: Iterable[int]) -> list[list[str]]:
         """Return the categories of each item."""
         return [self._categories(number) for number in numbers]
+
+    @cached_property
+    def category_pairs(self) -> "CategoryPairs":
+        """Return which item has which category; it takes a while for a large catalogue."""
+        key, parts = (CATEGORY, str), enumerate(self.blocks)
+        found = [
+            (at * BLOCK, block.columns.columns[key])
+            for at, block in parts
+            if key in block.columns.columns
+        ]
+        numbers: dict[str, int] = {}
+        item = [first + column.owner.astype(np.int64) for first, column in found]
+        names = (name for _, column in found for name in column.value.tolist())
+        number = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int32)
+        return CategoryPairs(np.concatenate([np.empty(0, np.int64), *item]), number, len(numbers))
+
+    def opens(self, n: int) -> I64:
+        """Return when items 0 .. n - 1 are shown first, in ms; ``ALWAYS`` without such a time."""
+        opens = np.concatenate([np.empty(0, np.int64), *[block.opens for block in self.blocks]])
+        return np.pad(opens[:n], (0, max(n - opens.size, 0)), constant_values=ALWAYS)
 
     def replaced(self, version: int, items: Mapping[int, StoredItem]) -> "Catalogued":
         """Return the items with new documents for some of them, by item number."""

@@ -82,6 +82,8 @@ class Changes:
     removals: Removals = NO_REMOVALS
     counts: Pieces = ()
     """Changed bytes of the items' counters."""
+    showings: Pieces = ()
+    """Changed bytes of the items' showings."""
     transitions: TransitionRows = NO_TRANSITIONS
     """Changed rows of the items that follow others."""
     impressions: Sequence[tuple[str, bytes]] = ()

@@ -54,6 +54,8 @@ class CommitPacking:
             transaction.add("HSET", keys.online(self._generation), *_flat(commit.state.arrays))
         for offset, data in changes.counts:
             transaction.add("SETRANGE", keys.counts(self._generation), offset, data)
+        for offset, data in changes.showings:
+            transaction.add("SETRANGE", keys.showings, offset, data)
         if changes.transitions.items:
             follow = changes.transitions
             transaction.set_fields(keys.transitions(self._generation), follow.items, follow.rows)

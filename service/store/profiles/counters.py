@@ -11,7 +11,7 @@ import redis
 import redis.asyncio
 
 from core.popularity import WIDTH
-from core.types import F64, I64
+from core.types import F64, I64, U32
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
 
@@ -25,7 +25,7 @@ Pieces = Sequence[tuple[int, bytes]]
 """(offset, bytes) of each write."""
 
 
-def pieces(rows: F64, touched: I64) -> Pieces:
+def pieces(rows: F64 | U32, touched: I64) -> Pieces:
     """Return the writes of a commit for some distinct items, given in rising order.
 
     >>> [(at, len(data)) for at, data in pieces(np.zeros((99, 3)), np.array([2, 4, 90]))]
@@ -35,17 +35,45 @@ def pieces(rows: F64, touched: I64) -> Pieces:
         return ()
     runs = np.split(touched, np.flatnonzero(np.diff(touched) > GAP) + 1)
     ends = [(int(run[0]), int(run[-1]) + 1) for run in runs]
-    return [(first * ROW_BYTES, rows[first:end].astype("<f8").tobytes()) for first, end in ends]
+    stored, row_bytes = rows.dtype.newbyteorder("<"), rows.dtype.itemsize * rows.shape[1]
+    return [(at * row_bytes, rows[at:end].astype(stored).tobytes()) for at, end in ends]
 
 
 def read_counts(client: redis.Redis, key: str) -> F64:
     """Return all rows."""
+    return _rows(read_whole(client, key))
+
+
+def read_whole(client: redis.Redis, key: str) -> bytes:
+    """Return a long string, read in slices."""
     parts: list[bytes] = []
     while not parts or len(parts[-1]) == SLICE_BYTES:
         with store_errors():
             answer = client.getrange(key, *_slice(len(parts)))
         parts.append(cast("bytes", answer))
-    return _rows(parts)
+    return b"".join(parts)
+
+
+async def whole(client: redis.asyncio.Redis, key: str) -> bytes:
+    """Return a long string, read in slices."""
+    parts: list[bytes] = []
+    while not parts or len(parts[-1]) == SLICE_BYTES:
+        with store_errors():
+            answer = client.getrange(key, *_slice(len(parts)))
+            parts.append(await cast("Awaitable[bytes]", answer))
+    return b"".join(parts)
+
+
+async def states(
+    client: redis.asyncio.Redis, partitions: Sequence[PartitionKeys]
+) -> list[tuple[int, int]]:
+    """Return (generation, watermark) of each partition."""
+    with store_errors():
+        pipe = client.pipeline(transaction=False)
+        for keys in partitions:
+            pipe.hmget(keys.state, "generation", "watermark")
+        answers = cast("list[list[bytes | None]]", await pipe.execute())
+    return [(int(generation or 0), int(watermark or 0)) for generation, watermark in answers]
 
 
 class CountsReader:
@@ -57,27 +85,16 @@ class CountsReader:
 
     async def watermarks(self) -> list[tuple[int, int]]:
         """Return (generation, watermark) of each partition."""
-        with store_errors():
-            pipe = self._client.pipeline(transaction=False)
-            for keys in self._keys:
-                pipe.hmget(keys.state, "generation", "watermark")
-            answers = cast("list[list[bytes | None]]", await pipe.execute())
-        return [(int(generation or 0), int(watermark or 0)) for generation, watermark in answers]
+        return await states(self._client, self._keys)
 
     async def rows(self, partition: int, generation: int) -> F64:
         """Return all rows of a partition."""
-        key = self._keys[partition].counts(generation)
-        parts: list[bytes] = []
-        while not parts or len(parts[-1]) == SLICE_BYTES:
-            with store_errors():
-                answer = self._client.getrange(key, *_slice(len(parts)))
-                parts.append(await cast("Awaitable[bytes]", answer))
-        return _rows(parts)
+        return _rows(await whole(self._client, self._keys[partition].counts(generation)))
 
 
 def _slice(number: int) -> tuple[int, int]:
     return number * SLICE_BYTES, (number + 1) * SLICE_BYTES - 1
 
 
-def _rows(parts: Sequence[bytes]) -> F64:
-    return np.frombuffer(b"".join(parts), dtype="<f8").astype(np.float64).reshape(-1, WIDTH)
+def _rows(stored: bytes) -> F64:
+    return np.frombuffer(stored, dtype="<f8").astype(np.float64).reshape(-1, WIDTH)

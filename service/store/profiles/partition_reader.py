@@ -5,7 +5,7 @@ from typing import cast
 
 import redis
 
-from core.types import F64
+from core.types import F64, U32
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
 from service.store.log.state import read_deleted_items
@@ -13,6 +13,7 @@ from service.store.profiles.click_through import SourceCounts, stored_click_thro
 from service.store.profiles.counters import read_counts
 from service.store.profiles.dedupe_chunk import DedupeChunk
 from service.store.profiles.rows import SLICE
+from service.store.profiles.showings import read_showings
 from service.store.profiles.transitions import TransitionRows, read_transitions
 
 
@@ -31,6 +32,10 @@ class PartitionReader:
     def counts(self, generation: int) -> F64:
         """Return the counters of all items."""
         return read_counts(self._client, self._keys.counts(generation))
+
+    def showings(self) -> U32:
+        """Return how often each item was shown and clicked on."""
+        return read_showings(self._client, self._keys)
 
     def transitions(self, generation: int) -> Iterator[TransitionRows]:
         """Yield the rows of all items that follow others."""

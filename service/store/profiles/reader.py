@@ -256,6 +256,7 @@ def _single_keys(keys: PartitionKeys, generation: int) -> list[tuple[str, str]]:
         ("dedupe", keys.dedupe),
         ("changes", keys.changes),
         ("impressions", keys.impressions),
+        ("showings", keys.showings),
         ("responses", keys.responses),
         ("expert_history", keys.expert_history),
         ("deleted_items", keys.deleted_items),

@@ -1,0 +1,103 @@
+"""Keeps the list of new items: made again when the catalogue, the counters or showings change."""
+
+import asyncio
+import operator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from core.online.tables import COUNT
+from core.types import F64, I64
+from service.ranking.everybody import Orders
+from service.ranking.exploration import Exploration, NewItems
+from service.ranking.learned import LearnedState
+from service.ranking.new_items import Said, new_items
+from service.serving.catalogue_view import CatalogueView
+from service.serving.online_items import OnlineSnapshotFollower
+from service.serving.polling import Polled
+from service.serving.popularity import Popularity
+from service.store.catalogue.columns import BLOCK
+from service.store.clock import now_ms
+from service.store.profiles.showings import CLICKED, SHOWN, ShowingsReader
+
+PERIOD_MS = 60_000
+"""Longest time between two lists: an item may become available without a change."""
+HOUR_MS = 3_600_000
+
+
+@dataclass(frozen=True, eq=False)
+class Fresh:
+    """The items that are new, and what came of showing them."""
+
+    new: NewItems = field(default_factory=NewItems)
+    shown: int = 0
+    clicked: int = 0
+
+
+class NewItemsFollower(Polled):
+    """Follows what is new while it is open; ``current`` is replaced as a whole."""
+
+    def __init__(
+        self,
+        *,
+        seed: int,
+        share: float,
+        view: CatalogueView,
+        popularity: Popularity,
+        learned: OnlineSnapshotFollower,
+        showings: ShowingsReader,
+    ) -> None:
+        super().__init__()
+        self._seed, self._share, self._showings = seed, share, showings
+        self._view, self._popularity, self._learned = view, popularity, learned
+        self._made_of: list[object] = [None] * 4
+        self._made_ms = 0
+        self.current = Fresh()
+
+    def exploration(self, user: str | None, time_ms: int) -> Exploration | None:
+        """Return the draw for an asker; None: there is nothing new to show."""
+        new = self.current.new
+        if not self._share or not new.items.size:
+            return None
+        return Exploration(new, self._share, self._seed, user or "", time_ms // HOUR_MS)
+
+    async def refresh(self) -> None:
+        """Make the list now, if anything changed."""
+        if not self._view.ready:
+            return
+        counts, time_ms = await self._showings.refreshed(), now_ms()
+        items, orders, learned = self._view.current, self._popularity.current, self._learned.current
+        made_of = [items, orders, learned, counts]
+        late = time_ms - self._made_ms >= PERIOD_MS
+        if not late and all(map(operator.is_, made_of, self._made_of)):
+            return
+        # on this thread: the masks may not be shared
+        n = len(items.blocks) * BLOCK
+        allowed, opens = items.mask(time_ms, n), items.opens(n)
+        events = _events(orders, learned)
+
+        def made() -> Fresh:
+            said = Said(*items.category_pairs, opens)
+            return _fresh(
+                new_items(said, allowed, events, counts[:, SHOWN].astype(np.float64)), counts
+            )
+
+        self.current = await asyncio.to_thread(made)
+        self._made_of, self._made_ms = made_of, time_ms
+
+
+def _fresh(new: NewItems, counts: I64) -> Fresh:
+    shown = counts[new.items[new.items < len(counts)]].sum(axis=0)
+    return Fresh(new, int(shown[SHOWN]), int(shown[CLICKED]))
+
+
+def _events(orders: Orders, learned: LearnedState) -> F64:
+    """Return the evidence of each item, or its number of ratings if that is more."""
+    items, evidence = orders.popular
+    parts = [part.online.rows[:, COUNT] for part in learned.parts.values()]
+    n = max([int(items.max(initial=-1)) + 1, *map(len, parts)])
+    rated, liked = np.zeros(n), np.zeros(n)
+    liked[items] = evidence
+    for part in parts:
+        rated[: len(part)] += part
+    return np.maximum(liked, rated)
