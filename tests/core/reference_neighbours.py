@@ -34,14 +34,14 @@ def power(sums, exponent):
 
 
 def graph(pairs, config):
-    """Return N'N + share s^2 D^-b V V' D^b (items, items)."""
+    """Return N'N + share s^2 D^-b V (S / s)^fade V' D^b (items, items)."""
     r = matrix(pairs)
     users, items = power(r.sum(1), -config.user_exponent), power(r.sum(0), -config.item_exponent)
     n = users[:, None] * r * items
     _, s, v = np.linalg.svd(n, full_matrices=False)
-    v = v[: config.factors]
+    v, passed = v[: config.factors], (s / s[0])[: config.factors, None] ** config.fade
     back = power(r.sum(0), config.item_exponent)
-    return n.T @ n + config.share * s[0] ** 2 * items[:, None] * (v.T @ v) * back
+    return n.T @ n + config.share * s[0] ** 2 * items[:, None] * (v.T @ (passed * v)) * back
 
 
 def exact(pairs, config):

@@ -4,14 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from core.batch.neighbours.config import RECIPES, NeighboursConfig
 from core.batch.neighbours.exact import MOST_ITEMS, Regression
 from core.batch.neighbours.fit import MOST_KEPT, fit, kept_of
-from core.batch.neighbours.graph import DENSE, graph
+from core.batch.neighbours.graph import graph
 from core.batch.neighbours.model import Neighbours
-from core.batch.neighbours.search import Split, search, splits_of
+from core.batch.neighbours.search import search
 from core.batch.neighbours.snapshot import neighbours_of, of_neighbours
+from core.batch.neighbours.spectrum import FEWEST, singular_vectors
+from core.batch.neighbours.trials import Split, most_factors, splits_of
 from core.errors import ConfigError, DataError, ShapeError, SnapshotFormat
 from core.interactions import from_pairs
 from core.kernels import neighbours as kernels
@@ -66,19 +69,61 @@ def test_rows_are_added_as_the_twin_adds_them():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("more", [{}, {"share": 0.0}, {"user_exponent": 0.2, "item_exponent": 0.7}])
+@pytest.mark.parametrize(
+    "more", [{}, {"share": 0.0}, {"fade": 0.0}, {"user_exponent": 0.2, "item_exponent": 0.7}]
+)
 def test_the_graph_is_its_dense_twin(weighted, more):
     pairs, config = ranking.tiny(weighted=weighted), replace(GRAPH, **more)
     np.testing.assert_allclose(dense(fit(pairs, config)), reference.graph(pairs, config), atol=1e-6)
 
 
 def test_singular_vectors_of_a_large_matrix_are_those_of_the_dense_one():
-    n = DENSE + 60
+    n = FEWEST + 60
     pairs = ranking.tribes(users=n, items=n)
     config = replace(GRAPH, factors=4)
     made, wanted = graph(pairs, config), reference.graph(pairs, config)
     assert made.outward.shape == (n, 4)
-    np.testing.assert_allclose(np.concatenate([*made.strengths(config.share)]), wanted, atol=1e-5)
+    np.testing.assert_allclose(
+        np.concatenate([*made.strengths(config.share, config.fade)]), wanted, atol=1e-5
+    )
+
+
+def test_a_wide_space_holds_most_of_what_the_first_singular_vectors_hold():
+    rng = np.random.default_rng(3)
+    n, wanted = 3 * FEWEST, FEWEST // 2
+    matrix = sparse.random_array((n + 90, n), density=0.01, rng=rng, dtype=np.float32).tocsr()
+    exact = np.linalg.svd(matrix.toarray(), compute_uv=False)[:wanted]
+    for turned in (matrix, matrix.T.tocsr()):
+        values, vectors = singular_vectors(turned, wanted, seed=0)
+        np.testing.assert_allclose(vectors.T @ vectors, np.eye(wanted), atol=1e-4)
+        energy = np.square(turned @ vectors).sum()
+        assert 0.9 < energy / np.square(exact).sum() < 1.0 + 1e-5
+        np.testing.assert_allclose(np.square(values).sum(), energy, rtol=1e-2)
+        assert values[0] == pytest.approx(exact[0], rel=1e-4)
+
+
+def test_singular_vectors_end_at_the_rank():
+    one = np.zeros((FEWEST + 50, FEWEST + 90), np.float32)
+    one[:, 3], one[:7, 5] = 1.0, 2.0
+    for matrix in (one, one.T, np.zeros_like(one)):
+        values, vectors = singular_vectors(sparse.csr_array(matrix), 10, seed=0)
+        rank = np.linalg.matrix_rank(matrix)
+        assert (values.size, vectors.shape) == (rank, (matrix.shape[1], rank))
+        np.testing.assert_allclose(vectors.T @ vectors, np.eye(rank), atol=1e-5)
+
+
+def test_trials_of_other_shares_fades_and_factors_use_the_same_walks():
+    trials = Split(ranking.tribes(), np.random.default_rng(0))
+    wide = replace(GRAPH, factors=9)
+    for config in (wide, replace(wide, fade=0.0), GRAPH, replace(wide, share=0.0), wide):
+        fresh = Split(ranking.tribes(), np.random.default_rng(0))
+        assert trials.score(config) == pytest.approx(fresh.score(config))
+
+
+def test_what_a_fit_may_cost_bounds_the_factors():
+    few, many = (from_pairs([0], [0], n_users=10**6, n_items=n) for n in (900, 10**5))
+    assert most_factors(few) == few.n_items // 2
+    assert most_factors(many) == 250
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -239,6 +284,7 @@ def test_a_snapshot_of_something_else_is_refused():
         {"reg": -1.0},
         {"reg": float("nan")},
         {"share": -0.1},
+        {"fade": -0.1},
         {"factors": 0},
         {"neighbours": 0},
         {"neighbours": 2.5},

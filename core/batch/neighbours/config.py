@@ -29,6 +29,8 @@ class NeighboursConfig:
     """Number of singular vectors in the spectral part of the graph."""
     share: float = 0.3
     """Weight of the spectral part beside the graph; 0 leaves it out."""
+    fade: float = 1.0
+    """How fast singular vectors lose weight: (singular value / largest)^fade; 0: they do not."""
     neighbours: int = 2_000
     """Most neighbours that are kept of an item, those with the largest strengths."""
     seed: int = 0
@@ -37,7 +39,7 @@ class NeighboursConfig:
         check_bounds(
             self,
             counts=("factors", "neighbours"),
-            from_0=("reg", "share"),
+            from_0=("reg", "share", "fade"),
             shares=("user_exponent", "item_exponent"),
         )
 

@@ -32,7 +32,7 @@ def fit(pairs: Interactions, config: NeighboursConfig) -> Neighbours:
     if config.exact:
         blocks = Regression(pairs, config).strengths(config.reg)
     else:
-        blocks = graph(pairs, config).strengths(config.share)
+        blocks = graph(pairs, config).strengths(config.share, config.fade)
     return _kept(blocks, pairs.n_items, config)
 
 

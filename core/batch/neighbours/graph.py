@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import svds
 
 from core.batch.neighbours.config import NeighboursConfig
+from core.batch.neighbours.spectrum import singular_vectors
 from core.interactions import Interactions
 from core.types import F32, F64
 
 BLOCK = 512
 """Items whose strengths to all items are in memory at a time."""
-DENSE = 400
-"""Users or items up to which all singular vectors are computed at once."""
 
 
 def likes(pairs: Interactions) -> sparse.csr_array:
@@ -33,10 +31,13 @@ def likes(pairs: Interactions) -> sparse.csr_array:
 class Graph:
     """Walks from item to item, with their spectral part.
 
-    Equation  N'N + share s^2 D^-b V V' D^b, N = D_u^-a R D^-b               [GF-CF]
+    Equation  N'N + share s^2 D^-b V (S / s)^fade V' D^b, N = D_u^-a R D^-b
     Symbols   R (users, items) weights of likes · D_u, D their sums by user and by item ·
               a, b ``user_exponent`` and ``item_exponent`` · V (items, g) the first right singular
-              vectors of N, s the largest singular value
+              vectors of N, S their singular values, s the largest. Fade 0 is an ideal low-pass
+              filter [GF-CF]
+
+    The first g columns of a graph with more of them are a graph with g.
     """
 
     normalised: sparse.csr_array
@@ -45,38 +46,47 @@ class Graph:
     """D^-b V (items, g)"""
     inward: F32
     """s^2 D^b V (items, g)"""
+    relative: F64
+    """S / s (g,)"""
 
-    def scores(self, history: sparse.csr_array, share: float, factors: int) -> F32:
-        """Return the scores of all items for histories (users, items)."""
+    def walked(self, history: sparse.csr_array) -> F32:
+        """Return the scores N'N of all items for histories (users, items)."""
         walked: Any = (history @ self.normalised.T) @ self.normalised
         scores: F32 = np.asarray(walked.toarray(), np.float32)
-        if share > 0.0:
-            reached = history @ self.outward[:, :factors]
-            scores += np.float32(share) * (reached @ self.inward[:, :factors].T)
         return scores
 
-    def strengths(self, share: float) -> Iterator[F32]:
+    def reached(self, history: sparse.csr_array, factors: int, fade: float) -> F32:
+        """Return the scores of all items for histories (users, items) by the spectral part."""
+        reached: Any = history @ self._faded(slice(None), factors, fade)
+        scores: F32 = reached @ self.inward[:, :factors].T
+        return scores
+
+    def strengths(self, share: float, fade: float) -> Iterator[F32]:
         """Yield the strengths of BLOCK items after the other to all items, (BLOCK, items)."""
         by_item = sparse.csr_array(self.normalised.T)
+        factors = self.relative.size
         for first in range(0, by_item.shape[0], BLOCK):
             at = slice(first, first + BLOCK)
             block: F32 = (by_item[at] @ self.normalised).toarray()
-            if share > 0.0:
-                block += np.float32(share) * (self.outward[at] @ self.inward.T)
+            if share > 0.0 and factors:
+                block += np.float32(share) * self._faded(at, factors, fade) @ self.inward.T
             yield block
+
+    def _faded(self, at: slice, factors: int, fade: float) -> F32:
+        faded: F32 = self.outward[at, :factors] * self.relative[:factors].astype(np.float32) ** fade
+        return faded
 
 
 def graph(pairs: Interactions, config: NeighboursConfig) -> Graph:
     """Return the graph of some pairs, with as many factors as the settings say if there are any."""
     normalised, divided = normalised_likes(pairs, config.user_exponent, config.item_exponent)
-    vectors, largest = _singular_vectors(normalised, config)
-    divisor = divided[:, None]
+    wanted = min(config.factors, min(normalised.shape)) if config.share > 0.0 else 0
+    values, vectors = singular_vectors(normalised, wanted, config.seed)
+    largest = float(values.max(initial=0.0)) or 1.0
+    divisor = divided.astype(np.float32)[:, None]
     outward = np.divide(vectors, divisor, out=np.zeros_like(vectors), where=divisor > 0.0)
-    return Graph(
-        normalised,
-        np.ascontiguousarray(outward, np.float32),
-        np.ascontiguousarray(vectors * divisor * largest**2, np.float32),
-    )
+    inward = vectors * divisor * np.float32(largest**2)
+    return Graph(normalised, outward, inward, values / largest)
 
 
 def normalised_likes(
@@ -93,17 +103,3 @@ def normalised_likes(
 def _power(sums: F64, exponent: float) -> F64:
     """Return sums^exponent, 0 where a sum is 0."""
     return np.where(sums > 0.0, np.maximum(sums, 1e-30) ** exponent, 0.0)
-
-
-def _singular_vectors(matrix: sparse.csr_array, config: NeighboursConfig) -> tuple[F64, float]:
-    """Return the first right singular vectors (items, g), g at most ``factors``, and s."""
-    smaller = min(matrix.shape)
-    factors = min(config.factors, smaller) if config.share > 0.0 else 0
-    if factors == 0:
-        return np.zeros((matrix.shape[1], 0)), 0.0
-    if smaller <= DENSE or factors >= smaller:
-        _, values, rows = np.linalg.svd(matrix.toarray(), full_matrices=False)
-        return rows[:factors].T, float(values[0])
-    start = np.random.default_rng([config.seed, 7]).random(smaller).astype(np.float32)
-    _, values, rows = svds(matrix, factors, v0=start)
-    return rows[::-1].T, float(values[-1])

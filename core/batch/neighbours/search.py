@@ -11,43 +11,31 @@ from typing import Any
 
 import numpy as np
 
-from core import ranking_metrics
 from core.batch.neighbours.config import NeighboursConfig
-from core.batch.neighbours.exact import MOST_ITEMS, Regression
-from core.batch.neighbours.graph import Graph, graph, likes
-from core.errors import DataError
-from core.interactions import Interactions, split_within_users
-from core.kernels import scan
+from core.batch.neighbours.exact import MOST_ITEMS
+from core.batch.neighbours.trials import Split, most_factors, splits_of
+from core.interactions import Interactions
 from core.search.search import Budget
-from core.types import F32, I32
 
-HELD_OUT, TILT = 0.2, 0.3
-"""Share of the likes held out, and the exponent of an item's count in its chance to be.
-
-Several splits hold out half of it each. The exponent is that of a random half of the users, as in
-the search of fBGD: future events are no random sample of past ones.
-"""
-DEPTH = 20
-"""Depth of the ndcg that scores a trial."""
-MOST_SCORES, MOST_USERS, FEWEST_USERS, MOST_SPLITS = 6e7, 4_000, 10, 4
-"""Most scores (users times items), most users and fewest users of a split, and most splits."""
-BLOCK = 256
-"""Users whose scores of all items are in memory at a time."""
 BEHIND = 0.05
 """Share by which settings may trail the best after some splits; else the others are spared."""
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0, 5.0)
-FACTORS = (16, 32, 64, 128, 256, 384, 512)
+FADES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
+FACTORS = (16, 32, 64, 128, 256, 384)
 EXPONENTS = (0.3, 0.4, 0.5, 0.6, 0.7)
-"""The steps of each axis of the graph; both exponents have the same."""
+"""The steps of each axis of the graph, below the most factors; both exponents have the same."""
 REGS = (0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 70.0, 100.0)
 EXACT_EXPONENTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 """The steps of each axis of the exact regression."""
-ROUGH_GRAPH = {"reg": 0.0, "share": 0.3, "user_exponent": 0.5, "item_exponent": 0.5}
-ROUGH_FACTORS = 256
+ROUGH_GRAPH = {
+    "reg": 0.0,
+    "share": 0.8,
+    "fade": 1.0,
+    "user_exponent": 0.5,
+    "item_exponent": 0.5,
+}
 ROUGH_EXACT = {"reg": 5.0, "user_exponent": 0.1, "item_exponent": 0.2}
 """Rough settings, from which the searches begin."""
-_EVERY = np.empty(0, np.bool_)
-
 Settings = Mapping[str, Any]
 Axes = Sequence[tuple[str, Sequence[Any]]]
 
@@ -79,7 +67,7 @@ def search(
 
 def _rough(pairs: Interactions) -> list[dict[str, Any]]:
     """Return rough settings: of the exact regression, where it is possible, and of the graph."""
-    factors = max(1, min(ROUGH_FACTORS, min(pairs.n_users, pairs.n_items) // 8))
+    factors = max(1, min(most_factors(pairs), min(pairs.n_users, pairs.n_items) // 8))
     graph_settings = {**ROUGH_GRAPH, "factors": factors}
     return [ROUGH_EXACT, graph_settings] if _exact_fits(pairs) else [graph_settings]
 
@@ -95,92 +83,15 @@ def _axes(config: NeighboursConfig, pairs: Interactions) -> Axes:
             ("item_exponent", EXACT_EXPONENTS),
             ("user_exponent", EXACT_EXPONENTS),
         ]
-    most = max(min(pairs.n_users, pairs.n_items) // 2, 1)
-    factors = [some for some in FACTORS if some <= most] or [most]
+    most = most_factors(pairs)
+    factors = [*(some for some in FACTORS if some < most), most]
     return [
-        ("factors", factors),
         ("share", SHARES),
+        ("fade", FADES),
+        ("factors", factors),
         ("item_exponent", EXPONENTS),
         ("user_exponent", EXPONENTS),
     ]
-
-
-class Split:
-    """Scores settings on one split of the likes; keeps what the next trial may need again."""
-
-    def __init__(
-        self, pairs: Interactions, rng: np.random.Generator, held_out: float = HELD_OUT
-    ) -> None:
-        tilt = np.where(rng.random(pairs.n_users) < 0.5, TILT, 0.0)
-        self.known, held = split_within_users(pairs.liked, held_out, rng, tilt)
-        users = rng.permutation(np.flatnonzero(held.user_counts))
-        if users.size < FEWEST_USERS:
-            raise DataError(
-                "fewer than 10 users have two likes, which is too little to choose settings: "
-                "give more data, or state settings (--set) and do not search (--budget-s 0)"
-            )
-        most = int(min(MOST_SCORES / max(pairs.n_items, 1), MOST_USERS))
-        users = np.sort(users[: max(most, FEWEST_USERS)])
-        self.seen, self._held = self.known.rows(users), held.rows(users)
-        self._graph: tuple[tuple[float, float], Graph] | None = None
-        self._regression: Regression | None = None
-
-    def score(self, config: NeighboursConfig) -> float:
-        """Return the mean ndcg of the held-out users."""
-        scores, history = self._scores(config), likes(self.seen)
-        return self.score_of(lambda at: scores(history[at]))
-
-    def score_of(self, scores: Callable[[slice], F32]) -> float:
-        """Return the mean ndcg of lists by these scores of some of the held-out users."""
-        ids = self._ranked(scores)
-        return float(ranking_metrics.ndcg(ranking_metrics.hits(ids, self._held), DEPTH).mean())
-
-    def _scores(self, config: NeighboursConfig) -> Callable[[Any], F32]:
-        return self._exact(config) if config.exact else self._walks(config)
-
-    def _exact(self, config: NeighboursConfig) -> Callable[[Any], F32]:
-        made = self._regression
-        if made is None or made.exponents != (config.user_exponent, config.item_exponent):
-            made = self._regression = Regression(self.known, config)
-        strengths, known = made.with_reg(config.reg), made.known
-
-        def scores(history: Any) -> F32:
-            found = np.full(history.shape, -np.inf, np.float32)
-            found[:, known] = history[:, known] @ strengths
-            return found
-
-        return scores
-
-    def _walks(self, config: NeighboursConfig) -> Callable[[Any], F32]:
-        exponents = config.user_exponent, config.item_exponent
-        if self._graph is None or not self._has(self._graph, exponents, config):
-            self._graph = exponents, graph(self.known, config)
-        _, made = self._graph
-        return lambda history: made.scores(history, config.share, config.factors)
-
-    @staticmethod
-    def _has(
-        kept: tuple[tuple[float, float], Graph], exponents: Any, config: NeighboursConfig
-    ) -> bool:
-        wide = kept[1].outward.shape[1] >= config.factors or config.share == 0.0
-        return kept[0] == exponents and wide
-
-    def _ranked(self, scores: Callable[[slice], F32]) -> I32:
-        seen, values = self.seen, np.empty(DEPTH, np.float32)
-        ids = np.empty((seen.n_users, DEPTH), np.int32)
-        for first in range(0, seen.n_users, BLOCK):
-            for at, row in enumerate(scores(slice(first, first + BLOCK)), first):
-                own = seen.item_ix[seen.ptr[at] : seen.ptr[at + 1]]
-                scan.select(row, own, _EVERY, ids[at], values)
-        return ids
-
-
-def splits_of(pairs: Interactions, seed: int) -> list[Split]:
-    """Return one split, or several if there are few users."""
-    rng = np.random.default_rng([seed, 9])
-    n = int(np.clip(np.ceil(MOST_USERS / max(pairs.n_users, 1)), 1, MOST_SPLITS))
-    held_out = HELD_OUT if n == 1 else HELD_OUT / 2
-    return [Split(pairs, rng, held_out) for _ in range(n)]
 
 
 class _Climb:
