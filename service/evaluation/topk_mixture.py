@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -12,6 +13,7 @@ from core.stack.guard import Guarded, guarded
 from core.types import I32, I64
 from service.evaluation.rankers import asker_of, families_that_rank, settled
 from service.evaluation.stacking import weights_of
+from service.evaluation.together import prepared
 from service.ranking.asker import Asker
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
@@ -36,8 +38,8 @@ class FittedStack:
     def ranked(self, train: Interactions, users: I64, k: int) -> I32:
         """Return the lists (users, k) of some users; -1 at the end."""
         ids, allowed = np.full((users.size, k), -1, np.int32), np.ones(train.n_items, np.bool_)
-        for at, user in enumerate(users.tolist()):
-            asker = _asker(train, user)
+        askers = prepared(self.stack.rankers, train, users, partial(_asker, train))
+        for at, asker in enumerate(askers):
             items, _ = self.stack.best(asker, Pool(allowed, asker.preferences.seen), k)
             ids[at, : items.size] = items
         return ids
@@ -85,8 +87,8 @@ def _events(
     """Yield an event for each held-out pair; the user's others are not to choose from."""
     allowed = np.ones(known.n_items, np.bool_)
     users = np.flatnonzero(held.user_counts)
-    for at, user in enumerate(users.tolist()):
-        asker = _asker(known, user)
+    askers = prepared(rankers, known, users, partial(_asker, known))
+    for at, (user, asker) in enumerate(zip(users.tolist(), askers, strict=True)):
         found = candidates(rankers, asker, Pool(allowed, asker.preferences.seen))
         own = held.item_ix[held.ptr[user] : held.ptr[user + 1]]
         for item in own.tolist():

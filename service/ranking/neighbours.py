@@ -32,6 +32,9 @@ class ByNeighbours(HeadRanker):
         return self.model.knows(asker.preferences.item_ix, asker.preferences.target)
 
     def fold_in(self, asker: Asker) -> F32:
+        scores = asker.vectors.get(self.version)
+        if scores is not None:
+            return scores
         past = asker.preferences.within(self.n_items)
         return self.model.scores(past.item_ix, past.weight, past.target)
 
