@@ -29,12 +29,17 @@ Found = tuple[F32, I32, F32]
 
 
 def prepared(
-    rankers: Sequence[Ranker], pairs: Interactions, users: I64, asker_of: Callable[[int], Asker]
+    rankers: Sequence[Ranker],
+    pairs: Interactions,
+    users: I64,
+    asker_of: Callable[[int], Asker],
+    *,
+    at_once: int = BLOCK,
 ) -> Iterator[Asker]:
     """Yield these users as askers; the history of each is a row of ``pairs``, and seen."""
     able = [one for one in rankers if isinstance(one, FoldIn | ByNeighbours)]
-    for first in range(0, users.size, BLOCK):
-        block = users[first : first + BLOCK]
+    for first in range(0, users.size, at_once):
+        block = users[first : first + at_once]
         rows = pairs.rows(block)
         rows = Interactions(pairs.n_items, rows.ptr, rows.item_ix)
         found = [(one, _together(one, rows)) for one in able]

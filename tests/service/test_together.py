@@ -28,13 +28,12 @@ def asker(pairs, user):
     return asker_of(pairs.item_ix[pairs.ptr[user] : pairs.ptr[user + 1]], ordered=False)
 
 
-def test_candidates_are_those_of_each_asker_alone(pairs, monkeypatch):
-    monkeypatch.setattr(together, "BLOCK", 16)
+def test_candidates_are_those_of_each_asker_alone(pairs):
     names = families_that_rank(ordered=False)
     found = settled(names, Material(pairs), 0.0, 0, lambda share: None)
     rankers = [one.ranker(Material(pairs)) for one in found]
     users = np.arange(pairs.n_users)[::-1].copy()
-    many = [*together.prepared(rankers, pairs, users, partial(asker, pairs))]
+    many = [*together.prepared(rankers, pairs, users, partial(asker, pairs), at_once=16)]
     assert len(many) == users.size
     for user, one in zip(users.tolist(), many, strict=True):
         alone = asker(pairs, user)
