@@ -1,6 +1,7 @@
 """``hedgerow eval stream``: the contract of its output, figures of planted streams, refusals."""
 
 import json
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from typer.testing import CliRunner
 from service.cli.eval.main import app
 from tests.streams import OF_KINDS, RATED, rounds, write
 
-KEYS = {"n_judged", "mixture", "families", "by_length", "new_users", "seconds"}
+FIGURES = {"n_judged", "mixture", "families", "by_length", "new_users", "windows"}
+TIMES = {"training_seconds", "seconds"}
 TOO_FEW = [("a", "x"), ("a", "y"), ("a", "w"), ("b", "z"), ("c", "y"), ("d", "x")]
 """The only event of the stream is the first one of its user."""
 QUICK = ("--budget-s", 0, "--retrain-every", 0.1)
@@ -37,7 +39,7 @@ def of_ring(ring):
 
 
 def test_the_report_has_the_names_of_the_contract(of_ring):
-    assert of_ring.keys() == KEYS
+    assert of_ring.keys() == FIGURES | TIMES
     names = {"fbgd", "sequence", "neighbours", "online", "popular", "trending", "next"}
     assert of_ring["families"].keys() == names
     assert all(one.keys() == {"ndcg@10", "mrr", "judged"} for one in of_ring["families"].values())
@@ -70,7 +72,7 @@ def test_where_everybody_likes_the_same_popularity_wins(tmp_path):
 
 def test_the_same_seed_gives_the_same_figures(ring, of_ring):
     again = report(ring, *QUICK)
-    assert again | {"seconds": 0} == of_ring | {"seconds": 0}
+    assert {name: again[name] for name in FIGURES} == {name: of_ring[name] for name in FIGURES}
     few = [report(ring, *QUICK, "--sample", 60, "--seed", seed) for seed in (1, 2)]
     assert [one["n_judged"] <= 60 for one in few] == [True, True]
     assert few[0]["mixture"] != few[1]["mixture"]
@@ -82,6 +84,39 @@ def test_views_count_as_positives_where_the_file_has_kinds(tmp_path):
     assert found["n_judged"] > 100
     assert "online" not in found["families"], "nobody has rated anything"
     assert found["families"]["sequence"]["ndcg@10"] > found["families"]["popular"]["ndcg@10"]
+
+
+def test_windows_lie_between_trainings_and_cover_the_sample(of_ring):
+    n = 400 * 12
+    windows = of_ring["windows"]
+    assert [(one["from"], one["to"]) for one in windows] == [
+        (n * 8 // 10 + 1, n * 9 // 10),
+        (n * 9 // 10 + 1, n),
+    ]
+    assert sum(one["judged"] for one in windows) == of_ring["n_judged"]
+    assert len(of_ring["training_seconds"]) == 2
+
+
+def test_a_lead_lies_in_its_interval_and_is_that_over_the_best_family(of_ring):
+    for one in [*of_ring["by_length"], *of_ring["windows"], *of_ring["new_users"]]:
+        best = one["best_family"]
+        assert best["ndcg@10"] == max(one["families"].values()) == one["families"][best["name"]]
+        assert one["lead"]["mean"] == pytest.approx(one["mixture"] - best["ndcg@10"])
+        assert one["lead"]["low"] <= one["lead"]["mean"] <= one["lead"]["high"]
+
+
+def test_a_drawing_has_a_line_for_the_mixture_and_each_family(ring, of_ring, tmp_path):
+    plot = tmp_path / "ring.svg"
+    report(ring, *QUICK, "--plot", plot)
+    drawing = ElementTree.parse(plot).getroot()  # noqa: S314 - our own file
+    svg = "{http://www.w3.org/2000/svg}"
+    lines = drawing.findall(f"{svg}polyline")
+    assert len(lines) == 2 * (1 + len(of_ring["families"]))
+    texts = {text.text for text in drawing.findall(f"{svg}text")}
+    assert {"mixture", *of_ring["families"]} <= texts
+    heights = [float(at.split(",")[1]) for line in lines for at in line.get("points").split()]
+    assert min(heights) == pytest.approx(40.0)
+    assert max(heights) <= 340.0
 
 
 def test_a_person_reads_tables(ring):
@@ -96,6 +131,7 @@ def test_a_person_reads_tables(ring):
         (("--families", "fbdg"), "did you mean fbgd?"),
         (("--families", "exmlds"), "no family that learns from events alone"),
         (("--warm", "1"), "less than or equal to 0.99"),
+        (("--plot", "nowhere/x.svg"), "there is no folder nowhere"),
         (("--scale", "five"), "--scale must be LOW:HIGH"),
         (("--scale", "1:4"), "a rating is 5"),
     ],

@@ -30,6 +30,13 @@ def _known(families: str) -> str:
     return families
 
 
+def _in_a_folder(plot: Path | None) -> Path | None:
+    """Refuse, before anything is computed, a file that cannot be written afterwards."""
+    if plot is not None and not plot.parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {plot.parent}")
+    return plot
+
+
 EventsFile = Annotated[
     Path,
     typer.Argument(
@@ -55,6 +62,15 @@ Families = Annotated[
         help=f"Families to train, joined by commas, or all of {','.join(trainable())}",
     ),
 ]
+PlotFile = Annotated[
+    Path | None,
+    typer.Option(
+        dir_okay=False,
+        writable=True,
+        callback=_in_a_folder,
+        help="Write a drawing of the figures to this file, as SVG",
+    ),
+]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of ties, sample, searches and fits")]
 
 
@@ -68,6 +84,7 @@ def stream(
     scale: ScaleText = None,
     budget_s: BudgetS = 30.0,
     seed: Seed = 0,
+    plot: PlotFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Replay FILE in the order of time, and judge what the service would have shown before.
@@ -84,6 +101,7 @@ def stream(
             scale=parse_scale(scale),
             ties=ties,
             budget_s=budget_s,
+            plot=plot,
         )
         return evaluate_stream(file, request, load_settings(), on_progress)
 

@@ -11,6 +11,7 @@ from core.scale import Scale
 from service.evaluation.questions import Ties
 from service.evaluation.stream.events import Events, read_events
 from service.evaluation.stream.loop import Loop, Schedule, meanings_of
+from service.evaluation.stream.plot import drawn
 from service.evaluation.stream.report import report
 from service.evaluation.stream.training import USUAL, Trainings
 from service.ranking.strategies import Strategy
@@ -30,6 +31,8 @@ class StreamOptions:
     """Of the ratings; None: from the lowest to the highest one."""
     ties: Ties = "file"
     budget_s: float = 30.0
+    plot: Path | None = None
+    """Where to write a drawing of the figures, as SVG."""
 
 
 def evaluate_stream(
@@ -57,13 +60,20 @@ def evaluate_stream(
         seed=request.schedule.seed,
         on_share=lambda share: on_progress("searching", share),
     )
-    found = report(Loop(events, trainings, settings, request.schedule).run(on_progress))
-    if not found["n_judged"]:
+    loop = Loop(events, trainings, settings, request.schedule)
+    answers = loop.run(on_progress)
+    if not any(not one.question.first for one in answers):
         raise DataError(
             "no event of the stream could be judged: none is a first like of an item by a user "
             "with a history; give more events, or begin earlier (--warm)"
         )
-    return {**found, "seconds": perf_counter() - begun}
+    if request.plot is not None:
+        request.plot.write_text(drawn(answers))
+    return {
+        **report(answers, loop.windows),
+        "training_seconds": loop.training_seconds,
+        "seconds": perf_counter() - begun,
+    }
 
 
 def _check(events: Events, schedule: Schedule) -> None:

@@ -7,6 +7,7 @@ events up to ``follows``, and no model was trained on later ones.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -45,10 +46,10 @@ class Schedule:
     view_every: int = 250
     """Events after which rankers read the items' state anew; in service seconds decide."""
 
-    def windows(self, n: int) -> list[tuple[int, int]]:
-        """Return the first and the end of the events between trainings."""
+    def windows(self, n: int) -> list[range]:
+        """Return the events between trainings."""
         start, step = round(self.warm * n), max(round(self.retrain_every * n), 1)
-        return [(first, min(first + step, n)) for first in range(start, n, step)]
+        return [range(first, min(first + step, n)) for first in range(start, n, step)]
 
 
 class Question(NamedTuple):
@@ -67,6 +68,7 @@ class Answered:
 
     question: Question
     window: int
+    """Number of the training before it."""
     user: int
     verdict: Verdict
 
@@ -88,18 +90,21 @@ class Loop:
         self._positive = meanings.evidence(events.kind, events.value) > 0.0
         self._trained = Trained()
         self._items = Catalogued()
+        self.windows = schedule.windows(len(events))
+        """The events between trainings."""
+        self.training_seconds: list[float] = []
+        """Of the training before each window; that of the first one has the search."""
         self.learned = LearnedWeights(None)
 
     def run(self, on_progress: OnProgress = lambda what, share: None) -> list[Answered]:
         """Return the answers to all questions that are tests, in the order of time."""
-        windows = self._schedule.windows(len(self._events))
-        questions = self._questions(windows[0][0])
+        questions = self._questions(self.windows[0].start)
         found: list[Answered] = []
-        for n, (first, end) in enumerate(windows):
-            self._learner.learn(first)
-            on_progress("training", n / len(windows))
-            self._train(first)
-            for question in (one for one in questions if first <= one.follows < end):
+        for n, window in enumerate(self.windows):
+            self._learner.learn(window.start)
+            on_progress("training", n / len(self.windows))
+            self._train(window.start)
+            for question in (one for one in questions if one.follows in window):
                 verdict = self._answer(question)
                 if verdict is not None:
                     user = int(self._events.user[question.event])
@@ -109,7 +114,9 @@ class Loop:
         return found
 
     def _train(self, through: int) -> None:
+        begun = perf_counter()
         self._trained = self._trainings.after(through)
+        self.training_seconds.append(perf_counter() - begun)
         self.learned.follow(self._trained.models, self._judge.versions)
 
     def _answer(self, question: Question) -> Verdict | None:

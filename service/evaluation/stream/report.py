@@ -1,13 +1,14 @@
 """The figures of a stream, from the answers to its questions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.gate import paired_interval
 from core.mixture_weights import ndcg10, reciprocal_rank
 from core.types import F64, I64
 from service.evaluation.stream.loop import FIRST_EVENTS, Answered
@@ -77,19 +78,25 @@ class Figures:
         return {"ndcg@10": _mean(self.gains[name]), "mrr": _mean(np.array(reciprocal))}
 
     def compared(self) -> dict[str, Any]:
-        """Return ndcg@10 of the mixture and of each family, and the best of these."""
+        """Return ndcg@10 of the mixture and of each family, the best of these, and the lead on it.
+
+        The lead has its 95 % interval, paired over the questions.
+        """
         families = {name: _mean(self.gains[name]) for name in self.families}
-        best = max(families, key=families.__getitem__, default=None)
+        best = max(families, key=families.__getitem__)
+        rng = np.random.default_rng(0)
+        lead = paired_interval(self.gains[MIXTURE], self.gains[best], rng)
         return {
             "judged": len(self),
             "mixture": _mean(self.gains[MIXTURE]),
-            "best_family": best and {"name": best, "ndcg@10": families[best]},
+            "best_family": {"name": best, "ndcg@10": families[best]},
+            "lead": asdict(lead),
             "families": families,
         }
 
 
-def report(answers: Sequence[Answered]) -> dict[str, Any]:
-    """Return the report of a stream, without its times."""
+def report(answers: Sequence[Answered], windows: Sequence[range]) -> dict[str, Any]:
+    """Return the report of a stream with these windows between trainings, without its times."""
     sample = [one for one in answers if not one.question.first]
     whole = Figures.of(sample)
     return {
@@ -100,6 +107,7 @@ def report(answers: Sequence[Answered]) -> dict[str, Any]:
         },
         "by_length": _by_length(whole),
         "new_users": _of_new_users(answers),
+        "windows": _by_window(sample, windows),
     }
 
 
@@ -121,6 +129,17 @@ def _of_new_users(answers: Sequence[Answered]) -> list[dict[str, Any]]:
         asked = [one for one in answers if one.question.first == n]
         if asked:
             found.append({"events": n, **Figures.of(asked).compared()})
+    return found
+
+
+def _by_window(sample: Sequence[Answered], windows: Sequence[range]) -> list[dict[str, Any]]:
+    """Return the figures between trainings."""
+    found = []
+    for n, events in enumerate(windows):
+        asked = [one for one in sample if one.window == n]
+        if asked:
+            about = {"from": events.start + 1, "to": events.stop}
+            found.append({**about, **Figures.of(asked).compared()})
     return found
 
 
