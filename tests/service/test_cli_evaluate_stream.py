@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from service.cli.eval.main import app
 from tests.streams import OF_KINDS, RATED, rounds, write
 
-FIGURES = {"n_judged", "mixture", "families", "by_length", "new_users", "windows"}
+FIGURES = {"n_judged", "mixture", "arms", "families", "by_length", "new_users", "windows"}
 TIMES = {"training_seconds", "seconds"}
 TOO_FEW = [("a", "x"), ("a", "y"), ("a", "w"), ("b", "z"), ("c", "y"), ("d", "x")]
 """The only event of the stream is the first one of its user."""
@@ -44,6 +44,7 @@ def test_the_report_has_the_names_of_the_contract(of_ring):
     assert of_ring["families"].keys() == names
     assert all(one.keys() == {"ndcg@10", "mrr", "judged"} for one in of_ring["families"].values())
     assert of_ring["mixture"].keys() == {"ndcg@10", "mrr"}
+    assert of_ring["arms"].keys() == {"stack", "fusion"}
     assert sum(one["judged"] for one in of_ring["by_length"]) == of_ring["n_judged"]
     assert {one["events"] for one in of_ring["new_users"]} == {1, 2, 5, 10}
 

@@ -51,6 +51,7 @@ def test_the_ranks_are_those_of_the_follower(eager_learner, feed, eager, tmp_pat
     assert found.keys() == {sequence for sequence in followed if sequence > 100}
     for sequence, verdict in found.items():
         assert verdict.ranks == followed[sequence].ranks
+        assert verdict.combined.keys() >= followed[sequence].combined.keys()
         assert verdict.n_known == followed[sequence].n_known
 
 

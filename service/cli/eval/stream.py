@@ -114,9 +114,11 @@ def _show(report: Report) -> None:
     for name in ("", "ndcg@10", "mrr", "judged"):
         table.add_column(name, justify="right" if name else "left")
     mixture = {**report["mixture"], "judged": report["n_judged"]}
+    arms = [(f"its {name}", means) for name, means in report["arms"].items()]
     rows = sorted(report["families"].items(), key=lambda row: -row[1]["ndcg@10"])
-    for name, means in [("mixture", mixture), *rows]:
-        table.add_row(name, f"{means['ndcg@10']:.4f}", f"{means['mrr']:.4f}", str(means["judged"]))
+    for name, means in [("mixture", mixture), *arms, *rows]:
+        judged = str(means.get("judged", ""))
+        table.add_row(name, f"{means['ndcg@10']:.4f}", f"{means['mrr']:.4f}", judged)
     out.print(table)
     lengths = Table(title="ndcg@10 by preferences of the user")
     for name in ("preferences", "judged", "mixture", "best family", ""):

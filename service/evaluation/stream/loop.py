@@ -6,7 +6,7 @@ events up to ``follows``, and no model was trained on later ones.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import NamedTuple
 
@@ -69,7 +69,6 @@ class Answered:
     question: Question
     window: int
     """Number of the training before it."""
-    user: int
     verdict: Verdict
 
 
@@ -107,8 +106,7 @@ class Loop:
             for question in (one for one in questions if one.follows in window):
                 verdict = self._answer(question)
                 if verdict is not None:
-                    user = int(self._events.user[question.event])
-                    found.append(Answered(question, n, user, verdict))
+                    found.append(Answered(question, n, verdict))
                 if question.follows % 100 == 0:
                     on_progress("judging", question.follows / len(self._events))
         return found
@@ -132,10 +130,13 @@ class Loop:
             self.learned.arms,
             items=self._items,
         )
-        if verdict is not None and not question.first:
+        if verdict is None:
+            return None
+        if not question.first:
             self.learned.judge(verdict, sighting)
             self.learned.fit()
-        return verdict
+        # the candidates of all questions would not fit into memory
+        return replace(verdict, candidate=None, signals=())
 
     def _sighting(self, question: Question) -> Sighting:
         events, event = self._events, question.event

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.gate import paired_interval
-from core.mixture_weights import ndcg10, reciprocal_rank
+from core.mixture_weights import reciprocal_rank
+from core.stack.arms import FUSION, STACK
+from core.stack.choices import ndcg10
 from core.types import F64, I64
 from service.evaluation.stream.loop import FIRST_EVENTS, Answered
 from service.ranking.strategies import MIXTURE, POPULAR, Strategy
@@ -28,28 +30,25 @@ class Figures:
     """
 
     ranks: Mapping[Strategy, I64]
+    """By family, and of the mixture."""
+    arms: Mapping[str, I64]
+    """By arm of the mixture that is no family; as long as there is no stack, the fusion answers."""
     listed: Mapping[Strategy, int]
     """Number of questions for which a family had a list of its own."""
     length: I64
     """Number of preferences of the user."""
-    user: I64
 
     @classmethod
     def of(cls, answers: Sequence[Answered]) -> "Figures":
         """Return the figures of some answers."""
-        names = dict.fromkeys(name for one in answers for name in one.verdict.ranks)
-        own = {
-            name: np.array([one.verdict.ranks.get(name, _NONE) for one in answers], np.int64)
-            for name in names
-        }
-        popular = own.get(POPULAR, np.zeros(len(answers), np.int64))
-        ranks = {name: np.where(rank == _NONE, popular, rank) for name, rank in own.items()}
-        mixed = np.array([one.verdict.mixed for one in answers], np.int64)
+        verdicts = [one.verdict for one in answers]
+        own, arms = _table([one.ranks for one in verdicts]), [one.combined for one in verdicts]
+        mixed = np.array([one.mixed for one in verdicts], np.int64)
         return cls(
-            {MIXTURE: mixed, **ranks},
-            {name: int((rank != _NONE).sum()) for name, rank in own.items()},
-            np.array([one.verdict.n_known for one in answers], np.int64),
-            np.array([one.user for one in answers], np.int64),
+            ranks={MIXTURE: mixed, **_filled(own, POPULAR)},
+            arms=_filled(_table([{STACK: _NONE, **one} for one in arms]), FUSION),
+            listed={name: int((rank != _NONE).sum()) for name, rank in own.items()},
+            length=np.array([one.n_known for one in verdicts], np.int64),
         )
 
     def __len__(self) -> int:
@@ -58,10 +57,7 @@ class Figures:
     @cached_property
     def gains(self) -> Mapping[Strategy, F64]:
         """Return ndcg@10 of each question, (n,) by family, and of the mixture."""
-        return {
-            name: np.array([ndcg10(rank) for rank in ranks.tolist()])
-            for name, ranks in self.ranks.items()
-        }
+        return {name: ndcg10(ranks) for name, ranks in self.ranks.items()}
 
     @property
     def families(self) -> list[Strategy]:
@@ -69,13 +65,11 @@ class Figures:
 
     def where(self, chosen: NDArray[np.bool_]) -> "Figures":
         """Return the figures of some of the questions."""
-        ranks = {name: rank[chosen] for name, rank in self.ranks.items()}
-        return Figures(ranks, self.listed, self.length[chosen], self.user[chosen])
-
-    def means(self, name: Strategy) -> dict[str, float]:
-        """Return the mean ndcg@10 and reciprocal rank."""
-        reciprocal = [reciprocal_rank(rank) for rank in self.ranks[name].tolist()]
-        return {"ndcg@10": _mean(self.gains[name]), "mrr": _mean(np.array(reciprocal))}
+        ranks, arms = (
+            {name: rank[chosen] for name, rank in table.items()}
+            for table in (self.ranks, self.arms)
+        )
+        return Figures(ranks, arms, self.listed, self.length[chosen])
 
     def compared(self) -> dict[str, Any]:
         """Return ndcg@10 of the mixture and of each family, the best of these, and the lead on it.
@@ -92,7 +86,19 @@ class Figures:
             "best_family": {"name": best, "ndcg@10": families[best]},
             "lead": asdict(lead),
             "families": families,
+            "arms": {name: _mean(ndcg10(ranks)) for name, ranks in self.arms.items()},
         }
+
+
+def _table(given: Sequence[Mapping[str, int]]) -> dict[str, I64]:
+    """Return the ranks of each name, (n,)."""
+    names = dict.fromkeys(name for one in given for name in one)
+    return {name: np.array([one.get(name, _NONE) for one in given], np.int64) for name in names}
+
+
+def _filled(ranks: Mapping[str, I64], otherwise: str) -> dict[str, I64]:
+    """Return the ranks with those of another name where there was no list."""
+    return {name: np.where(rank == _NONE, ranks[otherwise], rank) for name, rank in ranks.items()}
 
 
 def report(answers: Sequence[Answered], windows: Sequence[range]) -> dict[str, Any]:
@@ -101,9 +107,11 @@ def report(answers: Sequence[Answered], windows: Sequence[range]) -> dict[str, A
     whole = Figures.of(sample)
     return {
         "n_judged": len(whole),
-        MIXTURE: whole.means(MIXTURE),
+        MIXTURE: _means(whole.ranks[MIXTURE]),
+        "arms": {name: _means(ranks) for name, ranks in whole.arms.items()},
         "families": {
-            name: {**whole.means(name), "judged": whole.listed[name]} for name in whole.families
+            name: {**_means(whole.ranks[name]), "judged": whole.listed[name]}
+            for name in whole.families
         },
         "by_length": _by_length(whole),
         "new_users": _of_new_users(answers),
@@ -141,6 +149,12 @@ def _by_window(sample: Sequence[Answered], windows: Sequence[range]) -> list[dic
             about = {"from": events.start + 1, "to": events.stop}
             found.append({**about, **Figures.of(asked).compared()})
     return found
+
+
+def _means(ranks: I64) -> dict[str, float]:
+    """Return the mean ndcg@10 and reciprocal rank."""
+    reciprocal = np.array([reciprocal_rank(rank) for rank in ranks.tolist()])
+    return {"ndcg@10": _mean(ndcg10(ranks)), "mrr": _mean(reciprocal)}
 
 
 def _mean(values: F64) -> float:
