@@ -13,6 +13,8 @@ from core.stack.logit import Logit
 
 STACK, FUSION = "stack", "fusion"
 """The arms that are no family."""
+CLEARLY = 3.0
+"""Ratio of weights by which another arm must be ahead of the stack to answer instead."""
 LEAD = 0.5
 """Weight of the arm that answers before any was judged; the others share the rest."""
 
@@ -28,12 +30,18 @@ class Arms:
     def best(self, n: int, able: Collection[str]) -> str:
         """Return the heaviest of the arms that are able to answer, for n preferences.
 
-        >>> weights = Weights({"stack": 0.2, "fusion": 0.3, "fbgd": 0.5})
+        The stack gives way only to an arm that is ``CLEARLY`` heavier: where it is as good as
+        another, its probabilities are worth more than scores without a scale.
+
+        >>> weights = Weights({"stack": 0.1, "fusion": 0.4, "fbgd": 0.5})
         >>> Arms(None, weights).best(7, ["stack", "fusion"])
         'fusion'
         """
         weight = self.weights.of(n)
-        return max((arm for arm in weight if arm in able), key=weight.__getitem__, default=FUSION)
+        best = max((arm for arm in weight if arm in able), key=weight.__getitem__, default=FUSION)
+        if STACK in able and CLEARLY * weight.get(STACK, 0.0) >= weight.get(best, 1.0):
+            return STACK
+        return best
 
 
 def first_arms(families: Collection[str], *, has_stack: bool) -> Weights:

@@ -24,6 +24,8 @@ from core.online.model import OnlineModel
 from core.online.tables import Side
 from core.rng import id_hashes
 from core.snapshot import Snapshot, blob, mapped
+from core.stack.choices import Choice, choices_of
+from core.stack.fitting import fit
 from core.transitions.successors import Successors
 from core.transitions.table import Taken, Transitions, no_latest
 from service.learning.dedupe import DedupeWindow
@@ -125,6 +127,11 @@ def _rank_as_the_gate_a_little(pairs: Interactions, served: Snapshot) -> None:
     rank(row.vectors(pairs), row.item_factors, pairs, 1)
 
 
+def _stack_a_little() -> None:
+    item = np.array([[1.0, 0.0], [0.0, 1.0]], np.float32)
+    fit(choices_of([Choice(item, 0, 3)] * 2), ["one", "other"])
+
+
 def _label_a_little() -> None:
     pairs = from_pairs(np.array([0, 0, 1]), np.array([0, 1, 1]))
     for variant in get_args(Variant):
@@ -137,6 +144,7 @@ USES: dict[str, Callable[[], object]] = {
     "the transitions": _follow_a_little,
     "the window of event ids": _remember_a_little,
     "the ranking models": _rank_a_little,
+    "the stack of rankers": _stack_a_little,
     "the label models": _label_a_little,
     "slates": rank_once,
 }

@@ -1,7 +1,7 @@
 """Choose the rankers of a slate: those that know the asker and weigh enough."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -24,6 +24,11 @@ LEAST_WEIGHT = 0.05
 """Least weight of a ranker, as a share of the heaviest; lighter ones change nothing visible."""
 
 
+ScoreKind: TypeAlias = Literal["probability", "rank_sum", "own"]
+"""What the scores of a slate are: chances of being the one taken, sums over the lists that hold an
+item, or what its only ranker gives."""
+
+
 class Choice(Struct, frozen=True):
     """The rankers of a slate."""
 
@@ -38,6 +43,12 @@ class Choice(Struct, frozen=True):
     """Share of the online model in the scores of a single ranker."""
     reason: str | None = None
     """Why the rankers are not those that the request named."""
+
+    @property
+    def score_kind(self) -> ScoreKind:
+        """Return what the scores are."""
+        kinds: dict[str, ScoreKind] = {STACK: "probability", FUSION: "rank_sum"}
+        return kinds.get(self.arm, "own")
 
     @property
     def arm(self) -> str:

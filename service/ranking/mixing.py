@@ -44,7 +44,11 @@ def ranked_items(choice: Choice, lineup: Lineup, asker: Asker, pool: Pool, n: in
     picked = np.unique(np.array([pick.item for pick in found.picks], np.int32))
     popular, left = lineup.popular, n - len(found.picks)
     rest = popular.best(asker, pool.without(picked), left).ranked
-    return replace(found, picks=[*found.picks, *picks_of(*rest, popular.strategy)])
+    more = picks_of(*rest, popular.strategy)
+    if choice.stack is not None:
+        # the candidates share all of the probability
+        more = [replace(pick, score=0.0) for pick in more]
+    return replace(found, picks=[*found.picks, *more])
 
 
 def _by_rankers(choice: Choice, lineup: Lineup, asker: Asker, pool: Pool, n: int) -> RankedItems:

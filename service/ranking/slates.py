@@ -4,7 +4,7 @@ Nothing here waits or reads the store: ``serving/recommender.py`` gathers the in
 one lineup throughout.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from core import slate as choices
 from core.types import F32
 from service.ranking.asker import NOBODY, Asker, Computed
-from service.ranking.choice import Choice, choose
+from service.ranking.choice import Choice, ScoreKind, choose
 from service.ranking.explanations import explained
 from service.ranking.exploration import Exploration
 from service.ranking.lineup import Lineup, Origin
@@ -21,6 +21,7 @@ from service.ranking.mixing import Pick, picks_of, ranked_items
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
 from service.ranking.reasons import UNLEARNED, and_, inactive, left_to_popular
+from service.ranking.strategies import Strategy
 from service.ranking.wanted import DEEP, DEEPEST, Wanted
 
 Categories = Callable[[Iterable[int]], list[list[str]]]
@@ -43,6 +44,9 @@ class Slate(Struct, frozen=True):
     """For each pick, past items and their contributions to its score; None: not asked for."""
     made: Sequence[Computed] = ()
     """Results of the rankers that a cache may keep."""
+    score_kind: ScoreKind = "own"
+    parts: Sequence[Mapping[Strategy, float]] | None = None
+    """For each pick of a stack, what each ranker adds to its score; None: not asked for."""
 
 
 def slate(
@@ -75,7 +79,14 @@ def slate(
     pages = lineup.origin(choice.able) if len(choice.rankers) > 1 and found.owned else origin
     more = len(picks) >= wanted.n or len(picks) < len(found.picks)
     made = _slate(origin, picks, wanted, reason, more=more, pages=pages, made=found.made)
-    return _explained(made, lineup, choice.rankers, asker) if wanted.explain else made
+    if found.owned:
+        made = replace(made, score_kind=choice.score_kind)
+    if not wanted.explain:
+        return made
+    if choice.stack is not None:
+        items = [pick.item for pick in made.picks]
+        made = replace(made, parts=choice.stack.parts_of(asker, pool, items))
+    return _explained(made, lineup, choice.rankers, asker)
 
 
 def similar(lineup: Lineup, item: int, pool: Pool, wanted: Wanted) -> Slate:

@@ -141,6 +141,19 @@ class Stack(Struct, frozen=True, eq=False):
             size=pool.allowed.size,
         )
 
+    def parts_of(
+        self, asker: Asker, pool: Pool, items: Sequence[int]
+    ) -> list[dict[Strategy, float]]:
+        """Return for each item how much each ranker speaks for it; nothing of no candidate."""
+        found = candidates(self.rankers, asker, Pool(pool.allowed, asker.preferences.seen))
+        parts = self.parts(found, asker.preferences.item_ix.size)
+        row = {item: at for at, item in enumerate(found.items.tolist())}
+        names = [ranker.strategy for ranker in self.rankers]
+        return [
+            dict(zip(names, parts[row[item]].tolist(), strict=True)) if item in row else {}
+            for item in items
+        ]
+
     def parts(self, found: Candidates, length: int) -> F32:
         """Return how much each ranker speaks for each candidate, (m, rankers).
 

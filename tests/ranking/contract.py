@@ -11,6 +11,8 @@ import numpy as np
 
 from core.meaning import EventMeanings
 from core.mixture_weights import DEPTH, Weights
+from core.stack.arms import STACK, Arms
+from core.stack.logit import Logit
 from core.types import F32, I32
 from service.learning.following.inbox import Sighting
 from service.learning.following.judge import Judge, StoredUser, Verdict
@@ -21,6 +23,7 @@ from service.ranking.lineup import Lineup
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
 from service.ranking.slates import slate
+from service.ranking.stack import signal_names
 from service.ranking.wanted import Wanted
 from service.settings import Settings
 from service.store.catalogue.columns import Catalogued
@@ -32,6 +35,7 @@ from tests.ranking.worlds import N_ITEMS, Case, history, model, view
 LIKED = [1, 5, 9]
 HIDDEN = [2, 4, 8, 17, 20]
 """Items that may not be shown while the follower judges."""
+NO_ARMS = Arms()
 CLOSE = 1e-4
 """Scans and plain products add in another order."""
 
@@ -131,6 +135,27 @@ def the_follower_judges_the_lists_that_are_served(case: Case) -> None:
             assert verdict.ranks[case.family.strategy] == expected
 
 
+def the_follower_judges_the_stack_that_is_served(case: Case) -> None:
+    seen, me = np.array(LIKED, np.int32), case.asker(LIKED)
+    plain = case.lineup()
+    names = signal_names([*plain.models.values(), *plain.everybodys.values()])
+    ones = np.ones(len(names), np.float32)
+    weights = np.random.default_rng(3).normal(size=(len(names), 2))
+    arms = Arms(Logit((*names,), 0 * ones, ones, weights, (1.0, 1.0)), Weights({STACK: 1.0}))
+    served = case.lineup(arms=arms)
+    pool = Pool(~np.isin(np.arange(N_ITEMS), HIDDEN), seen)
+    made = slate(served, me, pool, Wanted(k=DEPTH), no_categories)
+    items = [pick.item for pick in made.picks if pick.score > 0.0]
+    for item in (0, 7, 16, N_ITEMS - 1):
+        verdict = _verdict(case, served.weights, item, hidden=HIDDEN, arms=arms)
+        assert verdict is not None
+        if made.score_kind == "probability":
+            assert verdict.mixed == verdict.combined[STACK] == _rank(items, item)
+        assert verdict.candidate is not None
+        assert verdict.candidate.signals.shape[1] == len(verdict.signals) == len(names)
+        assert verdict.candidate.length == len(LIKED)
+
+
 def _shown(case: Case, served: Lineup, me: Asker, seen: I32, strategy: str) -> list[int]:
     """Return the items of a slate without those that were left to popularity: their score is 0."""
     pool = Pool(~np.isin(np.arange(N_ITEMS), HIDDEN), seen)
@@ -145,7 +170,9 @@ def _rank(items: list[int], item: int) -> int:
     return items.index(item) + 1 if item in items else 0
 
 
-def _verdict(case: Case, weights: Weights, item: int, *, hidden: list[int]) -> Verdict | None:
+def _verdict(
+    case: Case, weights: Weights, item: int, *, hidden: list[int], arms: Arms = NO_ARMS
+) -> Verdict | None:
     settings = Settings(trending_half_life_h=1.0)
     judge = Judge(settings, model(), EventMeanings(), 0)
     sighting = Sighting(
@@ -160,7 +187,7 @@ def _verdict(case: Case, weights: Weights, item: int, *, hidden: list[int]) -> V
     stored = StoredUser(history(LIKED, []), np.empty(0, np.uint32), {"kind": "1"})
     trained = [case.ranker] if case.family.trained else []
     items = Catalogued().replaced(1, dict.fromkeys(hidden, StoredItem(hidden=True)))
-    return judge.judge(sighting, stored, trained, weights, items=items)
+    return judge.judge(sighting, stored, trained, weights, arms, items=items)
 
 
 def _row(case: Case) -> F32:

@@ -2,7 +2,14 @@ import pytest
 
 from service.settings import Settings
 from service.store.keys import PartitionKeys
-from service.store.models.mixture import LengthRecord, MixtureRecord, RankerRecord, write_mixture
+from service.store.models.mixture import (
+    ArmRecord,
+    LengthRecord,
+    MixtureRecord,
+    RankerRecord,
+    StackRecord,
+    write_mixture,
+)
 from service.store.models.registry import Registry
 from tests.api import Api
 from tests.models import activated
@@ -22,6 +29,8 @@ def test_before_the_first_judgement_there_is_nothing_to_compare(api):
         "rankers": [],
         "mixture": None,
         "by_length": [],
+        "arms": [],
+        "stack": None,
         "judged": 0,
         "passed_over": 0,
         "seen_through": "0:0",
@@ -63,6 +72,44 @@ def test_rankers_come_by_weight_with_what_they_foresaw(api, client):
     ]
     assert body["reason"] is None
     assert (body["judged"], body["passed_over"], body["seen_through"]) == (10, 3, "0:77")
+
+
+def test_the_arms_and_the_weights_of_the_stack_are_told_with_what_they_gain(api, client):
+    stack = StackRecord(
+        names=("fbgd: score", "history: seen", "popular: log score"),
+        mean=(0.0, 0.0, 1.0),
+        scale=(1.0, 0.0, 2.0),
+        weights=((0.3, 0.1), (0.0, 0.0), (-0.7, 0.2)),
+        length=(2.0, 1.0),
+        events=90,
+        added={"popular": 0.01, "fbgd": 0.05},
+    )
+    arms = {
+        "fusion": ArmRecord(0.2, 400, 0.1, 0.12, 0.03, 0.0409),
+        "stack": ArmRecord(0.8, 300, 0.2, 0.15, 0.0, 0.0),
+    }
+    record = MixtureRecord(77, 400, 0, {"fbgd": ranker(1.0, 9, 0.1)}, stack=stack, arms=arms)
+    write_mixture(client, PartitionKeys(api.settings.namespace, 0), record)
+    body = api("GET", "/v1/rankers").json()
+    assert [(one["name"], one["judged"]) for one in body["arms"]] == [
+        ("stack", 300),
+        ("fusion", 400),
+    ]
+    lead = body["arms"][1]["served_lead"]
+    # 1.96 standard errors of 400 differences with the standard deviation .2
+    assert lead == pytest.approx({"mean": 0.03, "low": 0.0104, "high": 0.0496})
+    assert body["stack"] == {
+        "partition": 0,
+        "events": 90,
+        "weights": [
+            {"signal": "popular: log score", "weight": -0.7, "by_length": 0.2},
+            {"signal": "fbgd: score", "weight": 0.3, "by_length": 0.1},
+        ],
+        "added": [
+            {"name": "fbgd", "ndcg_at_10": 0.05},
+            {"name": "popular", "ndcg_at_10": 0.01},
+        ],
+    }
 
 
 def test_the_follower_of_a_partition_that_is_gone_has_no_say_in_what_serves_now(

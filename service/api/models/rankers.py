@@ -1,14 +1,27 @@
 """The mixture of rankers: their weights, and how well each predicts what users do next."""
 
+import math
+from collections.abc import Sequence
+
 from fastapi import APIRouter
 
 from core.mixture_weights import LENGTHS
 from service.api.routing import Route, Runtime
 from service.api.schemas import Answer
 from service.ids import sequence_token
-from service.store.models.mixture import LengthRecord, RankerRecord, joined, joined_lengths
+from service.store.models.mixture import (
+    ArmRecord,
+    LengthRecord,
+    MixtureRecord,
+    RankerRecord,
+    joined,
+    joined_arms,
+    joined_lengths,
+)
 
 router = APIRouter(route_class=Route, tags=["models"])
+REMEMBERED_JUDGEMENTS = 10_000
+"""Number of judgements that a mean covers."""
 UNJUDGED = (
     "no positive was judged yet: to be judged, positives must arrive at a moderate pace, about in "
     "the order of their times, from users with known preferences; those of an import mostly do "
@@ -53,6 +66,61 @@ class HistoryLength(Answer):
     """The heaviest first; they sum to 1."""
 
 
+class Interval(Answer):
+    """A mean with its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class Arm(Answer):
+    """A way to make a mixed slate: `stack`, `fusion`, or a ranker alone."""
+
+    name: str
+    weight: float
+    """By all judgements; for each length of history, the heaviest arm answers."""
+    judged: int
+    mrr: float | None
+    """Null before the first judgement."""
+    ndcg_at_10: float | None
+    served_lead: Interval | None
+    """How much more ndcg@10 the served slates had than this arm, on the same positives."""
+
+
+class SignalWeight(Answer):
+    """The weight of a standardised signal in the stack."""
+
+    signal: str
+    """The ranker, or `history`, and what it says of an item."""
+    weight: float
+    """For a history of average length."""
+    by_length: float
+    """Added for each standard deviation of the logarithm of the length."""
+
+
+class Added(Answer):
+    """What a ranker adds to the stack."""
+
+    name: str
+    """The ranker, or `history`."""
+    ndcg_at_10: float
+    """What the stack loses without it, on the newest quarter of the positives that it learned."""
+
+
+class Stack(Answer):
+    """The weights by which rankers are combined, see docs/explanation/stack.md."""
+
+    partition: int
+    """The partition that learned it: the one that has judged most."""
+    events: int
+    """Positives that it was fitted to."""
+    weights: list[SignalWeight]
+    """The heaviest first."""
+    added: list[Added]
+    """The largest first."""
+
+
 class Rankers(Answer):
     """The rankers of the mixture, the heaviest first."""
 
@@ -61,6 +129,10 @@ class Rankers(Answer):
     """The combined lists; null until something was judged."""
     by_length: list[HistoryLength]
     """The weights for slates by length of history; other lengths use those of all judgements."""
+    arms: list[Arm]
+    """What competes to make mixed slates, the heaviest first."""
+    stack: Stack | None
+    """Null until enough positives were judged."""
     judged: int
     """Positives that any ranker was judged on."""
     passed_over: int
@@ -90,6 +162,13 @@ async def get_rankers(runtime: Runtime) -> Rankers:
         ],
         mixture=None if mixture is None else _ranker("mixture", mixture),
         by_length=[_history_length(least, one) for least, one in joined_lengths(counting).items()],
+        arms=[
+            _arm(name, one)
+            for name, one in sorted(
+                joined_arms(counting).items(), key=lambda pair: (-pair[1].weight, pair[0])
+            )
+        ],
+        stack=_stack(records),
         judged=judged,
         passed_over=sum(one.passed_over for one in known),
         reason=None if judged else UNJUDGED,
@@ -105,6 +184,47 @@ def _ranker(name: str, record: RankerRecord) -> Ranker:
         judged=record.judged,
         mrr=record.mrr if record.judged else None,
         ndcg_at_10=record.ndcg10 if record.judged else None,
+    )
+
+
+def _arm(name: str, record: ArmRecord) -> Arm:
+    return Arm(
+        name=name,
+        weight=record.weight,
+        judged=record.judged,
+        mrr=record.mrr if record.judged else None,
+        ndcg_at_10=record.ndcg10 if record.judged else None,
+        served_lead=_lead(record) if record.judged else None,
+    )
+
+
+def _lead(record: ArmRecord) -> Interval:
+    spread = max(record.lead_squared - record.lead**2, 0.0)
+    within = 1.96 * math.sqrt(spread / min(record.judged, REMEMBERED_JUDGEMENTS))
+    return Interval(mean=record.lead, low=record.lead - within, high=record.lead + within)
+
+
+def _stack(records: Sequence[MixtureRecord | None]) -> Stack | None:
+    learned = [
+        (one.judged, partition, one.stack)
+        for partition, one in enumerate(records)
+        if one is not None and one.stack is not None
+    ]
+    if not learned:
+        return None
+    _, partition, stack = max(learned, key=lambda one: one[:2])
+    known = zip(stack.names, stack.weights, stack.scale, strict=True)
+    weights = [
+        SignalWeight(signal=name, weight=own, by_length=more)
+        for name, (own, more), scale in known
+        if scale > 0.0
+    ]
+    added = [Added(name=name, ndcg_at_10=gain) for name, gain in stack.added.items()]
+    return Stack(
+        partition=partition,
+        events=stack.events,
+        weights=sorted(weights, key=lambda one: -abs(one.weight)),
+        added=sorted(added, key=lambda one: -one.ndcg_at_10),
     )
 
 

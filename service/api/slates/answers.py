@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from service.api.slates.cursors import make_slate_cursor
 from service.ids import sequence_token
+from service.ranking.choice import ScoreKind
 from service.ranking.families import AnyStrategy, ItemStrategy
 from service.rec_ids import encode
 from service.runtime import ApiRuntime
@@ -38,7 +39,7 @@ class Because(Struct):
 
 
 class SlateItem(Struct, gc=False):
-    """One item, the best first; scores compare within one strategy of one answer."""
+    """One item, the best first; `score_kind` of the answer says what scores are."""
 
     item: str
     score: float
@@ -47,6 +48,9 @@ class SlateItem(Struct, gc=False):
     how well it fits (0: as anybody)."""
     because: list[Because] | UnsetType = UNSET
     """With `explain`: the past items that contribute most to the score, the largest first."""
+    parts: dict[str, float] | UnsetType = UNSET
+    """With `explain`, where scores are probabilities: what each ranker adds to the logarithm of the
+    item's, compared with the average candidate."""
     fields: dict[str, Any] | UnsetType = UNSET
     """With `fields`: what was asked for, null where the item has none."""
 
@@ -75,6 +79,10 @@ class Slate(Struct):
     """How many items `filter` left out."""
     models: dict[str, str]
     """Version of each trained model that ranked, by strategy."""
+    score_kind: ScoreKind
+    """What scores are: `probability`, of being the item that the user takes next, among all that
+    were considered; `rank_sum`, over the lists of several rankers; `own`, as the ranker makes them.
+    """
     blend: Blend | None
     """With `blend`, where it could be: `model_version` names both models and the share then."""
 
@@ -116,6 +124,9 @@ async def slate_of(
     if answer.because is not None:
         for one, reasons in zip(items, answer.because, strict=True):
             one.because = [Because(item, part) for item, part in reasons]
+    if made.parts is not None:
+        for one, parts in zip(items, made.parts, strict=True):
+            one.parts = dict(parts)
     if fields:
         await _add_fields(runtime, items, [pick.item for pick in made.picks], fields)
     blend = origin.blend
@@ -131,6 +142,7 @@ async def slate_of(
         reason=made.reason,
         removed=answer.removed,
         models=dict(origin.versions),
+        score_kind=made.score_kind,
         blend=None if blend is None else Blend(blend.share, blend.version),
     )
 

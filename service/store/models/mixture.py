@@ -210,6 +210,36 @@ def weights(records: Sequence[MixtureRecord]) -> Weights:
     return Weights(_weights([_shared(record) for record in records]), by_length)
 
 
+def joined_arms(records: Sequence[MixtureRecord]) -> dict[str, ArmRecord]:
+    """Return the arms of all partitions.
+
+    Weights and metrics are means, weighted by the number of positives that each has judged.
+    """
+    parts: dict[str, list[ArmRecord]] = {}
+    for record in records:
+        for name, arm in record.arms.items():
+            parts.setdefault(name, []).append(arm)
+    return {name: _mean_arm(found) for name, found in parts.items()}
+
+
+def _mean_arm(parts: Sequence[ArmRecord]) -> ArmRecord:
+    shares = _shares([part.judged for part in parts])
+
+    def mean(name: str) -> float:
+        return sum(
+            share * float(getattr(part, name)) for share, part in zip(shares, parts, strict=True)
+        )
+
+    return ArmRecord(
+        weight=mean("weight"),
+        judged=sum(part.judged for part in parts),
+        mrr=mean("mrr"),
+        ndcg10=mean("ndcg10"),
+        lead=mean("lead"),
+        lead_squared=mean("lead_squared"),
+    )
+
+
 def joined_lengths(records: Sequence[MixtureRecord]) -> dict[int, LengthRecord]:
     """Return the weights of each length that was judged.
 

@@ -1,0 +1,150 @@
+"""Slates of a stack: the order of its logit, from any cache, and what is said of each item."""
+
+import msgspec
+import numpy as np
+import pytest
+
+from core.mixture_weights import Weights
+from core.stack.arms import FUSION, STACK, Arms
+from core.stack.logit import Logit
+from service.ranking.asker import NOBODY
+from service.ranking.choice import choose
+from service.ranking.pool import Pool
+from service.ranking.slates import slate
+from service.ranking.stack import candidates, signal_names
+from service.ranking.wanted import Wanted
+from tests.rankers import asker, fold_in, lineup, no_categories
+
+N = 400
+MODELS = [fold_in(N, 1), fold_in(N, 2, "neighbours")]
+POPULAR = list(range(0, N, 2))
+
+
+def logit(rankers, seed=0):
+    """Return weights of signals that are standardised by nothing."""
+    names = tuple(signal_names(rankers))
+    rng, ones = np.random.default_rng(seed), np.ones(len(names), np.float32)
+    weights = rng.normal(size=(len(names), 2))
+    return Logit(names, 0.0 * ones, ones, weights, (2.0, 1.0))
+
+
+def world(models=MODELS, arm=STACK, weigh=None):
+    made = lineup(*models, popular=POPULAR)
+    of = logit(made.rankers if weigh is None else weigh)
+    weights = Weights({arm: 0.9, "x": 0.1})
+    return lineup(*models, popular=POPULAR, arms=Arms(of, weights))
+
+
+def shown(served, me, pool, k=10, **wanted):
+    return slate(served, me, pool, Wanted(k, **wanted), no_categories)
+
+
+def plain(served, me, pool):
+    """Return all candidates as a plain reading orders them, with their probabilities."""
+    found = candidates(list(served.stack([*served.rankers]).rankers), me, pool)
+    stack = served.stack([*served.rankers])
+    z = stack.logit.scores(found.signals, me.preferences.item_ix.size)
+    chance = np.exp(z - z.max()) / np.exp(z - z.max()).sum()
+    order = np.lexsort((found.items, -z.astype(np.float32)))
+    return found.items[order].tolist(), chance[order].tolist()
+
+
+def everything(me, hidden=()):
+    return Pool(~np.isin(np.arange(N), hidden), me.preferences.seen)
+
+
+def test_a_slate_is_the_order_of_the_logit_with_its_probabilities():
+    me, served = asker([3, 7, 11]), world()
+    items, chances = plain(served, me, everything(me))
+    made = shown(served, me, everything(me), 20)
+    assert [pick.item for pick in made.picks] == items[:20]
+    np.testing.assert_allclose([p.score for p in made.picks], chances[:20], rtol=1e-4)
+    assert made.score_kind == "probability"
+    assert made.origin.strategy == "mixture"
+    assert {pick.strategy for pick in made.picks} <= {"fbgd", "neighbours", "popular", "trending"}
+
+
+@pytest.mark.parametrize("hidden", [(), range(0, N, 3)])
+def test_pages_from_the_cache_are_those_of_one_long_list(hidden):
+    me, served = asker([3, 7, 11]), world()
+    pool = everything(me, hidden)
+    whole = [pick.item for pick in shown(served, me, pool, 60).picks]
+    first = shown(served, msgspec.structs.replace(me, heads={}), pool)
+    heads = {made.strategy: made.head for made in first.made if made.head is not None}
+    assert "mixture" in heads
+    again = msgspec.structs.replace(me, heads=heads)
+    for page in range(6):
+        out = Pool(pool.allowed, np.union1d(pool.excluded, whole[: 10 * page]).astype(np.int32))
+        made = shown(served, again, out)
+        assert [pick.item for pick in made.picks] == whole[10 * page : 10 * page + 10]
+        assert not made.made
+
+
+def test_a_cached_head_answers_for_no_other_items_nor_for_another_lineup():
+    me, served = asker([3, 7, 11]), world()
+    pool = everything(me)
+    head = shown(served, msgspec.structs.replace(me, heads={}), pool).made[-1]
+    again = msgspec.structs.replace(me, heads={"mixture": head.head})
+    filtered = everything(me, range(0, N, 2))
+    expected, chances = plain(served, me, filtered)
+    made = shown(served, again, filtered)
+    assert [pick.item for pick in made.picks] == expected[:10]
+    np.testing.assert_allclose([p.score for p in made.picks], chances[:10], rtol=1e-4)
+    other = world([fold_in(N, 5), MODELS[1]])
+    assert [p.item for p in shown(other, again, pool).picks] == plain(other, me, pool)[0][:10]
+
+
+def test_a_long_list_goes_on_with_popular_items_that_have_no_probability():
+    me, served = asker([3, 7, 11]), world()
+    few = everything(me, range(40, N))
+    made = shown(served, me, few, 60)
+    assert len(made.picks) == 37
+    deep = shown(served, me, everything(me), 390)
+    assert len({pick.item for pick in deep.picks}) == 390
+    assert sum(pick.score for pick in deep.picks) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_only_those_items_are_ranked_that_a_request_names():
+    me, served = asker([3, 7, 11]), world()
+    named = np.array([3, 20, 21, 50, 333], np.int32)
+    made = shown(served, me, Pool(np.ones(N, np.bool_), me.preferences.seen, named))
+    assert sorted(pick.item for pick in made.picks) == [20, 21, 50, 333]
+
+
+def test_parts_add_up_to_the_odds_between_two_items():
+    me, served = asker([3, 7, 11]), world()
+    made = shown(served, me, everything(me), 12, explain=True)
+    stack = served.stack([*served.rankers])
+    of_history = stack.logit.weights[-3:, 0]
+    assert of_history.any()
+    sums = np.array([sum(parts.values()) for parts in made.parts])
+    odds = np.log([pick.score for pick in made.picks])
+    # none of these was seen, so the history says the same of all
+    np.testing.assert_allclose(sums - sums[0], odds - odds[0], atol=2e-2)
+    for pick, parts in zip(made.picks, made.parts, strict=True):
+        assert parts[pick.strategy] == max(parts.values())
+
+
+def test_without_a_history_or_weights_for_who_knows_it_the_stack_is_not_asked():
+    me = asker([3, 7, 11])
+    assert choose(world(), NOBODY, Wanted(3)).stack is None
+    shared = lineup(popular=POPULAR).rankers
+    assert choose(world(weigh=shared), me, Wanted(3)).stack is None
+    assert choose(lineup(*MODELS, popular=POPULAR), me, Wanted(3)).arm == FUSION
+
+
+def test_a_ranker_that_has_no_weight_yet_is_left_out():
+    served = world(weigh=[MODELS[0], *lineup(popular=POPULAR).rankers])
+    stack = choose(served, asker([3]), Wanted(3)).stack
+    assert [one.strategy for one in stack.rankers] == ["fbgd", "popular", "trending"]
+
+
+def test_a_ranker_that_is_better_alone_answers_alone():
+    me = asker([3, 7, 11])
+    made = shown(world(arm="neighbours"), me, everything(me))
+    assert made.origin.strategy == "neighbours"
+    assert made.score_kind == "own"
+    fused = shown(world(arm=FUSION), me, everything(me))
+    assert fused.score_kind == "rank_sum"
+    named = shown(world(), me, everything(me), model="fbgd")
+    assert named.origin.strategy == "fbgd"
