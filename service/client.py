@@ -208,6 +208,7 @@ def _detail(answer: httpx.Response) -> str:
 def outcome(job: Mapping[str, Any]) -> str:
     """Return how a job ended: its status, or the decision of the gate."""
     decided = job["decision"].get("outcome", "") if job["status"] == "succeeded" else ""
-    if decided == "promoted" and job["decision"].get("rival") == job["version"]:
+    rival = job["decision"].get("rival")
+    if decided == "promoted" and rival is not None and rival == job["version"]:
         return "unchanged"
     return str(decided or job["status"]).replace("_", " ")

@@ -162,7 +162,8 @@ class Settings(BaseSettings):
     tenth of a share, 19 only idle time.
     """
     retrain_budget_s: Annotated[float, Field(ge=0)] = 15
-    """Wall-clock seconds for the search of a model's settings, unless the job gives a budget."""
+    """Wall-clock seconds for the search of settings, of all recipes of a job together, unless the
+    job gives a budget."""
     retrain_cron: str | None = None
     """Cron expression (UTC) for retraining: ``0 4 * * *`` is every day at four.
     PUT /v1/retrain/schedule takes precedence.

@@ -14,8 +14,10 @@ from service.cli import options
 from service.cli.options import say
 from service.client import UNFINISHED, ServiceClient, outcome
 from service.errors import Misconfigured
-from service.ranking.strategies import DEFAULT_RECIPE
+from service.ranking.strategies import meant
 
+RECIPES = "fbgd, ocmf-lr-wsq, ocmf-sq-wsq, ocmf-sq-sq, exmlds, ordinal, sequence or neighbours"
+"""All recipes in words; their table loads numba, which this verb does not need."""
 LOOK_S = 0.3
 """Seconds between two looks at the job."""
 LINE_S = 2.0
@@ -36,8 +38,12 @@ app = options.verb()
 @app.command()
 def retrain(
     model: Annotated[
-        str, typer.Option(help="The recipe; the answer to an unknown one lists all of them.")
-    ] = DEFAULT_RECIPE,
+        str | None,
+        typer.Option(
+            help=f"The recipe: {RECIPES}. Without it, all recipes that can learn from the data are "
+            "tried, and those are trained that add to the others."
+        ),
+    ] = None,
     given: Annotated[
         list[str] | None,
         typer.Option("--set", help="NAME=NUMBER: fix a setting; may be repeated."),
@@ -47,8 +53,8 @@ def retrain(
         typer.Option(
             min=0.0,
             max=LONGEST_BUDGET_S,
-            help="Wall-clock seconds for the search of settings, at most an hour, without reading, "
-            "fitting and validation. 0: no search.",
+            help="Wall-clock seconds for the search of settings of all recipes, at most an hour, "
+            "without reading, fitting and validation. 0: no search.",
         ),
     ] = None,
     promote_unjudged: Annotated[
@@ -60,12 +66,13 @@ def retrain(
     key: options.Key = None,
     as_json: options.Json = False,
 ) -> None:
-    """Train a ranking model on all histories; it serves unless it is worse than the active model.
+    """Train ranking models on all histories; they serve unless they are worse than the active ones.
 
     With --wait the exit code is 1 if the job failed or was cancelled. A model that the gate refuses
     is not a failure: the previous model keeps serving.
     """
-    order: dict[str, Any] = {"model": model, "parameters": settings(given or [])}
+    parameters = settings(given or [])
+    order: dict[str, Any] = {"model": meant(model, parameters), "parameters": parameters}
     if promote_unjudged:
         order["promote_unjudged"] = True
     if budget_s is not None:
@@ -99,7 +106,7 @@ def watch(client: ServiceClient, job: dict[str, Any]) -> dict[str, Any]:
     """Return the job when it has ended; show its progress as a bar, or as lines in a log."""
     console, pause, queued = Console(stderr=True), threading.Event(), Queued(client)
     columns = (
-        TextColumn("{task.description:<10}"),
+        TextColumn("{task.description:<21}"),
         BarColumn(),
         TaskProgressColumn(),
         TimeElapsedColumn(),
@@ -108,7 +115,7 @@ def watch(client: ServiceClient, job: dict[str, Any]) -> dict[str, Any]:
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         bar = progress.add_task("queued", total=1.0)
         while job["status"] in UNFINISHED:
-            says = job["stage"] or job["status"]
+            says = " ".join(filter(None, (job["stage"] or job["status"], job["recipe"])))
             progress.update(bar, description=says, completed=job["progress"])
             far = f"{job['progress']:.0%}"
             if not console.is_terminal and pace.is_due(says, far):
@@ -169,7 +176,50 @@ def _show(job: dict[str, Any]) -> None:
         say(f"job {job['id']} {job['status']}: {job['error']}")
         return
     decision, metrics = job["decision"], job["metrics"]
-    say(f"{job['model']} {job['version'][:12]}: {outcome(job)}, {decision['reason']}")
+    if job["model"] is None:
+        _show_tried(job)
+    else:
+        say(f"{job['model']} {job['version'][:12]}: {outcome(job)}, {decision['reason']}")
+        _show_quality(metrics)
+    say(
+        f"{metrics['pairs']:,} pairs of {metrics['users']:,} users and {metrics['items']:,} items, "
+        f"{sum(metrics['seconds'].values()):.1f} s, {metrics['peak_bytes'] / 2**20:.0f} MB at most"
+    )
+    for line in left_out(metrics.get("features", {})):
+        say(line)
+    if job["parameters"].get("graph") and not metrics.get("links"):
+        say(NO_LINKS)
+
+
+def _show_tried(job: Mapping[str, Any]) -> None:
+    """Print what came of each recipe, and why no more were trained."""
+    trained = [one for one in job["tried"] if one["version"]]
+    for one in trained:
+        ended = {**one, "status": job["status"]}
+        say(f"{one['model']} {one['version'][:12]}: {outcome(ended)}, {one['decision']['reason']}")
+        say(f"    {_alone(one)}{one['why']}")
+    others: dict[str, list[str]] = {}
+    for one in job["tried"]:
+        if not one["version"]:
+            others.setdefault(f"{_alone(one)}{one['why']}", []).append(one["model"])
+    for why, models in others.items():
+        say(f"{', '.join(models)}: not trained, {why}")
+    metrics = job["metrics"]
+    if "ndcg@10" in metrics:
+        say(
+            f"{metrics['judges']:,} held-out users ({metrics['held_out']}), ndcg@10 of all "
+            f"together: {metrics['ndcg@10']:.4f}; without training "
+            f"{metrics['counted']['ndcg@10']:.4f}"
+        )
+    say(job["decision"]["reason"])
+
+
+def _alone(one: Mapping[str, Any]) -> str:
+    return "" if one["ndcg10"] is None else f"ndcg@10 {one['ndcg10']:.4f} alone, "
+
+
+def _show_quality(metrics: Mapping[str, Any]) -> None:
+    """Print how well a model ranks, and how well it predicts stars."""
     if "ndcg@10" in metrics:
         others = [
             f"{name} {metrics[key]['ndcg@10']:.4f}"
@@ -186,14 +236,6 @@ def _show(job: dict[str, Any]) -> None:
             f"later stars are predicted with a mean error of {metrics['stars_mae']:.2f}, "
             f"{metrics['stars_accuracy']:.0%} of them exactly"
         )
-    say(
-        f"{metrics['pairs']:,} pairs of {metrics['users']:,} users and {metrics['items']:,} items, "
-        f"{sum(metrics['seconds'].values()):.1f} s, {metrics['peak_bytes'] / 2**20:.0f} MB at most"
-    )
-    for line in left_out(metrics.get("features", {})):
-        say(line)
-    if job["parameters"].get("graph") and not metrics.get("links"):
-        say(NO_LINKS)
 
 
 def left_out(features: Mapping[str, Any]) -> list[str]:

@@ -40,7 +40,11 @@ class FoldIn(HeadRanker):
 
     def feature_vector(self, features: Mapping[str, Any]) -> F32 | None:
         row = None if self._encoder is None else self._encoder.transform([features])
-        return None if row is None or not row.nnz else self.users.feature_vectors(row)[0]
+        return None if row is None else self.encoded_vector(row)
+
+    def encoded_vector(self, row: Any) -> F32 | None:
+        known = self._encoder is not None and row.nnz
+        return self.users.feature_vectors(row)[0] if known else None
 
     def prepare(self, asker: Asker) -> Computed | None:
         if self.version in asker.features or self.version in asker.vectors:

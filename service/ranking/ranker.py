@@ -166,6 +166,10 @@ class Ranker(ABC):
         """Return the feature vector for a user's features; None if it knows none of them."""
         return None
 
+    def encoded_vector(self, row: Any) -> F32 | None:
+        """Return the feature vector for features as columns (1, d); None without any."""
+        return None
+
     def user_vector(self, asker: Asker) -> F32 | None:
         """Return a vector to compare with those of other users; None if it has none."""
         return None

@@ -1,6 +1,7 @@
 """Names of strategies, as the API, the logs and the lineup use them."""
 
-from typing import TypeAlias
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 Strategy: TypeAlias = str
 """The name of a family (see ``families.py``), or ``MIXTURE``."""
@@ -15,4 +16,9 @@ EXPLORE = "explore"
 slate, so it has no number."""
 
 DEFAULT_RECIPE = "fbgd"
-"""The recipe that is trained or evaluated if nobody names one."""
+"""The recipe that is evaluated if nobody names one, or trained if only its settings are stated."""
+
+
+def meant(recipe: str | None, parameters: Mapping[str, Any]) -> str | None:
+    """Return the recipe that an order means; None: whatever is worth training."""
+    return DEFAULT_RECIPE if recipe is None and parameters else recipe

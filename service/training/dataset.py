@@ -21,6 +21,7 @@ from core.meaning import RATING, EventMeanings
 from core.ordinal.fit_stars import RatedPairs
 from core.steps import Steps
 from core.types import F32, I64
+from service.ranking.family import Family
 from service.store.catalogue.documents import Body
 from service.store.profiles.history_reader import Histories
 from service.training.cuts import LIMITS, Cut, Limits, Times
@@ -115,6 +116,15 @@ class Dataset:
         rated = None if self.rated is None else self.rated.pairs
         return self._material(self.whole, rated, None if self.order is None else self.order.whole)
 
+    def read_by(self, family: Family) -> "Dataset":
+        """Return what a family learns from: without documents, ratings or order that it ignores."""
+        encoded = self.encoded if family.reads_user_features else None
+        if encoded is not None and not family.reads_item_features:
+            encoded = replace(encoded, items=None)
+        rated = self.rated if family.predicts_stars else None
+        order = self.order if family.reads_order else None
+        return replace(self, encoded=encoded, rated=rated, order=order)
+
     def _material(
         self, pairs: Interactions, rated: RatedPairs | None, steps: Steps | None
     ) -> Material:
@@ -138,6 +148,8 @@ class Order:
 
     known: Steps
     """Steps at the cut."""
+    later: Steps
+    """Steps after the cut."""
     whole: Steps
     """Steps until now."""
 
@@ -321,20 +333,22 @@ class _Orders:
     def __init__(self, n_items: int, meanings: EventMeanings) -> None:
         self._n_items, self._meanings = n_items, meanings
         self._known: list[Steps] = []
+        self._later: list[Steps] = []
         self._whole: list[Steps] = []
 
     def add(self, page: Histories, known: NDArray[np.bool_]) -> None:
         records = page.records
         weight = self._meanings.meaning(records["kind"], records["value"]).weight
         counts = (weight > 0.0) & (records["item"] < self._n_items)
-        for parts, chosen in ((self._known, counts & known), (self._whole, counts)):
+        kinds = (self._known, counts & known), (self._later, counts & ~known), (self._whole, counts)
+        for parts, chosen in kinds:
             # the records of a user are already in order
             ptr = np.searchsorted(page.user_ix[chosen], np.arange(len(page.users) + 1))
             item, own = records["item"][chosen], weight[chosen].astype(np.float32)
             parts.append(Steps(self._n_items, ptr.astype(np.int64), item.astype(np.int32), own))
 
     def order(self) -> Order:
-        return Order(self._joined(self._known), self._joined(self._whole))
+        return Order(*map(self._joined, (self._known, self._later, self._whole)))
 
     def _joined(self, parts: list[Steps]) -> Steps:
         counts = [np.empty(0, np.int64), *(np.diff(part.user_ptr) for part in parts)]

@@ -16,11 +16,13 @@ TRAINED = {one.name: one for family in FAMILIES.values() for one in family.recip
 _FAMILIES = {one.name: family for family in FAMILIES.values() for one in family.recipes}
 
 
-def check_order(model: str, parameters: Mapping[str, Any]) -> None:
-    """Raise InvalidTraining unless the order can be trained.
+def check_order(model: str | None, parameters: Mapping[str, Any]) -> None:
+    """Raise InvalidTraining unless the order can be trained; None has no settings.
 
     The message names the recipes, the settings or their bounds.
     """
+    if model is None:
+        return
     settings = TRAINED.get(model)
     if settings is None:
         known = ", ".join(TRAINED)

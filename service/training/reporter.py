@@ -12,6 +12,7 @@ STAGES = {
     "reading": (0.0, 0.1),
     "searching": (0.1, 0.6),
     "fitting": (0.6, 0.75),
+    "weighing": (0.75, 0.75),
     "judging": (0.75, 0.85),
     "refining": (0.85, 0.95),
     "publishing": (0.95, 0.99),
@@ -43,14 +44,21 @@ class Reporter:
         self.seconds: dict[str, float] = {}
 
     @contextmanager
-    def stage(self, name: str, **more: Any) -> Iterator[None]:
-        """Report that a stage begins, with the results so far, and measure its duration."""
-        self._bounds = STAGES[name]
+    def stage(
+        self, name: str, bounds: tuple[float, float] | None = None, **more: Any
+    ) -> Iterator[None]:
+        """Report that a stage begins, with the results so far, and measure its duration.
+
+        ``bounds`` are the progress at its beginning and end; None: those of an order of one recipe.
+        A stage that comes again adds to its duration.
+        """
+        self._bounds = STAGES[name] if bounds is None else bounds
         self._records.report(self._job, self._worker, stage=name, progress=self._bounds[0], **more)
         started = perf_counter()
         self._tell_if_starved()
         yield
-        self.seconds[name] = round(perf_counter() - started, 3)
+        passed = self.seconds.get(name, 0.0) + perf_counter() - started
+        self.seconds[name] = round(passed, 3)
 
     def share(self, share: float) -> None:
         """Report the progress of the stage, 0 to 1."""

@@ -1,7 +1,8 @@
 """A trainer whose jobs can be told to die: the real one but for the reporter of a job.
 
-A job that was ordered with ``who="killed in fitting"`` kills its process as that stage begins; with
-``who="hangs in fitting"`` it hangs there. Every other job is trained as usual. Run as
+A job that was ordered with ``who="killed in fitting"`` kills its process as that stage begins, with
+``who="killed in fitting 2"`` as it begins for the second time; with ``who="hangs in fitting"`` it
+hangs there. Every other job is trained as usual. Run as
 ``python -m tests.flows.dying_trainer --lifeline 3``.
 """
 
@@ -36,13 +37,17 @@ class DyingReporter(Reporter):
 
     def __init__(self, records: JobRecords, record: JobRecord) -> None:
         super().__init__(records, record)
-        how, _, self._last_stage = record.who.partition(" in ")
-        self._end = ENDS.get(how)
+        how, _, where = record.who.partition(" in ")
+        self._last_stage, _, times = where.partition(" ")
+        self._end, self._times = ENDS.get(how), int(times or 1)
 
     @contextmanager
-    def stage(self, name: str, **more: Any) -> Iterator[None]:
-        with super().stage(name, **more):
-            if self._end is not None and name == self._last_stage:
+    def stage(
+        self, name: str, bounds: tuple[float, float] | None = None, **more: Any
+    ) -> Iterator[None]:
+        with super().stage(name, bounds, **more):
+            self._times -= name == self._last_stage
+            if self._end is not None and name == self._last_stage and self._times == 0:
                 self._end()
             yield
 

@@ -28,7 +28,11 @@ class Shop:
     trainer: Role
 
     def ordered(
-        self, model: str = "fbgd", budget_s: float = 0.0, who: str = "a test", **parameters: Any
+        self,
+        model: str | None = "fbgd",
+        budget_s: float = 0.0,
+        who: str = "a test",
+        **parameters: Any,
     ) -> JobRecord:
         return self.jobs.submit(model, parameters, budget_s=budget_s, who=who, why="order")
 

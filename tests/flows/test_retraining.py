@@ -364,7 +364,7 @@ def test_new_events_start_a_training(room, redis_url, namespace):
 def test_the_first_training_starts_by_itself(room, redis_url, namespace):
     settings = {"retrain_pause_s": 0, "retrain_budget_s": 0.5}
     with shop(room, redis_url, namespace, world(), **settings) as here:
-        wait_until(lambda: "fbgd" in here.serving, 60)
+        wait_until(lambda: here.serving, 60)
         wait_until(lambda: here.jobs.records.records()[0].has_ended)
         # no second training starts until there is more to learn
         [job] = here.jobs.records.records()
@@ -375,6 +375,7 @@ def test_the_first_training_starts_by_itself(room, redis_url, namespace):
 def test_cancelled_trainings_and_other_models_do_not_reset_the_schedule(room, redis_url, namespace):
     with shop(room, redis_url, namespace, world(), retrain_after_events=0) as here:
         plan = Schedules(here.client, here.settings)
+        plan.replace(Schedule(model="fbgd"), "a test")
         job = here.ordered(budget_s=60.0)
         wait_until(lambda: here.jobs.records.record(job.id).stage == "searching")
         here.jobs.cancel(job.id, "ada")
@@ -463,6 +464,7 @@ def test_an_outage_after_the_promotion_fails_no_job(room, redis_url, namespace):
         contextlib.closing(proxy),
         shop(room, proxy.url, namespace, world(users=30), **settings) as here,
     ):
+        Schedules(here.client, here.settings).replace(Schedule(model="fbgd"), "a test")
         first = here.trained(**QUICK)
         assert (first.status, here.serving) == ("succeeded", {"fbgd": first.version})
         assert here.trainer.log.count("training_not_noted") == 1

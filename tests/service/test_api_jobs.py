@@ -37,10 +37,19 @@ def test_an_order_is_a_queued_job(api: Api) -> None:
     assert api("GET", f"/v1/jobs/{job['id']}").json() == job
 
 
-def test_an_empty_order_means_the_usual_model_and_budget(api: Api) -> None:
-    answer = api("POST", "/v1/retrain")
-    assert answer.status_code == 202
-    assert (answer.json()["model"], answer.json()["budget_s"]) == ("fbgd", 15.0)
+def test_an_empty_order_means_what_is_worth_it_and_the_usual_budget(api: Api) -> None:
+    for order in ({}, {"json": {}}, {"json": {"model": None}}):
+        answer = api("POST", "/v1/retrain", **order)
+        assert answer.status_code == 202
+        job = answer.json()
+        assert (job["model"], job["budget_s"], job["tried"]) == (None, 15.0, [])
+
+
+def test_settings_without_a_recipe_are_those_of_the_usual_one(api: Api) -> None:
+    assert ordered(api, parameters={"factors": 16})["model"] == "fbgd"
+    order = {"after_events": 100, "parameters": {"factors": 16}}
+    assert api("PUT", "/v1/retrain/schedule", json=order).json()["model"] == "fbgd"
+    assert api("PUT", "/v1/retrain/schedule", json={"after_events": 100}).json()["model"] is None
 
 
 @pytest.mark.parametrize(
@@ -170,7 +179,7 @@ def test_the_schedule_is_replaced_as_a_whole_by_version(api: Api) -> None:
 
 
 def test_the_schedule_says_when_the_pause_ends(api: Api) -> None:
-    api.runtime.schedules.trained("fbgd", now_ms(), [0])
+    api.runtime.schedules.trained(None, now_ms(), [0])
     schedule = api("GET", "/v1/retrain/schedule").json()
     began, ends = (datetime.fromisoformat(schedule[n]) for n in ("last_began", "not_before"))
     assert (ends - began).total_seconds() == api.settings.retrain_pause_s

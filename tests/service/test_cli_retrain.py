@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.cli.retrain import LogPace, left_out, settings
+from service.cli.retrain import RECIPES, LogPace, left_out, settings
 from service.client import ndjson, outcome
 from service.errors import Misconfigured
 from service.processes.child import ServiceProcess
+from service.training.orders import TRAINED
 from tests.service.running import hedgerow, service
 
 pytestmark = pytest.mark.flow
@@ -42,15 +43,34 @@ def test_a_training_is_ordered_watched_and_serves(running: ServiceProcess) -> No
 
 
 def test_the_outcome_is_printed_in_words(running: ServiceProcess) -> None:
-    done = hedgerow(
-        "retrain", "--budget-s", "0", "--promote-unjudged", "--wait", "--url", running.url
-    )
+    order = ("--model", "fbgd", "--budget-s", "0", "--promote-unjudged")
+    done = hedgerow("retrain", *order, "--wait", "--url", running.url)
     assert done.returncode == 0, done.stderr
     assert ": promoted, " in done.stderr
     assert "only 30 held-out users, 200 are needed" in done.stderr
     assert "180 pairs of 30 users and 18 items" in done.stderr
     assert re.search(r"^job \w+: \w+, \d+%$", done.stderr, re.MULTILINE)
     assert done.stdout == ""
+
+
+def test_without_a_recipe_each_one_has_its_outcome(running: ServiceProcess) -> None:
+    order = ("retrain", "--budget-s", "0", "--promote-unjudged", "--wait", "--url", running.url)
+    done = hedgerow(*order)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^fbgd \w{12}: ", done.stderr, re.MULTILINE)
+    says = "not trained, only 30 held-out users, 200 are needed to tell what it adds"
+    assert f"sequence, neighbours: {says}" in done.stderr.replace(
+        "neighbours, sequence", "sequence, neighbours"
+    )
+    assert "fbgd alone: only 30 held-out users" in done.stderr
+    job = json.loads(hedgerow(*order, "--json").stdout)
+    assert (job["model"], job["status"]) == (None, "succeeded")
+    assert {one["model"] for one in job["tried"]} == set(TRAINED)
+
+
+def test_the_help_names_every_recipe() -> None:
+    named = re.findall(r"[\w-]+", RECIPES.replace(" or ", " "))
+    assert named == [*TRAINED]
 
 
 def test_the_very_same_model_is_no_promotion() -> None:

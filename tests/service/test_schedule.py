@@ -39,7 +39,7 @@ def errors(client, namespace, losses):
         learned(client, namespace, 1000 * at)
 
 
-def began_now(plan, model="fbgd"):
+def began_now(plan, model=None):
     """Record a successful training of all events learned so far."""
     last = plan.last()
     learned = [plan.new_events(last) + last.events, 0]

@@ -7,7 +7,7 @@ from pydantic import Field
 from service.api.schemas import Answer, Name, Request
 from service.api.times import rfc3339, rfc3339_or_none
 from service.ranking.families import FAMILIES
-from service.ranking.strategies import DEFAULT_RECIPE
+from service.ranking.strategies import meant
 from service.store.jobs.records import JobRecord, Status
 from service.store.jobs.schedule import Schedules
 
@@ -17,20 +17,58 @@ Seconds = Annotated[float, Field(ge=0, le=3_600, allow_inf_nan=False)]
 
 
 _RECIPES = [f"`{recipe.name}`" for family in FAMILIES.values() for recipe in family.recipes]
+RecipeName = Annotated[
+    Model | None,
+    Field(
+        description=f"{', '.join(_RECIPES[:-1])} or {_RECIPES[-1]}; null trains what is worth it."
+    ),
+]
 
 
 class Retrain(Request):
     """What to train."""
 
-    model: Annotated[Model, Field(description=f"{', '.join(_RECIPES[:-1])} or {_RECIPES[-1]}.")] = (
-        DEFAULT_RECIPE
-    )
+    model: RecipeName = None
     parameters: Parameters = Field(default_factory=dict)
-    """Settings of the model that you choose; the others are searched."""
+    """Settings of the recipe that you choose; the others are searched. Without `model` they are
+    those of `fbgd`."""
     budget_s: Seconds | None = None
-    """Seconds that the search of the other settings may take; by default those of the settings."""
+    """Seconds that the search of the other settings may take, for all recipes together; by default
+    those of the settings."""
     promote_unjudged: bool = False
     """Promote the model even if too few users can be held out: for small communities."""
+
+
+class Added(Answer):
+    """A mean, and the bounds of its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class Tried(Answer):
+    """One recipe in a training that names none."""
+
+    model: str
+    strategy: str
+    serves: bool
+    """Whether a model of this recipe served before: then it is trained again in any case."""
+    chosen: bool
+    """Whether it adds to the others, so that it is trained."""
+    why: str
+    """Why it was chosen, was not chosen or could not be tried."""
+    ndcg10: float | None
+    """ndcg@10 of its own lists for what held-out users took next; null: it was not measured."""
+    added: Added | None
+    """The ndcg@10 that it adds to the stack of `popular`, `next` and the recipes chosen before."""
+    seconds: float
+    version: str | None
+    """The model that it published."""
+    metrics: dict[str, Any]
+    """As `metrics` of a job of this recipe alone."""
+    decision: dict[str, Any]
+    """The decision of the gate; empty unless a model was trained."""
 
 
 class Job(Answer):
@@ -42,9 +80,14 @@ class Job(Answer):
     progress: float
     """0 to 1."""
     stage: str
-    """The step of a running job: reading, searching, fitting, judging, refining, publishing or
-    promoting."""
-    model: str
+    """The step of a running job: reading, searching, fitting, weighing, judging, refining,
+    publishing or promoting."""
+    model: str | None
+    """The recipe that was ordered. Null: whatever is worth training; `tried` tells what that is."""
+    recipe: str
+    """The recipe at work in a running job without `model`."""
+    tried: list[Tried]
+    """What a job without `model` has considered; empty for other jobs."""
     parameters: dict[str, Any]
     budget_s: float
     promote_unjudged: bool
@@ -61,9 +104,10 @@ class Job(Answer):
     """Quality of the new model, of the serving model and of popularity on held-out users; costs."""
     decision: dict[str, Any]
     """The decision of the gate: `outcome` (`promoted`, `refused`, `not_judged`), `reason`, and the
-    difference that it is based on."""
+    difference that it is based on. Of a job without `model`: the best outcome of all recipes
+    (`not_chosen` if none was trained), and why no more were."""
     version: str | None
-    """The model that it published."""
+    """The model that it published; null without `model`: see `tried`."""
 
 
 class ScheduleBody(Request):
@@ -76,7 +120,7 @@ class ScheduleBody(Request):
     drift: Annotated[float, Field(gt=1, le=1_000, allow_inf_nan=False)] | None = None
     """Ratio of the recent online error to the usual one: 1.1 is ten percent more. One drift starts
     one job."""
-    model: Model = DEFAULT_RECIPE
+    model: RecipeName = None
     parameters: Parameters = Field(default_factory=dict)
     budget_s: Seconds | None = None
     promote_unjudged: bool = False
@@ -89,7 +133,7 @@ class CurrentSchedule(Answer):
     after_events: int | None
     """The current number: while the settings decide, it usually grows with the log."""
     drift: float | None
-    model: str
+    model: str | None
     parameters: dict[str, Any]
     budget_s: float | None
     promote_unjudged: bool
@@ -114,6 +158,11 @@ class CurrentSchedule(Answer):
     drift_now: float
     """The recent online error divided by the usual one, or by the error since the last training
     began if that is higher."""
+
+
+def recipe_of(body: Retrain | ScheduleBody) -> str | None:
+    """Return the recipe that an order means; None: whatever is worth training."""
+    return meant(body.model, body.parameters)
 
 
 def shown_job(record: JobRecord) -> Job:

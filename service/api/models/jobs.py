@@ -9,7 +9,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.api.models.job_schemas import Job, Retrain, shown_job
+from service.api.models.job_schemas import Job, Retrain, recipe_of, shown_job
 from service.api.routing import Caller, Route, Runtime
 from service.api.schemas import Cursor, Page
 from service.errors import NotFound, StoreUnavailable
@@ -30,7 +30,8 @@ RetrainInput = Annotated[
     Retrain | None,
     Body(
         openapi_examples={
-            "usual": {"value": {"model": DEFAULT_RECIPE}},
+            "whatever is worth it": {"value": {}},
+            "one model": {"value": {"model": DEFAULT_RECIPE}},
             "by hand": {
                 "value": {"model": DEFAULT_RECIPE, "parameters": {"factors": 128}, "budget_s": 60}
             },
@@ -52,15 +53,17 @@ async def post_retrain(
 ) -> Job:
     """A trainer takes the job as soon as it is free; watch it by its id.
 
-    The new model serves if the newest events of enough users do not show it to be worse than the
-    active model.
+    Without `model` the trainer tries all recipes that can learn from the data, and trains those
+    that add to the others. A new model serves if the newest events of enough users do not show it
+    to be worse than the active model.
     """
     order = body or Retrain()
-    check_order(order.model, order.parameters)
+    recipe = recipe_of(order)
+    check_order(recipe, order.parameters)
     budget_s = runtime.settings.retrain_budget_s if order.budget_s is None else order.budget_s
     record = await asyncio.to_thread(
         runtime.jobs.submit,
-        order.model,
+        recipe,
         order.parameters,
         budget_s=budget_s,
         who=caller,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Query
 
-from service.api.models.job_schemas import CurrentSchedule, ScheduleBody, shown_schedule
+from service.api.models.job_schemas import CurrentSchedule, ScheduleBody, recipe_of, shown_schedule
 from service.api.routing import Caller, Route, Runtime
 from service.http.documentation import problems
 from service.store.jobs.schedule import Schedule
@@ -39,7 +39,7 @@ async def put_schedule(
     An empty object ends automatic retraining; DELETE lets the settings decide again. The answer is
     the schedule as it is now. The pause after a training (HEDGEROW_RETRAIN_PAUSE_S) always holds.
     """
-    check_order(body.model, body.parameters)
+    check_order(recipe_of(body), body.parameters)
     new = Schedule(**body.model_dump())
     await asyncio.to_thread(runtime.schedules.replace, new, caller, if_version)
     return await get_schedule(runtime)

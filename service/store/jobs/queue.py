@@ -66,7 +66,7 @@ class Jobs:
         self.records = JobRecords(client, namespace)
         self._queue = _queue(queue, namespace, CarriedJob)
 
-    def submit(self, model: str, parameters: Mapping[str, Any], **order: Any) -> JobRecord:
+    def submit(self, model: str | None, parameters: Mapping[str, Any], **order: Any) -> JobRecord:
         """Order a training, see ``JobRecords.create``; Backlogged if too many jobs wait."""
         record = self.records.create(model, parameters, **order)
         # the record is the order: the trainer sends jobs again that could not be sent now

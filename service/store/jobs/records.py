@@ -44,9 +44,10 @@ class JobRecord:
 
     id: str
     status: Status
-    model: str
+    model: str | None
+    """The ordered recipe; None: whatever is worth training."""
     parameters: dict[str, Any]
-    """Stated settings of the model; the others are searched."""
+    """Stated settings of the recipe; the others are searched."""
     budget_s: float
     """Seconds that the search of settings may take."""
     who: str
@@ -60,6 +61,10 @@ class JobRecord:
     ended_ms: int | None = None
     stage: str = ""
     """Current stage of a running job."""
+    recipe: str = ""
+    """The recipe at work in a job that names none."""
+    tried: list[dict[str, Any]] = field(default_factory=list)
+    """All recipes that a job without one has considered, and what came of each."""
     progress: float = 0.0
     """Share of the job that is done, 0 to 1."""
     worker: str = ""
@@ -70,7 +75,7 @@ class JobRecord:
     decision: dict[str, Any] = field(default_factory=dict)
     """Decision of the gate: outcome, reason and the figures behind it."""
     version: str | None = None
-    """Version of the model that it published."""
+    """Version of the model that it published; None for a job without a recipe: see ``tried``."""
 
     @property
     def has_ended(self) -> bool:
@@ -91,7 +96,7 @@ class JobRecords:
 
     def create(
         self,
-        model: str,
+        model: str | None,
         parameters: Mapping[str, Any],
         *,
         budget_s: float,

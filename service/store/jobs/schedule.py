@@ -15,7 +15,7 @@ from redis import exceptions as redis_errors
 
 from service.cron import cron_problem, moment_before
 from service.errors import InvalidSchedule, VersionConflict
-from service.ranking.strategies import DEFAULT_RECIPE
+from service.ranking.strategies import meant
 from service.settings import Settings
 from service.store.clock import now_ms
 from service.store.connection import store_errors
@@ -51,7 +51,8 @@ class Schedule:
     """Whether growth of the log by a share of its size counts (``Schedules.after_events``)."""
     drift: float | None = None
     """Ratio of the recent online error to the usual one that starts a training."""
-    model: str = DEFAULT_RECIPE
+    model: str | None = None
+    """The recipe to train; None: whatever is worth training."""
     parameters: dict[str, Any] = field(default_factory=dict)
     budget_s: float | None = None
     """Seconds for the search of settings; None: the default."""
@@ -138,7 +139,10 @@ class Schedules:
                         raise VersionConflict(
                             f"the schedule is at version {version}, not {expected}: read it again"
                         )
-                    new = replace(schedule, version=version + 1, who=who, changed_ms=now_ms())
+                    model = meant(schedule.model, schedule.parameters)
+                    new = replace(
+                        schedule, model=model, version=version + 1, who=who, changed_ms=now_ms()
+                    )
                     pipe.multi()
                     pipe.set(self._keys.schedule, msgspec.json.encode(asdict(new)))
                     # orders that failed before may succeed with the new schedule
@@ -166,7 +170,7 @@ class Schedules:
             pipe.hincrby(self._keys.last_retrain, "tries", 1)
             pipe.execute()
 
-    def trained(self, model: str, began_ms: int, watermarks: Sequence[int]) -> bool:
+    def trained(self, model: str | None, began_ms: int, watermarks: Sequence[int]) -> bool:
         """Note a successful training; return whether its model is the schedule's.
 
         If it is, the conditions count from the beginning of this training.
