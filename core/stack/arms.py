@@ -66,6 +66,25 @@ def with_arms(weights: Weights, families: Collection[str], *, has_stack: bool) -
     return Weights(shared, {n: _filled(one, names) for n, one in weights.by_length.items()})
 
 
+def with_first_stack(weights: Weights, families: Collection[str]) -> Weights:
+    """Return the weights with a stack that nobody has judged: as heavy as the heaviest arm.
+
+    >>> with_first_stack(Weights({"fusion": 0.8, "fbgd": 0.2}), ["fbgd"]).shared["stack"] > 0.4
+    True
+    """
+    if not weights.shared:
+        return first_arms(families, has_stack=True)
+    return Weights(
+        _leading(weights.shared), {n: _leading(one) for n, one in weights.by_length.items()}
+    )
+
+
+def _leading(weight: Mapping[str, float]) -> dict[str, float]:
+    found = {**weight, STACK: max(weight.values())}
+    total = sum(found.values())
+    return {name: value / total for name, value in found.items()}
+
+
 def _filled(weight: Mapping[str, float], names: Collection[str]) -> dict[str, float]:
     least = min(weight.values())
     found = {name: weight.get(name, least) for name in names}

@@ -61,15 +61,18 @@ class StackLearner:
         self._names: tuple[str, ...] = ()
         self._events: deque[Judged] = deque()
         self._bytes = 0
-        self._listed = 0
         self._next = FEWEST
-        """Number of listed events at which the next fit is due."""
+        """Number of events at which the next fit is due."""
         self._seen = 0
-        """Number of listed events so far; those that the window has forgotten count too."""
+        """Number of events so far; those that the window has forgotten count too."""
         self._last: Logit | None = start
         self._measured = 0
-        """Number of listed events at which it is measured again what each part adds."""
+        """Number of events at which it is measured again what each part adds."""
         self._added: Mapping[str, float] = {}
+
+    def start_at(self, logit: Logit) -> None:
+        """Begin at other weights; the events of the window stay, and will speak for themselves."""
+        self._start = self._last = logit
 
     @property
     def is_due(self) -> bool:
@@ -77,19 +80,24 @@ class StackLearner:
         return self._seen >= self._next
 
     def learn(self, judged: Judged, names: Sequence[str]) -> None:
-        """Take an event in; one with other signals than before changes the window to these."""
+        """Take an event in; one with other signals than before changes the window to these.
+
+        An event whose item is not listed teaches nothing.
+        """
+        if judged.choice.taken < 0:
+            return
         if tuple(names) != self._names:
             self._rename(tuple(names))
         self._events.append(judged)
-        self._count(judged, 1)
-        self._seen += judged.choice.taken >= 0
+        self._bytes += judged.choice.signals.nbytes
+        self._seen += 1
         while self._bytes > self._most_bytes:
-            self._count(self._events.popleft(), -1)
+            self._bytes -= self._events.popleft().choice.signals.nbytes
 
     def fit(self) -> Fitted | None:
         """Return a fit to the window; None while it says too little for one."""
-        self._next = int(self._seen + max(FEWEST // 4, (MORE - 1.0) * self._listed))
-        if not self._listed:
+        self._next = int(self._seen + max(FEWEST // 4, (MORE - 1.0) * len(self._events)))
+        if not self._events:
             return None
         choices, begin = choices_of(event.choice for event in self._events), self._last
         steps = TOP_STEPS if begin is None else AGAIN_STEPS
@@ -97,44 +105,39 @@ class StackLearner:
         if self._seen >= self._measured:
             self._measured = 2 * self._seen
             self._added = _added(choices, self._names, self._last)
-        return Fitted(self._last, self._listed, self._added)
+        return Fitted(self._last, len(self._events), self._added)
 
     def arms(self, first: Weights, stack: str) -> Weights:
         """Return the weights of the arms as if the stack had been one from the window's start.
 
         Its ranks are those by fits to the other events.
         """
-        judged = [event for event in self._events if len(event.choice.signals)]
-        choices = choices_of(event.choice for event in judged)
+        choices = choices_of(event.choice for event in self._events)
         # the same events give the same folds
         held_out = cross_fitted(choices, self._names, np.random.default_rng(len(choices)))
         if held_out is None:
             return first
         weights = first
-        for event, rank in zip(judged, ranks(choices, held_out).tolist(), strict=True):
+        for event, rank in zip(self._events, ranks(choices, held_out).tolist(), strict=True):
             gains = {**event.gains, stack: reciprocal_rank(rank)}
             weights = weights.after(event.choice.length, gains)
         return weights
 
     def _earlier(self) -> Earlier | None:
-        forgotten = self._seen - self._listed
-        left = 1.0 - forgotten / max(self._listed, 1)
+        forgotten = self._seen - len(self._events)
+        left = 1.0 - forgotten / max(len(self._events), 1)
         return None if self._start is None or left <= 0.0 else Earlier(self._start, STRENGTH * left)
-
-    def _count(self, judged: Judged, sign: int) -> None:
-        self._bytes += sign * judged.choice.signals.nbytes
-        self._listed += sign * (judged.choice.taken >= 0)
 
     def _rename(self, names: tuple[str, ...]) -> None:
         """Give the events in the window these signals: 0 for all items where they lack one."""
         column = {name: at for at, name in enumerate(self._names)}
         at = np.array([column.get(name, -1) for name in names], np.int64)
         events, self._events, self._names = self._events, deque(), names
-        self._bytes = self._listed = 0
+        self._bytes = 0
         for event in events:
             renamed = event.choice._replace(signals=_columns(event.choice.signals, at))
             self._events.append(Judged(renamed, event.gains))
-            self._count(self._events[-1], 1)
+            self._bytes += renamed.signals.nbytes
 
 
 def _columns(signals: F32, at: I64) -> F32:
@@ -147,7 +150,7 @@ def _added(choices: Choices, names: Sequence[str], begin: Logit) -> dict[str, fl
     """Return what ndcg@10 of the newest events loses without each part of the stack."""
     new = np.arange(len(choices)) >= len(choices) - len(choices) // NEWEST
     old, newest = choices.keep(~new), choices.keep(new)
-    if not (old.taken >= 0).any() or not len(newest):
+    if not len(old) or not len(newest):
         return {}
     parts = [name.split(":")[0] for name in names]
 

@@ -40,6 +40,12 @@ class NamespaceKeys:
         return self._key(f"item-document:{number}")
 
     @property
+    def first_stack(self) -> str:
+        """string, JSON (trainer, derived): {"job":"f2c5...","stack":{"names":["fbgd: score",...],
+        ...}}: weights of a stack as the latest training of all families foretells them."""
+        return self._key("first-stack")
+
+    @property
     def catalogue_changes(self) -> str:
         """stream, capped, ids without holes (api, with each change of an item's document): {i:
         17}."""

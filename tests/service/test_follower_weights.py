@@ -20,13 +20,17 @@ from service.ranking.families import FAMILIES
 from service.store.keys import NamespaceKeys
 from service.store.log.codec import DELETE_ITEM
 from service.store.models.mixture import (
+    FirstStack,
     LengthRecord,
     MixtureRecord,
     RankerRecord,
+    StackRecord,
     joined,
     knowing,
+    read_first_stack,
     read_mixture,
     weights,
+    write_first_stack,
 )
 from service.store.models.registry import Registry
 from service.store.namespace import open_namespace
@@ -298,3 +302,56 @@ def test_weights_of_a_length_count_by_what_each_partition_has_judged_of_it():
     assert found.of(2) == pytest.approx({"fbgd": 0.6, "popular": 0.4})
     assert found.of(6) == pytest.approx({"fbgd": 0.1, "popular": 0.9})
     assert found.of(20) == {"fbgd": 0.5, "popular": 0.5}
+
+
+def foretold(*families, job="j1", events=0):
+    """Return what a training foretells: a weight for the score of each family."""
+    n = len(families)
+    stack = StackRecord(
+        names=tuple(f"{name}: score" for name in families),
+        mean=(0.0,) * n,
+        scale=(1.0,) * n,
+        weights=((1.0, 0.0),) * n,
+        length=(2.0, 1.0),
+        events=events,
+    )
+    return FirstStack(job, stack)
+
+
+def test_what_a_training_foretells_ranks_until_the_follower_knows_better():
+    learned = LearnedWeights(None)
+    learned.follow({"fbgd": TrainedModel("1", 0.01)}, {"popular": "p"})
+    learned.foretold(foretold("fbgd", "sequence"))
+    assert learned.arms.logit is None, "a family of it does not serve yet"
+    learned.foretold(foretold("fbgd", "popular"))
+    assert learned.arms.best(7, ["stack", "fusion", "fbgd"]) == "stack"
+    assert learned.record.stack == foretold("fbgd", "popular").stack
+    for _ in range(100):
+        learned.judge(
+            Verdict({"fbgd": 1, "popular": 9}, 9, 7, {"fusion": 1, "stack": 9}), sighting_of_any()
+        )
+    assert learned.arms.best(7, ["stack", "fusion"]) == "fusion"
+    learned.foretold(foretold("fbgd", "popular"))
+    assert learned.arms.best(7, ["stack", "fusion"]) == "fusion", "each is taken once"
+
+
+def test_learned_weights_of_a_stack_stay_unless_a_training_knows_another_family():
+    own = foretold("fbgd", "popular", events=500).stack
+    learned = LearnedWeights(MixtureRecord(1, 500, 0, {}, stack=own))
+    learned.follow(
+        {name: TrainedModel("1", 0.01) for name in ("fbgd", "sequence")}, {"popular": "p"}
+    )
+    learned.foretold(foretold("fbgd", "popular", job="j2"))
+    assert learned.record.stack == own
+    learned.foretold(foretold("fbgd", "popular", "sequence", job="j3"))
+    assert learned.record.stack == foretold("fbgd", "popular", "sequence").stack
+
+
+def test_what_a_training_foretells_is_stored(client, namespace):
+    assert read_first_stack(client, namespace) is None
+    write_first_stack(client, namespace, foretold("fbgd"))
+    assert read_first_stack(client, namespace) == foretold("fbgd")
+
+
+def sighting_of_any():
+    return Sighting(**dict.fromkeys(Sighting.__dataclass_fields__, 0))

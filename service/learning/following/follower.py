@@ -24,7 +24,7 @@ from service.store.catalogue.reader import CatalogueReader
 from service.store.connection import Client, connect
 from service.store.keys import PartitionKeys
 from service.store.log.state import read_deleted_items
-from service.store.models.mixture import read_mixture, write_mixture
+from service.store.models.mixture import read_first_stack, read_mixture, write_mixture
 from service.store.models.online_snapshot import OnlineSnapshots
 from service.store.models.records import LEAD
 from service.store.models.registry import Registry
@@ -107,7 +107,7 @@ class Follower:
         due, written = 0.0, self.learned.record
         while not self._stop.is_set():
             if time.monotonic() >= due:
-                self._follow_models()
+                self._follow_models(client)
                 self._count_passed_over()
                 if self.learned.record is not written:
                     written = self.learned.record
@@ -158,7 +158,7 @@ class Follower:
             features = document.get("features", {})
         return StoredUser(live(history, self._deleted), trimmed, features)
 
-    def _follow_models(self) -> None:
+    def _follow_models(self, client: Client) -> None:
         """Update the rankers and their weights to the models that are active now."""
         self._active.refresh()
         models = self._active.current.models
@@ -170,6 +170,7 @@ class Follower:
             for name, model in models.items()
         }
         self.learned.follow(trained, self._judge.versions)
+        self.learned.foretold(read_first_stack(client, self._namespace.name))
 
 
 @contextlib.contextmanager

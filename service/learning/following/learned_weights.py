@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from core.mixture_weights import REMEMBERED, Weights, foreseen, length, ndcg10, reciprocal_rank
-from core.stack.arms import STACK, Arms, first_arms, with_arms
+from core.stack.arms import STACK, Arms, first_arms, with_arms, with_first_stack
 from core.stack.learning import Judged, StackLearner
 from service.learning.following.inbox import Sighting
 from service.learning.following.judge import Verdict
 from service.ranking.families import FAMILIES
 from service.store.models.mixture import (
     ArmRecord,
+    FirstStack,
     LengthRecord,
     MixtureRecord,
     RankerRecord,
@@ -23,6 +24,8 @@ SURE = 0.1
 """Assumed lead of a first model that the gate had too few users for: others get no weight.
 
 A family that is not trusted begins as far behind instead, and counts once it has earned it."""
+TRIED = 200
+"""Number of events after which learned weights of a stack outdo foretold ones."""
 KEEP = 1.0 - 1e-4
 """Decay of the metrics at each judgement: they cover about the last 10 000 judgements."""
 
@@ -134,6 +137,23 @@ class LearnedWeights:
                 self.record.mixture or RankerRecord(1.0, "", 0, 0.0, 0.0), verdict.mixed
             ),
         )
+
+    def foretold(self, first: FirstStack | None) -> None:
+        """Take the weights that a training foretells, unless better ones have been learned.
+
+        Learned ones are better from ``TRIED`` events on, as long as they know all of its families.
+        """
+        if first is None or first.job == self.record.first_stack:
+            return
+        families = {name.split(":")[0] for name in first.stack.names} & FAMILIES.keys()
+        if not families <= self.record.versions.keys():
+            return
+        own = self.record.stack
+        if own is None or own.events < TRIED or not {*first.stack.names} <= {*own.names}:
+            self._learner.start_at(first.stack.logit)
+            arms = with_first_stack(self.record.arm_weights, _arms(self.record.versions))
+            self._replace(**self._armed(arms), stack=first.stack)
+        self._replace(first_stack=first.job)
 
     def _judged_arms(self, verdict: Verdict) -> dict[str, Any]:
         """Return the fields of the arms after a positive, and let the stack learn from it."""

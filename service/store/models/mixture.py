@@ -16,7 +16,7 @@ from core.mixture_weights import Weights
 from core.stack.arms import Arms
 from core.stack.logit import Logit
 from service.store.connection import store_errors
-from service.store.keys import PartitionKeys
+from service.store.keys import NamespaceKeys, PartitionKeys
 
 
 class RankerRecord(msgspec.Struct, frozen=True):
@@ -89,6 +89,14 @@ class StackRecord(msgspec.Struct, frozen=True):
         )
 
 
+class FirstStack(msgspec.Struct, frozen=True):
+    """The weights of a stack as a training foretells them, before anything is judged."""
+
+    job: str
+    """The training; each follower takes its weights at most once."""
+    stack: StackRecord
+
+
 class MixtureRecord(msgspec.Struct, frozen=True):
     """The weights learned by the follower of one partition."""
 
@@ -108,6 +116,8 @@ class MixtureRecord(msgspec.Struct, frozen=True):
     arms: dict[str, ArmRecord] = {}
     arms_by_length: dict[int, dict[str, float]] = {}
     """Weights of the arms by the least number of preferences."""
+    first_stack: str = ""
+    """The training whose ``FirstStack`` was taken or passed over last."""
 
     @property
     def arm_weights(self) -> Weights:
@@ -139,6 +149,22 @@ def read_mixture(client: redis.Redis, keys: PartitionKeys) -> MixtureRecord | No
     with store_errors():
         answer = cast("bytes | None", client.get(keys.mixture))
     return None if answer is None else msgspec.json.decode(answer, type=MixtureRecord)
+
+
+def write_first_stack(client: redis.Redis, namespace: str, first: FirstStack) -> None:
+    """Store what a training foretells; the followers take it within seconds.
+
+    Its families must serve by then, or it waits until they do.
+    """
+    with store_errors():
+        client.set(NamespaceKeys(namespace).first_stack, msgspec.json.encode(first))
+
+
+def read_first_stack(client: redis.Redis, namespace: str) -> FirstStack | None:
+    """Return what the latest training foretells, None before the first."""
+    with store_errors():
+        answer = cast("bytes | None", client.get(NamespaceKeys(namespace).first_stack))
+    return None if answer is None else msgspec.json.decode(answer, type=FirstStack)
 
 
 class MixtureReader:
