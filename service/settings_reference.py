@@ -10,7 +10,7 @@ A setting comes from the first of these that has it: a flag of the command line,
 (`{PREFIX}PORT=8001`), the file `hedgerow.toml` in the working directory (`port = 8001`), its
 default. `{CONFIG_NAME}` names another file. The service does not start if a variable that begins
 with `{PREFIX}` is unknown. `hedgerow doctor` prints the settings in effect. `{API_KEY_NAME}` is
-not a setting of the service: it is the key that `hedgerow import` sends.
+not a setting of the service: it is the key that verbs which talk to the service send.
 """
 
 KINDS_TEXT = f"""

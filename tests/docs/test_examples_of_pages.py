@@ -70,7 +70,7 @@ FILES = {
     "train": "user,item,rating,timestamp",
     "test": "user,item,rating,timestamp",
     "users": "user,age,gender,occupation",
-    "neighbours": "user,friend",
+    "links": "user,friend",
     "items": "item,categories",
 }
 
