@@ -62,14 +62,22 @@ class Graph:
         return scores
 
     def strengths(self, share: float, fade: float) -> Iterator[F32]:
-        """Yield the strengths of BLOCK items after the other to all items, (BLOCK, items)."""
-        by_item = sparse.csr_array(self.normalised.T)
-        factors = self.relative.size
-        for first in range(0, by_item.shape[0], BLOCK):
+        """Yield the strengths of BLOCK items after the other to all items, (BLOCK, items).
+
+        All are written to the same array, so each holds until the next one.
+        """
+        by_item, n_items = sparse.csr_array(self.normalised.T), self.normalised.shape[1]
+        # fresh arrays of this size would take longer to get than to fill
+        memory = np.empty((min(BLOCK, n_items), n_items), np.float32)
+        inward = np.float32(share) * self.inward.T
+        for first in range(0, n_items, BLOCK):
             at = slice(first, first + BLOCK)
-            block: F32 = (by_item[at] @ self.normalised).toarray()
-            if share > 0.0 and factors:
-                block += np.float32(share) * self._faded(at, factors, fade) @ self.inward.T
+            walks: Any = by_item[at] @ self.normalised
+            block = memory[: walks.shape[0]]
+            np.matmul(self._faded(at, self.relative.size, fade), inward, out=block)
+            block[np.repeat(np.arange(len(block)), np.diff(walks.indptr)), walks.indices] += (
+                walks.data
+            )
             yield block
 
     def _faded(self, at: slice, factors: int, fade: float) -> F32:
