@@ -89,12 +89,14 @@ def _scaled(known: Choices, names: Sequence[str]) -> Logit:
     mean, scale = known.signals.mean(0, np.float64), known.signals.std(0, dtype=np.float64)
     scale = np.where(scale > 1e-9 * (1.0 + np.abs(mean)), scale, 0.0)
     length = np.log1p(known.length)
+    # rounding alone spreads equal lengths
+    spread = float(length.std()) if np.ptp(length) > 0.0 else 0.0
     return Logit(
         tuple(names),
         mean.astype(np.float32),
         scale.astype(np.float32),
         np.zeros((mean.size, 2)),
-        (float(length.mean()), float(length.std())),
+        (float(length.mean()), spread),
     )
 
 

@@ -92,6 +92,13 @@ def test_weights_depend_on_the_length_of_the_history_where_that_helps():
     assert np.subtract(*made.scores(one, 29)) < 0.0
 
 
+@pytest.mark.parametrize("n", [30, 1_999])
+def test_equal_lengths_say_nothing_of_other_lengths(n):
+    made = fit(choices_of(event._replace(length=30) for event in events(n)), NAMES)
+    one = np.array([[1.0, 0.0, 7.0], [-1.0, 0.0, 7.0]], np.float32)
+    assert made.scores(one, 3).tolist() == made.scores(one, 30).tolist()
+
+
 def test_scores_of_one_event_are_those_of_all_and_probabilities_add_up():
     choices = choices_of(events(50))
     made = fit(choices, NAMES)
