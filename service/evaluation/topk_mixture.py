@@ -22,8 +22,12 @@ from service.training.material import Material
 from service.training.settled import Settled
 
 OnProgress = Callable[[str, float], None]
-HELD_OUT, MOST = 0.1, 8_000
-"""Share of the training pairs by which weights are chosen, and the most pairs that are judged."""
+HELD_OUT, TILT, MOST = 0.1, 0.3, 8_000
+"""Share of the training pairs by which weights are chosen, and the most pairs that are judged.
+
+TILT is the exponent of an item's count in its chance to be held out, for a random half of the
+users: pairs to come are no random sample of the past, for weights as for the families' settings.
+"""
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,8 @@ def _judged(
 ) -> Guarded:
     """Learn the weights from held-out pairs, by models that have not learned these."""
     rng = np.random.default_rng([seed, 3])
-    known, held = split_within_users(data.pairs, HELD_OUT, rng)
+    tilt = np.where(rng.random(data.pairs.n_users) < 0.5, TILT, 0.0)
+    known, held = split_within_users(data.pairs, HELD_OUT, rng, tilt)
     rankers = [one.ranker(Material(known)) for one in found]
     events = _events(rankers, known, _sample(held, rng), on_progress)
     return guarded(choices_of(events), signal_names(rankers), score_columns(rankers), rng)
