@@ -73,10 +73,7 @@ class Logit:
 
     def probabilities(self, signals: F32, length: int) -> F64:
         """Return P of the items (m,): they add up to 1."""
-        z = self.scores(signals, length)
-        likely: F64 = np.exp(z - z.max(initial=-np.inf))
-        likely /= likely.sum()
-        return likely
+        return probabilities(self.scores(signals, length))
 
     def aligned(self, names: Sequence[str]) -> "Logit":
         """Return the logit for signals in another order; one without a weight here counts nothing.
@@ -98,11 +95,18 @@ class Logit:
         )
 
 
+def probabilities(z: F64 | F32) -> F64:
+    """Return the softmax of z (m,): the probabilities add up to 1."""
+    likely: F64 = np.exp(z - z.max(initial=-np.inf)).astype(np.float64)
+    likely /= likely.sum()
+    return likely
+
+
 def standard(signals: F32, mean: F32, scale: F32) -> F32:
     """Return signals (rows, d) with mean 0 and scale 1; 0 where the scale is 0."""
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)
-    found: F32 = np.clip((signals - mean) * inverse, -LARGEST, LARGEST)
-    return found
+    found: F32 = (signals - mean) * inverse
+    return found.clip(-LARGEST, LARGEST, out=found)
 
 
 def standard_length(of_fit: tuple[float, float], length: "np.typing.ArrayLike") -> F64:

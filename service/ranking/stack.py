@@ -5,7 +5,7 @@ Candidates are the first items of each ranker and, where items may come again, t
 
 import weakref
 from collections.abc import Mapping, Sequence
-from itertools import count
+from itertools import accumulate, count
 
 import msgspec
 import numpy as np
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from core.kernels.scan import Mask
 from core.stack.choices import Choice
-from core.stack.logit import Logit
+from core.stack.logit import Logit, probabilities
 from core.types import F32, I32, I64
 from service.ranking.asker import Asker, Computed
 from service.ranking.pool import HEAD, Head, Pool, Ranked
@@ -121,22 +121,19 @@ class Stack(Struct, frozen=True, eq=False):
 
     def order(self, found: Candidates, length: int) -> I32:
         """Return the candidates, best first."""
-        return found.items[self._order(found, length)]
-
-    def _order(self, found: Candidates, length: int) -> I64:
-        scores = self.logit.scores(found.signals, length).astype(np.float32)
-        return np.lexsort((found.items, -scores))
+        return found.items[_order(found, self.logit.parts(found.signals, length).sum(axis=1))]
 
     def _ranked(self, found: Candidates, asker: Asker, pool: Pool, n: int) -> StackHead:
-        length = asker.preferences.item_ix.size
-        order = self._order(found, length)[:n]
-        likely = self.logit.probabilities(found.signals, length).astype(np.float32)
+        each = self.logit.parts(found.signals, asker.preferences.item_ix.size)
+        scores = each.sum(axis=1)
+        order = _order(found, scores)[:n]
+        likely = probabilities(scores)
         return StackHead(
             version=str(self.number),
             items=found.items[order],
-            scores=likely[order],
+            scores=likely[order].astype(np.float32),
             whole=found.items.size < SHARED_HEADS,
-            loudest=self.parts(found, length)[order].argmax(axis=1).astype(np.int32),
+            loudest=self._by_ranker(each, order).argmax(axis=1).astype(np.int32),
             mask=weakref.ref(_owner(pool.allowed)),
             size=pool.allowed.size,
         )
@@ -144,27 +141,29 @@ class Stack(Struct, frozen=True, eq=False):
     def parts_of(
         self, asker: Asker, pool: Pool, items: Sequence[int]
     ) -> list[dict[Strategy, float]]:
-        """Return for each item how much each ranker speaks for it; nothing of no candidate."""
-        found = candidates(self.rankers, asker, Pool(pool.allowed, asker.preferences.seen))
-        parts = self.parts(found, asker.preferences.item_ix.size)
-        row = {item: at for at, item in enumerate(found.items.tolist())}
-        names = [ranker.strategy for ranker in self.rankers]
-        return [
-            dict(zip(names, parts[row[item]].tolist(), strict=True)) if item in row else {}
-            for item in items
-        ]
-
-    def parts(self, found: Candidates, length: int) -> F32:
-        """Return how much each ranker speaks for each candidate, (m, rankers).
+        """Return for each item how much each ranker speaks for it; nothing of no candidate.
 
         It is the ranker's part of z, less its mean over the candidates; the history's part belongs
         to no ranker.
         """
-        each = self.logit.parts(found.signals, length)
-        widths = [len(ranker.signals) for ranker in self.rankers]
-        first = np.cumsum([0, *widths[:-1]])
-        parts: F32 = np.add.reduceat(each[:, : sum(widths)], first, axis=1)
-        return parts - parts.mean(axis=0) if len(parts) else parts
+        found = candidates(self.rankers, asker, Pool(pool.allowed, asker.preferences.seen))
+        each = self.logit.parts(found.signals, asker.preferences.item_ix.size)
+        row = {item: at for at, item in enumerate(found.items.tolist())}
+        known = [item for item in items if item in row]
+        parts = self._by_ranker(each, np.array([row[item] for item in known], np.int64))
+        names = [ranker.strategy for ranker in self.rankers]
+        told = zip(known, parts.tolist(), strict=True)
+        of = {item: dict(zip(names, own, strict=True)) for item, own in told}
+        return [of.get(item, {}) for item in items]
+
+    def _by_ranker(self, each: F32, rows: I64) -> F32:
+        """Return the sums over the signals of each ranker (m, rankers), less their means."""
+        if not len(each):
+            return np.empty((0, len(self.rankers)), np.float32)
+        first, width = _columns_of(self.rankers)
+        centred = each[rows, :width] - each[:, :width].mean(axis=0)
+        parts: F32 = np.add.reduceat(centred, first, axis=1)
+        return parts
 
     def best(self, asker: Asker, pool: Pool, n: int) -> Ranked:
         """Return the best n candidates with their probabilities among all candidates.
@@ -184,11 +183,20 @@ def signal_names(rankers: Sequence[Ranker]) -> list[str]:
     return [*own, *(f"history: {name}" for name in OF_HISTORY)]
 
 
+def _columns_of(rankers: Sequence[Ranker]) -> tuple[list[int], int]:
+    """Return the first column of each ranker's signals, and the number of all columns."""
+    ends = list(accumulate(len(ranker.signals) for ranker in rankers))
+    return [0, *ends[:-1]], ends[-1]
+
+
+def _order(found: Candidates, scores: F32) -> I64:
+    return np.lexsort((found.items, -scores))
+
+
 def score_columns(rankers: Sequence[Ranker]) -> dict[Strategy, int]:
     """Return the column of each ranker's own score: its first signal."""
-    widths = [len(ranker.signals) for ranker in rankers]
-    first = np.concatenate([[0], np.cumsum(widths)])
-    return {ranker.strategy: int(at) for ranker, at in zip(rankers, first, strict=False)}
+    first, _ = _columns_of(rankers)
+    return {ranker.strategy: at for ranker, at in zip(rankers, first, strict=True)}
 
 
 def candidates(rankers: Sequence[Ranker], asker: Asker, pool: Pool, n: int = 0) -> Candidates:
@@ -242,12 +250,13 @@ def _heads(
 
 def history_signals(asker: Asker, items: I32) -> F32:
     """Return the signals of the asker's history for some items, (m, 3)."""
-    latest = asker.preferences.latest
-    found = np.zeros((items.size, len(OF_HISTORY)), np.float32)
-    for age, item in enumerate(latest.tolist()):
-        at = np.searchsorted(items, item)
-        if at < items.size and items[at] == item:
-            found[at] = 1.0, age == 0, np.log1p(age)
+    latest, found = asker.preferences.latest, np.zeros((items.size, len(OF_HISTORY)), np.float32)
+    if not items.size:
+        return found
+    at = np.minimum(np.searchsorted(items, latest), items.size - 1)
+    # oldest first: of an item that came twice, the newest counts
+    for age in np.flatnonzero(items[at] == latest)[::-1].tolist():
+        found[at[age]] = 1.0, age == 0, np.log1p(age)
     return found
 
 
@@ -257,7 +266,12 @@ def _owner(mask: Mask) -> Mask:
 
 
 def _of_history(asker: Asker, pool: Pool) -> I32:
-    latest = np.unique(asker.preferences.latest)
-    latest = latest[latest < pool.allowed.size]
-    own = latest if pool.candidates is None else np.intersect1d(latest, pool.candidates)
-    return Pool(pool.allowed, pool.excluded, own.astype(np.int32)).listed
+    """Return the latest items that may come again, ascending."""
+    latest = asker.preferences.latest
+    latest = latest[~np.isin(latest, pool.excluded) & (latest < pool.allowed.size)]
+    if not latest.size:
+        return latest
+    own = np.unique(latest)
+    if pool.candidates is not None:
+        own = np.intersect1d(own, pool.candidates)
+    return Pool(pool.allowed, pool.excluded, own).listed
