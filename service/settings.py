@@ -133,8 +133,11 @@ class Settings(BaseSettings):
     """Maximum records in one user's history; beyond it the least useful are dropped first."""
     log_max_bytes: Annotated[int, Field(ge=1 << 16)] = 256 << 20
     """Maximum bytes of events that wait to be learned; beyond it writes are refused with 503."""
-    commit_max_bytes: Annotated[int, Field(ge=1 << 16)] = 2 << 20
-    """Maximum bytes of one commit, which bounds the time that other clients of Redis wait."""
+    commit_max_bytes: Annotated[int, Field(ge=1 << 16)] = 4 << 20
+    """Maximum bytes of one commit, which bounds the time that other clients of Redis wait.
+
+    A deletion, a merge or a history that is shortened may take more.
+    """
     commit_max_ms: Annotated[int, Field(ge=1)] = 1_000
     """Maximum milliseconds between two commits under load."""
     users_in_memory: Annotated[int, Field(ge=64)] = 32_768

@@ -16,64 +16,75 @@ LEFT = 1e-4
 @helper
 def _group(item: int, width: int) -> int:
     """Return the first entry of the group of an item in a row."""
-    mixed = np.uint32(item) * np.uint32(2654435761)
-    return int(mixed >> np.uint32(16)) % (width // WAYS) * WAYS
+    mixed, groups = np.uint32(item) * np.uint32(2654435761), width // WAYS
+    spread = int(mixed >> np.uint32(16))
+    # the number of groups is a power of two where speed matters: a division takes longer
+    if groups & (groups - 1) == 0:
+        return (spread & (groups - 1)) * WAYS
+    return spread % groups * WAYS
 
 
 @helper
-def _find(row: I32, first: int, item: int) -> int:
-    """Return the entry of an item in its group, -1 if it is not there."""
-    found = -1
-    for k in range(WAYS):  # without branches: vectorised; an item stands at most once in a row
-        found = max(found, k if row[first + k] == item + 1 else -1)
-    return found if found < 0 else first + found
+def _find(before: I32, b: int, first: int, item: int) -> int:
+    """Return the entry of an item in its group of row b, -1 if it is not there."""
+    group, wanted, found = before[b, first : first + WAYS], np.int32(item + 1), np.int32(-1)
+    for k in range(group.size):
+        found = max(found, np.int32(k) if group[k] == wanted else np.int32(-1))
+    return first + int(found) if found >= 0 else -1
 
 
 @helper
-def _add(row: I32, weight: F32, item: int, more: float) -> None:
-    """Add a weight to an item of a row; a full group gives up its lightest entry."""
-    if np.float32(more) == 0.0:
-        return  # too old to count: it must not push out an entry that does
-    first = _group(item, row.size)
-    at = _find(row, first, item)
-    if at < 0:
-        # the lightest may be unused: such entries weigh nothing
-        at = first
-        for k in range(first + 1, first + WAYS):
-            if weight[k] < weight[at]:
-                at = k
-        row[at], weight[at] = item + 1, np.float32(0.0)
-    weight[at] += np.float32(more)
+def _lightest(bits: I32, b: int, first: int) -> int:
+    """Return the first of the lightest entries of a group; unused ones weigh nothing."""
+    # the bits of floats of at least 0 are in the order of the floats, and vectorised as integers;
+    # an unsigned index needs no test for one that counts from the end
+    lightest, start = np.int64(2**62), np.uint64(first)
+    for k in range(WAYS):
+        lightest = min(lightest, np.int64(bits[b, start + np.uint64(k)]) * WAYS + k)
+    return first + int(lightest % WAYS)
 
 
 @helper
-def _clear(row: I32, weight: F32, first: int, at: int) -> None:
+def _clear(before: I32, weights: F32, b: int, first: int, at: int) -> None:
     """Remove an entry; the last of its group takes its place, so that groups have no gaps."""
     last = at
     for k in range(at + 1, first + WAYS):
-        if row[k] > 0:
+        if before[b, k] > 0:
             last = k
-    row[at], weight[at] = row[last], weight[last]
-    row[last], weight[last] = 0, np.float32(0.0)
+    before[b, at], weights[b, at] = before[b, last], weights[b, last]
+    before[b, last], weights[b, last] = 0, np.float32(0.0)
 
 
 @helper
-def _remove(row: I32, weight: F32, item: int, less: float) -> None:
-    """Take a weight from an item of a row."""
-    first = _group(item, row.size)
-    at = _find(row, first, item)
+def _remove(before: I32, weights: F32, b: int, item: int, less: float) -> None:
+    """Take a weight from an item of row b."""
+    first = _group(item, before.shape[1])
+    at = _find(before, b, first, item)
     if at < 0:
         return
-    weight[at] -= np.float32(less)
-    if weight[at] <= LEFT * less:
-        _clear(row, weight, first, at)
+    weights[b, at] -= np.float32(less)
+    if weights[b, at] <= LEFT * less:
+        _clear(before, weights, b, first, at)
 
 
 @helper
-def _push(ring: I32, item: int) -> None:
-    for k in range(ring.size - 1, 0, -1):
-        ring[k] = ring[k - 1]
-    ring[0] = item
+def _grown(weights: F32, row_ms: F64, b: int, t: float, rate: float) -> float:
+    """Return the half-lives from the time of row b to a step; a row that is too old moves."""
+    if row_ms[b] == 0.0:
+        row_ms[b] = t if t != 0.0 else 1.0  # 0 marks a new row
+    grown = rate * (t - row_ms[b])
+    if grown > MOST_GROWN:
+        for k in range(weights.shape[1]):
+            weights[b, k] *= np.float32(2.0**-grown)
+        row_ms[b], grown = t, 0.0
+    return float(grown)
+
+
+@helper
+def _push(latest: I32, user: int, item: int) -> None:
+    for k in range(latest.shape[1] - 1, 0, -1):
+        latest[user, k] = latest[user, k - 1]
+    latest[user, 0] = item
 
 
 @kernel
@@ -94,7 +105,8 @@ def follow(
     Equation   C[a_d, b] += sign w 2^(rate (t - T)) / d for the d-th latest item a_d != b of the
                user, d = 1 .., T the time of row b. A full group of a row gives up its lightest
                entry. Then b becomes the latest item.
-    Symbols    slot (n,) row of the user in ``latest`` · item (n,): b · weight w (n,) · time_ms t
+    Symbols    slot (n,) row of the user in ``latest`` · item (n,): b · weight w (n,); with 0 the
+               step changes ``latest`` alone · time_ms t
                (n,) · rate 1 / half life · sign 1 or -1, which takes steps back · latest (slots, L)
                newest first, -1 where there is none · before a + 1, weights C (items, K): row b in
                groups of WAYS, 0 where unused · row_ms T (items,): 0 for a new row, which takes
@@ -105,48 +117,58 @@ def follow(
                ones decaying, and a row moves to the time of a step where they would grow too much
     Reference  tests/core/reference_transitions.py::follow
     """
+    bits = weights.view(np.int32)
     for i in range(slot.size):
-        ring, b = latest[slot[i]], item[i]
-        row, value = before[b], weights[b]
-        t = float(time_ms[i])
-        if row_ms[b] == 0.0:
-            row_ms[b] = t if t != 0.0 else 1.0  # 0 marks a new row
-        grown = rate * (t - row_ms[b])
-        if grown > MOST_GROWN:
-            for k in range(value.size):
-                value[k] *= np.float32(2.0**-grown)
-            row_ms[b], grown = t, 0.0
-        share = weight[i] * 2.0**grown
+        user, b = slot[i], item[i]
+        share, reach = 0.0, 0
+        if weight[i] != 0.0:
+            reach = latest.shape[1]
+            share = weight[i] * 2.0 ** _grown(weights, row_ms, b, float(time_ms[i]), rate)
         distance = 0
-        for d in range(ring.size):
-            if ring[d] < 0:
+        for d in range(reach):
+            a = latest[user, d]
+            if a < 0:
                 break
             # where the item itself came last, the others are as near as they were then
-            distance += d > 0 or ring[d] != b
-            if ring[d] != b and sign > 0.0:
-                _add(row, value, ring[d], share / distance)
-            elif ring[d] != b:
-                _remove(row, value, ring[d], share / distance)
-        if ring[0] != b:
-            _push(ring, b)
+            distance += d > 0 or a != b
+            if a == b:
+                continue
+            if sign < 0.0:
+                _remove(before, weights, b, a, share / distance)
+                continue
+            more = np.float32(share / distance)
+            if more == 0.0:
+                continue  # too old to count: it must not push out an entry that does
+            first = _group(a, before.shape[1])
+            # as ``_find``, which would take twice as long for the whole loop if it were called
+            group, wanted, found = before[b, first : first + WAYS], np.int32(a + 1), np.int32(-1)
+            for k in range(group.size):  # without branches, in 32 bits: vectorised
+                found = max(found, np.int32(k) if group[k] == wanted else np.int32(-1))
+            at = first + int(found)
+            if found < 0:
+                at = _lightest(bits, b, first)
+                before[b, at], weights[b, at] = wanted, np.float32(0.0)
+            weights[b, at] += more
+        if latest[user, 0] != b:
+            _push(latest, user, b)
 
 
 @kernel
-def forget(item: int, before: I32, weights: F32, changed: I64) -> int:
-    """Remove an item from all rows; return how many changed, their numbers in ``changed``.
+def forget(item: int, rows: I64, before: I32, weights: F32, changed: I64) -> int:
+    """Remove an item from some rows; return how many changed, their numbers in ``changed``.
 
-    Equation   C[item, b] = 0 for all b
-    Symbols    before, weights (items, K): as in ``follow`` · changed (items,)
-    Cost       O(items WAYS); allocates nothing
+    Equation   C[item, b] = 0 for b in ``rows``
+    Symbols    rows (m,) · before, weights (items, K): as in ``follow`` · changed (m,)
+    Cost       O(m WAYS); allocates nothing
     Differs    the last entry of a group takes the place of the removed one
     Reference  tests/core/reference_transitions.py::forget
     """
     n = 0
-    for b in range(len(before)):
+    for b in rows:
         first = _group(item, before.shape[1])
-        at = _find(before[b], first, item)
+        at = _find(before, b, first, item)
         if at >= 0:
-            _clear(before[b], weights[b], first, at)
+            _clear(before, weights, b, first, at)
             changed[n] = b
             n += 1
     return n

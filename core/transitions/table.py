@@ -20,8 +20,10 @@ REACH = 10
 """Number of earlier items that a step follows."""
 PREDECESSORS = 256
 """Largest number of earlier items that the row of an item holds; a multiple of 16."""
-_HEADER, _ENTRY = 8, 8
-"""Bytes of the time and of an entry in a packed row."""
+_HEADER, _ENTRY, _THROUGH = 8, 8, 6
+"""Bytes of the time, of an entry and of the sequence in a packed row."""
+MOST_ROW_BYTES = _HEADER + PREDECESSORS * _ENTRY + _THROUGH
+"""Largest number of bytes of a packed row."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Taken:
     """Row of the user among the latest items."""
     item: I32
     weight: F32
-    """Above 0."""
+    """At least 0; a step of weight 0 changes the latest items of its user alone."""
     time_ms: I64
 
 
@@ -117,28 +119,27 @@ class Transitions:
             self._before[:n], self._weights[:n], self._row_ms[:n] = (part[:n] for part in old)
         self.n_items = max(self.n_items, size)
 
-    def learn(self, steps: Taken, latest: I32) -> I64:
-        """Count steps in order and update ``latest`` (slots, REACH); return the items that changed.
+    def learn(self, steps: Taken, latest: I32) -> None:
+        """Count steps in order, in the rows of their items, and update ``latest`` (slots, REACH).
 
         ``latest`` holds the latest items of each user, newest first; see ``no_latest``.
         """
-        return self._follow(steps, latest, 1.0)
+        self._follow(steps, latest, 1.0)
 
-    def take_back(self, steps: Taken, latest: I32) -> I64:
-        """Take back steps that were counted before; return the items that changed."""
-        return self._follow(steps, latest, -1.0)
+    def take_back(self, steps: Taken, latest: I32) -> None:
+        """Take back steps that were counted before, and update ``latest``."""
+        self._follow(steps, latest, -1.0)
 
-    def forget(self, item: int) -> I64:
-        """Remove an item, as one that follows and one that comes before; return what changed."""
-        if item >= self.n_items:
-            return np.empty(0, np.int64)
-        changed = np.empty(self.n_items + 1, np.int64)
-        n = kernels.forget(item, self._before, self._weights, changed)
-        if self._before[item].any():
-            self._before[item], self._weights[item], self._row_ms[item] = 0, 0.0, 0.0
-            changed[n] = item
-            n += 1
-        return np.unique(changed[:n])
+    def forget(self, item: int, rows: I64) -> I64:
+        """Remove an item as one that comes before, and its row; return the rows that changed.
+
+        Only the given rows change.
+        """
+        changed = np.empty(rows.size, np.int64)
+        n = kernels.forget(item, rows, self._before, self._weights, changed)
+        own = rows[rows == item]
+        self._before[own], self._weights[own], self._row_ms[own] = 0, 0.0, 0.0
+        return np.union1d(changed[:n], own)
 
     def entries(self, items: I64) -> Entries:
         """Return the entries in the rows of some items (m,)."""
@@ -154,26 +155,36 @@ class Transitions:
         entries = self.entries(np.arange(self.n_items))
         return Counted(entries, self.row_ms.copy(), self.half_life_ms)
 
-    def packed(self, items: I64) -> list[bytes]:
-        """Return the row of each item as bytes: its time, items before, their weights."""
+    def packed(self, items: I64, through: int = 0) -> list[bytes]:
+        """Return the row of each item as bytes: its time, items before, their weights, ``through``.
+
+        ``through`` is the sequence of the last event that the rows count, a u48.
+        """
+        last = through.to_bytes(_THROUGH, "little")
         found, times = self.entries(items), self._row_ms[items].astype("<f8").tobytes()
         before, weight = found.before.astype("<i4").tobytes(), found.weight.astype("<f4").tobytes()
         ends = np.cumsum(4 * found.n)
         bounds = zip((ends - 4 * found.n).tolist(), ends.tolist(), strict=True)
         return [
-            times[8 * i : 8 * i + 8] + before[first:end] + weight[first:end]
+            times[8 * i : 8 * i + 8] + before[first:end] + weight[first:end] + last
             for i, (first, end) in enumerate(bounds)
         ]
 
-    def unpack(self, items: Sequence[int], rows: Sequence[bytes]) -> None:
-        """Load rows that ``packed`` has made into empty ones; raise DataError for others."""
+    def unpack(self, items: Sequence[int], rows: Sequence[bytes]) -> list[int]:
+        """Load rows that ``packed`` has made into empty ones; return ``through`` of each.
+
+        Rows of earlier versions have no such sequence: it is 0 then. Raises DataError for others.
+        """
+        through = []
         for item, row in zip(items, rows, strict=True):
             n, rest = divmod(len(row) - _HEADER, _ENTRY)
             self.grow(item + 1)
-            if rest or n < 0 or not self._load(item, row, n):
+            if rest not in {0, _THROUGH} or n < 0 or not self._load(item, row, n):
                 raise DataError(
                     f"the transitions of item {item} are damaged: run `hedgerow rebuild`"
                 )
+            through.append(int.from_bytes(row[len(row) - rest :], "little"))
+        return through
 
     def _load(self, item: int, row: bytes, n: int) -> bool:
         self._row_ms[item] = np.frombuffer(row, "<f8", 1)[0]
@@ -183,9 +194,9 @@ class Transitions:
         weight = np.frombuffer(row, "<f4", n, _HEADER + 4 * n).astype(np.float32)
         return kernels.load(before, weight, self._before[item], self._weights[item])
 
-    def _follow(self, steps: Taken, latest: I32, sign: float) -> I64:
+    def _follow(self, steps: Taken, latest: I32, sign: float) -> None:
         if not steps.item.size:
-            return np.empty(0, np.int64)
+            return
         self.grow(int(steps.item.max()) + 1)
         kernels.follow(
             np.ascontiguousarray(steps.slot, np.int64),
@@ -199,7 +210,6 @@ class Transitions:
             self._weights,
             self._row_ms,
         )
-        return np.unique(steps.item).astype(np.int64)
 
     def _allocate(self, size: int) -> None:
         # zeros: the system gives memory to rows when they are first written

@@ -8,8 +8,11 @@ import numpy as np
 
 from core.types import F32, I64, U8, U64
 from service.errors import Misconfigured
+from service.learning.commit_size import CommitSize
 from service.learning.dedupe import DedupeWindow
 from service.store.log.codec import (
+    AWAITED,
+    AWAITED_ANSWER,
     DELETE_RATING,
     DIGEST_BYTES,
     HAS_DIGEST,
@@ -19,7 +22,6 @@ from service.store.log.codec import (
     decode,
 )
 from service.store.profiles.dedupe_chunk import DedupeChunk
-from service.store.profiles.history_record import HISTORY
 
 LOOK_AHEAD = 65_536
 """Largest number of events in a batch."""
@@ -79,6 +81,9 @@ class Backlog:
         ) = (np.concatenate(column) for column in zip(*columns, strict=True))
         self._digest_ends: I64 = np.cumsum(self.flags & HAS_DIGEST, dtype=np.int64)
         self._barriers: I64 = np.flatnonzero((self.kind >= DELETE_RATING) & (self.repeated == 0))
+        self._name_bytes: I64 = np.array([len(user.encode()) for user in self.users], np.int64)
+        has_digest, is_awaited = self.flags & HAS_DIGEST != 0, self.flags & AWAITED != 0
+        self._answer_bytes = has_digest * DIGEST_BYTES + is_awaited * AWAITED_ANSWER.itemsize
         self._user_seen: I64 = np.zeros(len(self.users), dtype=np.int64)
         self._item_seen: I64 = np.zeros(int(self.item.max(initial=0)) + 1, dtype=np.int64)
 
@@ -90,7 +95,9 @@ class Backlog:
         """Whether all events are learned."""
         return self.at == len(self)
 
-    def batch_end(self, *, row_bytes: int, max_bytes: int, max_users: int, max_events: int) -> int:
+    def batch_end(
+        self, *, size: CommitSize, max_bytes: int, max_users: int, max_events: int
+    ) -> int:
         """Return the end of the next batch: before a deletion, or before a commit gets too large.
 
         A deletion or merge is a batch by itself.
@@ -103,9 +110,14 @@ class Backlog:
             end = min(end, int(following[0]))
         new_user = _first_of_each(self.user_ix[self.at : end], self._user_seen)
         new_item = _first_of_each(self.item[self.at : end], self._item_seen)
-        rows = np.cumsum(new_user, dtype=np.int64) + np.cumsum(new_item, dtype=np.int64)
-        size = rows * row_bytes + np.arange(1, len(rows) + 1) * HISTORY.itemsize
-        fits = (size <= max_bytes) & (np.cumsum(new_user) <= max_users)
+        n_bytes = size.of(
+            self._answer_bytes[self.at : end],
+            new_user,
+            self._name_bytes[self.user_ix[self.at : end]],
+            new_item,
+            len(self._item_seen) - 1,
+        )
+        fits = (n_bytes <= max_bytes) & (np.cumsum(new_user) <= max_users)
         # both sums grow, so the events that fit are the first ones
         return self.at + max(1, int(np.count_nonzero(fits)))
 

@@ -5,10 +5,12 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from core.meaning import RATING
+from core.transitions.journal import STEP_BYTES, USER_BYTES
 from core.types import I64
 from service.learning.backlog import Backlog
 from service.learning.batch import Batch, history_runs, impressions
 from service.learning.click_through import ClickThrough
+from service.learning.commit_size import COMMAND_BYTES, KEY_BYTES, CommitSize
 from service.learning.learning_step import Ratings, Touched, learn_ratings
 from service.learning.memory import Memory
 from service.learning.outcome import Outcome
@@ -23,7 +25,7 @@ from service.store.profiles.commit import (
 )
 from service.store.profiles.counters import Pieces
 from service.store.profiles.histories import Numbers, Records, compact
-from service.store.profiles.transitions import TransitionRows
+from service.store.profiles.history_record import HISTORY
 
 NO_KIND = -1
 
@@ -46,7 +48,7 @@ class BatchLearning:
         """
         first = backlog.at
         end = backlog.batch_end(
-            row_bytes=4 * self._memory.model.width,
+            size=self._commit_size(),
             max_bytes=self._settings.commit_max_bytes,
             max_users=self._memory.users.capacity,
             max_events=max_events,
@@ -99,6 +101,18 @@ class BatchLearning:
             learned=None if touched is None else touched.learned,
         )
 
+    def _commit_size(self) -> CommitSize:
+        model, transitions = self._memory.model, self._memory.transitions
+        key = KEY_BYTES + len(self._settings.namespace)
+        state = sum(array.nbytes for array in model.arrays().values())
+        return CommitSize(
+            fixed=COMMAND_BYTES + state + transitions.owed_bytes,
+            # a row and a record of steps for each user, under two keys
+            user=4 * model.width + 2 * key + transitions.bytes_of(USER_BYTES),
+            item=4 * model.width + 2 * key,
+            event=HISTORY.itemsize + transitions.bytes_of(STEP_BYTES),
+        )
+
     def _before_overflow(self, user: I64, slots: I64, history: I64) -> tuple[int, int | None]:
         """Return the number of events up to the first that makes a history too long, and its user.
 
@@ -132,11 +146,12 @@ class BatchLearning:
         new = backlog.repeated[span] == 0
         return self._memory.showings.learn(backlog.item[span][new], backlog.kind[span][new])
 
-    def _learn_transitions(self, backlog: Backlog, batch: Batch) -> TransitionRows:
+    def _learn_transitions(self, backlog: Backlog, batch: Batch) -> bytes:
         at = batch.history + backlog.at
         return self._memory.transitions.learn(
             self._memory.users.latest,
-            slot=batch.slots[batch.user[batch.history]],
+            batch.slots,
+            user=batch.user[batch.history],
             item=backlog.item[at],
             kind=backlog.kind[at],
             value=backlog.value[at],

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from core.online.model import OnlineModel
+from core.transitions.sweep import ROUND_BYTES
 from service import configs
 from service.errors import Misconfigured
 from service.learning.backlog import Backlog
@@ -58,9 +59,13 @@ class Learner:
         partition: int,
         *,
         max_sources: int = MAX_SOURCES,
+        round_bytes: int = ROUND_BYTES,
         view_share: float = views.SHARE,
     ) -> None:
-        """``view_share`` is the share of the time that copies for the follower may take."""
+        """``round_bytes``: see ``ItemTransitions``.
+
+        ``view_share`` is the share of the time that copies for the follower may take.
+        """
         self._settings, self._client = settings, client
         self.model: OnlineModel = OnlineModel(configs.online_config(settings, namespace))
         self._keys = PartitionKeys(namespace.name, partition)
@@ -78,7 +83,9 @@ class Learner:
             client,
             keys=self._keys,
             generation=self.state.generation,
+            watermark=self.state.watermark,
             meanings=configs.meanings(settings, namespace),
+            round_bytes=round_bytes,
         )
         self._memory = memory
         self._saved = RowStore(client, self._keys, self.state.generation).arrays()
@@ -209,6 +216,7 @@ class Learner:
             follows=follows,
             watermark=watermark,
             changes=outcome.changes,
+            transitions=self._memory.transitions.turn(outcome.changes.transitions, watermark),
             dedupe=DedupeChange(chunks=chunks, obsolete=self._window.store(chunks)),
             state=StateChange(
                 arrays=changed_arrays(self.model, self._saved),

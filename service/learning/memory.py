@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from core.meaning import EventMeanings
 from core.online.model import OnlineModel
+from core.transitions.sweep import ROUND_BYTES
 from service.learning.counters import ItemCounters
 from service.learning.rows import ItemRows, UserRows
 from service.learning.showings import ItemShowings
@@ -40,7 +41,9 @@ def load_memory(
     *,
     keys: PartitionKeys,
     generation: int,
+    watermark: int,
     meanings: EventMeanings,
+    round_bytes: int = ROUND_BYTES,
 ) -> Memory:
     """Read all that is kept of items; user rows are read when events name the users."""
     reader, rows = PartitionReader(client, keys), RowStore(client, keys, generation)
@@ -48,9 +51,8 @@ def load_memory(
     deleted = reader.deleted_items()
     items = ItemRows(model, rows, client, keys.namespace)
     items.load()
-    transitions = ItemTransitions(settings, meanings)
-    for stored in reader.transitions(generation):
-        transitions.load(stored)
+    transitions = ItemTransitions(settings, meanings, round_bytes=round_bytes)
+    transitions.load(reader, generation, watermark)
     return Memory(
         settings=settings,
         model=model,

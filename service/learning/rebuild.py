@@ -9,7 +9,7 @@ and api processes must be restarted with the new ones.
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from service.store.profiles.generation import Generation, differences, lost_wate
 from service.store.profiles.histories import Records, live
 from service.store.profiles.history_record import HISTORY, sequences
 from service.store.profiles.history_store import HistoryStore
+from service.store.profiles.partition_reader import PartitionReader
 from service.store.profiles.rows import RowStore
 
 CLOSE = 20_000
@@ -117,9 +118,9 @@ class PartitionRebuild:
         self._histories = HistoryStore(client, self._keys)
         self._deleted = read_deleted_items(client, self._keys)
         self._items = ItemRows(self._model, self._rows, client, target.name)
-        meanings = configs.meanings(settings, source)
-        self._counters = ItemCounters(settings, meanings, np.zeros((0, WIDTH)))
-        self._transitions = ItemTransitions(settings, meanings)
+        self._settings, self._meanings = settings, configs.meanings(settings, source)
+        self._counters = ItemCounters(settings, self._meanings, np.zeros((0, WIDTH)))
+        self._transitions = ItemTransitions(settings, self._meanings)
         self._users = UserRows(
             self._model,
             self._rows,
@@ -178,7 +179,7 @@ class PartitionRebuild:
         items = np.flatnonzero(self._items.here)
         arrays = changed_arrays(self._model, {})
         self._generation.write_index(items, arrays, self._counters.all())
-        self._generation.write_transitions(self._transitions.all())
+        self._generation.write_transitions(self._transitions.all(fenced.watermark))
         self._generation.swap(fenced, self._model.fingerprint, machine())
 
     # --- a round ----------------------------------------------------------------------------------
@@ -228,9 +229,10 @@ class PartitionRebuild:
             window = records[at : at + _fitting(records["user"][at:], self._users.capacity)]
             numbers, index = np.unique(window["user"], return_inverse=True)
             self._users.until = int(window["sequence"][0]) - 1
-            slots = self._users.take([users[number] for number in numbers.tolist()])[index]
-            self._transitions.learn(self._users.latest, slot=slots, **_columns(window))
-            self._learn_ratings(window, slots)
+            slots = self._users.take([users[number] for number in numbers.tolist()])
+            latest = self._users.latest
+            self._transitions.learn(latest, slots, user=index, **_columns(window))
+            self._learn_ratings(window, slots[index])
             at += len(window)
 
     def _learn_ratings(self, window: Records, slots: I64) -> None:
@@ -274,7 +276,15 @@ class PartitionRebuild:
             return None
         source = RowStore(self._client, self._keys, state.generation)
         users = users_of(self._client, self._keys)
-        return list(islice(differences(self._rows, source, users), DIFFERENCES_TOLD))
+        ours = self._stored_transitions(self._target_keys, self._generation.number)
+        theirs = self._stored_transitions(self._keys, state.generation)
+        found = chain(differences(self._rows, source, users), ours.differences(theirs))
+        return list(islice(found, DIFFERENCES_TOLD))
+
+    def _stored_transitions(self, keys: PartitionKeys, generation: int) -> ItemTransitions:
+        stored = ItemTransitions(self._settings, self._meanings)
+        stored.load(PartitionReader(self._client, keys), generation)
+        return stored
 
     def _tell(self, phase: str, done: int, total: int = 0) -> None:
         if self._is_fenced:

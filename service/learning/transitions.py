@@ -1,60 +1,127 @@
-"""Which items follow which, counted with every event; the learner and a rebuild use this code."""
+"""Which items follow which, counted with every event; the learner and a rebuild use this code.
+
+A commit appends the changes to the journal, and writes a few rows.
+"""
+
+from collections.abc import Iterator
 
 import numpy as np
 
 from core.meaning import EventMeanings
-from core.transitions.table import Counted, Taken, Transitions, latest_of
+from core.transitions.journal import LEARN, TAKE_BACK, Replay, forget_record, steps_record
+from core.transitions.sweep import ROUND_BYTES, Sweep
+from core.transitions.table import MOST_ROW_BYTES, Counted, Taken, Transitions, latest_of
 from core.types import F32, I32, I64, U8
 from service.settings import Settings
 from service.store.profiles.histories import Records
-from service.store.profiles.transitions import NO_TRANSITIONS, TransitionRows
+from service.store.profiles.partition_reader import PartitionReader
+from service.store.profiles.transitions import TransitionRows, TransitionsChange
+
+_FRAMED_ROW = MOST_ROW_BYTES + 32
+"""Largest number of bytes of a row in a commit, with its number."""
 
 
 class ItemTransitions:
-    """The counts in memory; each change returns the rows that the commit writes."""
+    """The counts in memory; each change returns its records for the journal."""
 
-    def __init__(self, settings: Settings, meanings: EventMeanings) -> None:
-        self._meanings = meanings
+    def __init__(
+        self, settings: Settings, meanings: EventMeanings, *, round_bytes: int = ROUND_BYTES
+    ) -> None:
+        """``round_bytes`` is half of the journal, see ``core.transitions.sweep``."""
+        self._meanings, self._round_bytes = meanings, round_bytes
         self._table = Transitions(settings.order_half_life_h * 3_600_000)
+        self._sweep = Sweep(np.empty(0, np.int64), sequence=0)
+        self._most_rows = max(1, settings.commit_max_bytes // 2 // _FRAMED_ROW)
 
-    def load(self, rows: TransitionRows) -> None:
-        """Load stored rows."""
-        self._table.unpack(rows.items, rows.rows)
+    def load(self, reader: PartitionReader, generation: int, watermark: int = 0) -> None:
+        """Load the stored rows, and replay the journal; the next commit follows ``watermark``."""
+        replay, n_bytes = Replay(self._table), 0
+        for page in reader.transitions(generation):
+            replay.load(page.items, page.rows)
+        for sequence, entry in reader.transition_journal(generation):
+            replay.apply(sequence, entry)
+            n_bytes += len(entry)
+        self._sweep = Sweep(
+            replay.changed,
+            sequence=watermark,
+            journal_bytes=n_bytes,
+            round_bytes=self._round_bytes,
+        )
 
     def learn(
-        self, latest: I32, *, slot: I64, item: I64, kind: U8, value: F32, time_ms: I64
-    ) -> TransitionRows:
-        """Count n events in the order of the log, and update the latest items of their users."""
+        self,
+        latest: I32,
+        slots: I64,
+        *,
+        user: I64,
+        item: I64,
+        kind: U8,
+        value: F32,
+        time_ms: I64,
+    ) -> bytes:
+        """Count n events in the order of the log, and update the latest items of their users.
+
+        ``slots`` (k,) are the distinct rows of the users in ``latest``, ``user`` (n,) says whose
+        an event is.
+        """
         weight = self._meanings.meaning(kind, value).weight
         at = np.flatnonzero(weight)
         steps = Taken(
-            slot[at], item[at].astype(np.int32), weight[at].astype(np.float32), time_ms[at]
+            user[at], item[at].astype(np.int32), weight[at].astype(np.float32), time_ms[at]
         )
-        return self._rows(self._table.learn(steps, latest))
+        own = latest[slots]
+        record = self._follow(LEARN, steps, own)
+        latest[slots] = own
+        return record
 
-    def rewrite(self, old: Records, new: Records) -> TransitionRows:
+    def rewrite(self, old: Records, new: Records) -> bytes:
         """Count the history of one user anew, after some of its records have left or come."""
         old, new = self._steps(old), self._steps(new)
         first, end = _unlike(old, new)
         before = _latest(old[:first])[None]
         gone, come = old[first : len(old) - end], new[first : len(new) - end]
-        changed = self._table.take_back(self._taken(gone), before.copy())
-        return self._rows(np.union1d(changed, self._table.learn(self._taken(come), before)))
+        taken_back = self._follow(TAKE_BACK, self._taken(gone), before.copy())
+        return taken_back + self._follow(LEARN, self._taken(come), before)
 
-    def merge(self, own: Records, theirs: Records, joined: Records) -> TransitionRows:
+    def merge(self, own: Records, theirs: Records, joined: Records) -> bytes:
         """Count two histories as one, in the order of the joined one."""
-        first = self.rewrite(theirs, theirs[:0])
-        second = self.rewrite(own, joined)
-        # an item may have changed twice: of equal fields the last counts
-        return TransitionRows([*first.items, *second.items], [*first.rows, *second.rows])
+        return self.rewrite(theirs, theirs[:0]) + self.rewrite(own, joined)
 
-    def start_over(self, item: int) -> TransitionRows:
+    def start_over(self, item: int) -> bytes:
         """Remove a deleted item."""
-        return self._rows(self._table.forget(item))
+        record = forget_record(item)
+        changed = self._table.forget(item, np.arange(self._table.n_items))
+        self._sweep.mark(changed, len(record))
+        return record
 
-    def all(self) -> TransitionRows:
-        """Return the rows of all items."""
-        return self._rows(np.flatnonzero(self._table.row_ms))
+    def turn(self, entry: bytes, sequence: int) -> TransitionsChange:
+        """Return what the commit of some changes writes, the last event of which is given."""
+        turn = self._sweep.turn(sequence, self._most_rows)
+        return TransitionsChange(
+            entry=entry, rows=self._rows(turn.rows, sequence), obsolete=turn.obsolete
+        )
+
+    @property
+    def owed_bytes(self) -> int:
+        """Return the bytes of rows that the next commit writes in any case, at most."""
+        return min(self._most_rows, self._sweep.owed_rows + 1) * _FRAMED_ROW
+
+    def bytes_of(self, n: int) -> float:
+        """Return the bytes of a commit, at most, for so many bytes of the journal, with rows."""
+        return n * (1.0 + self._sweep.rows_a_byte * _FRAMED_ROW)
+
+    def all(self, sequence: int = 0) -> TransitionRows:
+        """Return the rows of all items as of an event."""
+        return self._rows(np.flatnonzero(self._table.row_ms), sequence)
+
+    def differences(self, other: "ItemTransitions") -> Iterator[str]:
+        """Yield the names of the rows that differ in any bit."""
+        own, their = (
+            dict(zip(all_.items, all_.rows, strict=True)) for all_ in (self.all(), other.all())
+        )
+        for item in sorted(own | their):
+            if own.get(item) != their.get(item):
+                yield f"transitions {item}"
 
     def counted(self) -> Counted:
         """Return a copy of the counts."""
@@ -81,10 +148,15 @@ class ItemTransitions:
             steps["time_ms"].astype(np.int64),
         )
 
-    def _rows(self, items: I64) -> TransitionRows:
-        if not items.size:
-            return NO_TRANSITIONS
-        return TransitionRows(items.tolist(), self._table.packed(items))
+    def _follow(self, kind: int, steps: Taken, latest: I32) -> bytes:
+        record = steps_record(kind, latest, steps)
+        follow = self._table.learn if kind == LEARN else self._table.take_back
+        follow(steps, latest)
+        self._sweep.mark(steps.item, len(record))
+        return record
+
+    def _rows(self, items: I64, sequence: int) -> TransitionRows:
+        return TransitionRows(items.tolist(), self._table.packed(items, sequence))
 
 
 def _latest(steps: Records) -> I32:

@@ -91,9 +91,10 @@ def _follow_a_little() -> None:
     table = Transitions(1.0)
     table.learn(steps, no_latest(1))
     table.take_back(steps, no_latest(1))
-    changed = table.learn(steps, no_latest(1))
-    Transitions(1.0).unpack(changed.tolist(), table.packed(changed))
-    table.forget(2)
+    table.learn(steps, no_latest(1))
+    items = np.arange(table.n_items)
+    Transitions(1.0).unpack(items.tolist(), table.packed(items))
+    table.forget(2, items)
     # writeable in a learner, read-only in a snapshot: numba compiles a kernel for each
     counted = table.counted()
     for writeable in (True, False):

@@ -198,9 +198,14 @@ class PartitionKeys:
         return self._key(f"counts:{generation}")
 
     def transitions(self, generation: int) -> str:
-        """hash item number -> the items that came before it (commit): f64 ms, i32 numbers, f32
-        weights, see core/transitions/table.py."""
+        """hash item number -> the items that came before it (commit, row by row): f64 ms, i32
+        numbers, f32 weights, u48 sequence, see core/transitions/table.py."""
         return self._key(f"transitions:{generation}")
+
+    def transition_journal(self, generation: int) -> str:
+        """stream ``<watermark>-0`` {d: changes of the rows, see core/transitions/journal.py}
+        (commit; trimmed when all rows hold an entry)."""
+        return self._key(f"transition-journal:{generation}")
 
     @property
     def users(self) -> str:

@@ -67,12 +67,6 @@ def test_batches_do_not_matter():
     assert list(table.packed(items)) == list(whole.packed(items))
 
 
-def test_learning_returns_the_rows_that_changed():
-    table, latest = Transitions(HALF_LIFE), no_latest(1)
-    rows = [(0, 3, 1.0, 0), (0, 5, 1.0, 0), (0, 3, 1.0, 0)]
-    assert table.learn(taken(rows), latest).tolist() == [3, 5]
-
-
 def test_a_full_group_gives_up_its_lightest_entry():
     table, latest = Transitions(HALF_LIFE, 16), no_latest(20)
     weights = [2.0, 1.0, *[3.0] * 14, 1.5]
@@ -116,12 +110,12 @@ def test_a_forgotten_item_neither_follows_nor_is_followed():
     rows = steps(np.random.default_rng(1), 200)
     table, _ = counted(rows)
     before = pairs(table)
-    changed = table.forget(4)
+    changed = table.forget(4, np.arange(table.n_items))
     after = pairs(table)
     kept = {pair: w for pair, w in naive.forget(before, 4).items() if pair[1] != 4}
     assert after == kept
     assert changed.tolist() == sorted({b for a, b in before if 4 in {a, b}})
-    assert table.forget(10_000).size == 0
+    assert table.forget(10_000, np.arange(table.n_items)).size == 0
 
 
 def test_rows_survive_a_round_trip():

@@ -11,19 +11,13 @@ from service.learning.rebuild import rebuild
 from service.learning.rows import STEPS_READ
 from service.settings import KINDS, Settings
 from service.store.log.codec import DELETE_ITEM, DELETE_RATING, DELETE_USER, MOVE_USER, encode
-from service.store.log.state import read_state
 from service.store.namespace import open_namespace
-from service.store.profiles.rows import RowStore
 from tests.core import reference_transitions as naive
 from tests.feed import NOW_MS, Event, Feed, some_ratings
+from tests.stored_transitions import stored
 
 VIEW, PURCHASE = KINDS["view"], KINDS["purchase"]
 HALF_LIFE_MS = Settings().order_half_life_h * 3_600_000
-
-
-def stored(feed) -> dict[int, bytes]:
-    generation = read_state(feed.client, feed.keys).generation
-    return RowStore(feed.client, feed.keys, generation).transitions()
 
 
 def pairs(feed) -> dict[tuple[str, str], float]:
@@ -202,9 +196,9 @@ def test_a_rebuild_into_a_second_namespace_names_the_rows_that_differ(
 ):
     feed.append([Event("ann", item, 5) for item in "abc"])
     learner_of().drain()
-    feed.client.hdel(feed.keys.transitions(0), feed.numbers["b"])
+    feed.client.xtrim(feed.keys.transition_journal(0), maxlen=0)
     (report,) = rebuild(Settings(namespace=namespace), redis_url, into=namespace + "-2")
-    assert report.differences == [f"transitions {feed.numbers['b']}"]
+    assert report.differences == [f"transitions {feed.numbers[item]}" for item in "abc"]
 
 
 def test_views_alone_are_counted_by_a_rebuild(learner_of, feed, redis_url, namespace):

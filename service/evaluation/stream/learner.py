@@ -86,8 +86,9 @@ class StreamLearner:
             rated + part.start + 1,
         )
         self._counters.learn(item, kind, value, time_ms)
+        slots, of_user = np.unique(user, return_inverse=True)
         self._transitions.learn(
-            self._latest, slot=user, item=item, kind=kind, value=value, time_ms=time_ms
+            self._latest, slots, user=of_user, item=item, kind=kind, value=value, time_ms=time_ms
         )
 
     def _begin(self, items: I64) -> None:

@@ -19,7 +19,7 @@ from service.store.profiles.counters import Pieces
 from service.store.profiles.dedupe_chunk import DedupeChunk
 from service.store.profiles.expert_history import ExpertPoint
 from service.store.profiles.histories import Numbers, Records
-from service.store.profiles.transitions import NO_TRANSITIONS, TransitionRows
+from service.store.profiles.transitions import NO_TRANSITIONS, TransitionsChange
 
 NO_ROWS: F32 = np.empty((0, 0), dtype=np.float32)
 
@@ -84,8 +84,8 @@ class Changes:
     """Changed bytes of the items' counters."""
     showings: Pieces = ()
     """Changed bytes of the items' showings."""
-    transitions: TransitionRows = NO_TRANSITIONS
-    """Changed rows of the items that follow others."""
+    transitions: bytes = b""
+    """Changes of the items that follow others, for the journal."""
     impressions: Sequence[tuple[str, bytes]] = ()
     """(user, record) for the side stream."""
     click_through: Mapping[str, SourceCounts | None] = field(default_factory=dict)
@@ -124,6 +124,7 @@ class Commit:
     """Watermark of the commit before."""
     watermark: int
     changes: Changes
+    transitions: TransitionsChange = NO_TRANSITIONS
     dedupe: DedupeChange = NO_DEDUPE_CHANGE
     state: StateChange = NO_STATE_CHANGE
     answers: NDArray[Any] = field(default_factory=lambda: NO_ANSWERS)

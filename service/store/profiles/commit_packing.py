@@ -56,9 +56,7 @@ class CommitPacking:
             transaction.add("SETRANGE", keys.counts(self._generation), offset, data)
         for offset, data in changes.showings:
             transaction.add("SETRANGE", keys.showings, offset, data)
-        if changes.transitions.items:
-            follow = changes.transitions
-            transaction.set_fields(keys.transitions(self._generation), follow.items, follow.rows)
+        self._add_transitions(transaction, commit)
         self._add_histories(transaction, changes.histories)
         self._add_removals(transaction, changes.removals)
         self._add_side_streams(transaction, commit)
@@ -84,6 +82,17 @@ class CommitPacking:
         if rows.new_items:
             bits = [part for number in rows.new_items for part in ("SET", "u1", f"#{number}", 1)]
             transaction.add("BITFIELD", self._keys.item_rows(self._generation), *bits)
+
+    def _add_transitions(self, transaction: Transaction, commit: Commit) -> None:
+        change, generation = commit.transitions, self._generation
+        journal = self._keys.transition_journal(generation)
+        if change.entry:
+            transaction.add("XADD", journal, f"{commit.watermark}-0", "d", change.entry)
+        if change.rows.items:
+            key = self._keys.transitions(generation)
+            transaction.set_fields(key, change.rows.items, change.rows.rows)
+        if change.obsolete is not None:
+            transaction.add("XTRIM", journal, "MINID", f"{change.obsolete + 1}-0")
 
     def _add_histories(self, transaction: Transaction, histories: HistoryChanges) -> None:
         if histories.new_users:

@@ -63,7 +63,10 @@ class Generation:
                 self._run("SETRANGE", self._keys.counts(self.number), offset + at, part)
 
     def write_transitions(self, rows: TransitionRows) -> None:
-        """Write the rows of items that follow others, in slices."""
+        """Write the rows of items that follow others, in slices; there is no journal then."""
+        keys = self._keys
+        # a lost state has lost which numbers were reserved, too
+        self._run("UNLINK", keys.transitions(self.number), keys.transition_journal(self.number))
         fields = rows.fields
         for first in range(0, len(fields), SLICE):
             part = fields[first : first + SLICE]
@@ -128,6 +131,13 @@ class Generation:
         An aborted rebuild has left no index of its items; our index includes them.
         """
         keys, others = self._keys, range(self.number)
+        single = (
+            keys.online,
+            keys.counts,
+            keys.transitions,
+            keys.transition_journal,
+            keys.item_rows,
+        )
         ours = self._stored_items(self.number)
         for users in self.users():
             for number in others:
@@ -137,8 +147,7 @@ class Generation:
             for first in range(0, len(stored), SLICE):
                 rows = (keys.item_row(number, item) for item in stored[first : first + SLICE])
                 self._run("UNLINK", *rows)
-            single = keys.online(number), keys.counts(number), keys.transitions(number)
-            self._run("UNLINK", *single, keys.item_rows(number))
+            self._run("UNLINK", *(key(number) for key in single))
 
     def _stored_items(self, number: int) -> I64:
         return RowStore(self._client, self._keys, number).stored_items()
@@ -202,8 +211,6 @@ def differences(ours: RowStore, theirs: RowStore, users: Iterator[list[str]]) ->
     yield from _unequal("item", [str(item) for item in items], pairs)
     mine, other = ours.arrays(), theirs.arrays()
     yield from (f"array {n}" for n in sorted(mine | other) if mine.get(n) != other.get(n))
-    own, their = ours.transitions(), theirs.transitions()
-    yield from (f"transitions {n}" for n in sorted(own | their) if own.get(n) != their.get(n))
 
 
 def _unequal(kind: str, names: Sequence[str], pairs: Iterator[tuple[Any, Any]]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from service.store.profiles.counters import read_counts
 from service.store.profiles.dedupe_chunk import DedupeChunk
 from service.store.profiles.rows import SLICE
 from service.store.profiles.showings import read_showings
-from service.store.profiles.transitions import TransitionRows, read_transitions
+from service.store.profiles.transitions import TransitionRows, read_journal, read_transitions
 
 
 class PartitionReader:
@@ -40,6 +40,10 @@ class PartitionReader:
     def transitions(self, generation: int) -> Iterator[TransitionRows]:
         """Yield the rows of all items that follow others."""
         return read_transitions(self._client, self._keys.transitions(generation))
+
+    def transition_journal(self, generation: int) -> Iterator[tuple[int, bytes]]:
+        """Yield (sequence, entry) of the changes that some of these rows do not hold."""
+        return read_journal(self._client, self._keys.transition_journal(generation))
 
     def deleted_items(self) -> dict[int, int]:
         """Return item number -> sequence of its deletion."""

@@ -253,6 +253,7 @@ def _single_keys(keys: PartitionKeys, generation: int) -> list[tuple[str, str]]:
         ("online", keys.online(generation)),
         ("counts", keys.counts(generation)),
         ("transitions", keys.transitions(generation)),
+        ("transition_journal", keys.transition_journal(generation)),
         ("dedupe", keys.dedupe),
         ("changes", keys.changes),
         ("impressions", keys.impressions),

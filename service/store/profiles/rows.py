@@ -8,7 +8,6 @@ import redis
 
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
-from service.store.profiles.transitions import read_transitions
 
 SLICE = 1_000
 """Keys per command when rows are read or removed: bounds how long other clients wait."""
@@ -26,11 +25,6 @@ class RowStore:
             answer = self._client.hgetall(self._keys.online(self.generation))
         stored = cast("dict[bytes, bytes]", answer)
         return {name.decode(): value for name, value in stored.items()}
-
-    def transitions(self) -> dict[int, bytes]:
-        """Return the rows of all items that follow others, by item number."""
-        pages = read_transitions(self._client, self._keys.transitions(self.generation))
-        return {n: row for page in pages for n, row in zip(page.items, page.rows, strict=True)}
 
     def stored_items(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the numbers of the items that have a row."""
