@@ -152,6 +152,7 @@ FAMILIES: Families = table(
             title="Neighbours",
             about="Finds items that the same people like as the items of a history.",
             compares_items=True,
+            compares_items_best=True,
             recipes=neighbours.RECIPES,
             read=read_neighbours,
             explains=True,

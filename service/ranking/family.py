@@ -57,6 +57,8 @@ class Family:
     """Whether its list is the same for everybody."""
     compares_items: bool = False
     """Whether it finds items similar to an item."""
+    compares_items_best: bool = False
+    """Whether it is asked for similar items before the other trained families."""
     compares_users: bool = False
     explains: bool = False
     """Whether it can tell which past items carry a score."""

@@ -96,7 +96,7 @@ def similar(lineup: Lineup, item: int, pool: Pool, wanted: Wanted) -> Slate:
     """
     able = sorted(
         (one for one in lineup.models.values() if one.family.compares_items),
-        key=lambda ranker: not ranker.family.trained,
+        key=lambda ranker: (not ranker.family.trained, not ranker.family.compares_items_best),
     )
     asked = [ranker for ranker in able if wanted.model in {None, ranker.strategy}]
     for ranker in asked:

@@ -477,6 +477,14 @@ def test_similar_items_are_nearest_by_direction() -> None:
     assert unknown.reason is not None
 
 
+def test_of_several_models_the_one_that_compares_items_best_is_asked() -> None:
+    models = fold_in(30), fold_in(30, 1, "neighbours")
+    made = similar(lineup(*models), 4, everything(30), Wanted(5))
+    assert made.origin.strategy == "neighbours"
+    named = similar(lineup(*models), 4, everything(30), Wanted(5, model="fbgd"))
+    assert named.origin.strategy == "fbgd"
+
+
 def test_a_vector_of_rounding_is_not_learned() -> None:
     model = fold_in(30)
     model.item_vectors[7] = 1e-14
