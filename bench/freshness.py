@@ -47,7 +47,7 @@ def trained(environment: dict[str, str] | None = None) -> Iterator[service.Serve
     with service.hedgerow(settings) as server:
         with ServiceClient(f"http://{server.host}:{server.port}") as client:
             client.wait_until_learned(send(client, data.FILES["ML-1M"]).sequence)
-            job = watch(client, client.post("/v1/retrain", {}))
+            job = watch(client, client.post("/v1/retrain", {"model": "fbgd"}))
             if job["status"] != "succeeded":
                 raise RuntimeError(f"the training {job['status']}: {job['error']}")
         uvloop.run(serving(server, "/v1/users/1/recommendations?model=fbgd", job["version"]))

@@ -71,7 +71,8 @@ def measured(server: service.Server, ratings: Ratings, *, rounds: int, seconds: 
     with ServiceClient(f"http://{server.host}:{server.port}") as client:
         for _ in range(rounds):
             calm.append(load())
-            job = client.post("/v1/retrain", {"budget_s": seconds - OTHER_STAGES_S})
+            order = {"model": "fbgd", "budget_s": seconds - OTHER_STAGES_S}
+            job = client.post("/v1/retrain", order)
             training.append(load())
             job = watch(client, job)
             if job["status"] != "succeeded":

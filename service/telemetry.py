@@ -43,6 +43,8 @@ EVENTS = {
     "request_failed": "a request ended in an unexpected error; the answer has the request id",
     "service_loading": "the processes of `serve` load libraries and kernels until `kernels_loaded`",
     "service_stopped": "everything that `serve` started has ended",
+    "stack_not_foretold": "models serve, but Redis was away when a training was to store the first "
+    "weights of their stack; the followers learn them from events",
     "store_answers": "Redis answers again",
     "store_loading": "the private server reads its files; everything else waits for it",
     "store_restarted": "the private server ended by itself and was started again",

@@ -8,53 +8,40 @@
 No model serves before all are published, so a job that ends early changes nothing that serves.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from core.errors import CoreError
-from core.gate import FEWEST_USERS, Interval, paired_interval
 from core.search.search import Budget
 from core.stack.guard import Guarded
-from service.errors import InvalidTraining
+from service.errors import InvalidTraining, StoreUnavailable
 from service.ranking.families import FAMILIES
 from service.settings import Settings
 from service.store.connection import Client
 from service.store.jobs.records import PROMOTING, JobRecord, JobRecords
+from service.store.models.mixture import FirstStack, StackRecord, write_first_stack
 from service.store.models.records import ModelRecord
 from service.store.models.registry import Registry
 from service.store.namespace import Namespace
 from service.telemetry import logger
 from service.training.afterwards import Afterwards, costs
 from service.training.candidates import Candidate, Tried, considered
-from service.training.contest import Contest, contest
 from service.training.dataset import Dataset
 from service.training.model_training import ModelTraining
-from service.training.next_events import next_events
 from service.training.reading import read_for
 from service.training.reporter import Reporter
-from service.training.settled import COUNTED, ranker_of
-from service.training.validation import validated_popular
-from service.training.worth import Worth, worth
+from service.training.settled import COUNTED
+from service.training.weighing import Fitted, Weighed, weigh
 
 SEARCHED, WEIGHED, PUBLISHED = 0.6, 0.7, 0.99
 """Progress after the fits, after the choice and before the promotions."""
-
-
-@dataclass
-class Fitted:
-    """A recipe that was fitted to the events before the cut."""
-
-    training: ModelTraining
-    tried: Tried
-    data: Dataset
-    """What the recipe learns from, with the held-out users that it is meant for."""
-    config: Any
-    model: Any
+LEAST_SHARE = 0.5
+"""Share of an equal part of the budget that is left to a recipe, however long the others took."""
+OF_HISTORY = "history"
+"""First word of the signals that belong to no family."""
 
 
 class AllFamilies:
@@ -86,18 +73,15 @@ class AllFamilies:
             reasons = "; ".join(f"{one.model}: {one.why}" for one in self._tried)
             raise InvalidTraining(f"no model could be trained: {reasons}")
         with self._stage("weighing", (SEARCHED, WEIGHED)):
-            metrics = self._weigh(data, fitted)
-        stopped = _stopped(fitted, metrics["judges"])
-        wanted = sorted(
-            (one for one in fitted if one.tried.chosen or one.tried.serves),
-            key=lambda one: not one.tried.chosen,
-        )
+            weighed = self._weighed(data, fitted)
+        # nothing that was not chosen is kept in memory
         del fitted
-        published = self._published(wanted)
+        published = self._published(weighed.wanted)
         with self._stage(PROMOTING):
             for training, tried, record in published:
                 tried.decision = training.promote(record, tried.decision)
-        self._end(data, metrics, stopped)
+            self._foretell(weighed.stack)
+        self._end(data, weighed.metrics, weighed.stopped)
 
     def _read(self) -> Dataset:
         trained = [family for family in FAMILIES.values() if family.trained]
@@ -116,12 +100,13 @@ class AllFamilies:
             yield
 
     def _fitted(self, data: Dataset, candidates: list[Candidate]) -> list[Fitted]:
-        """Search and fit each candidate; each may use its share of what is left of the budget."""
+        """Search and fit each candidate; each may use its part of what is left of the budget."""
         found: list[Fitted] = []
         left, n = self._record.budget_s, len(candidates)
         for at, candidate in enumerate(candidates):
             began = perf_counter()
-            budget = Budget(perf_counter, max(left, 0.0) / (n - at))
+            least = LEAST_SHARE * self._record.budget_s / n
+            budget = Budget(perf_counter, max(left / (n - at), least))
             low, high = (0.1 + (SEARCHED - 0.1) * part / n for part in (at, at + 1))
             try:
                 one, searched = self._fit(data, candidate, budget, (low, high))
@@ -153,60 +138,9 @@ class AllFamilies:
         name, reporter = candidate.tried.model, self._reporter
         return ModelTraining(self._registry, seed, order, name, reporter)
 
-    # --- which of them are worth it ---------------------------------------------------------------
-
-    def _weigh(self, data: Dataset, fitted: list[Fitted]) -> dict[str, Any]:
-        """Note what each recipe is worth; return the figures of all together."""
-        judges = int(data.held_out.user_ix.size)
-        metrics: dict[str, Any] = {"judges": judges, "held_out": data.cut.says}
-        if judges < FEWEST_USERS:
-            for one in fitted:
-                one.tried.chosen = not one.tried.serves
-                one.tried.why = _too_few(judges)
-            return metrics
-        by_history = {one.tried.model: one for one in fitted if one.training.family.reads_history}
-        for one in fitted:
-            if not one.training.family.reads_history:
-                _weigh_by_features(one, self._namespace.seed)
-        return metrics | self._weigh_together(data, by_history)
-
-    def _weigh_together(self, data: Dataset, fitted: Mapping[str, Fitted]) -> dict[str, Any]:
-        known = data.at_cut
-        base = {name: counted(FAMILIES[name], known) for name, counted in COUNTED.items()}
-        rankers = base | {
-            name: ranker_of(one.training.family, one.training.recipe, one.model, one.data.encoded)
-            for name, one in fitted.items()
-        }
-        events = next_events(data)
-        share = self._reporter.share
-        table = contest(rankers, events, self._namespace.seed, lambda part: share(0.5 * part))
-        families = {name: one.tried.strategy for name, one in fitted.items()}
-        found = worth(table, [*base], families, self._namespace.seed)
-        for name, one in found.items():
-            _note(fitted[name].tried, one, float(table.alone(name).mean()))
-        if not any(one.tried.chosen or one.tried.serves for one in fitted.values()):
-            _choose_the_first(found, fitted)
-        return {"events": len(events), **self._together(table, [*base], fitted)}
-
-    def _together(
-        self, table: Contest, base: list[str], fitted: Mapping[str, Fitted]
-    ) -> dict[str, Any]:
-        """Return the figures of the stack of everything that will serve."""
-        trained = [name for name, one in fitted.items() if one.tried.chosen]
-        taken = {fitted[name].tried.strategy for name in trained}
-        trained += [
-            name
-            for name, one in fitted.items()
-            if one.tried.serves and one.tried.strategy not in taken
-        ]
-        stack = table.stack([*base, *trained])
-        return {
-            "ndcg@10": float(table.gains([*base, *trained]).mean()),
-            "counted": {"ndcg@10": float(table.gains(base).mean())},
-            "weights": _weights(stack),
-        }
-
-    # --- what was chosen --------------------------------------------------------------------------
+    def _weighed(self, data: Dataset, fitted: Sequence[Fitted]) -> Weighed:
+        serves, share = bool(self._registry.active()), self._reporter.share
+        return weigh(data, fitted, self._namespace.seed, serves=serves, on_share=share)
 
     def _published(self, wanted: list[Fitted]) -> list[tuple[ModelTraining, Tried, ModelRecord]]:
         """Judge, refine and publish one after the other; none is kept in memory any longer."""
@@ -233,6 +167,24 @@ class AllFamilies:
             self._registry.publish(snapshot, record)
         tried.seconds = round(tried.seconds + perf_counter() - began, 3)
         return record
+
+    def _foretell(self, found: Guarded | None) -> None:
+        """Let the followers begin with the weights of the stack that was fitted to the hold-out.
+
+        A family that the gate refused has none in it, unless an earlier model of it serves.
+        """
+        if found is None or found.alone is not None:
+            return
+        logit = found.logit
+        serve = {*self._registry.active(), *COUNTED, OF_HISTORY}
+        names = [name for name in logit.names if name.split(":")[0] in serve]
+        stack = StackRecord.of(logit.aligned(names), 0, {})
+        first = FirstStack(self._record.id, stack)
+        try:
+            write_first_stack(self._client, self._namespace.name, first)
+        except StoreUnavailable as error:
+            # the models serve all the same; the followers learn the weights
+            logger().warning("stack_not_foretold", job=self._record.id, reason=error.detail)
 
     def _end(self, data: Dataset, metrics: Mapping[str, Any], stopped: str) -> None:
         removed = self._afterwards.prune()
@@ -264,65 +216,8 @@ class AllFamilies:
         )
 
 
-def _weigh_by_features(one: Fitted, seed: int) -> None:
-    """Choose a family without histories if it beats popularity for users whom it knows so alone."""
-    own, popular = one.training.recipe.validated(one.data, one.model), validated_popular(one.data)
-    n = own.scores.size
-    if n < FEWEST_USERS:
-        one.tried.why = f"only {n} held-out users with features, {FEWEST_USERS} are needed"
-        return
-    added = paired_interval(own.scores, popular.scores, np.random.default_rng(seed))
-    found = Worth(added, chosen=added.low > 0.0, beside=("popular",))
-    _note(one.tried, found, float(own.scores.mean()))
-
-
-def _note(tried: Tried, found: Worth, alone: float) -> None:
-    tried.ndcg10, tried.added = alone, asdict(found.added)
-    tried.chosen, tried.why = found.chosen, found.says
-    if tried.serves and not tried.chosen:
-        tried.why += "; it is kept up to date, as it serves already"
-
-
-def _choose_the_first(found: Mapping[str, Worth], fitted: Mapping[str, Fitted]) -> None:
-    """Choose the family that adds most, if anything, where no trained model serves yet."""
-    best = max(found, key=lambda name: found[name].added.mean)
-    if found[best].added.mean > 0.0:
-        fitted[best].tried.chosen = True
-        fitted[best].tried.why += "; nothing that was trained serves yet"
-
-
-def _stopped(fitted: list[Fitted], judges: int) -> str:
-    """Return why no more families are trained."""
-    if judges < FEWEST_USERS:
-        trained = ", ".join(one.tried.model for one in fitted)
-        return f"{trained} alone: {_too_few(judges)}"
-    chosen = [one.tried.model for one in fitted if one.tried.chosen]
-    left = [one.tried for one in fitted if not one.tried.chosen and one.tried.added is not None]
-    taken = f"{', '.join(chosen)} chosen" if chosen else "nothing new chosen"
-    if not left:
-        return f"{taken}: nothing is left"
-    best = max(left, key=lambda one: (one.added or {})["mean"])
-    interval = Interval(**(best.added or {}))
-    return (
-        f"{taken}: the next best, {best.model}, adds {interval.mean:+.4f} to ndcg@10 "
-        f"(95 % interval {interval.low:+.4f} to {interval.high:+.4f})"
-    )
-
-
-def _too_few(judges: int) -> str:
-    return f"only {judges} held-out users, {FEWEST_USERS} are needed to tell what adds to the rest"
-
-
 def _outcome(tried: list[Tried]) -> str:
     """Return the best outcome of all; ``not_chosen`` if nothing was trained."""
     outcomes = {one.decision.get("outcome") for one in tried}
     ordered = ("promoted", "refused", "not_judged")
     return next((name for name in ordered if name in outcomes), "not_chosen")
-
-
-def _weights(found: Guarded) -> dict[str, float]:
-    """Return the weights of the stack at the mean length of a history, or 1 for one ranker."""
-    if found.alone is not None:
-        return {found.alone: 1.0}
-    named = zip(found.logit.names, found.logit.weights[:, 0].tolist(), strict=True)
-    return {name: round(weight, 6) for name, weight in named if weight}

@@ -1,6 +1,6 @@
 """Which families are worth training: those that add to the stack of the others on the hold-out."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -41,7 +41,6 @@ def worth(
     base: Sequence[str],
     strategies: Mapping[str, str],
     seed: int,
-    on_choice: Callable[[int], None] = lambda n: None,
 ) -> dict[str, Worth]:
     """Choose recipes one after the other, each time the one that adds most to those before.
 
@@ -73,5 +72,4 @@ def worth(
         chosen.append(best)
         now = scores[best]
         left = {name: one for name, one in left.items() if one != strategies[best]}
-        on_choice(len(chosen))
     return {name: found[name] for name in [*chosen, *(n for n in strategies if n not in chosen)]}

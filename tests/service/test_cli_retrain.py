@@ -43,7 +43,7 @@ def test_a_training_is_ordered_watched_and_serves(running: ServiceProcess) -> No
 
 
 def test_the_outcome_is_printed_in_words(running: ServiceProcess) -> None:
-    order = ("--model", "fbgd", "--budget-s", "0", "--promote-unjudged")
+    order = ("--set", "factors=5", "--budget-s", "0", "--promote-unjudged")
     done = hedgerow("retrain", *order, "--wait", "--url", running.url)
     assert done.returncode == 0, done.stderr
     assert ": promoted, " in done.stderr

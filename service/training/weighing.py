@@ -1,0 +1,157 @@
+"""Weighing: which of the fitted recipes a job without a recipe goes on with, and why no more."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from core.gate import FEWEST_USERS, Interval, paired_interval
+from core.stack.guard import Guarded
+from service.ranking.families import FAMILIES
+from service.training.candidates import Tried
+from service.training.contest import Contest, contest
+from service.training.dataset import Dataset
+from service.training.model_training import ModelTraining
+from service.training.next_events import next_events
+from service.training.settled import COUNTED, ranker_of
+from service.training.validation import validated_popular
+from service.training.worth import Worth, worth
+
+OnShare = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A recipe that was fitted to the events before the cut."""
+
+    training: ModelTraining
+    tried: Tried
+    data: Dataset
+    """What the recipe learns from, with the held-out users that it is meant for."""
+    config: Any
+    model: Any
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """The outcome of a weighing; ``Tried`` has that of each recipe."""
+
+    wanted: list[Fitted]
+    """What is trained further: what was chosen, then other families that serve already."""
+    stopped: str
+    """Why no more recipes are."""
+    metrics: dict[str, Any]
+    stack: Guarded | None = None
+    """The stack of everything that will serve; None: nothing could be weighed."""
+
+
+def weigh(
+    data: Dataset, fitted: Sequence[Fitted], seed: int, *, serves: bool, on_share: OnShare
+) -> Weighed:
+    """Choose what adds to the rest; ``serves`` tells whether any trained model serves yet."""
+    judges = int(data.held_out.user_ix.size)
+    metrics: dict[str, Any] = {"judges": judges, "held_out": data.cut.says}
+    if judges < FEWEST_USERS:
+        return _too_few(fitted, metrics)
+    for one in fitted:
+        if not one.training.family.reads_history:
+            _weigh_by_features(one, seed)
+    by_history = {one.tried.model: one for one in fitted if one.training.family.reads_history}
+    table = _contest(data, by_history, seed, on_share)
+    families = {name: one.tried.strategy for name, one in by_history.items()}
+    found = worth(table, [*COUNTED], families, seed)
+    for name, what in found.items():
+        _note(by_history[name].tried, what, float(table.alone(name).mean()))
+    if not serves and not any(one.tried.chosen for one in fitted):
+        _choose_the_first(found, by_history)
+    wanted = _wanted(fitted)
+    names = [*COUNTED, *(one.tried.model for one in wanted if one.tried.model in by_history)]
+    stack = table.stack(names)
+    metrics |= {
+        "events": table.user_of.size,
+        "ndcg@10": float(table.gains(names).mean()),
+        "counted": {"ndcg@10": float(table.gains([*COUNTED]).mean())},
+        "weights": _weights(stack),
+    }
+    return Weighed(wanted, _stopped(fitted), metrics, stack)
+
+
+def _too_few(fitted: Sequence[Fitted], metrics: dict[str, Any]) -> Weighed:
+    """Go on with everything: it is the usual recipe, and what serves."""
+    why = f"only {metrics['judges']} held-out users, {FEWEST_USERS} are needed to tell what adds"
+    for one in fitted:
+        one.tried.chosen, one.tried.why = not one.tried.serves, why
+    trained = ", ".join(one.tried.model for one in fitted)
+    return Weighed(_wanted(fitted), f"{trained} alone: {why}", metrics)
+
+
+def _contest(data: Dataset, fitted: Mapping[str, Fitted], seed: int, on_share: OnShare) -> Contest:
+    known = data.at_cut
+    counted = {name: made(FAMILIES[name], known) for name, made in COUNTED.items()}
+    trained = {
+        name: ranker_of(one.training.family, one.training.recipe, one.model, one.data.encoded)
+        for name, one in fitted.items()
+    }
+    rankers = counted | trained
+    return contest(rankers, next_events(data), seed, lambda share: on_share(0.5 * share))
+
+
+def _weigh_by_features(one: Fitted, seed: int) -> None:
+    """Choose a family without histories if it beats popularity for users whom it knows so alone."""
+    own, popular = one.training.recipe.validated(one.data, one.model), validated_popular(one.data)
+    n = own.scores.size
+    if n < FEWEST_USERS:
+        one.tried.why = f"only {n} held-out users with features, {FEWEST_USERS} are needed"
+        return
+    added = paired_interval(own.scores, popular.scores, np.random.default_rng(seed))
+    found = Worth(added, chosen=added.low > 0.0, beside=("popular",))
+    _note(one.tried, found, float(own.scores.mean()))
+
+
+def _note(tried: Tried, found: Worth, alone: float) -> None:
+    tried.ndcg10, tried.added = alone, asdict(found.added)
+    tried.chosen, tried.why = found.chosen, found.says
+
+
+def _choose_the_first(found: Mapping[str, Worth], fitted: Mapping[str, Fitted]) -> None:
+    """Choose the recipe that adds most, if anything: the first model needs no proof."""
+    best = max(found, key=lambda name: found[name].added.mean, default=None)
+    if best is not None and found[best].added.mean > 0.0:
+        fitted[best].tried.chosen = True
+        fitted[best].tried.why += "; nothing that was trained serves yet"
+
+
+def _wanted(fitted: Sequence[Fitted]) -> list[Fitted]:
+    chosen = [one for one in fitted if one.tried.chosen]
+    families = {one.tried.strategy for one in chosen}
+    serve = [one for one in fitted if one.tried.serves and one.tried.strategy not in families]
+    for one in serve:
+        one.tried.why += "; it is kept up to date, as it serves already"
+    return [*chosen, *serve]
+
+
+def _stopped(fitted: Sequence[Fitted]) -> str:
+    chosen = [one.tried.model for one in fitted if one.tried.chosen]
+    taken = f"{', '.join(chosen)} chosen" if chosen else "nothing new chosen"
+    left = {
+        one.tried.model: Interval(**one.tried.added)
+        for one in fitted
+        if one.tried.added is not None and not one.tried.chosen
+    }
+    if not left:
+        return f"{taken}: nothing is left"
+    best = max(left, key=lambda name: left[name].mean)
+    added = left[best]
+    return (
+        f"{taken}: the next best, {best}, adds {added.mean:+.4f} to ndcg@10 "
+        f"(95 % interval {added.low:+.4f} to {added.high:+.4f})"
+    )
+
+
+def _weights(found: Guarded) -> dict[str, float]:
+    """Return the weights of the stack at the mean length of a history, or 1 for one ranker."""
+    if found.alone is not None:
+        return {found.alone: 1.0}
+    named = zip(found.logit.names, found.logit.weights[:, 0].tolist(), strict=True)
+    return {name: round(weight, 6) for name, weight in named if weight}
