@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.kernels import affinity as kernels
 from core.types import F32, F64, I32, I64
 
 DOUBT = 5.0
@@ -31,10 +32,6 @@ class Described:
         """Return the number of items that may be described."""
         return self.ptr.size - 1
 
-    def has(self, items: I32) -> "np.typing.NDArray[np.bool_]":
-        """Return whether anything is said of each item (m,)."""
-        return self._counts(items) > 0
-
     def taste(self, liked: I32, weight: F32) -> F32:
         """Return how much more than usual somebody likes each feature, (d,).
 
@@ -48,34 +45,24 @@ class Described:
         >>> films.taste(np.array([0], np.int32), np.ones(1, np.float32)).round(2)
         array([ 0.15, -0.18], dtype=float32)
         """
-        counts, at = self._found(liked)
-        of_item = np.repeat(weight.astype(np.float64), counts)
-        own = np.bincount(self.column[at], of_item, self.usual.size)
-        total = float(weight[counts > 0].sum())
-        expected = (total + DOUBT) * self.usual
-        ratio = np.ones_like(self.usual)
-        np.divide(own + DOUBT * self.usual, expected, out=ratio, where=self.usual > 0.0)
-        return np.log(ratio).astype(np.float32)
+        found = np.empty(self.usual.size, np.float32)
+        kernels.taste(
+            self.ptr,
+            self.column,
+            self.usual,
+            np.ascontiguousarray(liked, np.int32),
+            np.ascontiguousarray(weight, np.float32),
+            DOUBT,
+            np.zeros(self.usual.size),
+            found,
+        )
+        return found
 
     def affinity(self, items: I32, taste: F32) -> F32:
         """Return how well items (m,) fit a taste: the mean over their features, 0 without any."""
-        counts, at = self._found(items)
-        row = np.repeat(np.arange(items.size), counts)
-        total = np.bincount(row, taste[self.column[at]], items.size)
-        return (total / np.maximum(counts, 1)).astype(np.float32)
-
-    def _counts(self, items: I32) -> I64:
-        known = np.minimum(items, self.n_items)
-        return np.where(items < self.n_items, self.ptr[np.minimum(known + 1, self.n_items)], 0) - (
-            np.where(items < self.n_items, self.ptr[known], 0)
-        )
-
-    def _found(self, items: I32) -> tuple[I64, I64]:
-        """Return the number of features of each item, and the positions of all in ``column``."""
-        counts = self._counts(items)
-        first = self.ptr[np.minimum(items, self.n_items)]
-        before = np.cumsum(counts) - counts
-        return counts, np.repeat(first - before, counts) + np.arange(int(counts.sum()))
+        found = np.empty(items.size, np.float32)
+        kernels.affinity(self.ptr, self.column, taste, np.ascontiguousarray(items, np.int32), found)
+        return found
 
 
 def described(item: I64, column: I32, n_items: int, n_columns: int, events: F64) -> Described:

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from core.affinity import described
 from core.batch.losses import RowLoss
 from core.batch.ocmf.users import StructuredUsers
 from core.batch.preferences import preferences
@@ -14,6 +15,7 @@ from core.mixture import mixed
 from core.types import F32
 from service.ranking.asker import Asker
 from service.ranking.everybody import SharedList
+from service.ranking.exploration import affinity_of
 from service.ranking.families import FAMILIES
 from service.ranking.fold_in import FoldIn
 from service.ranking.pool import Pool
@@ -55,6 +57,8 @@ def rank_once() -> None:
             order = SharedList(FAMILIES[POPULAR], (own.item_ix, own.weight), {})
             popular = order.best(Asker(own), Pool(allowed), 2).ranked
             mixed([popular, popular], [0.5, 0.5], 2)
+    known = described(numbers, own.item_ix, 2, 2, np.ones(2))
+    affinity_of(known, Asker(own), own.item_ix)
 
 
 def _ones(n: int) -> F32:

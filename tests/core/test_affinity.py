@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.affinity import DOUBT, NOTHING_SAID, Described, described
+from core.kernels import affinity as kernels
 from core.types import F32, F64, I32
+from tests.core import reference_affinity
 
 
 def some(
@@ -46,7 +48,6 @@ def test_affinity_is_the_mean_lift_of_the_features_of_an_item(seed: int, n_liked
     found = films.affinity(items, films.taste(liked, weight))
     expected = np.append(naive(has, events, liked, weight), [0.0, 0.0])
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-    assert films.has(items).tolist() == [*has.any(axis=1).tolist(), False, False]
 
 
 def test_who_likes_one_kind_gets_that_kind() -> None:
@@ -66,3 +67,21 @@ def test_without_descriptions_everything_fits_alike(films: Described) -> None:
     items = np.arange(12, dtype=np.int32)
     taste = films.taste(items, np.ones(12, np.float32))
     assert not films.affinity(items, taste).any()
+
+
+@given(seed=st.integers(0, 10**6), n_liked=st.integers(0, 12))
+def test_kernels_and_their_naive_twins_agree(seed: int, n_liked: int) -> None:
+    films, _, _ = some(seed)
+    rng = np.random.default_rng(seed + 1)
+    liked = np.sort(rng.choice(32, n_liked, replace=False)).astype(np.int32)
+    weight = rng.uniform(0.5, 2.0, n_liked).astype(np.float32)
+    items = rng.integers(0, 33, 20).astype(np.int32)
+    found = []
+    for one in (kernels, reference_affinity):
+        liking, fit = np.full(films.usual.size, 7.0, np.float32), np.full(20, 7.0, np.float32)
+        own = np.zeros(films.usual.size)
+        one.taste(films.ptr, films.column, films.usual, liked, weight, DOUBT, own, liking)
+        one.affinity(films.ptr, films.column, liking, items, fit)
+        found.append((liking, fit))
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)

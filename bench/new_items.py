@@ -1,0 +1,327 @@
+"""New items on ML-1M: what exploration gives them, and what it costs the others.
+
+    python -m bench.new_items [--users 600] [--json]
+
+Every twentieth film is put aside with all of its ratings and added again with its genres alone.
+Lists are made by the code that serves: fBGD, neighbours, next and popular under a stack, with the
+default settings of each. Today's lists, those without exploration, stand beside in the same run.
+"To the top 100" are the pairs of a user and a new film that this user rates 4 or 5 later, and that
+is among the hundred shown. Others: each user's last rating of another film is predicted.
+
+Then each film gets its first five ratings. Its rank for later fans, among all films, by what is
+learned at once (next, popular) is compared with that after a new training of all models.
+"""
+
+import argparse
+import csv
+import gzip
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench import data
+from bench.report import Figure, publish
+from core.gate import paired_interval
+from core.mixture_weights import Weights
+from core.stack.arms import STACK, Arms
+from core.stack.logit import Logit
+from core.steps import Steps, steps_of
+from core.types import F64, I32, I64
+from service.evaluation.questions import Part, Questions
+from service.evaluation.rankers import asker_of, settled
+from service.evaluation.stacking import learned
+from service.ranking.exploration import Exploration, NewItems
+from service.ranking.lineup import Lineup
+from service.ranking.new_items import Said, new_items
+from service.ranking.pool import Pool
+from service.ranking.ranker import Ranker
+from service.ranking.slates import slate
+from service.ranking.strategies import NEXT, POPULAR
+from service.ranking.wanted import Wanted
+from service.settings import Settings
+from service.training.material import Material
+
+SECTION = "New items, ML-1M"
+FAMILIES_USED = ("fbgd", "neighbours", NEXT, POPULAR)
+EVERY, SHOWN, HOURS, FIRST = 20, 100, 8, 5
+SHARES = (Settings.model_fields["exploration_share"].default, 0.05, 0.1)
+FANS = 5
+"""Most later fans of a film whose lists are made."""
+CHOSEN_BY = 3_000
+"""Questions by which the stack is learned."""
+
+
+@dataclass(frozen=True)
+class World:
+    """All ratings in the order of time; films are numbered so that the new ones come last."""
+
+    user: I64
+    item: I64
+    liked: "np.typing.NDArray[np.bool_]"
+    n_items: int
+    n_old: int
+    genres: Said
+
+    @property
+    def old(self) -> "np.typing.NDArray[np.bool_]":
+        """Return the ratings of films that are not put aside."""
+        return self.item < self.n_old
+
+    def last(self, known: I64) -> tuple[I64, I64]:
+        """Return the last of these ratings of each user, and the others."""
+        order = known[np.argsort(self.user[known], kind="stable")]
+        ends = np.append(self.user[order][1:] != self.user[order][:-1], True)
+        return np.sort(order[ends]), np.sort(order[~ends])
+
+    def steps(self, rows: I64) -> Steps:
+        """Return some ratings in order, with the films up to the last of them."""
+        n_users, n_items = int(self.user.max()) + 1, max(self.n_old, int(self.item[rows].max()) + 1)
+        return steps_of(self.user[rows], self.item[rows], rows, n_users=n_users, n_items=n_items)
+
+    def material(self, rows: I64) -> Material:
+        """Return what a training learns from some ratings."""
+        steps = self.steps(rows)
+        return Material(Part(steps, _last_of(steps)).pairs, steps=steps)
+
+    def new(self, rows: I64) -> NewItems:
+        """Return the films that are new after some ratings, and what is said of all."""
+        events = np.bincount(self.item[rows], self.liked[rows], self.n_items)
+        return new_items(self.genres, np.ones(self.n_items, np.bool_), events, np.zeros(0))
+
+    def past(self, rows: I64) -> dict[int, I32]:
+        """Return the items of each user in some ratings, oldest first."""
+        steps = self.steps(rows)
+        return dict(enumerate(np.split(steps.item_ix, steps.user_ptr[1:-1])))
+
+
+def read(seed: int = 0) -> World:
+    with gzip.open(data.FILES["ML-1M"], "rt") as lines:
+        table = np.loadtxt(lines, delimiter=",", skiprows=1, usecols=(0, 1, 2, 3))
+    table = table[np.argsort(table[:, 3], kind="stable")]
+    films, item = np.unique(table[:, 1].astype(np.int64), return_inverse=True)
+    shuffled = np.random.default_rng(seed).permutation(films.size)
+    n_new = films.size // EVERY
+    is_new = np.zeros(films.size, np.bool_)
+    is_new[shuffled[:n_new]] = True
+    number = np.empty(films.size, np.int64)
+    number[np.argsort(is_new, kind="stable")] = np.arange(films.size)
+    return World(
+        user=np.unique(table[:, 0], return_inverse=True)[1].astype(np.int64),
+        item=number[item],
+        liked=table[:, 2] >= 4.0,
+        n_items=films.size,
+        n_old=films.size - n_new,
+        genres=_genres({int(film): int(number[at]) for at, film in enumerate(films)}),
+    )
+
+
+def _genres(number: dict[int, int]) -> Said:
+    names: dict[str, int] = {}
+    pairs: list[tuple[int, int]] = []
+    with gzip.open(data.FOLDER / "ml-1m" / "movies.csv.gz", "rt") as lines:
+        for row in csv.DictReader(lines):
+            if (film := number.get(int(row["item"]))) is not None:
+                genres = row["genres"].split("|")
+                pairs += [(film, names.setdefault(genre, len(names))) for genre in genres]
+    item, column = np.array(sorted(pairs)).T
+    opens = np.full(len(number), np.iinfo(np.int64).min)
+    return Said(item, column.astype(np.int32), len(names), opens)
+
+
+class Service:
+    """The rankers as they serve after learning some ratings, under a stack."""
+
+    def __init__(self, world: World, rankers: Sequence[Ranker], logit: Logit) -> None:
+        self._allowed = np.ones(world.n_items, np.bool_)
+        self._lineup = Lineup(rankers, Weights(), Arms(logit, Weights({STACK: 1.0})))
+
+    def shown(self, past: I32, k: int, exploration: Exploration | None = None) -> I64:
+        """Return the items of the slate of somebody with these past items."""
+        asker = asker_of(past)
+        pool = Pool(self._allowed, asker.preferences.seen)
+        made = slate(self._lineup, asker, pool, Wanted(k), _none, exploration=exploration)
+        return np.array([pick.item for pick in made.picks], np.int64)
+
+
+def _none(items: Iterable[int]) -> list[list[str]]:
+    return [[] for _ in items]
+
+
+def _last_of(steps: Steps) -> Questions:
+    ends = steps.user_ptr[1:]
+    asked = np.diff(steps.user_ptr) > 1
+    return Questions(steps.item_ix, steps.user_ptr[:-1][asked], ends[asked] - 1)
+
+
+class Trial:
+    """The world with its trained models, and what is asked of them."""
+
+    def __init__(self, world: World, n_users: int) -> None:
+        self.world = world
+        rng = np.random.default_rng(1)
+        self.test, self.known = world.last(np.flatnonzero(world.old))
+        _, before = world.last(self.known)
+        self._settled = settled(FAMILIES_USED, world.material(before), 0.0, 0, lambda share: None)
+        questions = _last_of(world.steps(self.known))
+        some = np.sort(rng.permutation(len(questions))[:CHOSEN_BY])
+        self.logit = learned(
+            self.rankers(before), questions.keep(some), world.n_old, repeats=False, seed=0
+        ).logit
+        self.trained = self.rankers(self.known)
+        self.past = world.past(self.known)
+        users = np.unique(world.user[self.test])
+        self.users = np.sort(rng.permutation(users)[:n_users])
+
+    def rankers(self, rows: I64) -> list[Ranker]:
+        """Return all rankers after a training by some ratings."""
+        material = self.world.material(rows)
+        return [one.ranker(material) for one in self._settled]
+
+    def counted(self, rows: I64) -> list[Ranker]:
+        """Return the trained rankers as they are, and the counted ones after some ratings."""
+        material = self.world.material(rows)
+        return [
+            old if one.family.trained else one.ranker(material)
+            for one, old in zip(self._settled, self.trained, strict=True)
+        ]
+
+
+def exploring(trial: Trial) -> Iterator[Figure]:
+    """Yield what several shares of exploration give new films and cost the others."""
+    world = trial.world
+    new = world.new(trial.known)
+    service = Service(world, trial.trained, trial.logit)
+    later = world.liked & ~world.old & np.isin(world.user, trial.users)
+    fans = {user: world.item[later & (world.user == user)] for user in trial.users.tolist()}
+    test = dict(zip(world.user[trial.test].tolist(), world.item[trial.test].tolist(), strict=True))
+    n_pairs = sum(own.size for own in fans.values())
+    today = _gains(service, trial, fans, test, None)
+    yield Figure(
+        SECTION,
+        f"today: pairs of a user and a liked new film to the top {SHOWN}",
+        today[1].sum() / n_pairs,
+        note=f"{today[1].sum():.0f} of {n_pairs}; {new.items.size} films are new, "
+        f"{world.n_items - world.n_old} of them without a rating; ndcg@10 {today[0].mean():.4f}",
+    )
+    for share in SHARES:
+        rounds = [_gains(service, trial, fans, test, (new, share, hour)) for hour in range(HOURS)]
+        ndcg, hits, shown = (np.mean([one[at] for one in rounds], axis=0) for at in range(3))
+        cost = paired_interval(ndcg, today[0], np.random.default_rng(0))
+        yield Figure(
+            SECTION,
+            f"share {share:.2f}: pairs to the top {SHOWN}, times as often as today",
+            hits.sum() / max(today[1].sum(), 1.0),
+            bar=5.0 if share == SHARES[0] else None,
+            better="higher",
+            note=f"{hits.sum():.1f} of {n_pairs} in each hour, {hits.sum() / n_pairs:.4f}; "
+            "today counted as 1 if it is 0",
+        )
+        by_chance = n_pairs / trial.users.size / (world.n_items - world.n_old)
+        yield Figure(
+            SECTION,
+            f"share {share:.2f}: showings of a film put aside that meet a later fan, times as many "
+            "as by chance",
+            hits.sum() / shown.sum() / by_chance,
+            note=f"{hits.sum() / shown.sum():.4f}, by chance {by_chance:.4f}",
+        )
+        lost = 1.0 - ndcg.mean() / today[0].mean()
+        yield Figure(
+            SECTION,
+            f"share {share:.2f}: loss of ndcg@10 of the others",
+            100 * lost,
+            "%",
+            bar=1.0 if share == SHARES[0] else None,
+            note=f"{ndcg.mean():.4f}; difference {cost.low:+.4f} to {cost.high:+.4f}",
+        )
+
+
+def _gains(
+    service: Service,
+    trial: Trial,
+    fans: Mapping[int, I64],
+    test: Mapping[int, int],
+    draw: tuple[NewItems, float, int] | None,
+) -> tuple[F64, F64, F64]:
+    """Return each user's ndcg@10 of the test, and how many films the list shows.
+
+    The first count is of those put aside that the user likes later, the second of all put aside.
+    """
+    ndcg, hits, new = (np.zeros(trial.users.size) for _ in range(3))
+    for at, user in enumerate(trial.users.tolist()):
+        exploration = None if draw is None else Exploration(draw[0], draw[1], 0, str(user), draw[2])
+        shown = service.shown(trial.past[user], SHOWN, exploration)
+        rank = np.flatnonzero(shown[:10] == test[user])
+        ndcg[at] = 1.0 / np.log2(rank[0] + 2.0) if rank.size else 0.0
+        hits[at] = np.isin(shown, fans[user]).sum()
+        new[at] = np.count_nonzero(shown >= trial.world.n_old)
+    return ndcg, hits, new
+
+
+def after_first_events(trial: Trial) -> Iterator[Figure]:
+    """Yield the ranks of new films after their first ratings, untrained and trained."""
+    world = trial.world
+    first, fans = _first_and_fans(trial)
+    rows = np.sort(np.concatenate([trial.known, first]))
+    past = world.past(rows)
+    services = {
+        "before": Service(world, trial.trained, trial.logit),
+        "at once": Service(world, trial.counted(rows), trial.logit),
+        "after a training": Service(world, trial.rankers(rows), trial.logit),
+    }
+    ranks = {
+        name: np.array(
+            [_rank(service.shown(past[user], world.n_items), item) for user, item in fans]
+        )
+        for name, service in services.items()
+    }
+    for name, found in ranks.items():
+        yield Figure(
+            SECTION,
+            f"after {FIRST} ratings, {name}: mean rank of a new film for a later fan",
+            float(found.mean()),
+            note=f"median {np.median(found):.0f}, to the top {SHOWN}: "
+            f"{np.mean(found <= SHOWN):.3f}; {len(fans)} pairs",
+        )
+    yield Figure(
+        SECTION,
+        f"after {FIRST} ratings: mean rank at once, of that after a training",
+        float(ranks["at once"].mean() / ranks["after a training"].mean()),
+        bar=1.1,
+    )
+
+
+def _first_and_fans(trial: Trial) -> tuple[I64, list[tuple[int, int]]]:
+    """Return the first ratings of each new film that has more, and pairs of its later fans."""
+    world, rng = trial.world, np.random.default_rng(2)
+    first: list[I64] = []
+    fans: list[tuple[int, int]] = []
+    for item in range(world.n_old, world.n_items):
+        own = np.flatnonzero(world.item == item)
+        later = own[FIRST:][world.liked[own[FIRST:]]]
+        if later.size:
+            first.append(own[:FIRST])
+            some = rng.permutation(world.user[later])[:FANS]
+            fans += [(user, item) for user in some.tolist()]
+    return np.concatenate(first), fans
+
+
+def _rank(shown: I64, item: int) -> int:
+    """Return the place of an item from 1, in a list of all items that somebody has not seen."""
+    return int(np.flatnonzero(shown == item)[0]) + 1
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--users", type=int, default=600, help="users whose lists are made")
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args()
+    data.require("ML-1M")
+    trial = Trial(read(), asked.users)
+    found = [*exploring(trial), *after_first_events(trial)]
+    sys.exit(publish(found, as_json=asked.json, data="ML-1M"))
+
+
+if __name__ == "__main__":
+    main()
