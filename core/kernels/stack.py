@@ -11,7 +11,7 @@ def loss(
     signal: F32,
     ptr: I64,
     taken: I64,
-    length: F64,
+    context: F64,
     weight: F64,
     top: float,
     likely: F64,
@@ -21,10 +21,11 @@ def loss(
     """Return the sum of the loss over all events, and write its gradient.
 
     Equation   sum over e of (1 - p^q) / q, p the softmax of z at the taken item among rows
-               ptr[e] .. ptr[e + 1], z = x . (w + l_e v); q = 0: sum of -log p
+               ptr[e] .. ptr[e + 1], z = x . W c_e; q = 0: sum of -log p
                [Zhang and Sabuncu 2018]
-    Symbols    signal (rows, d) x · taken (events,) rows · length (events,) l · weight (d, 2) w, v ·
-               top q · likely (longest event,), own (2, d) scratch · gradient (d, 2)
+    Symbols    signal (rows, d) x · taken (events,) rows · context (events, c) c_e ·
+               weight (d, c) W · top q · likely (longest event,), own (2, d) scratch ·
+               gradient (d, c)
     Cost       O(rows d); allocates nothing
     Reference  tests/core/reference_stack.py::loss
     """
@@ -32,10 +33,12 @@ def loss(
     gradient[:] = 0.0
     total = 0.0
     for event in range(taken.size):
-        first, end, of_length = ptr[event], ptr[event + 1], length[event]
+        first, end = ptr[event], ptr[event + 1]
         highest = -np.inf
         for at in range(d):
-            own[0, at], own[1, at] = weight[at, 0] + of_length * weight[at, 1], 0.0
+            own[0, at], own[1, at] = 0.0, 0.0
+            for of in range(context.shape[1]):
+                own[0, at] += weight[at, of] * context[event, of]
         for row in range(first, end):
             z = 0.0
             for at in range(d):
@@ -54,6 +57,6 @@ def loss(
             for at in range(d):
                 own[1, at] += slope * signal[row, at]
         for at in range(d):
-            gradient[at, 0] += own[1, at]
-            gradient[at, 1] += of_length * own[1, at]
+            for of in range(context.shape[1]):
+                gradient[at, of] += context[event, of] * own[1, at]
     return total

@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from core.errors import DataError
 from core.kernels import stack as kernels
 from core.stack.choices import Choices
-from core.stack.logit import Logit, standard, standard_length
+from core.stack.logit import Logit, context, standard
 from core.types import F32, F64
 
 TOP = 0.3
@@ -64,7 +64,7 @@ def fit(
     of_loss = partial(
         loss,
         standard=standard(known.signals, empty.mean, empty.scale),
-        length=standard_length(empty.length, known.length),
+        of_events=context(empty.length, known.length),
         choices=known,
         towards=towards.weights.ravel(),
         pull=PRIOR + (0.0 if earlier is None else earlier.strength),
@@ -81,7 +81,7 @@ def fit(
             options={"maxiter": most},
         )
         weights = found.x
-    return Logit(empty.names, empty.mean, empty.scale, weights.reshape(-1, 2), empty.length)
+    return Logit(empty.names, empty.mean, empty.scale, weights.reshape(-1, 3), empty.length)
 
 
 def _scaled(known: Choices, names: Sequence[str]) -> Logit:
@@ -95,7 +95,7 @@ def _scaled(known: Choices, names: Sequence[str]) -> Logit:
         tuple(names),
         mean.astype(np.float32),
         scale.astype(np.float32),
-        np.zeros((mean.size, 2)),
+        np.zeros((mean.size, 3)),
         (float(length.mean()), spread),
     )
 
@@ -108,28 +108,28 @@ def _as(logit: Logit, like: Logit) -> Logit:
 def loss(
     weights: F64,
     standard: F32,
-    length: F64,
+    of_events: F64,
     choices: Choices,
     *,
     top: float,
     towards: F64 | float = 0.0,
     pull: float = PRIOR,
 ) -> tuple[float, F64]:
-    """Return the loss of the weights (2 d,) and its gradient; every event has its item.
+    """Return the loss of the weights (3 d,) and its gradient; every event has its item.
 
     Equation   mean over events of (1 - P(taken)^q) / q + pull / (2 events) |weights - towards|^2;
                q = 0: mean of -log P(taken)
-    Shapes     standard (rows, d) standardised signals · length (events,) standardised lengths
+    Shapes     standard (rows, d) standardised signals · of_events (events, 3) their contexts
     """
     n, share = len(choices), pull / len(choices)
-    gradient = np.empty((standard.shape[1], 2))
+    gradient = np.empty((standard.shape[1], 3))
     scratch = np.empty(int(choices.counts.max()))
     total = kernels.loss(
         standard,
         choices.ptr,
         choices.taken,
-        length,
-        weights.reshape(-1, 2),
+        of_events,
+        weights.reshape(-1, 3),
         top,
         scratch,
         np.empty((2, standard.shape[1])),

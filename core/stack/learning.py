@@ -5,18 +5,17 @@ events, so the weights follow a drift. Weights that came from elsewhere (the gat
 restart) hold until the window has events enough to speak for itself.
 """
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from core.mixture_weights import Weights, reciprocal_rank
-from core.stack.choices import Choice, Choices, choices_of, ndcg10, ranks
+from core.stack.choices import Choices, choices_of, ndcg10, ranks
 from core.stack.fitting import TOP_STEPS, Earlier, fit
 from core.stack.guard import cross_fitted
 from core.stack.logit import Logit
-from core.types import F32, I64
+from core.stack.window import Judged, Window
 
 MOST_BYTES = 32 << 20
 """Most memory of the signals in a window."""
@@ -30,15 +29,6 @@ AGAIN_STEPS = 20
 """Most steps of a fit that begins at the weights of the last one."""
 NEWEST = 4
 """One in so many events of a window, the newest, measures what each part of the stack adds."""
-
-
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """An event with its candidates, and the gain of each arm in it."""
-
-    choice: Choice
-    gains: Mapping[str, float]
-    """Reciprocal rank by the arms that had a list."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +47,10 @@ class StackLearner:
     """The latest judged events of one stream, and when to fit again."""
 
     def __init__(self, start: Logit | None = None, *, most_bytes: int = MOST_BYTES) -> None:
-        self._start, self._most_bytes = start, most_bytes
-        self._names: tuple[str, ...] = ()
-        self._events: deque[Judged] = deque()
-        self._bytes = 0
+        self._start = start
+        self.window = Window(most_bytes)
         self._next = FEWEST
         """Number of events at which the next fit is due."""
-        self._seen = 0
-        """Number of events so far; those that the window has forgotten count too."""
         self._last: Logit | None = start
         self._measured = 0
         """Number of events at which it is measured again what each part adds."""
@@ -77,73 +63,47 @@ class StackLearner:
     @property
     def is_due(self) -> bool:
         """Whether enough events came since the last fit."""
-        return self._seen >= self._next
+        return self.window.n_seen >= self._next
 
     def learn(self, judged: Judged, names: Sequence[str]) -> None:
-        """Take an event in; one with other signals than before changes the window to these.
-
-        An event whose item is not listed teaches nothing.
-        """
-        if judged.choice.taken < 0:
-            return
-        if tuple(names) != self._names:
-            self._rename(tuple(names))
-        self._events.append(judged)
-        self._bytes += judged.choice.signals.nbytes
-        self._seen += 1
-        while self._bytes > self._most_bytes:
-            self._bytes -= self._events.popleft().choice.signals.nbytes
+        """Take an event in; one whose item is not listed teaches nothing."""
+        if judged.choice.taken >= 0:
+            self.window.add(judged, names)
 
     def fit(self) -> Fitted | None:
-        """Return a fit to the window; None while it says too little for one."""
-        self._next = int(self._seen + max(FEWEST // 4, (MORE - 1.0) * len(self._events)))
-        if not self._events:
+        """Return a fit to the window; None while it is empty."""
+        n, seen, names = len(self.window), self.window.n_seen, self.window.names
+        self._next = int(seen + max(FEWEST // 4, (MORE - 1.0) * n))
+        if not n:
             return None
-        choices, begin = choices_of(event.choice for event in self._events), self._last
+        choices, begin = choices_of(event.choice for event in self.window), self._last
         steps = TOP_STEPS if begin is None else AGAIN_STEPS
-        self._last = fit(choices, self._names, earlier=self._earlier(), begin=begin, steps=steps)
-        if self._seen >= self._measured:
-            self._measured = 2 * self._seen
-            self._added = _added(choices, self._names, self._last)
-        return Fitted(self._last, len(self._events), self._added)
+        self._last = fit(choices, names, earlier=self._earlier(), begin=begin, steps=steps)
+        if seen >= self._measured:
+            self._measured = 2 * seen
+            self._added = _added(choices, names, self._last)
+        return Fitted(self._last, n, self._added)
 
     def arms(self, first: Weights, stack: str) -> Weights:
         """Return the weights of the arms as if the stack had been one from the window's start.
 
         Its ranks are those by fits to the other events.
         """
-        choices = choices_of(event.choice for event in self._events)
+        choices = choices_of(event.choice for event in self.window)
         # the same events give the same folds
-        held_out = cross_fitted(choices, self._names, np.random.default_rng(len(choices)))
+        held_out = cross_fitted(choices, self.window.names, np.random.default_rng(len(choices)))
         if held_out is None:
             return first
         weights = first
-        for event, rank in zip(self._events, ranks(choices, held_out).tolist(), strict=True):
+        for event, rank in zip(self.window, ranks(choices, held_out).tolist(), strict=True):
             gains = {**event.gains, stack: reciprocal_rank(rank)}
             weights = weights.after(event.choice.length, gains)
         return weights
 
     def _earlier(self) -> Earlier | None:
-        forgotten = self._seen - len(self._events)
-        left = 1.0 - forgotten / max(len(self._events), 1)
+        n = len(self.window)
+        left = 1.0 - (self.window.n_seen - n) / max(n, 1)
         return None if self._start is None or left <= 0.0 else Earlier(self._start, STRENGTH * left)
-
-    def _rename(self, names: tuple[str, ...]) -> None:
-        """Give the events in the window these signals: 0 for all items where they lack one."""
-        column = {name: at for at, name in enumerate(self._names)}
-        at = np.array([column.get(name, -1) for name in names], np.int64)
-        events, self._events, self._names = self._events, deque(), names
-        self._bytes = 0
-        for event in events:
-            renamed = event.choice._replace(signals=_columns(event.choice.signals, at))
-            self._events.append(Judged(renamed, event.gains))
-            self._bytes += renamed.signals.nbytes
-
-
-def _columns(signals: F32, at: I64) -> F32:
-    found = np.zeros((len(signals), at.size), np.float32)
-    found[:, at >= 0] = signals[:, at[at >= 0]]
-    return found
 
 
 def _added(choices: Choices, names: Sequence[str], begin: Logit) -> dict[str, float]:

@@ -11,16 +11,22 @@ import numpy as np
 from core.stack.choices import Choices
 from core.types import F32, F64
 
+SHORT = 7
+"""Length from which on a history is no longer short."""
 LARGEST = 40.0
 """Bound of a standardised signal: an item unlike all of the fit moves a score no further."""
 
 
 @dataclass(frozen=True, eq=False)
 class Logit:
-    """Weights of d standardised signals, at the mean length of a history and for each more of it.
+    """Weights of d standardised signals; they change with the length of the history.
 
-    Equation   z(j) = sum over d of (w + l v) (x(j) - mean) / scale,
-               l = (log(1 + length) - mean) / scale;  P(j) = exp z(j) / sum over the items of exp z
+    Equation   z(j) = sum over d of (w + l v + s u) (x(j) - mean) / scale,
+               l = (log(1 + length) - mean) / scale,  s = max(0, log(8 / (1 + length)));
+               P(j) = exp z(j) / sum over the items of exp z
+
+    The first events of a user follow other laws than all later ones, hence the part with s, which
+    is 0 from seven preferences on.
     """
 
     names: tuple[str, ...]
@@ -29,7 +35,7 @@ class Logit:
     scale: F32
     """(d,); 0 for a signal that was the same everywhere: it has no weight."""
     weights: F64
-    """(d, 2): w and v."""
+    """(d, 3): w, v and u."""
     length: tuple[float, float]
     """Mean and scale of log(1 + length)."""
 
@@ -39,11 +45,11 @@ class Logit:
         All z of an event change by the same constant, hence no probability does.
         """
         ratio = np.divide(scale, self.scale, out=np.zeros_like(scale), where=self.scale > 0.0)
-        own, more = (self.weights * ratio[:, None]).T
+        own, more, short = (self.weights * ratio[:, None]).T
         old_mean, old_scale = self.length
         shift = (length[0] - old_mean) / old_scale if old_scale else 0.0
         steep = length[1] / old_scale if old_scale else 0.0
-        weights = np.column_stack([own + shift * more, steep * more])
+        weights = np.column_stack([own + shift * more, steep * more, short])
         return Logit(self.names, mean, scale, weights, length)
 
     @property
@@ -54,21 +60,21 @@ class Logit:
 
     def scores(self, signals: F32, length: int) -> F64:
         """Return z of the items (m,) with these signals (m, d), for a history of a length."""
-        by_length = self.weights @ np.array([1.0, standard_length(self.length, length)])
+        by_length = self.weights @ context(self.length, length)
         found: F64 = standard(signals, self.mean, self.scale) @ by_length
         return found
 
     def parts(self, signals: F32, length: int) -> F32:
         """Return the part of each signal in z, (m, d)."""
-        by_length = self.weights @ np.array([1.0, standard_length(self.length, length)])
+        by_length = self.weights @ context(self.length, length)
         found: F32 = standard(signals, self.mean, self.scale) * by_length.astype(np.float32)
         return found
 
     def score_all(self, choices: Choices) -> F64:
         """Return z of all rows of some choices, (rows,)."""
-        both = standard(choices.signals, self.mean, self.scale) @ self.weights
-        length = standard_length(self.length, choices.length)
-        scores: F64 = both[:, 0] + length[choices.event] * both[:, 1]
+        every = standard(choices.signals, self.mean, self.scale) @ self.weights
+        of_event = context(self.length, choices.length)
+        scores: F64 = (every * of_event[choices.event]).sum(axis=1)
         return scores
 
     def probabilities(self, signals: F32, length: int) -> F64:
@@ -79,7 +85,7 @@ class Logit:
         """Return the logit for signals in another order; one without a weight here counts nothing.
 
         >>> one = np.ones(1, np.float32)
-        >>> made = Logit(("good",), one, one, np.ones((1, 2)), (0.0, 1.0))
+        >>> made = Logit(("good",), one, one, np.ones((1, 3)), (0.0, 1.0))
         >>> made.aligned(["new", "good"]).scale.tolist()
         [0.0, 1.0]
         """
@@ -109,8 +115,10 @@ def standard(signals: F32, mean: F32, scale: F32) -> F32:
     return found.clip(-LARGEST, LARGEST, out=found)
 
 
-def standard_length(of_fit: tuple[float, float], length: "np.typing.ArrayLike") -> F64:
-    """Return the standardised logarithm of lengths of histories, any shape."""
+def context(of_fit: tuple[float, float], length: "np.typing.ArrayLike") -> F64:
+    """Return 1, l and s of lengths of histories of any shape, (..., 3); see ``Logit``."""
     mean, scale = of_fit
     given: F64 = np.log1p(length)
-    return (given - mean) / scale if scale > 0.0 else np.zeros_like(given)
+    standardised = (given - mean) / scale if scale > 0.0 else np.zeros_like(given)
+    short = np.maximum(0.0, np.log1p(SHORT) - given)
+    return np.stack([np.ones_like(given), standardised, short], axis=-1)

@@ -205,16 +205,18 @@ def candidates(rankers: Sequence[Ranker], asker: Asker, pool: Pool, n: int = 0) 
     A long list needs more of them: each ranker names at least n, if it has so many.
     """
     lists = {
-        ranker.strategy: ranker.mixing_list(asker, pool, max(n, heads_of(ranker)))
+        ranker.strategy: ranker.mixing_list(asker, pool, heads_of(ranker, n))
         for ranker in rankers
         if ranker.family.for_everybody or ranker.knows(asker)
     }
     return candidates_of(rankers, lists, asker, pool, n)
 
 
-def heads_of(ranker: Ranker) -> int:
-    """Return the number of candidates that a ranker names."""
-    return SHARED_HEADS if ranker.family.for_everybody else HEADS
+def heads_of(ranker: Ranker, n: int = 0) -> int:
+    """Return the number of candidates that a ranker names for a list of n items."""
+    usual = SHARED_HEADS if ranker.family.for_everybody else HEADS
+    # the same candidates for all usual lengths, so that short pages continue each other
+    return n if n > HEADS else usual
 
 
 def candidates_of(
@@ -241,7 +243,7 @@ def _heads(
     n: int = 0,
 ) -> I32:
     heads = [
-        lists[ranker.strategy].items[: max(n, heads_of(ranker))]
+        lists[ranker.strategy].items[: heads_of(ranker, n)]
         for ranker in rankers
         if ranker.strategy in lists
     ]

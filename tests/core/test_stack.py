@@ -52,15 +52,15 @@ def test_kept_events_are_those_that_would_have_been_gathered():
 def test_the_loss_is_that_of_a_loop_and_its_gradient_that_of_differences(top):
     choices = choices_of(events(30, listed=1.0))
     rng = np.random.default_rng(1)
-    weights, length = rng.normal(size=6) / 2, rng.normal(size=30)
+    weights, length = rng.normal(size=9) / 2, rng.normal(size=(30, 3))
     value, gradient = loss(weights, choices.signals, length, choices, top=top)
-    of_twin = np.empty((3, 2))
-    tables = choices.signals, choices.ptr, choices.taken, length, weights.reshape(3, 2)
+    of_twin = np.empty((3, 3))
+    tables = choices.signals, choices.ptr, choices.taken, length, weights.reshape(3, 3)
     naive = reference_stack.loss(*tables, top, np.empty(9), np.empty((2, 3)), of_twin) / 30
     assert value == pytest.approx(naive + PRIOR / 60 * float(weights @ weights), rel=1e-6)
     np.testing.assert_allclose(gradient, of_twin.ravel() / 30 + PRIOR / 30 * weights, rtol=1e-6)
-    for at in range(6):
-        step = np.zeros(6)
+    for at in range(9):
+        step = np.zeros(9)
         step[at] = 1e-4
         up, down = (
             loss(weights + sign * step, choices.signals, length, choices, top=top)[0]

@@ -7,7 +7,8 @@ from core.mixture_weights import Weights, reciprocal_rank
 from core.stack.arms import FUSION, STACK, Arms, first_arms, with_arms
 from core.stack.choices import Choice, choices_of, ndcg10, ranks
 from core.stack.fitting import fit
-from core.stack.learning import FEWEST, Judged, StackLearner
+from core.stack.learning import FEWEST, StackLearner
+from core.stack.window import OF_SHORT, Judged, Window
 
 NAMES = ("good: score", "bad: score", "history: seen")
 
@@ -72,7 +73,7 @@ def test_a_full_window_forgets_and_follows_a_drift():
     of_one = next(events(1)).choice.signals.nbytes
     learner = StackLearner(most_bytes=300 * of_one)
     learned(learner, events(600))
-    assert len(learner._events) == 300
+    assert len(learner.window) == 300
     after = learned(learner, events(600, seed=1, sign=-1.0))
     assert gain(after.logit, list(events(200, seed=9, sign=-1.0))) > 0.6
 
@@ -86,6 +87,34 @@ def test_weights_from_elsewhere_hold_until_the_window_speaks_for_itself():
     assert gain(few.logit, test) > gain(plain.logit, test)
     many = learned(learner, events(2_000, seed=4, sign=-1.0))
     assert gain(many.logit, list(events(200, seed=9, sign=-1.0))) > 0.5
+
+
+def test_events_after_short_histories_have_a_room_of_their_own():
+    every = [one._replace(length=2 if n % 50 == 0 else 30) for n, one in enumerate(
+        one.choice for one in events(2_000))]  # fmt: skip
+    of_one = every[0].signals.nbytes
+    window = Window(100 * of_one)
+    for one in every:
+        window.add(Judged(one, {}), NAMES)
+    lengths = [one.choice.length for one in window]
+    assert lengths.count(2) == OF_SHORT * 100
+    assert lengths.count(30) == 100 - OF_SHORT * 100
+    assert window.n_seen == 2_000
+    latest = [id(one) for one in every if one.length == 30][-75:]
+    assert [id(one.choice) for one in window if one.choice.length == 30] == latest
+
+
+def test_short_histories_may_follow_other_laws_than_long_ones():
+    def turning(n, seed):
+        for one in events(n, seed):
+            short = one.choice.length < 4
+            signals = one.choice.signals[:, [1, 0, 2] if short else [0, 1, 2]]
+            yield Judged(one.choice._replace(signals=signals), one.gains)
+
+    found = learned(StackLearner(), turning(3_000, 0))
+    for chosen in (lambda n: n < 3, lambda n: n > 10):
+        test = [one for one in turning(2_000, 5) if chosen(one.choice.length)]
+        assert gain(found.logit, test) > 0.5
 
 
 def test_a_new_family_changes_the_window_and_gets_weight_from_the_events_that_follow():

@@ -140,7 +140,7 @@ def the_follower_judges_the_stack_that_is_served(case: Case) -> None:
     plain = case.lineup()
     names = signal_names([*plain.models.values(), *plain.everybodys.values()])
     ones = np.ones(len(names), np.float32)
-    weights = np.random.default_rng(3).normal(size=(len(names), 2))
+    weights = np.random.default_rng(3).normal(size=(len(names), 3))
     arms = Arms(Logit((*names,), 0 * ones, ones, weights, (1.0, 1.0)), Weights({STACK: 1.0}))
     served = case.lineup(arms=arms)
     pool = Pool(~np.isin(np.arange(N_ITEMS), HIDDEN), seen)

@@ -72,7 +72,7 @@ def test_the_taken_item_is_found_among_the_candidates(rankers):
 
 def test_a_stack_with_one_weight_orders_as_that_ranker_does(rankers):
     names = signal_names(rankers)
-    weights = np.zeros((len(names), 2))
+    weights = np.zeros((len(names), 3))
     weights[0, 0] = 2.0
     ones, zeros = np.ones(len(names), np.float32), np.zeros(len(names), np.float32)
     logit = Logit(tuple(names), zeros, ones, weights, (0.0, 1.0))
@@ -86,7 +86,7 @@ def test_a_stack_with_one_weight_orders_as_that_ranker_does(rankers):
 def test_a_ranker_that_answers_alone_gives_its_own_list(rankers):
     names = signal_names(rankers)
     nothing = np.zeros(len(names), np.float32)
-    logit = Logit(tuple(names), nothing, nothing, np.zeros((len(names), 2)), (0.0, 1.0))
+    logit = Logit(tuple(names), nothing, nothing, np.zeros((len(names), 3)), (0.0, 1.0))
     me, pool = asker([3, 5]), everything(N)
     items, scores = Stack(rankers, logit, "fbgd").best(me, pool, 20)
     expected = rankers[0].best(me, pool, 20)

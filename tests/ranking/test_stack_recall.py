@@ -46,7 +46,7 @@ def test_of_a_hundred_thousand_items_the_heads_lose_none_that_would_be_seen() ->
         ]
         names = tuple(signal_names(rankers))
         of_scores = np.array([name.endswith(": score") for name in names], np.float32)
-        weights = np.column_stack([of_scores, np.zeros(len(names))])
+        weights = np.outer(of_scores, [1.0, 0.0, 0.0])
         logit = Logit(names, 0 * of_scores, np.ones(len(names), np.float32), weights, (0.0, 1.0))
         shown, _ = Stack(rankers, logit).best(me, pool, 10)
         found += len({*shown.tolist()} & {*first(rankers, me).tolist()})

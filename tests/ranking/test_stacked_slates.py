@@ -24,7 +24,7 @@ def logit(rankers, seed=0):
     """Return weights of signals that are standardised by nothing."""
     names = tuple(signal_names(rankers))
     rng, ones = np.random.default_rng(seed), np.ones(len(names), np.float32)
-    weights = rng.normal(size=(len(names), 2))
+    weights = rng.normal(size=(len(names), 3))
     return Logit(names, 0.0 * ones, ones, weights, (2.0, 1.0))
 
 

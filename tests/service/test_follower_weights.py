@@ -311,7 +311,7 @@ def foretold(*families, job="j1", events=0):
         names=tuple(f"{name}: score" for name in families),
         mean=(0.0,) * n,
         scale=(1.0,) * n,
-        weights=((1.0, 0.0),) * n,
+        weights=((1.0, 0.0, 0.0),) * n,
         length=(2.0, 1.0),
         events=events,
     )

@@ -97,6 +97,8 @@ class SignalWeight(Answer):
     """For a history of average length."""
     by_length: float
     """Added for each standard deviation of the logarithm of the length."""
+    short: float
+    """Added for histories of fewer than 7 preferences, times log(8 / (1 + preferences))."""
 
 
 class Added(Answer):
@@ -215,8 +217,8 @@ def _stack(records: Sequence[MixtureRecord | None]) -> Stack | None:
     _, partition, stack = max(learned, key=lambda one: one[:2])
     known = zip(stack.names, stack.weights, stack.scale, strict=True)
     weights = [
-        SignalWeight(signal=name, weight=own, by_length=more)
-        for name, (own, more), scale in known
+        SignalWeight(signal=name, weight=own, by_length=more, short=short)
+        for name, (own, more, short), scale in known
         if scale > 0.0
     ]
     added = [Added(name=name, ndcg_at_10=gain) for name, gain in stack.added.items()]

@@ -7,7 +7,8 @@ import msgspec
 
 from core.mixture_weights import REMEMBERED, Weights, foreseen, length, ndcg10, reciprocal_rank
 from core.stack.arms import STACK, Arms, first_arms, with_arms, with_first_stack
-from core.stack.learning import Judged, StackLearner
+from core.stack.learning import StackLearner
+from core.stack.window import Judged
 from service.learning.following.inbox import Sighting
 from service.learning.following.judge import Verdict
 from service.ranking.families import FAMILIES

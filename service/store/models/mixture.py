@@ -57,7 +57,7 @@ class StackRecord(msgspec.Struct, frozen=True):
     names: tuple[str, ...]
     mean: tuple[float, ...]
     scale: tuple[float, ...]
-    weights: tuple[tuple[float, float], ...]
+    weights: tuple[tuple[float, float, float], ...]
     length: tuple[float, float]
     events: int = 0
     """Number of positives that it was fitted to."""
@@ -71,7 +71,7 @@ class StackRecord(msgspec.Struct, frozen=True):
             names=logit.names,
             mean=tuple(logit.mean.tolist()),
             scale=tuple(logit.scale.tolist()),
-            weights=tuple((float(own), float(more)) for own, more in logit.weights),
+            weights=tuple((own, more, short) for own, more, short in logit.weights.tolist()),
             length=logit.length,
             events=events,
             added=dict(added),
@@ -84,7 +84,7 @@ class StackRecord(msgspec.Struct, frozen=True):
             self.names,
             np.array(self.mean, np.float32),
             np.array(self.scale, np.float32),
-            np.array(self.weights, np.float64).reshape(-1, 2),
+            np.array(self.weights, np.float64).reshape(-1, 3),
             self.length,
         )
 
