@@ -1,6 +1,6 @@
 """`make bench`: speed, each figure beside its bar, with the rivals measured in the same run.
 
-    python -m bench.speed [--quick] [--json] [--only kernels,ingest,posts,bytes]
+    python -m bench.speed [--quick] [--json] [--only kernels,learner,ingest,posts,bytes]
 
 Uses ML-1M if it is in ../shared/data, otherwise the sample world. The bars are meant for ML-1M,
 whose file is sorted by user; the sample world is not sorted and therefore much slower to commit.
@@ -12,13 +12,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bench import data, footprint, ingest, kernels, posts
+from bench import data, footprint, ingest, kernels, learner, posts
 from bench.data import Ratings
 from bench.neighbours import Neighbours
 from bench.report import Figure, publish
 
 SECTIONS: dict[str, Callable[[Ratings, bool], list[Figure]]] = {
     "kernels": lambda ratings, quick: kernels.figures(ratings, quick=quick),
+    "learner": lambda ratings, quick: learner.figures(ratings, quick=quick),
     "ingest": lambda ratings, quick: ingest.figures(ratings, quick=quick),
     "posts": lambda ratings, quick: posts.figures(ratings, quick=quick),
     "bytes": lambda ratings, _quick: footprint.figures(ratings),
