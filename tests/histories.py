@@ -79,3 +79,22 @@ def world(
         Record(user, item, value, time_ms=start_ms + 60_000 * at)
         for at, (user, item, value) in enumerate(told[i] for i in rng.permutation(len(told)))
     ]
+
+
+def half_in_order(users: int = 300, items: int = 80, each: int = 20) -> list[Record]:
+    """Return users who mostly take the item after their last one, or else one of their taste."""
+    rng = np.random.default_rng(5)
+    told = []
+    for user in range(users):
+        left, item = {*range(items)}, int(rng.integers(items))
+        for step in range(each):
+            left.discard(item)
+            told.append((step, user, item))
+            ahead = (item + 7) % items
+            alike = [one for one in left if one % 4 == user % 4] or [*left]
+            ordered = ahead in left and rng.random() < 0.6
+            item = ahead if ordered else int(rng.choice(alike))
+    return [
+        Record(f"u{user:04d}", item, time_ms=START_MS + 60_000 * at)
+        for at, (_, user, item) in enumerate(sorted(told))
+    ]

@@ -9,7 +9,7 @@ import pytest
 
 from service.cli.retrain import watch
 from service.client import ServiceClient, ndjson
-from tests.histories import world
+from tests.histories import Record, half_in_order, world
 from tests.server import wait_until
 from tests.service.running import service
 
@@ -27,7 +27,7 @@ def client(room: Path) -> Iterator[ServiceClient]:
         yield client
 
 
-def imported(client: ServiceClient) -> None:
+def imported(client: ServiceClient, records: list[Record]) -> None:
     """Upload ratings ordered by user."""
     rows = [
         {
@@ -36,7 +36,7 @@ def imported(client: ServiceClient) -> None:
             "rating": record.value,
             "timestamp": datetime.fromtimestamp(record.time_ms / 1000, UTC).isoformat(),
         }
-        for record in sorted(world(), key=lambda record: record.user)
+        for record in sorted(records, key=lambda record: record.user)
     ]
     sequence = client.upload("/v1/ratings/stream", ndjson(rows)).sequence
     client.wait_until_learned(sequence)
@@ -66,7 +66,7 @@ def strategy(client: ServiceClient, model: str) -> str:
 
 
 def test_after_an_import_and_a_training_the_best_model_leads(client):
-    imported(client)
+    imported(client, world())
     judged = trained(client, "fbgd", **QUICK)
     assert judged["ndcg@10"] > 1.5 * judged["popular"]["ndcg@10"]
     # the api sees a promotion within a quarter of a second; the follower takes longer
@@ -82,3 +82,16 @@ def test_after_an_import_and_a_training_the_best_model_leads(client):
     wait_until(lambda: "ocmf" in weights(client))
     heaviest, *_ = client.get("/v1/rankers")["rankers"]
     assert heaviest["name"] == "fbgd"
+
+
+def test_after_an_order_without_a_recipe_the_stack_leads_before_anything_is_judged(client):
+    imported(client, half_in_order())
+    job = watch(client, client.post("/v1/retrain", {"budget_s": 0}))
+    assert (job["status"], job["decision"]["outcome"]) == ("succeeded", "promoted"), job
+    wait_until(lambda: client.get("/v1/rankers")["stack"] is not None)
+    found = client.get("/v1/rankers")
+    assert found["judged"] == 0
+    arms = {arm["name"]: arm["weight"] for arm in found["arms"]}
+    assert arms["stack"] == max(arms.values())
+    promoted = {one["strategy"] for one in job["tried"] if one["version"]}
+    assert promoted <= {one["name"] for one in found["rankers"]}

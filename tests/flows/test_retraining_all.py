@@ -3,7 +3,6 @@
 import json
 import signal
 
-import numpy as np
 import pytest
 
 from service.store.jobs.schedule import Schedule, Schedules
@@ -11,7 +10,7 @@ from service.store.keys import NamespaceKeys
 from service.store.models.mixture import read_first_stack
 from service.training.orders import TRAINED
 from tests.flows.shop import Shop, shop
-from tests.histories import START_MS, Record, world
+from tests.histories import Record, half_in_order, world
 from tests.server import wait_until
 
 pytestmark = pytest.mark.flow
@@ -30,25 +29,6 @@ def describe_users(here: Shop, n: int = 300) -> None:
     for user in range(n):
         body = {"version": 1, "features": {"taste": f"t{user % 4}"}, "links": []}
         here.client.set(keys.user_document(f"u{user:04d}"), json.dumps(body))
-
-
-def half_in_order(users: int = 300, items: int = 80, each: int = 20) -> list[Record]:
-    """Return users who mostly take the item after their last one, or else one of their taste."""
-    rng = np.random.default_rng(5)
-    told = []
-    for user in range(users):
-        left, item = {*range(items)}, int(rng.integers(items))
-        for step in range(each):
-            left.discard(item)
-            told.append((step, user, item))
-            ahead = (item + 7) % items
-            alike = [one for one in left if one % 4 == user % 4] or [*left]
-            ordered = ahead in left and rng.random() < 0.6
-            item = ahead if ordered else int(rng.choice(alike))
-    return [
-        Record(f"u{user:04d}", item, time_ms=START_MS + 60_000 * at)
-        for at, (_, user, item) in enumerate(sorted(told))
-    ]
 
 
 def test_the_stack_begins_at_the_weights_that_the_hold_out_foretells(room, redis_url, namespace):
