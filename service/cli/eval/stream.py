@@ -126,7 +126,7 @@ def _show(report: Report) -> None:
     for one in report["by_length"]:
         lengths.add_row(_range(one), *_compared(one))
     for one in report["new_users"]:
-        lengths.add_row(f"new, {one['events']} events", *_compared(one))
+        lengths.add_row(f"new, after {one['events']}", *_compared(one))
     out.print(lengths)
     out.print(f"{report['seconds']:.0f} s")
 

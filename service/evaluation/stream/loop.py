@@ -107,8 +107,8 @@ class Loop:
                 verdict = self._answer(question)
                 if verdict is not None:
                     found.append(Answered(question, n, verdict))
-                if question.follows % 100 == 0:
-                    on_progress("judging", question.follows / len(self._events))
+                if len(found) % 50 == 0:
+                    on_progress("judging", len(found) / len(questions))
         return found
 
     def _train(self, through: int) -> None:
