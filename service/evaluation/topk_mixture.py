@@ -55,14 +55,17 @@ def fit_stack(data: Material, budget_s: float, seed: int, on_progress: OnProgres
     begun = perf_counter()
     found = settled(names, data, budget_s, seed, lambda share: on_progress("searching", share))
     searched = perf_counter()
+    stack, weights = stacked(found, data, seed, on_progress)
+    return FittedStack(stack, weights, searched - begun, perf_counter() - searched)
+
+
+def stacked(
+    found: Sequence[Settled], data: Material, seed: int, on_progress: OnProgress
+) -> tuple[Stack, Mapping[str, float]]:
+    """Learn weights from some pairs and fit to all; return the stack and its weights by signal."""
     judged = _judged(found, data, seed, on_progress)
     rankers = [one.ranker(data) for one in found]
-    return FittedStack(
-        stack=Stack(rankers, judged.logit, judged.alone),
-        weights=weights_of(judged),
-        search_seconds=searched - begun,
-        fit_seconds=perf_counter() - searched,
-    )
+    return Stack(rankers, judged.logit, judged.alone), weights_of(judged)
 
 
 def _judged(
