@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
+from itertools import count
 
 import msgspec
 from msgspec import Struct
@@ -13,6 +14,8 @@ from core.stack.arms import FUSION, STACK, Arms
 from service.ranking.ranker import AudienceModel, Ranker, StarModel
 from service.ranking.stack import Stack, signal_names
 from service.ranking.strategies import MIXTURE, ONLINE, POPULAR, Strategy
+
+_NUMBERS = count(1)
 
 
 class Blend(Struct, frozen=True):
@@ -51,6 +54,8 @@ class Lineup:
     """Weights of the rankers in the mixture, as far as they have been judged."""
     arms: Arms = field(default_factory=Arms)
     """The weights of the stack, and what Hedge makes of it and of the other arms."""
+    epoch: str = field(default_factory=lambda: f"lineup-{next(_NUMBERS)}")
+    """What a stack ranked for a user in one lineup holds in all others of the same epoch."""
     of_users: bool = True
     """Whether the asker is a user; families may know no others."""
     _origins: dict[tuple[Strategy, ...], Origin] = field(default_factory=dict, init=False)
@@ -135,7 +140,8 @@ class Lineup:
         rankers = in_order(ranker for ranker in able if ranker.strategy in weighed)
         if all(ranker.family.for_everybody for ranker in rankers):
             return None
-        return Stack(rankers, logit.aligned(signal_names(rankers)))
+        names = ",".join(ranker.strategy for ranker in rankers)
+        return Stack(rankers, logit.aligned(signal_names(rankers)), version=f"{self.epoch}:{names}")
 
     def arm(self, able: Sequence[Ranker], n: int) -> str:
         """Return the arm that answers somebody with n preferences whom these rankers know."""

@@ -97,14 +97,14 @@ class Stack(Struct, frozen=True, eq=False):
     alone: Strategy | None = None
     """The ranker that answers alone, because it ranks better than the stack."""
 
-    number: int = msgspec.field(default_factory=lambda: next(_NUMBERS))
-    """Differs between any two stacks of a process: a cached head belongs to one."""
+    version: str = msgspec.field(default_factory=lambda: f"alone-{next(_NUMBERS)}")
+    """A cached head answers for all stacks of its version."""
 
     def listed(self, asker: Asker, pool: Pool, n: int) -> tuple[StackHead, Sequence[Computed]]:
         """Return the best n candidates, and results that a cache may keep."""
         if not asker.may_use_heads(pool, n):
             return self._ranked(candidates(self.rankers, asker, pool, n), asker, pool, n), ()
-        cached = asker.head(MIXTURE, str(self.number))
+        cached = asker.head(MIXTURE, self.version)
         if isinstance(cached, StackHead) and cached.mask() is not None:
             found = cached.first(pool, n) if cached.of(pool.allowed) else None
             if found is None:
@@ -129,7 +129,7 @@ class Stack(Struct, frozen=True, eq=False):
         order = _order(found, scores)[:n]
         likely = probabilities(scores)
         return StackHead(
-            version=str(self.number),
+            version=self.version,
             items=found.items[order],
             scores=likely[order].astype(np.float32),
             whole=found.items.size < SHARED_HEADS,

@@ -1,6 +1,7 @@
 """The current lineup, and lineups with the earlier models that a cursor names."""
 
 import operator
+import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,6 +21,10 @@ from service.store.models.mixture import MixtureRecord, arms
 _Records: TypeAlias = Sequence[MixtureRecord | None]
 _Sources: TypeAlias = tuple[ActiveSet, Weights, _Records, LaterItems, *tuple[State, ...]]
 
+EPOCH_S = 10.0
+"""Longest time for which what a stack ranked for a user is kept while counts and weights move on.
+
+An event of the user, and a model that begins to serve, end it at once."""
 KEPT = 8
 """Number of models, active or earlier, whose rankers are kept for cursors."""
 
@@ -52,6 +57,7 @@ class Lineups:
         self._made_of: _Sources = ActiveSet(), Weights(), (), LaterItems()
         self._rankers: OrderedDict[str, Ranker] = OrderedDict()
         self._lineups: dict[int | None, Lineup] = {}
+        self._epoch, self._epoch_ends = 0, 0.0
 
     def current(self, partition: int | None) -> Lineup:
         """Return the lineup for users of a partition; None: for an asker who is no user."""
@@ -63,11 +69,19 @@ class Lineups:
             *[followed.current for followed in self._states],
         )
         if not all(map(operator.is_, new, self._made_of)):
+            self._begin_epoch(new)
             self._made_of, self._lineups = new, {}
         lineup = self._lineups.get(partition)
         if lineup is None:
             lineup = self._lineups[partition] = self._made(partition)
         return lineup
+
+    def _begin_epoch(self, new: _Sources) -> None:
+        """Begin an epoch if the last one is old, or if models or items changed."""
+        now, (active, _, _, later, *_) = time.monotonic(), new
+        same = active is self._made_of[0] and later is self._made_of[3]
+        if now >= self._epoch_ends or not same:
+            self._epoch, self._epoch_ends = self._epoch + 1, now + EPOCH_S
 
     def of_versions(self, partition: int | None, versions: Mapping[str, str]) -> Lineup:
         """Return the lineup with these models, not the active ones; raise CursorExpired if gone."""
@@ -79,7 +93,9 @@ class Lineups:
             active = lineup.models.get(strategy)
             same = active is not None and active.version == version
             rankers.append(active if active is not None and same else self._earlier(version))
-        return replace(lineup, rankers=rankers)
+        return replace(
+            lineup, rankers=rankers, epoch=f"{self._epoch} of {sorted(versions.items())}"
+        )
 
     def _earlier(self, version: str) -> Ranker:
         ranker = self._rankers.get(version)
@@ -96,6 +112,7 @@ class Lineups:
             [*rankers, *rankers_of(states, partition)],
             weights,
             arms(records, partition),
+            epoch=f"{self._epoch}",
             of_users=partition is not None,
         )
 

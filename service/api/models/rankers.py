@@ -101,7 +101,7 @@ class SignalWeight(Answer):
     """Added for histories of fewer than 7 preferences, times log(8 / (1 + preferences))."""
 
 
-class Added(Answer):
+class StackPart(Answer):
     """What a ranker adds to the stack."""
 
     name: str
@@ -119,7 +119,7 @@ class Stack(Answer):
     """Positives that it was fitted to."""
     weights: list[SignalWeight]
     """The heaviest first."""
-    added: list[Added]
+    added: list[StackPart]
     """The largest first."""
 
 
@@ -221,7 +221,7 @@ def _stack(records: Sequence[MixtureRecord | None]) -> Stack | None:
         for name, (own, more, short), scale in known
         if scale > 0.0
     ]
-    added = [Added(name=name, ndcg_at_10=gain) for name, gain in stack.added.items()]
+    added = [StackPart(name=name, ndcg_at_10=gain) for name, gain in stack.added.items()]
     return Stack(
         partition=partition,
         events=stack.events,
