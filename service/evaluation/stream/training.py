@@ -28,13 +28,15 @@ from service.training.validation import validated_popular
 OnShare = Callable[[float], None]
 USERS_AT_ONCE = 5_000
 PARTITION = 0
-USUAL = ("fbgd", "sequence", "neighbours")
-"""Families that are trained unless others are named."""
 
 
 def trainable() -> list[Strategy]:
     """Return the families that learn from events alone."""
     return [f.strategy for f in FAMILIES.values() if f.trained and not f.reads_item_features]
+
+
+USUAL = tuple(name for name in trainable() if not FAMILIES[name].reads_user_features)
+"""Families that are trained unless others are named."""
 
 
 class PastHistories:
