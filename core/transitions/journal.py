@@ -103,7 +103,8 @@ class Replay:
         self._changed[steps.item[is_new]] = True
 
     def _forget(self, sequence: int, item: int) -> None:
-        rows = np.flatnonzero(self._through < sequence)
+        # there is room for more rows than the table has, and the kernel checks nothing
+        rows = np.flatnonzero(self._through[: self._table.n_items] < sequence)
         self._changed[self._table.forget(item, rows)] = True
 
     def _grow(self) -> None:

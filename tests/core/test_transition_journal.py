@@ -145,3 +145,21 @@ def an_entry(**changes):
 def test_damaged_entries_are_refused(entry):
     with pytest.raises(DataError, match="entry 7 of the transitions is damaged"):
         Replay(Transitions(HALF_LIFE)).apply(7, entry)
+
+
+class Watched(Transitions):
+    """The kernel would read beyond the rows without a word; this fails."""
+
+    def forget(self, item, rows):
+        assert (rows < self.n_items).all()
+        return super().forget(item, rows)
+
+
+def test_an_item_is_removed_from_the_rows_of_the_table_alone():
+    replay = Replay(Watched(HALF_LIFE, 16))
+    # the second item comes when there is no room for it
+    for sequence, item in enumerate((599, 600), 1):
+        entry = steps_record(LEARN, no_latest(1), taken((0, item, 1.0, 0)))
+        replay.apply(sequence, entry)
+    replay.apply(3, forget_record(599))
+    assert replay.changed.tolist() == [599, 600]
