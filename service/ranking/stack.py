@@ -74,6 +74,10 @@ class StackHead(Head, frozen=True, eq=False):
     """The mask of the items that it chose from, and its length."""
     size: int
 
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + self.loudest.nbytes
+
     def of(self, mask: Mask) -> bool:
         """Whether it chose from the items of this mask."""
         return self.mask() is _owner(mask) and mask.size == self.size
@@ -102,8 +106,9 @@ class Stack(Struct, frozen=True, eq=False):
 
     def listed(self, asker: Asker, pool: Pool, n: int) -> tuple[StackHead, Sequence[Computed]]:
         """Return the best n candidates, and results that a cache may keep."""
-        if not asker.may_use_heads(pool, n):
-            return self._ranked(candidates(self.rankers, asker, pool, n), asker, pool, n), ()
+        if not self._may_use_heads(asker, pool, n):
+            choice = candidates(self.rankers, asker, pool, n)
+            return self._ranked(choice, asker, pool, n), choice.made
         cached = asker.head(MIXTURE, self.version)
         if isinstance(cached, StackHead) and cached.mask() is not None:
             found = cached.first(pool, n) if cached.of(pool.allowed) else None
@@ -118,6 +123,11 @@ class Stack(Struct, frozen=True, eq=False):
         if found is None:
             return self._ranked(candidates(self.rankers, asker, pool, n), asker, pool, n), ()
         return found, [*choice.made, Computed(MIXTURE, head.version, head=head)]
+
+    def _may_use_heads(self, asker: Asker, pool: Pool, n: int) -> bool:
+        # a cached head stands until the history changes; features may change before
+        by_features = any(ranker.version in asker.features for ranker in self.rankers)
+        return not by_features and asker.may_use_heads(pool, n)
 
     def order(self, found: Candidates, length: int) -> I32:
         """Return the candidates, best first."""

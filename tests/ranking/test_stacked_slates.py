@@ -94,6 +94,20 @@ def test_a_cached_head_answers_for_no_other_items_nor_for_another_lineup():
     assert [p.item for p in shown(other, again, pool).picks] == plain(other, me, pool)[0][:10]
 
 
+def test_a_cached_head_does_not_answer_for_features_and_weighs_what_it_holds():
+    me, pool = asker([3, 7, 11]), everything(asker([3, 7, 11]))
+    model = MODELS[0]
+    served = world()
+    head = shown(served, msgspec.structs.replace(me, heads={}), pool).made[-1].head
+    assert head.nbytes == head.items.nbytes + head.scores.nbytes + head.loudest.nbytes
+    features = {model.version: np.full(model.item_vectors.shape[1], 9.0, np.float32)}
+    known = msgspec.structs.replace(me, features=features)
+    again = msgspec.structs.replace(known, heads={"mixture": head})
+    expected = plain(served, known, pool)[0]
+    assert expected != plain(served, me, pool)[0]
+    assert [pick.item for pick in shown(served, again, pool).picks] == expected[:10]
+
+
 def test_a_long_list_goes_on_with_popular_items_that_have_no_probability():
     me, served = asker([3, 7, 11]), world()
     few = everything(me, range(40, N))
