@@ -85,7 +85,7 @@ def slate(
         return made
     if choice.stack is not None:
         items = [pick.item for pick in made.picks]
-        made = replace(made, parts=choice.stack.parts_of(asker, pool, items))
+        made = replace(made, parts=choice.stack.parts_of(asker, pool, items, n))
     return _explained(made, lineup, choice.rankers, asker)
 
 

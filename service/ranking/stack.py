@@ -149,22 +149,32 @@ class Stack(Struct, frozen=True, eq=False):
         )
 
     def parts_of(
-        self, asker: Asker, pool: Pool, items: Sequence[int]
+        self, asker: Asker, pool: Pool, items: Sequence[int], n: int
     ) -> list[dict[Strategy, float]]:
-        """Return for each item how much each ranker speaks for it; nothing of no candidate.
+        """Return for each item of a list of n how much each ranker speaks for it.
 
         It is the ranker's part of z, less its mean over the candidates; the history's part belongs
-        to no ranker.
+        to no ranker. There is nothing of an item that is no candidate.
         """
-        found = candidates(self.rankers, asker, Pool(pool.allowed, asker.preferences.seen))
+        of: dict[int, dict[Strategy, float]] = {}
+        if self._may_use_heads(asker, pool, n):
+            whole = Pool(pool.allowed, asker.preferences.seen)
+            of = self._parts(candidates(self.rankers, asker, whole), asker, items)
+        if len(of) < len(items):
+            of = self._parts(candidates(self.rankers, asker, pool, n), asker, items) | of
+        return [of.get(item, {}) for item in items]
+
+    def _parts(
+        self, found: Candidates, asker: Asker, items: Sequence[int]
+    ) -> dict[int, dict[Strategy, float]]:
+        """Return the parts of the rankers in those items that are candidates."""
         each = self.logit.parts(found.signals, asker.preferences.item_ix.size)
         row = {item: at for at, item in enumerate(found.items.tolist())}
         known = [item for item in items if item in row]
         parts = self._by_ranker(each, np.array([row[item] for item in known], np.int64))
         names = [ranker.strategy for ranker in self.rankers]
         told = zip(known, parts.tolist(), strict=True)
-        of = {item: dict(zip(names, own, strict=True)) for item, own in told}
-        return [of.get(item, {}) for item in items]
+        return {item: dict(zip(names, own, strict=True)) for item, own in told}
 
     def _by_ranker(self, each: F32, rows: I64) -> F32:
         """Return the sums over the signals of each ranker (m, rankers), less their means."""

@@ -1,5 +1,7 @@
 """Slates of a stack: the order of its logit, from any cache, and what is said of each item."""
 
+from dataclasses import replace
+
 import msgspec
 import numpy as np
 import pytest
@@ -137,6 +139,27 @@ def test_parts_add_up_to_the_odds_between_two_items():
     np.testing.assert_allclose(sums - sums[0], odds - odds[0], atol=2e-2)
     for pick, parts in zip(made.picks, made.parts, strict=True):
         assert parts[pick.strategy] == max(parts.values())
+
+
+@pytest.mark.parametrize("case", ["named", "seen", "long"])
+def test_whatever_has_a_probability_has_parts(case):
+    me, served, k = asker([3, 7, 11]), world(), 10
+    pool = everything(me)
+    if case == "named":
+        # nobody has these among the first of all items
+        few = np.setdiff1d(np.arange(N), plain(served, me, pool)[0])[:20].astype(np.int32)
+        pool = Pool(pool.allowed, pool.excluded, few)
+    elif case == "seen":
+        latest = np.array([11, 7, 3], np.int32)
+        me = msgspec.structs.replace(me, preferences=replace(me.preferences, latest=latest))
+        pool, k = Pool(pool.allowed), 200
+    else:
+        k = 300
+    made = shown(served, me, pool, k, explain=True)
+    assert made.picks[0].score > 0.0
+    for pick, parts in zip(made.picks, made.parts, strict=True):
+        assert bool(parts) == (pick.score > 0.0)
+        assert not parts or parts[pick.strategy] == max(parts.values())
 
 
 def test_without_a_history_or_weights_for_who_knows_it_the_stack_is_not_asked():
