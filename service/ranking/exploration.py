@@ -6,7 +6,7 @@ draw depends on the seed, the asker and the hour alone: the same request gives t
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from hashlib import blake2b
 
 import numpy as np
@@ -54,18 +54,23 @@ class Exploration(Struct, frozen=True, eq=False):
         return int(self.new.items[-1]) + 1 if self.new.items.size else 0
 
     def placed(self, picks: list[Pick], asker: Asker, pool: Pool, wanted: Wanted) -> list[Pick]:
-        """Return a ranked list with new items in some places; the items there move down."""
+        """Return a ranked list with new items in some places; the items there move down.
+
+        No item moves down because it is new: what is ranked higher than its place stays there.
+        """
         if not self._may_explore(wanted, pool):
             return picks
-        places = self._places(len(picks))
+        places = {*self._places(len(picks))}
         if not places:
             return picks
-        chosen = self._chosen(asker, pool, picks[:KEPT_PLACES], len(places))
-        new = {pick.item for pick in chosen}
-        made = [pick for pick in picks if pick.item not in new]
-        for place, pick in zip(places, chosen, strict=False):
-            made.insert(place, pick)
-        return made[: len(picks)]
+        new, ranked = iter(self._chosen(asker, pool, len(picks))), iter(picks)
+        made: dict[int, Pick] = {}
+        for place in range(len(picks)):
+            found = _next(new, made) if place in places else None
+            found = found or _next(ranked, made)
+            if found is not None:
+                made[found.item] = found
+        return [*made.values()]
 
     def _may_explore(self, wanted: Wanted, pool: Pool) -> bool:
         """Return whether anything new may be shown: not where a request says what to rank."""
@@ -89,14 +94,12 @@ class Exploration(Struct, frozen=True, eq=False):
                 return places
             places.append(place)
 
-    def _chosen(self, asker: Asker, pool: Pool, first: Sequence[Pick], n: int) -> Sequence[Pick]:
-        """Return at most n new items of the pool that are not among the first, best first."""
+    def _chosen(self, asker: Asker, pool: Pool, n: int) -> Sequence[Pick]:
+        """Return at most n new items of the pool, best first."""
         items = self.new.items
         may = items < pool.allowed.size
         may[may] &= pool.allowed[items[may]]
         may &= ~_among(items, pool.excluded)
-        for pick in first:
-            may &= items != pick.item
         items, doubt = items[may], self.new.doubt[may]
         fit = affinity_of(self.new.described, asker, items)
         merit = FIT * fit + doubt + SURPRISE * self._chance(items)
@@ -114,6 +117,11 @@ class Exploration(Struct, frozen=True, eq=False):
         bits = mix(mix(items.astype(np.uint64)) ^ np.uint64(self._drawn(-1)))
         unit = ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
         return np.asarray(-np.log(-np.log(unit)))
+
+
+def _next(picks: Iterator[Pick], shown: Container[int]) -> Pick | None:
+    """Return the next item that is not shown yet; None if there is none."""
+    return next((pick for pick in picks if pick.item not in shown), None)
 
 
 def _among(items: I32, some: I32) -> Mask:

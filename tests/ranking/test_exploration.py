@@ -35,9 +35,10 @@ class Shown:
 
     def __call__(self, wanted: Wanted, liked: list[int] = [1, 5], **more: object) -> Slate:  # noqa: B006
         pool = more.pop("pool", everything(ALL))
+        served = more.pop("made_of", lineup(fold_in(OLD), popular=list(range(OLD))))
         given = {"new": fresh(), "share": self.share, "seed": 0, "who": "ada", "hour": 3} | more
         return slate(
-            lineup(fold_in(OLD), popular=list(range(OLD))),
+            served,  # type: ignore[arg-type]
             asker(liked) if liked else NOBODY,
             pool,  # type: ignore[arg-type]
             wanted,
@@ -83,6 +84,25 @@ def test_pages_make_the_list() -> None:
     pages = [Shown()(Wanted(10, offset=offset)) for offset in (0, 10, 20)]
     assert [pick.item for page in pages for pick in page.picks] == whole
     assert list(pages[1].skipped) == whole[:10]
+
+
+def test_a_new_item_that_is_ranked_high_moves_no_further_down() -> None:
+    # rankers rank the new items, too
+    asked = {"made_of": lineup(fold_in(ALL), popular=list(range(ALL)))}
+    for hour in range(20):
+        ranked = [pick.item for pick in Shown(0.0)(Wanted(30), **asked).picks]
+        made = Shown()(Wanted(30), hour=hour, **asked)
+        old = [pick for pick in made.picks if pick.strategy != EXPLORE]
+        moved = [pick.item for pick in made.picks if pick.strategy == EXPLORE]
+        assert all(pick.item in ranked for pick in old)
+        assert all(made.picks[n].item == item for n, item in enumerate(ranked[:KEPT_PLACES]))
+        for place, pick in enumerate(made.picks):
+            if pick.item in moved and pick.item in ranked:
+                assert place <= ranked.index(pick.item) + len(moved)
+        pages = [Shown()(Wanted(10, offset=at), hour=hour, **asked) for at in (0, 10, 20)]
+        assert [pick.item for page in pages for pick in page.picks] == [
+            pick.item for pick in made.picks
+        ]
 
 
 def test_they_fit_the_asker() -> None:
