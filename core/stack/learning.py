@@ -18,7 +18,7 @@ from core.stack.logit import Logit
 from core.stack.window import Judged, Window
 
 MOST_BYTES = 32 << 20
-"""Most memory of the signals in a window."""
+"""Most memory of a window."""
 FEWEST = 60
 """Fewest events, whose item is listed, for a first fit."""
 MORE = 1.25

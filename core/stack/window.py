@@ -15,6 +15,8 @@ from core.types import F32, I64
 OF_SHORT = 0.25
 """Share of the memory for events after short histories. They follow laws of their own, and are rare
 where most users have been known for long."""
+OF_EACH = 1_300
+"""Approximate bytes of an event besides its signals: where lists are short, they are most of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +26,11 @@ class Judged:
     choice: Choice
     gains: Mapping[str, float]
     """Reciprocal rank by the arms that had a list."""
+
+    @property
+    def n_bytes(self) -> int:
+        """Return its approximate memory in bytes."""
+        return OF_EACH + self.choice.signals.nbytes
 
 
 @dataclass
@@ -37,10 +44,10 @@ class _Room:
     def add(self, number: int, judged: Judged) -> None:
         """Add an event, and forget the oldest ones if there is no room for it."""
         self.events.append((number, judged))
-        self.n_bytes += judged.choice.signals.nbytes
+        self.n_bytes += judged.n_bytes
         while self.n_bytes > self.most_bytes:
             _, oldest = self.events.popleft()
-            self.n_bytes -= oldest.choice.signals.nbytes
+            self.n_bytes -= oldest.n_bytes
 
 
 class Window:

@@ -70,7 +70,7 @@ def test_events_whose_item_is_not_listed_teach_nothing_and_do_not_make_a_fit_due
 
 
 def test_a_full_window_forgets_and_follows_a_drift():
-    of_one = next(events(1)).choice.signals.nbytes
+    of_one = next(events(1)).n_bytes
     learner = StackLearner(most_bytes=300 * of_one)
     learned(learner, events(600))
     assert len(learner.window) == 300
@@ -92,7 +92,7 @@ def test_weights_from_elsewhere_hold_until_the_window_speaks_for_itself():
 def test_events_after_short_histories_have_a_room_of_their_own():
     every = [one._replace(length=2 if n % 50 == 0 else 30) for n, one in enumerate(
         one.choice for one in events(2_000))]  # fmt: skip
-    of_one = every[0].signals.nbytes
+    of_one = Judged(every[0], {}).n_bytes
     window = Window(100 * of_one)
     for one in every:
         window.add(Judged(one, {}), NAMES)
@@ -102,6 +102,15 @@ def test_events_after_short_histories_have_a_room_of_their_own():
     assert window.n_seen == 2_000
     latest = [id(one) for one in every if one.length == 30][-75:]
     assert [id(one.choice) for one in window if one.choice.length == 30] == latest
+
+
+def test_many_events_with_short_lists_fill_the_memory_too():
+    window = Window(100_000)
+    signals = np.zeros((1, len(NAMES)), np.float32)
+    for n in range(200):
+        window.add(Judged(Choice(signals, 0, n), {}), NAMES)
+    # an array, a dictionary and the objects around them have a kilobyte
+    assert len(window) < 100
 
 
 def test_short_histories_may_follow_other_laws_than_long_ones():
