@@ -42,9 +42,11 @@ class Logit:
     def rescaled(self, mean: F32, scale: F32, length: tuple[float, float]) -> "Logit":
         """Return the same logit for signals and lengths that are standardised by these.
 
-        All z of an event change by the same constant, hence no probability does.
+        All z of an event change by the same constant, hence no probability does, unless a scale
+        grows beyond the bound of a signal: the weight stays as large as this logit could say.
         """
         ratio = np.divide(scale, self.scale, out=np.zeros_like(scale), where=self.scale > 0.0)
+        ratio = np.minimum(ratio, LARGEST)
         own, more, short = (self.weights * ratio[:, None]).T
         old_mean, old_scale = self.length
         shift = (length[0] - old_mean) / old_scale if old_scale else 0.0

@@ -158,6 +158,17 @@ def test_another_scale_of_signals_and_lengths_changes_no_probability():
     )
 
 
+def test_a_family_whose_scores_grow_enormously_does_not_outshout_the_others():
+    def told(seed, unit):
+        for one in events(300, seed):
+            signals = one.choice.signals * np.float32([1.0, unit, 1.0])
+            yield Judged(one.choice._replace(signals=signals), one.gains)
+
+    before = learned(StackLearner(), told(0, 1e-6)).logit
+    found = learned(StackLearner(before), told(1, 1e3)).logit
+    assert gain(found, list(told(9, 1e3))) > 0.5
+
+
 @pytest.mark.parametrize("has_stack", [True, False])
 def test_arms_follow_the_families_and_none_disappears(has_stack):
     weights = first_arms(["fbgd", "next"], has_stack=has_stack)
