@@ -51,9 +51,11 @@ class Contest:
         choices, at = self._of([name])
         return self._by_user(ndcg10(ranks(choices, choices.signals[:, 0])), at)
 
-    def stack(self, names: Sequence[str]) -> Guarded:
-        """Return the stack of these rankers, fitted to all events."""
+    def stack(self, names: Sequence[str]) -> Guarded | None:
+        """Return the stack of these rankers, fitted to all events; None: nobody lists any item."""
         choices, _ = self._of(names)
+        if not (choices.taken >= 0).any():
+            return None
         columns = score_columns(self._chosen(names))
         return guarded(choices, self._signals(names), columns, self._rng())
 

@@ -149,8 +149,10 @@ def _stopped(fitted: Sequence[Fitted]) -> str:
     )
 
 
-def _weights(found: Guarded) -> dict[str, float]:
+def _weights(found: Guarded | None) -> dict[str, float]:
     """Return the weights of the stack at the mean length of a history, or 1 for one ranker."""
+    if found is None:
+        return {}
     if found.alone is not None:
         return {found.alone: 1.0}
     named = zip(found.logit.names, found.logit.weights[:, 0].tolist(), strict=True)

@@ -1,5 +1,7 @@
 """Choosing families by what they add: the events, the stack of any subset, and the order."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -109,6 +111,16 @@ def test_a_subset_ranks_as_if_there_were_no_others(data, rankers):
     assert mine.logit.names == theirs.logit.names
     np.testing.assert_array_equal(mine.logit.weights, theirs.logit.weights)
     assert whole.gains(names).mean() > whole.gains(["popular", "next"]).mean()
+
+
+def test_where_nobody_lists_what_came_there_is_no_stack(data, rankers):
+    table = contest(rankers, next_events(data), 0, lambda share: None)
+    nothing = replace(table.choices, taken=np.full_like(table.choices.taken, -1))
+    unlisted = replace(table, choices=nothing)
+    assert unlisted.stack([*rankers]) is None
+    assert not unlisted.gains([*rankers]).any()
+    found = worth(unlisted, [*COUNTED], {"fbgd": "fbgd"}, 0)
+    assert not found["fbgd"].chosen
 
 
 HELPED = {"a": slice(0, 200), "b": slice(0, 190), "c": slice(200, 260), "noise": slice(0, 0)}
