@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from service.store.keys import PartitionKeys
+from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.log.change import LISTED, Change
 from service.store.log.codec import AWAITED_ANSWER, LEARNED
 from service.store.models.mixture import (
@@ -12,6 +12,7 @@ from service.store.models.mixture import (
     MixtureReader,
     MixtureRecord,
     RankerRecord,
+    read_first_stack,
     read_mixture,
     write_mixture,
 )
@@ -124,3 +125,14 @@ def test_a_mixture_is_read_as_it_was_written(client, redis_url, namespace):
     assert read_mixture(client, keys) == record
     records = run(redis_url, lambda one: MixtureReader(one, namespace, 2).records())
     assert records == [record, None]
+
+
+def test_a_mixture_of_another_version_is_none(client, redis_url, namespace):
+    keys = PartitionKeys(namespace, 0)
+    stack = {"names": ["a"], "mean": [0], "scale": [1], "weights": [[1, 2]], "length": [0, 1]}
+    record = {"watermark": 1, "judged": 1, "passed_over": 0, "rankers": {}, "stack": stack}
+    client.set(keys.mixture, json.dumps(record))
+    client.set(NamespaceKeys(namespace).first_stack, json.dumps({"job": "j", "stack": stack}))
+    assert read_mixture(client, keys) is None
+    assert read_first_stack(client, namespace) is None
+    assert run(redis_url, lambda one: MixtureReader(one, namespace, 1).records()) == [None]

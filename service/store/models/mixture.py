@@ -5,7 +5,7 @@ again.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -17,6 +17,8 @@ from core.stack.arms import Arms
 from core.stack.logit import Logit
 from service.store.connection import store_errors
 from service.store.keys import NamespaceKeys, PartitionKeys
+
+_Record = TypeVar("_Record", bound=msgspec.Struct)
 
 
 class RankerRecord(msgspec.Struct, frozen=True):
@@ -148,7 +150,7 @@ def read_mixture(client: redis.Redis, keys: PartitionKeys) -> MixtureRecord | No
     """Return the stored record, None before the first."""
     with store_errors():
         answer = cast("bytes | None", client.get(keys.mixture))
-    return None if answer is None else msgspec.json.decode(answer, type=MixtureRecord)
+    return _decoded(answer, MixtureRecord)
 
 
 def write_first_stack(client: redis.Redis, namespace: str, first: FirstStack) -> None:
@@ -164,7 +166,16 @@ def read_first_stack(client: redis.Redis, namespace: str) -> FirstStack | None:
     """Return what the latest training foretells, None before the first."""
     with store_errors():
         answer = cast("bytes | None", client.get(NamespaceKeys(namespace).first_stack))
-    return None if answer is None else msgspec.json.decode(answer, type=FirstStack)
+    return _decoded(answer, FirstStack)
+
+
+def _decoded(answer: bytes | None, kind: type[_Record]) -> _Record | None:
+    """Return a stored record; None if there is none, or one in the form of another version."""
+    try:
+        return None if answer is None else msgspec.json.decode(answer, type=kind)
+    except msgspec.DecodeError:
+        # it is derived, and is learned and written anew
+        return None
 
 
 class MixtureReader:
@@ -181,10 +192,7 @@ class MixtureReader:
             for key in self._keys:
                 pipe.get(key)
             answers = cast("list[bytes | None]", await pipe.execute())
-        return [
-            None if answer is None else msgspec.json.decode(answer, type=MixtureRecord)
-            for answer in answers
-        ]
+        return [_decoded(answer, MixtureRecord) for answer in answers]
 
 
 def knowing(
