@@ -3,7 +3,7 @@
 import operator
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeAlias
 
@@ -51,13 +51,18 @@ class Lineups:
         weights: MixtureWeights,
         later: LaterItemsFollower,
         states: Sequence[FollowsState],
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._models, self._weights, self._later = models, weights, later
         self._states = states
         self._made_of: _Sources = ActiveSet(), Weights(), (), LaterItems()
         self._rankers: OrderedDict[str, Ranker] = OrderedDict()
         self._lineups: dict[int | None, Lineup] = {}
+        self._clock = clock
         self._epoch, self._epoch_ends = 0, 0.0
+        self._moved_on = False
+        """Whether counts or weights changed within the epoch: it ends even if nothing else does."""
 
     def current(self, partition: int | None) -> Lineup:
         """Return the lineup for users of a partition; None: for an asker who is no user."""
@@ -68,7 +73,8 @@ class Lineups:
             self._later.current,
             *[followed.current for followed in self._states],
         )
-        if not all(map(operator.is_, new, self._made_of)):
+        changed = not all(map(operator.is_, new, self._made_of))
+        if changed or (self._moved_on and self._clock() >= self._epoch_ends):
             self._begin_epoch(new)
             self._made_of, self._lineups = new, {}
         lineup = self._lineups.get(partition)
@@ -78,9 +84,10 @@ class Lineups:
 
     def _begin_epoch(self, new: _Sources) -> None:
         """Begin an epoch if the last one is old, or if models or items changed."""
-        now, (active, _, _, later, *_) = time.monotonic(), new
+        now, (active, _, _, later, *_) = self._clock(), new
         same = active is self._made_of[0] and later is self._made_of[3]
-        if now >= self._epoch_ends or not same:
+        self._moved_on = now < self._epoch_ends and same
+        if not self._moved_on:
             self._epoch, self._epoch_ends = self._epoch + 1, now + EPOCH_S
 
     def of_versions(self, partition: int | None, versions: Mapping[str, str]) -> Lineup:
