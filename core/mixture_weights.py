@@ -7,7 +7,7 @@ ones, so each range of history lengths has weights of its own.
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -62,6 +62,8 @@ class Weights:
     shared: Mapping[str, float] = field(default_factory=dict)
     by_length: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
     """Keyed by the lower bound of the range; ranges without an event are missing."""
+    lengths: tuple[int, ...] = LENGTHS
+    """Lower bounds of all ranges."""
 
     def of(self, n: int) -> Mapping[str, float]:
         """Return the weights for a history of n preferences; shared ones if its range has no event.
@@ -70,17 +72,18 @@ class Weights:
         >>> weights.of(4)["popular"]
         0.6
         """
-        return self.by_length.get(length(n), self.shared)
+        return self.by_length.get(length(n, self.lengths), self.shared)
 
     def after(self, n: int, gains: Mapping[str, float]) -> "Weights":
         """Return the weights after one event of a user with n preferences; see ``hedge``."""
         of_class = hedge(self.of(n), gains)
-        return Weights(hedge(self.shared, gains), {**self.by_length, length(n): of_class})
+        by_length = {**self.by_length, length(n, self.lengths): of_class}
+        return Weights(hedge(self.shared, gains), by_length, self.lengths)
 
 
-def length(n: int) -> int:
+def length(n: int, lengths: Sequence[int] = LENGTHS) -> int:
     """Return the lower bound of the range that a history of n preferences belongs to."""
-    return LENGTHS[bisect_right(LENGTHS, n) - 1]
+    return lengths[bisect_right(lengths, n) - 1]
 
 
 def foreseen(gains: Mapping[str, float]) -> dict[str, float]:

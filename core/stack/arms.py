@@ -15,6 +15,11 @@ STACK, FUSION = "stack", "fusion"
 """The arms that are no family."""
 CLEARLY = 3.0
 """Ratio of weights by which another arm must be ahead of the stack to answer instead."""
+ARM_LENGTHS = (0, 3, 8, 20)
+"""Lower bounds of the ranges of history lengths.
+
+There are more short ones than for the weights of a fusion: what answers a new user best changes
+with each of the first events."""
 LEAD = 0.5
 """Weight of the arm that answers before any was judged; the others share the rest."""
 
@@ -25,7 +30,7 @@ class Arms:
 
     logit: Logit | None = None
     """None: there is no stack yet."""
-    weights: Weights = field(default_factory=Weights)
+    weights: Weights = field(default_factory=lambda: Weights(lengths=ARM_LENGTHS))
 
     def best(self, n: int, able: Collection[str]) -> str:
         """Return the heaviest of the arms that are able to answer, for n preferences.
@@ -52,9 +57,10 @@ def first_arms(families: Collection[str], *, has_stack: bool) -> Weights:
     """
     names = [*([STACK] if has_stack else []), FUSION, *families]
     if len(names) == 1:
-        return Weights({FUSION: 1.0})
+        return Weights({FUSION: 1.0}, lengths=ARM_LENGTHS)
     rest = (1.0 - LEAD) / (len(names) - 1)
-    return Weights({name: LEAD if at == 0 else rest for at, name in enumerate(names)})
+    weight = {name: LEAD if at == 0 else rest for at, name in enumerate(names)}
+    return Weights(weight, lengths=ARM_LENGTHS)
 
 
 def with_arms(weights: Weights, families: Collection[str], *, has_stack: bool) -> Weights:
@@ -63,7 +69,8 @@ def with_arms(weights: Weights, families: Collection[str], *, has_stack: bool) -
     if not weights.shared.keys() & set(names):
         return first_arms(families, has_stack=has_stack)
     shared = _filled(weights.shared, names)
-    return Weights(shared, {n: _filled(one, names) for n, one in weights.by_length.items()})
+    by_length = {n: _filled(one, names) for n, one in weights.by_length.items()}
+    return Weights(shared, by_length, ARM_LENGTHS)
 
 
 def with_first_stack(weights: Weights, families: Collection[str]) -> Weights:
@@ -74,9 +81,8 @@ def with_first_stack(weights: Weights, families: Collection[str]) -> Weights:
     """
     if not weights.shared:
         return first_arms(families, has_stack=True)
-    return Weights(
-        _leading(weights.shared), {n: _leading(one) for n, one in weights.by_length.items()}
-    )
+    by_length = {n: _leading(one) for n, one in weights.by_length.items()}
+    return Weights(_leading(weights.shared), by_length, ARM_LENGTHS)
 
 
 def _leading(weight: Mapping[str, float]) -> dict[str, float]:

@@ -48,6 +48,14 @@ class Choices:
         """Return the event of each row, (rows,)."""
         return np.repeat(np.arange(len(self)), self.counts)
 
+    def split(self, n: int) -> tuple["Choices", "Choices"]:
+        """Return the first n events and the others; nothing is copied but the small tables."""
+        row = int(self.ptr[n])
+        first = Choices(self.ptr[: n + 1], self.signals[:row], self.taken[:n], self.length[:n])
+        taken = np.where(self.taken[n:] >= 0, self.taken[n:] - row, -1)
+        others = Choices(self.ptr[n:] - row, self.signals[row:], taken, self.length[n:])
+        return first, others
+
     def keep(self, chosen: NDArray[Any]) -> "Choices":
         """Return the events that are marked in a mask (n,)."""
         rows = np.repeat(chosen, self.counts)
@@ -71,7 +79,7 @@ def choices_of(events: Iterable[Choice]) -> Choices:
     taken = np.array([event.taken for event in kept], np.int64)
     return Choices(
         ptr,
-        signals.astype(np.float32),
+        signals.astype(np.float32, copy=False),
         np.where(taken >= 0, taken + ptr[:-1], -1),
         np.array([event.length for event in kept], np.int32),
     )

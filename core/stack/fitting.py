@@ -5,7 +5,7 @@ data ranks worse than its best feature. The loss here cares less for an event th
 model finds it, hence for the top of the list.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -43,10 +43,12 @@ def fit(
     earlier: Earlier | None = None,
     begin: Logit | None = None,
     steps: int = TOP_STEPS,
+    without: Collection[str] = (),
 ) -> Logit:
     """Return the logit of these signals; raise DataError if no event has its item in its list.
 
-    It begins at the weights ``begin``, else at those of the earlier fit, else at 0.
+    It begins at the weights ``begin``, else at those of the earlier fit, else at 0. Signals
+    ``without`` get no weight.
 
     >>> from core.stack.choices import Choice, choices_of
     >>> item = np.array([[1.0, 0.0], [0.0, 1.0]], np.float32)
@@ -57,8 +59,8 @@ def fit(
     listed = choices.taken >= 0
     if not listed.any():
         raise DataError("no event has its item among those to choose from: give more events")
-    known = choices.keep(listed)
-    empty = _scaled(known, names)
+    known = choices if listed.all() else choices.keep(listed)
+    empty = _scaled(known, names, without)
     towards = empty if earlier is None else _as(earlier.logit, empty)
     first = towards if begin is None else _as(begin, empty)
     of_loss = partial(
@@ -84,10 +86,11 @@ def fit(
     return Logit(empty.names, empty.mean, empty.scale, weights.reshape(-1, 3), empty.length)
 
 
-def _scaled(known: Choices, names: Sequence[str]) -> Logit:
+def _scaled(known: Choices, names: Sequence[str], without: Collection[str]) -> Logit:
     """Return weights of 0, with the means and scales of these events."""
     mean, scale = known.signals.mean(0, np.float64), known.signals.std(0, dtype=np.float64)
-    scale = np.where(scale > 1e-9 * (1.0 + np.abs(mean)), scale, 0.0)
+    varies = scale > 1e-9 * (1.0 + np.abs(mean))
+    scale = np.where(varies & ~np.isin(names, list(without)), scale, 0.0)
     length = np.log1p(known.length)
     # rounding alone spreads equal lengths
     spread = float(length.std()) if np.ptp(length) > 0.0 else 0.0

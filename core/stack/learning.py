@@ -108,21 +108,16 @@ class StackLearner:
 
 def _added(choices: Choices, names: Sequence[str], begin: Logit) -> dict[str, float]:
     """Return what ndcg@10 of the newest events loses without each part of the stack."""
-    new = np.arange(len(choices)) >= len(choices) - len(choices) // NEWEST
-    old, newest = choices.keep(~new), choices.keep(new)
+    old, newest = choices.split(len(choices) - len(choices) // NEWEST)
     if not len(old) or not len(newest):
         return {}
-    parts = [name.split(":")[0] for name in names]
+    parts: dict[str, list[str]] = {}
+    for name in names:
+        parts.setdefault(name.split(":")[0], []).append(name)
 
-    def gain(left_out: str | None) -> float:
-        kept = np.array([part != left_out for part in parts])
-        made = fit(_with(old, kept), names, begin=begin, steps=AGAIN_STEPS)
-        return float(ndcg10(ranks(newest, made.score_all(_with(newest, kept)))).mean())
+    def gain(without: Sequence[str]) -> float:
+        made = fit(old, names, begin=begin, steps=AGAIN_STEPS, without=without)
+        return float(ndcg10(ranks(newest, made.score_all(newest))).mean())
 
-    whole = gain(None)
-    return {part: whole - gain(part) for part in dict.fromkeys(parts)}
-
-
-def _with(choices: Choices, kept: "np.typing.NDArray[np.bool_]") -> Choices:
-    signals = np.where(kept, choices.signals, np.float32(0.0))
-    return Choices(choices.ptr, signals, choices.taken, choices.length)
+    whole = gain(())
+    return {part: whole - gain(signals) for part, signals in parts.items()}

@@ -21,7 +21,7 @@ from service.store.models.mixture import MixtureRecord, arms
 _Records: TypeAlias = Sequence[MixtureRecord | None]
 _Sources: TypeAlias = tuple[ActiveSet, Weights, _Records, LaterItems, *tuple[State, ...]]
 
-EPOCH_S = 10.0
+EPOCH_S = 30.0
 """Longest time for which what a stack ranked for a user is kept while counts and weights move on.
 
 An event of the user, and a model that begins to serve, end it at once."""

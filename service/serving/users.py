@@ -21,6 +21,9 @@ from service.store.profiles.user_histories import UserHistories
 
 VECTORS = 4
 """Largest number of cached vectors of a user: one for each active model."""
+VECTOR_BYTES = 4_096
+"""Largest cached vector. The vector of some rankers is the score of every item: a few of these for
+each user would leave no room for the users, and the heads of the orders are cached anyway."""
 
 
 class Users:
@@ -79,7 +82,11 @@ class Users:
     def remember(self, user: str, state: UserState, made: Sequence[Computed]) -> None:
         """Keep the results of rankers for a user until the history changes."""
         before = state.nbytes
-        vectors = {result.version: result.vector for result in made if result.vector is not None}
+        vectors = {
+            result.version: result.vector
+            for result in made
+            if result.vector is not None and result.vector.nbytes <= VECTOR_BYTES
+        }
         if len(state.vectors) + len(vectors) > VECTORS:
             state.vectors.clear()
         state.vectors.update(vectors)

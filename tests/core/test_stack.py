@@ -48,6 +48,15 @@ def test_kept_events_are_those_that_would_have_been_gathered():
         np.testing.assert_array_equal(getattr(kept, name), getattr(alone, name))
 
 
+@pytest.mark.parametrize("n", [0, 7, 20])
+def test_a_split_is_what_masks_would_keep(n):
+    choices = choices_of(events(20))
+    before = np.arange(len(choices)) < n
+    for half, chosen in zip(choices.split(n), (before, ~before), strict=True):
+        for name in ("ptr", "signals", "taken", "length"):
+            np.testing.assert_array_equal(getattr(half, name), getattr(choices.keep(chosen), name))
+
+
 @pytest.mark.parametrize("top", [0.0, 0.3, 1.0])
 def test_the_loss_is_that_of_a_loop_and_its_gradient_that_of_differences(top):
     choices = choices_of(events(30, listed=1.0))

@@ -182,6 +182,17 @@ def test_arms_follow_the_families_and_none_disappears(has_stack):
     assert all(sum(one.values()) == pytest.approx(1.0) for one in other.by_length.values())
 
 
+def test_each_length_of_history_has_arms_of_its_own():
+    weights = first_arms(["popular", "fbgd"], has_stack=True)
+    for _ in range(200):
+        weights = weights.after(2, {"popular": 1.0, "fbgd": 0.1, STACK: 0.2, FUSION: 0.3})
+        weights = weights.after(5, {"popular": 0.1, "fbgd": 1.0, STACK: 0.2, FUSION: 0.3})
+        weights = weights.after(9, {"popular": 0.1, "fbgd": 0.1, STACK: 0.9, FUSION: 0.3})
+    arms = Arms(None, weights)
+    found = [arms.best(n, weights.shared) for n in (1, 2, 3, 7, 8, 19)]
+    assert found == ["popular", "popular", "fbgd", "fbgd", STACK, STACK]
+
+
 def test_an_arm_that_cannot_answer_is_passed_over():
     arms = Arms(None, Weights({STACK: 0.7, FUSION: 0.1, "fbgd": 0.2}))
     assert arms.best(3, [FUSION, "fbgd"]) == "fbgd"

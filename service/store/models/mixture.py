@@ -13,7 +13,7 @@ import redis
 import redis.asyncio
 
 from core.mixture_weights import Weights
-from core.stack.arms import Arms
+from core.stack.arms import ARM_LENGTHS, Arms
 from core.stack.logit import Logit
 from service.store.connection import store_errors
 from service.store.keys import NamespaceKeys, PartitionKeys
@@ -124,7 +124,8 @@ class MixtureRecord(msgspec.Struct, frozen=True):
     @property
     def arm_weights(self) -> Weights:
         """Return the weight of each arm."""
-        return Weights({name: arm.weight for name, arm in self.arms.items()}, self.arms_by_length)
+        shared = {name: arm.weight for name, arm in self.arms.items()}
+        return Weights(shared, self.arms_by_length, ARM_LENGTHS)
 
     @property
     def versions(self) -> dict[str, str]:
