@@ -70,8 +70,7 @@ class AllFamilies:
         self._tried = [*(one.tried for one in candidates), *left_out]
         fitted = self._fitted(data, candidates)
         if not fitted:
-            reasons = "; ".join(f"{one.model}: {one.why}" for one in self._tried)
-            raise InvalidTraining(f"no model could be trained: {reasons}")
+            raise self._nothing_trained()
         with self._stage("weighing", (SEARCHED, WEIGHED)):
             weighed = self._weighed(data, fitted)
         # nothing that was not chosen is kept in memory
@@ -82,6 +81,10 @@ class AllFamilies:
                 tried.decision = training.promote(record, tried.decision)
             self._foretell(weighed.stack)
         self._end(data, weighed.metrics, weighed.stopped)
+
+    def _nothing_trained(self) -> InvalidTraining:
+        reasons = "; ".join(f"{one.model}: {one.why}" for one in self._tried)
+        return InvalidTraining(f"no model could be trained: {reasons}")
 
     def _read(self) -> Dataset:
         trained = [family for family in FAMILIES.values() if family.trained]
@@ -143,14 +146,22 @@ class AllFamilies:
         return weigh(data, fitted, self._namespace.seed, serves=serves, on_share=share)
 
     def _published(self, wanted: list[Fitted]) -> list[tuple[ModelTraining, Tried, ModelRecord]]:
-        """Judge, refine and publish one after the other; none is kept in memory any longer."""
+        """Judge, refine and publish one after the other; none is kept in memory any longer.
+
+        One that fails is left out; the others may serve all the same.
+        """
         found: list[tuple[ModelTraining, Tried, ModelRecord]] = []
         n = len(wanted)
         for at in range(n):
             step = (PUBLISHED - WEIGHED) / n
             one = wanted.pop(0)
-            record = self._publish(one, WEIGHED + at * step, step)
-            found.append((one.training, one.tried, record))
+            try:
+                record = self._publish(one, WEIGHED + at * step, step)
+                found.append((one.training, one.tried, record))
+            except CoreError as error:
+                one.tried.chosen, one.tried.why, one.tried.decision = False, str(error), {}
+        if n and not found:
+            raise self._nothing_trained()
         return found
 
     def _publish(self, one: Fitted, low: float, step: float) -> ModelRecord:
