@@ -11,6 +11,7 @@ from core.mixture_weights import Weights, foreseen
 from core.ordinal.config import StarsConfig
 from core.ordinal.fit_stars import fit_stars
 from core.ordinal.snapshot import of_stars
+from core.stack.choices import Choice
 from service.learning.following.follower import Follower
 from service.learning.following.inbox import Sighting
 from service.learning.following.judge import Verdict
@@ -345,6 +346,22 @@ def test_learned_weights_of_a_stack_stay_unless_a_training_knows_another_family(
     assert learned.record.stack == own
     learned.foretold(foretold("fbgd", "popular", "sequence", job="j3"))
     assert learned.record.stack == foretold("fbgd", "popular", "sequence").stack
+
+
+def test_what_was_learned_before_a_restart_outlasts_a_fit_to_few_events():
+    own = foretold("fbgd", "popular", events=500).stack
+    learned = LearnedWeights(MixtureRecord(1, 500, 0, {}, stack=own))
+    learned.follow({"fbgd": TrainedModel("1", 0.01)}, {"popular": "p"})
+    rng = np.random.default_rng(0)
+    for _ in range(70):
+        candidate = Choice(rng.normal(size=(9, 2)).astype(np.float32), int(rng.integers(9)), 7)
+        verdict = Verdict({"fbgd": 1, "popular": 9}, 9, 7, {}, candidate, own.names)
+        learned.judge(verdict, sighting_of_any())
+        learned.fit()
+    fitted = learned.record.stack
+    assert fitted != own
+    learned.foretold(foretold("fbgd", "popular", job="j2"))
+    assert learned.record.stack == fitted
 
 
 def test_what_a_training_foretells_is_stored(client, namespace):

@@ -48,6 +48,8 @@ class LearnedWeights:
         self.record = record or MixtureRecord(0, 0, 0, {})
         stack = self.record.stack
         self._learner = StackLearner(None if stack is None else stack.logit)
+        self._known = 0 if stack is None else min(stack.events, TRIED)
+        """Number of events that the weights before a restart stand for in later fits, at least."""
         if not self.record.arms and self.record.rankers:
             # written before there were arms
             families = _arms(self.record.rankers)
@@ -152,6 +154,7 @@ class LearnedWeights:
         own = self.record.stack
         if own is None or own.events < TRIED or not {*first.stack.names} <= {*own.names}:
             self._learner.start_at(first.stack.logit)
+            self._known = 0
             arms = with_first_stack(self.record.arm_weights, _arms(self.record.versions))
             self._replace(**self._armed(arms), stack=first.stack)
         self._replace(first_stack=first.job)
@@ -184,7 +187,7 @@ class LearnedWeights:
             arms = self._learner.arms(before, STACK)
         self._replace(
             **self._armed(arms),
-            stack=StackRecord.of(fitted.logit, fitted.events, fitted.added),
+            stack=StackRecord.of(fitted.logit, max(fitted.events, self._known), fitted.added),
         )
 
     def _replace(self, **changed: Any) -> None:

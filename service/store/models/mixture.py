@@ -62,7 +62,8 @@ class StackRecord(msgspec.Struct, frozen=True):
     weights: tuple[tuple[float, float, float], ...]
     length: tuple[float, float]
     events: int = 0
-    """Number of positives that it was fitted to."""
+    """Number of positives that it was fitted to; after a restart at least those before, up to 200.
+    """
     added: dict[str, float] = {}
     """What ndcg@10 loses without the signals of a ranker, or of the history."""
 
