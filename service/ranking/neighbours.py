@@ -8,7 +8,7 @@ from core.batch.neighbours.model import Neighbours
 from core.batch.neighbours.snapshot import neighbours_of
 from core.slate import Explanation
 from core.types import F32, I32
-from service.ranking.asker import Asker
+from service.ranking.asker import Asker, Computed
 from service.ranking.family import Family, Published
 from service.ranking.pool import Pool, Ranked, chosen
 from service.ranking.ranker import HeadRanker
@@ -30,6 +30,11 @@ class ByNeighbours(HeadRanker):
 
     def knows(self, asker: Asker) -> bool:
         return self.model.knows(asker.preferences.item_ix, asker.preferences.target)
+
+    def prepare(self, asker: Asker) -> Computed | None:
+        if self.version in asker.vectors:
+            return None
+        return Computed(self.strategy, self.version, self.fold_in(asker))
 
     def fold_in(self, asker: Asker) -> F32:
         scores = asker.vectors.get(self.version)

@@ -12,7 +12,7 @@ from core.batch.autoregression.model import Autoregression
 from core.batch.autoregression.snapshot import autoregression_of
 from core.slate import Explanation
 from core.types import F32, I32
-from service.ranking.asker import Asker
+from service.ranking.asker import Asker, Computed
 from service.ranking.family import Family, Published
 from service.ranking.pool import Pool, Ranked, chosen
 from service.ranking.ranker import HeadRanker
@@ -36,8 +36,14 @@ class Sequence(HeadRanker):
     def knows(self, asker: Asker) -> bool:
         return self.model.knows(asker.preferences.latest)
 
+    def prepare(self, asker: Asker) -> Computed | None:
+        if self.version in asker.vectors:
+            return None
+        return Computed(self.strategy, self.version, self.fold_in(asker))
+
     def fold_in(self, asker: Asker) -> F32:
-        return self.model.scores(asker.preferences.latest)
+        scores = asker.vectors.get(self.version)
+        return self.model.scores(asker.preferences.latest) if scores is None else scores
 
     def nearest(self, vector: F32, pool: Pool, n: int) -> Ranked:
         return chosen(vector, pool, n)
