@@ -6,7 +6,6 @@ as long as it works, and far longer while the learner is behind.
 """
 
 import contextlib
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -37,8 +36,6 @@ from service.telemetry import logger
 
 SHARE, BUSY_SHARE = 0.1, 0.01
 """Largest share of the time for judging: usually, and while events wait for the learner."""
-NICE = 10
-"""Niceness of the thread."""
 PERIOD_S = 2.0
 """Seconds between two writes of the weights, and between two looks at the registry."""
 WAIT_S = 0.5
@@ -88,7 +85,6 @@ class Follower:
         self._thread.join()
 
     def _run(self) -> None:
-        _give_way()
         with connect(self._redis_url, role=f"follower-{self._partition}") as client:
             while not self._stop.is_set():
                 try:
@@ -175,12 +171,6 @@ class Follower:
         }
         self.learned.follow(trained, self._judge.versions)
         self.learned.foretold(read_first_stack(client, self._namespace.name))
-
-
-def _give_way() -> None:
-    """Let this thread alone run after all others: it takes long and nobody waits for it."""
-    with contextlib.suppress(OSError, AttributeError):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
 
 
 @contextlib.contextmanager
