@@ -17,6 +17,7 @@ from typing import Any
 from core.errors import CoreError
 from core.search.search import Budget
 from core.stack.guard import Guarded
+from core.stack.logit import Logit
 from service.errors import InvalidTraining, StoreUnavailable
 from service.ranking.families import FAMILIES
 from service.settings import Settings
@@ -186,16 +187,17 @@ class AllFamilies:
         """
         if found is None or found.alone is not None:
             return
-        logit = found.logit
-        serve = {*self._registry.active(), *COUNTED, OF_HISTORY}
-        names = [name for name in logit.names if name.split(":")[0] in serve]
-        stack = StackRecord.of(logit.aligned(names), 0, {})
-        first = FirstStack(self._record.id, stack)
         try:
+            first = FirstStack(self._record.id, self._of_what_serves(found.logit))
             write_first_stack(self._client, self._namespace.name, first)
         except StoreUnavailable as error:
             # the models serve all the same; the followers learn the weights
             logger().warning("stack_not_foretold", job=self._record.id, reason=error.detail)
+
+    def _of_what_serves(self, logit: Logit) -> StackRecord:
+        serve = {*self._registry.active(), *COUNTED, OF_HISTORY}
+        names = [name for name in logit.names if name.split(":")[0] in serve]
+        return StackRecord.of(logit.aligned(names), 0, {})
 
     def _end(self, data: Dataset, metrics: Mapping[str, Any], stopped: str) -> None:
         removed = self._afterwards.prune()
