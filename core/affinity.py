@@ -1,4 +1,4 @@
-"""How well an item fits somebody's taste, by what is said of the item alone.
+"""How well an item fits somebody's taste, judged by its description alone.
 
 It needs no event of the item, so it places items that nobody has taken yet. Taste is learned from
 the described items that somebody liked: a feature counts as far as it is more frequent among them
@@ -18,7 +18,7 @@ DOUBT = 5.0
 
 @dataclass(frozen=True, eq=False)
 class Described:
-    """What is said of the items 0 .. n - 1: item i has the features ``column[ptr[i]:ptr[i + 1]]``.
+    """Descriptions of items 0 .. n - 1: item i has the features ``column[ptr[i]:ptr[i + 1]]``.
 
     ``usual`` (d,) is the share of all events on items that have a feature.
     """
@@ -66,7 +66,7 @@ class Described:
 
 
 def described(item: I64, column: I32, n_items: int, n_columns: int, events: F64) -> Described:
-    """Return what is said of some items, from the pairs (item, feature) in the order of items.
+    """Return the descriptions of some items, from the pairs (item, feature) in the order of items.
 
     Shapes     item, column (p,) · events (n,) evidence of each item; items beyond them have none
     """

@@ -112,7 +112,7 @@ class Settings(BaseSettings):
     online_snapshot_s: Annotated[float, Field(gt=0)] = 5
     """Seconds between online snapshots, if anything changed; longer for a large catalogue."""
     judged_per_s: Annotated[float, Field(ge=0)] = 50
-    """Maximum positives a second by which a learner judges the rankers of the mixture; 0: none."""
+    """Maximum number of positive events a second by which a learner judges the rankers; 0: none."""
     exploration_share: Annotated[float, Field(ge=0, le=0.5)] = 0.02
     """Share of the places of a list, after the first three, that new items get; 0: none.
     See docs/explanation/new-items.md.
@@ -120,7 +120,7 @@ class Settings(BaseSettings):
     # read by learning/counters.py, learning/following/judge.py and serving/popularity.py
     trending_half_life_h: Annotated[float, Field(gt=0)] = 168
     """Hours after which an event counts half as much for ``trending``. After a change, stored
-    weights keep the decay that they had until ``hedgerow rebuild`` counts the histories anew.
+    weights keep their old decay until ``hedgerow rebuild`` counts the histories again.
     """
     # read by learning/transitions.py
     order_half_life_h: Annotated[float, Field(gt=0)] = 4_320
@@ -179,7 +179,7 @@ class Settings(BaseSettings):
     """Ratio of the recent online error to the usual one at which to retrain, such as 1.1."""
     retrain_pause_s: Annotated[float, Field(ge=0)] = 600
     """Minimum seconds from the last job, or the trainer's start, to a job that it starts by itself;
-    doubled, to at least 120, while such jobs come to nothing.
+    doubled, to at least 120, for each such job in a row that did not succeed.
     """
     keep_models: Annotated[int, Field(ge=1)] = 5
     """Versions of each strategy to keep; active, previous and pinned ones are always kept."""

@@ -1,8 +1,8 @@
 """The arms above a stack: the stack, the fusion of ranks, and each family; Hedge chooses one.
 
-Whatever serves is never below the best arm for long. Each arm has a list for every judged event, if
-it knows the user; its gain is the reciprocal rank of the item that was taken. For each range of
-history lengths the heaviest arm answers.
+An arm that ranks worse than another does not serve for long. Each arm has a list for every judged
+event, if it knows the user; its gain is the reciprocal rank of the item that was taken. For each
+range of history lengths the heaviest arm answers.
 """
 
 from collections.abc import Collection, Mapping
@@ -74,7 +74,7 @@ def with_arms(weights: Weights, families: Collection[str], *, has_stack: bool) -
 
 
 def with_first_stack(weights: Weights, families: Collection[str]) -> Weights:
-    """Return the weights with a stack that nobody has judged: as heavy as the heaviest arm.
+    """Return the weights with a stack that is not judged yet: as heavy as the heaviest arm.
 
     >>> with_first_stack(Weights({"fusion": 0.8, "fbgd": 0.2}), ["fbgd"]).shared["stack"] > 0.4
     True

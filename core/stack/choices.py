@@ -1,4 +1,4 @@
-"""Judged events for learning to rank: for each, items to choose from and the one that was taken."""
+"""Judged events for learning to rank: each has candidate items, and the one that the user took."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """Fit the weights of a stack to judged events (``choices.py``).
 
-The likelihood cares for every event alike, also for those whose item no ranker finds, and on sparse
-data ranks worse than its best feature. The loss here cares less for an event the less likely the
-model finds it, hence for the top of the list.
+Maximum likelihood gives every event the same weight, even if no ranker finds its item; on sparse
+data it therefore ranks worse than its best feature alone. The loss here gives an event less weight
+the less likely the model finds its item, so it favours the top of the list.
 """
 
 from collections.abc import Collection, Sequence

@@ -1,8 +1,8 @@
-"""Learn a stack as the events come: a window of the latest ones, fitted anew as it fills.
+"""Learn a stack as events arrive: a window holds the latest ones, and is fitted again as it fills.
 
 Every event is judged by the weights from before it and learned afterwards. The window forgets old
-events, so the weights follow a drift. Weights that came from elsewhere (the gate, or before a
-restart) hold until the window has events enough to speak for itself.
+events, so the weights follow a drift. Weights from elsewhere (a training, or before a restart) stay
+in use until the window has enough events.
 """
 
 from collections.abc import Mapping, Sequence

@@ -7,7 +7,7 @@ from core.types import F32
 SIGNALS = ("score", "log score", "no score")
 """A score counts in three ways; the fit decides which of them matter for a ranker."""
 FLOOR = 0.01
-"""Share of the largest score below which the logarithm hardly falls any more."""
+"""Share of the largest score below which the logarithm falls very little."""
 
 
 def signals_of_scores(scores: F32) -> F32:

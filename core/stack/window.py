@@ -1,4 +1,4 @@
-"""The latest judged events, as many as fit into some memory."""
+"""The latest judged events, as many as fit into a given amount of memory."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,8 +1,8 @@
-"""The changes of transitions as bytes, and their replay on rows that hold some of them already.
+"""Changes of the transitions as bytes, and their replay on rows that hold some of them already.
 
-A record is one change: the latest items of its users before, and their steps. An entry of a journal
-is some records, and has a sequence. A stored row says up to which sequence it counts, so that a
-replay leaves out what the row holds, and gives the same bits as the changes themselves.
+A record is one change: the latest items of its users before the change, and their new steps. A
+journal entry is several records and has a sequence. A stored row names the last sequence that it
+counts, so a replay skips what the row already holds, and gives the same bits as the changes did.
 """
 
 from collections.abc import Sequence

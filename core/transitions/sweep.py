@@ -1,9 +1,9 @@
-"""Which rows a commit writes: each row that changed is written within two rounds.
+"""Choose the rows that a commit writes: each row that changed is written within two rounds.
 
 A round lasts until the journal has grown by ``ROUND_BYTES``. Meanwhile the rows that had changed
-before the round are written, a few with each commit. Then nothing before the round is needed for a
-replay, and the next round begins. So the journal holds two rounds, and commits write a bounded
-number of rows whatever the number of items.
+before the round are written, a few with each commit. Then a replay no longer needs what happened
+before the round, and the next round begins. So the journal holds two rounds, and commits write a
+bounded number of rows whatever the number of items.
 """
 
 from dataclasses import dataclass

@@ -45,7 +45,7 @@ def api(
     listen_fd: Annotated[int | None, typer.Option(hidden=True)] = None,
     lifeline: options.Lifeline = None,
 ) -> None:
-    """Run one api process beside a given Redis (HEDGEROW_REDIS_URL)."""
+    """Run one api process with a Redis of yours (HEDGEROW_REDIS_URL)."""
     settings = load_settings(host=host, port=port)
     set_up_logs("api", settings.log_level)
     follow_lifeline(lifeline)

@@ -55,12 +55,12 @@ def import_file(
     or milliseconds, or RFC 3339. NDJSON may contain what POST /v1/ratings accepts. A bad line of
     NDJSON is rejected and the rest is sent; a bad line of a CSV ends the import: correct it and
     import the file again. After a broken connection the import goes on, and a file that is imported
-    twice within the service's dedupe window (the last 1 000 000 events, 24 hours) counts once; the
-    output says how many rows the service had before.
+    twice counts once, as long as the service remembers its rows (the last 1 000 000 events, 24
+    hours); the output says how many rows the service had before.
 
     Documents replace those that were there. A line of NDJSON is what POST /v1/items or POST
     /v1/users accepts. A CSV has the column item or user. The columns categories, hidden,
-    available_from and available_until of items mean what they mean in a document; every other
+    available_from and available_until of items mean the same as in a document; every other
     column is a feature: a number, a text, or texts joined by |.
 
     The exit code is 1 if a row was rejected.

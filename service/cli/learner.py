@@ -24,7 +24,7 @@ def learner(
     partition: Annotated[int, typer.Option(min=0, help="Partition to learn.")] = 0,
     lifeline: options.Lifeline = None,
 ) -> None:
-    """Run the learner of one partition with a given Redis (HEDGEROW_REDIS_URL).
+    """Run the learner of one partition with a Redis of yours (HEDGEROW_REDIS_URL).
 
     A second learner of the partition waits as a standby. The exit code is 75 if another one took
     over.

@@ -18,22 +18,22 @@ from service.errors import ServiceError
 
 COMMANDS = {
     "serve": ("service.cli.serve", "Run the whole service on this machine."),
-    "api": ("service.cli.api", "Run one api process beside a given Redis."),
-    "learner": ("service.cli.learner", "Run the learner of one partition beside a given Redis."),
-    "trainer": ("service.cli.trainer", "Run the trainer beside a given Redis."),
+    "api": ("service.cli.api", "Run one api process with a Redis of yours."),
+    "learner": ("service.cli.learner", "Run the learner of one partition with a Redis of yours."),
+    "trainer": ("service.cli.trainer", "Run the trainer with a Redis of yours."),
     "demo": ("service.cli.demo", "Watch the service learn a sample world, or your ratings."),
     "import": (
         "service.cli.import_file",
         "Send files of feedback or documents to a running service.",
     ),
-    "retrain": ("service.cli.retrain", "Train a model in a running service."),
+    "retrain": ("service.cli.retrain", "Train ranking models in a running service."),
     "export": ("service.cli.export", "Write all histories as NDJSON or CSV."),
     "eval": ("service.cli.eval.main", "Evaluate models on data sets in files."),
     "bench": ("service.cli.bench", "Measure the speed of the service on this machine."),
     "models": ("service.cli.models", "List trained models, and choose which ones serve."),
     "keys": ("service.cli.keys", "Create, list and revoke API keys."),
     "namespaces": ("service.cli.namespaces", "List the namespaces of a store, or delete one."),
-    "rebuild": ("service.cli.rebuild", "Learn all ratings again from the histories."),
+    "rebuild": ("service.cli.rebuild", "Learn everything again from the histories."),
     "openapi": ("service.cli.openapi", "Print the OpenAPI document."),
     "doctor": ("service.cli.doctor", "Check this machine, the settings and the store."),
 }

@@ -29,7 +29,7 @@ def rebuild(
     data_dir: options.DataDir = None,
     as_json: options.Json = False,
 ) -> None:
-    """Learn all ratings again from the histories, with the experts in the settings.
+    """Learn everything again from the histories, with the experts in the settings.
 
     The service keeps reading and writing meanwhile. After a change of HEDGEROW_EXPERTS or
     HEDGEROW_AGGREGATOR, run this with the new settings, then restart api and learners with them.

@@ -41,7 +41,7 @@ def retrain(
         str | None,
         typer.Option(
             help=f"The recipe: {RECIPES}. Without it, all recipes that can learn from the data are "
-            "tried, and those are trained that add to the others."
+            "tried, and those that add to the others are trained."
         ),
     ] = None,
     given: Annotated[
@@ -53,8 +53,8 @@ def retrain(
         typer.Option(
             min=0.0,
             max=LONGEST_BUDGET_S,
-            help="Wall-clock seconds for the search of settings of all recipes, at most an hour, "
-            "without reading, fitting and validation. 0: no search.",
+            help="Wall-clock seconds for the search of settings, for all recipes together, at most "
+            "an hour; reading, fitting and validation come on top. 0: no search.",
         ),
     ] = None,
     promote_unjudged: Annotated[

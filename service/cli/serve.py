@@ -18,7 +18,7 @@ def serve(
 ) -> None:
     """Run the whole service on this machine: api, learners, trainer and, if none is given, Redis.
 
-    It stops in order on Ctrl-C or SIGTERM. Everything that it stores is in the data directory.
+    It shuts down cleanly on Ctrl-C or SIGTERM. Everything that it stores is in the data directory.
     """
     settings = load_settings(host=host, port=port, data_dir=data_dir)
     set_up_logs("supervisor", settings.log_level)

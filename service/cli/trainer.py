@@ -23,7 +23,7 @@ app = options.verb()
 
 @app.command()
 def trainer(lifeline: options.Lifeline = None) -> None:
-    """Run the trainer with a given Redis (HEDGEROW_REDIS_URL).
+    """Run the trainer with a Redis of yours (HEDGEROW_REDIS_URL).
 
     A second trainer of the namespace waits as a standby. The exit code is 75 if another one took
     over.

@@ -1,4 +1,4 @@
-"""One evaluation of the next item: fit on the events before, rank all items for each question."""
+"""One evaluation of the next item: fit on earlier events, then rank all items for each question."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -125,15 +125,17 @@ def exam(train: Ratings, test: Ratings | None, division: Division) -> Exam:
 
 def _check(asked: Questions, tried: Questions, n_items: int) -> None:
     if not len(asked):
-        raise DataError("there is nothing to predict: give users or sessions with two new items")
+        raise DataError(
+            "there is nothing to predict: give users or sessions with two different items"
+        )
     if not (asked.targets < n_items).any():
         raise DataError(
             "no item to predict is in the training file: check that both write ids alike"
         )
     if len(tried) < FEWEST:
         raise DataError(
-            f"settings and weights are chosen by events of the training file, and {len(tried)} "
-            f"are left to choose by: give at least {FEWEST} users with three events"
+            f"the training file has {len(tried)} events by which to choose settings and weights: "
+            f"give at least {FEWEST} users with three events"
         )
 
 

@@ -1,4 +1,4 @@
-"""Askers with what their rankers compute: for many users at once where that is much cheaper.
+"""Compute the results of rankers for many users at once, where that is much cheaper.
 
 The product of one user's vector with a large catalogue reads all of it from memory; a block of
 users reads it once. The results are those that a cache keeps in service, so the

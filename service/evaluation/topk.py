@@ -92,7 +92,7 @@ def _of_mixture(
         raise ConfigError("--set fixes a setting of one model: name it with --model, too")
     files = {"users": data.user_features, "graph": data.links, "items": data.item_features}
     for name in (name for name, read in files.items() if read is not None):
-        raise ConfigError(f"--{name} is of no use to mixture: leave it out, or name a --model")
+        raise ConfigError(f"mixture cannot use --{name}: leave it out, or name a --model")
     _check_searchable(request, data)
     fitted = fit_stack(data, request.budget_s, request.seed, on_progress)
     more = {
@@ -209,7 +209,7 @@ def _check_files(recipe: RankingRecipe[Any], data: Material) -> None:
         if read is not None and name not in recipe.files:
             other = "svdfeature" if name == "items" else "the ocmf models"
             model = recipe.settings.name
-            raise ConfigError(f"--{name} is of no use to {model}: leave it out, or use {other}")
+            raise ConfigError(f"{model} cannot use --{name}: leave it out, or use {other}")
 
 
 def _means_something(name: str, data: Material, recipe: RankingRecipe[Any]) -> bool:

@@ -1,4 +1,4 @@
-"""How large the commit of a batch becomes at most, before the batch is learned."""
+"""The largest size that a batch's commit can have, estimated before the batch is learned."""
 
 from dataclasses import dataclass
 from typing import Any

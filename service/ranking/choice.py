@@ -25,8 +25,8 @@ LEAST_WEIGHT = 0.05
 
 
 ScoreKind: TypeAlias = Literal["probability", "rank_sum", "own"]
-"""What the scores of a slate are: chances of being the one taken, sums over the lists that hold an
-item, or what its only ranker gives."""
+"""The meaning of a slate's scores: probabilities of being taken next, sums over the lists that hold
+an item, or the scores of a single ranker."""
 
 
 class Choice(Struct, frozen=True):

@@ -23,7 +23,7 @@ Because = list[tuple[int, float]]
 def explained(
     lineup: Lineup, rankers: Sequence[Ranker], asker: Asker, picked: Sequence[tuple[int, Strategy]]
 ) -> tuple[list[Because], str | None]:
-    """Return the explanation of each picked item; and a reason if there are no explanations.
+    """Return the explanation of each picked item, and a reason if there are none.
 
     An item does not explain itself, and a disliked item is never named. If the ranker of an item
     cannot explain, the heaviest ranker that can does it instead.

@@ -1,4 +1,4 @@
-"""Give items that are new some places in a slate, so that it becomes known who likes them.
+"""Give new items some places in a slate, so that the service learns who likes them.
 
 A new item has few events and few showings, so no ranker can place it well. A small share of the
 places goes to such items; those that fit the asker, and of which least is known, come first. The
@@ -29,7 +29,7 @@ FIT, SURPRISE = 2.0, 0.5
 
 
 class NewItems(Struct, frozen=True, eq=False):
-    """The items that are new at one moment, and what is said of all items."""
+    """The items that are new at one moment, and the descriptions of all items."""
 
     items: I32 = NOTHING
     """(m,), ascending."""

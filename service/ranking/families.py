@@ -129,7 +129,7 @@ FAMILIES: Families = table(
             compares_items=True,
             explains=True,
             reasons=Reasons(
-                unlearned="nothing follows anything yet: send events of users with two items each",
+                unlearned="no item has followed another yet: send events of one user on two items",
                 unknown="next knows users by their latest items, and nothing has followed these "
                 "yet: send more feedback",
                 newer="it knows what follows a new item some seconds later",

@@ -55,7 +55,7 @@ class Lineup:
     arms: Arms = field(default_factory=Arms)
     """The weights of the stack, and what Hedge makes of it and of the other arms."""
     epoch: str = field(default_factory=lambda: f"lineup-{next(_NUMBERS)}")
-    """What a stack ranked for a user in one lineup holds in all others of the same epoch."""
+    """A list that a stack made for a user in one lineup is valid in all of the same epoch."""
     of_users: bool = True
     """Whether the asker is a user; families may know no others."""
     _origins: dict[tuple[Strategy, ...], Origin] = field(default_factory=dict, init=False)

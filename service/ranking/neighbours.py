@@ -1,4 +1,4 @@
-"""Neighbours of items: what the items of a history speak for."""
+"""Rank by neighbours of items: the items of a history suggest others."""
 
 from collections.abc import Mapping
 

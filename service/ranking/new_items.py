@@ -1,4 +1,4 @@
-"""Which items are new: few events, few showings, and described, the newest first.
+"""Find the new items: described, with few events and few showings; the newest come first.
 
 Made when the catalogue or the counters change, never for a request.
 """
@@ -20,7 +20,7 @@ MOST_NEW = 1_000
 
 
 class Said(Struct, frozen=True, eq=False):
-    """What a catalogue says of its items, as pairs (item, feature) in the order of items."""
+    """The descriptions of a catalogue's items, as pairs (item, feature) in the order of items."""
 
     item: I64
     column: I32

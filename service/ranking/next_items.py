@@ -1,4 +1,4 @@
-"""What follows what: ranks by the user's latest items, with counts that every event changes."""
+"""Rank by transitions: the items that usually follow the latest ones, counted with every event."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -69,7 +69,7 @@ class NextItems(HeadRanker):
 
 @dataclass(frozen=True, eq=False)
 class NextState:
-    """What follows what, by the events of all partitions."""
+    """Counts of which item follows which, from the events of all partitions."""
 
     successors: Successors = field(default_factory=lambda: Successors.of([], now_ms=0.0))
     version: str = ""

@@ -21,7 +21,7 @@ UNCATEGORIZED = (
     "no item has categories: write them (PUT /v1/items/{item}, "
     "or a column `categories` of an import), or filter by a feature"
 )
-UNKNOWN = "no active model knows anything of this user yet: send feedback on items that it knows"
+UNKNOWN = "no active model knows anything about this user yet: send feedback on items that it knows"
 UNLEARNED = (
     "no model has learned this item yet: train one after its first positive feedback "
     "(POST /v1/retrain)"
@@ -84,11 +84,12 @@ def _named(families: Sequence[Family]) -> str:
 
 
 def left_to_popular(strategy: Strategy) -> str:
-    """Say that the rankers have brought none of the items, and how long that may last."""
+    """Say that the list holds only popular items, and how long that may last."""
     family = FAMILIES.get(strategy)
     newer = f"; {family.reasons.newer}" if family is not None and family.reasons.newer else ""
     return (
-        f"{strategy} knows none of the items that may be shown{newer}: these are the popular ones"
+        f"{strategy} has learned none of the items that may be shown{newer}: "
+        "popular items are listed instead"
     )
 
 

@@ -7,7 +7,7 @@ from service.ranking.ranker import Ranker
 
 
 class State(Protocol):
-    """What the learners hold of one or more families, as of one moment; it never changes.
+    """The learners' state for one or more families, as of one moment; it never changes.
 
     An api process follows it in the store, the judge takes it from a view of the learner. Both make
     the rankers here, so that the judge measures those that serve.

@@ -198,10 +198,10 @@ class Audience:
     async def _number(self, item: str) -> int:
         [number] = await self._numbers.lookup([item])
         if number is None:
-            raise NotFound("there is no such item: nothing was ever said of it")
+            raise NotFound("there is no such item: write its document or send feedback")
         [document] = await self._catalogue.items([number])
         if document.deleted:
-            raise NotFound("there is no such item any more: it was deleted")
+            raise NotFound("this item was deleted: write its document to restore it")
         return number
 
     async def _item(

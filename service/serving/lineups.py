@@ -108,7 +108,7 @@ class Lineups:
         ranker = self._rankers.get(version)
         if ranker is None:
             raise CursorExpired(
-                "the model of this list serves no more: begin again, without the cursor"
+                "the model of this list is no longer kept: begin again, without the cursor"
             )
         return ranker
 

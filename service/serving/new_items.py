@@ -27,7 +27,7 @@ HOUR_MS = 3_600_000
 
 @dataclass(frozen=True, eq=False)
 class Fresh:
-    """The items that are new, and what came of showing them."""
+    """The items that are new, and the outcome of showing them."""
 
     new: NewItems = field(default_factory=NewItems)
     shown: int = 0

@@ -1,4 +1,4 @@
-"""After the models of a job serve: old ones are removed, the schedule counts, others are due."""
+"""The work after a promotion: remove old models, note it in the schedule, order due trainings."""
 
 import resource
 import sys

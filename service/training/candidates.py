@@ -1,4 +1,4 @@
-"""The recipes that an order of all families considers, and what came of each."""
+"""The recipes that an order of all families considers, and the outcome of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

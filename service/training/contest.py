@@ -1,4 +1,4 @@
-"""How families rank together: the candidates of the next events, and the stack of any subset."""
+"""Measure families together: candidates of the next events, and the stack of any subset."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""The held-out positives, one by one, as they came: what a person was to take next.
+"""The held-out positive events one by one, in order: the item that a user took next.
 
-The models have learned up to the cut; the history of the person is that of the moment, as it is
-when they serve. So the figures are those that the judge of the follower would measure.
+The models have learned events up to the cut; the user's history is that of the moment before the
+event, as when models serve. So the figures are those that the follower's judge would measure.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The search of settings for models with fold-in: the shrinkage last, after all others."""
+"""The search of settings for models with fold-in; the shrinkage is searched after all others."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Families whose settings are chosen: each makes the ranker that would serve, of any material.
+"""Families with chosen settings: each fits the ranker that would serve to any material.
 
 An evaluation and an order of all families rank by these, so both measure what would serve.
 """

@@ -1,4 +1,4 @@
-"""Weighing: which of the fitted recipes a job without a recipe goes on with, and why no more."""
+"""Weighing: choose the fitted recipes that a job without a recipe goes on to train, and say why."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -28,7 +28,7 @@ class Fitted:
     training: ModelTraining
     tried: Tried
     data: Dataset
-    """What the recipe learns from, with the held-out users that it is meant for."""
+    """The data of the recipe, with the held-out users that it is meant for."""
     config: Any
     model: Any
 
@@ -38,9 +38,9 @@ class Weighed:
     """The outcome of a weighing; ``Tried`` has that of each recipe."""
 
     wanted: list[Fitted]
-    """What is trained further: what was chosen, then other families that serve already."""
+    """The recipes to go on with: those that were chosen, then other families that serve already."""
     stopped: str
-    """Why no more recipes are."""
+    """Why no more recipes were chosen."""
     metrics: dict[str, Any]
     stack: Guarded | None = None
     """The stack of everything that will serve; None: nothing could be weighed."""

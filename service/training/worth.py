@@ -32,7 +32,7 @@ class Worth:
         added = self.added
         figures = f"{added.mean:+.4f}, 95 % interval {added.low:+.4f} to {added.high:+.4f}"
         others = ", ".join(self.beside) or "what is counted"
-        much = "adds" if self.chosen else "adds nothing sure"
+        much = "adds" if self.chosen else "adds nothing certain"
         return f"{much} to {others}: {figures}"
 
 
@@ -44,9 +44,9 @@ def worth(
 ) -> dict[str, Worth]:
     """Choose recipes one after the other, each time the one that adds most to those before.
 
-    ``strategies`` has the family of each recipe; of one family at most one recipe is chosen. It
-    ends when nothing that is left adds more than the noise: the lower end of the paired 95 %
-    interval over users is above 0. What was not chosen has the figures of the last round.
+    ``strategies`` has the family of each recipe; of one family at most one recipe is chosen. A
+    recipe is chosen only if it adds more than noise: the lower end of the paired 95 % interval over
+    users is above 0. Families that were not chosen have the figures of the last round.
 
     >>> class Added:
     ...     def gains(self, names):

@@ -387,7 +387,7 @@ def test_an_empty_namespace_answers_with_the_reason(api: Api) -> None:
     assert (ranked.status_code, ranked.json()["items"]) == (200, [])
     assert "none of `candidates` is known here" in ranked.json()["reason"]
     problem = check_problem(api("GET", "/v1/items/never/similar"), 404, "not_found")
-    assert "nothing was ever said of it" in problem["detail"]
+    assert "write its document or send feedback" in problem["detail"]
 
 
 def test_an_answer_to_a_user_who_has_seen_everything_says_so(learned_api: Api) -> None:

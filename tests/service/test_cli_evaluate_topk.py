@@ -367,7 +367,7 @@ def test_the_table_has_every_figure_of_the_model_beside_popularity(files):
 @pytest.mark.parametrize(
     ("text", "options", "says"),
     [
-        ("item,kind\ni1,a\n", ["--model", "fbgd", "--items"], "--items is of no use to fbgd"),
+        ("item,kind\ni1,a\n", ["--model", "fbgd", "--items"], "fbgd cannot use --items"),
         ("user,tribe\nu1\n", ["--model", "ocmf-sq-sq", "--users"], "line 2: not 2 columns"),
         (
             "user,tribe\nx,a\n",

@@ -135,7 +135,7 @@ async def _number(runtime: ApiRuntime, item: str) -> int:
 
 def _deleted_item() -> NotFound:
     return NotFound(
-        "there is no such item any more: it was deleted; PUT it to have it again, "
+        "this item was deleted: PUT it to restore it, "
         "feedback alone does not bring it back"
     )
 

@@ -42,7 +42,7 @@ ModelName = Annotated[
     typer.Option(
         callback=_known,
         metavar=f"[{'|'.join(MODELS)}]",
-        help="mixture: all families, and a stack that weighs their scores",
+        help="mixture: all families, combined by learned weights",
     ),
 ]
 ProtocolName = Annotated[

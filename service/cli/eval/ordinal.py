@@ -15,7 +15,7 @@ from service.files.tables import read_table
 
 def ordinal(
     file: Annotated[Path, typer.Argument(help="CSV of numbers with a header, also gzip")],
-    target: Annotated[str, typer.Option(help="Column that is divided into levels")],
+    target: Annotated[str, typer.Option(help="Column to predict, which is divided into levels")],
     ignore: Annotated[str, typer.Option(help="Columns to leave out, joined by commas")] = "",
     levels: Annotated[
         int, typer.Option(min=2, max=1000, help="Number of levels, of equal frequency")

@@ -45,12 +45,16 @@ EventsFile = Annotated[
 ]
 Warm = Annotated[
     float,
-    typer.Option(min=0.01, max=0.99, help="Share of the events to learn before the first question"),
+    typer.Option(
+        min=0.01, max=0.99, help="Share of the events to learn before the first prediction"
+    ),
 ]
 RetrainEvery = Annotated[
     float, typer.Option(min=0.001, max=1.0, help="Share of all events between two trainings")
 ]
-Sample = Annotated[int, typer.Option(min=1, help="Most positives that are judged")]
+Sample = Annotated[
+    int, typer.Option(min=1, help="Maximum number of positive events that are judged")
+]
 TiesName = Annotated[
     Ties, typer.Option(help="Order of events of the same time: that of the file, or random")
 ]

@@ -39,7 +39,8 @@ ModelName = Annotated[
     typer.Option(
         callback=_known,
         metavar=f"[{'|'.join(_NAMES)}]",
-        help="fbgd for users with a history; mixture for a stack of several families; "
+        help="fbgd for users with a history; "
+        "mixture for several families combined by learned weights; "
         "ocmf-lr-wsq for users with only features or links; "
         "svdfeature for the next item, by the previous one and features; see "
         "docs/explanation/batch-models.md",

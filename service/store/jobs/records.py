@@ -64,7 +64,7 @@ class JobRecord:
     recipe: str = ""
     """The recipe at work in a job that names none."""
     tried: list[dict[str, Any]] = field(default_factory=list)
-    """All recipes that a job without one has considered, and what came of each."""
+    """All recipes that a job without one has considered, and the outcome of each."""
     progress: float = 0.0
     """Share of the job that is done, 0 to 1."""
     worker: str = ""
