@@ -3,7 +3,7 @@
 The interval is a paired bootstrap over users, so that differences between users cancel out.
 
 ``service/training/work.py`` makes three exceptions. If the settings of the active model beat those
-that the search found, the former are fitted anew and promoted without a comparison. A job with
+that the search found, the former are fitted again and promoted without a comparison. A job with
 ``promote_unjudged`` lets a candidate serve with too few held-out users. While a version is pinned,
 no candidate is promoted.
 """

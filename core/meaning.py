@@ -97,7 +97,7 @@ class EventMeanings:
         )
 
     def evidence(self, kind: U8, value: F32) -> F64:
-        """Return how much n events (n,) speak for their items: the weight of a positive, else 0."""
+        """Return the evidence (n,) that items are wanted: the weight of a positive, else 0."""
         means = self.meaning(kind, value)
         return np.where(means.sign > 0, means.weight, 0.0)
 

@@ -38,7 +38,7 @@ EVENTS = {
     "others_not_ordered": "Redis was away after a scheduled training, so the trainings of the "
     "other strategies were not requested; the next scheduled training requests them",
     "polling_failed": "an unexpected error while polling for derived data; it is retried",
-    "recipe_tried": "what came of one recipe in a training that names none: its figures alone, "
+    "recipe_tried": "the outcome of one recipe in a training that names none: its figures alone, "
     "what it adds to the others, and the decision of the gate",
     "request_failed": "a request ended in an unexpected error; the answer has the request id",
     "service_loading": "the processes of `serve` load libraries and kernels until `kernels_loaded`",

@@ -3,7 +3,7 @@
 Trainer, gate, serving and follower all use this module, so that they read a history alike. If a
 pair has several events, its latest rating and its strongest other kind count (among equally strong
 kinds, the latest). Each is evidence for or against the item, and the two add up. A pair whose
-evidence is 0 is no preference.
+evidence is 0 is not a preference.
 """
 
 from dataclasses import dataclass, field

@@ -12,7 +12,7 @@ from core.mixture_weights import Weights
 from core.stack.logit import Logit
 
 STACK, FUSION = "stack", "fusion"
-"""The arms that are no family."""
+"""The arms that are not a family."""
 CLEARLY = 3.0
 """Ratio of weights by which another arm must be ahead of the stack to answer instead."""
 ARM_LENGTHS = (0, 3, 8, 20)

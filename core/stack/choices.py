@@ -15,7 +15,7 @@ class Choice(NamedTuple):
     """One event: m items with their signals, and which of them was taken."""
 
     signals: F32
-    """(m, d): numbers that speak for or against each item."""
+    """(m, d): numbers that count for or against each item."""
     taken: int
     """Row of the item that was taken; -1: it is not among them."""
     length: int

@@ -57,7 +57,7 @@ class StackLearner:
         self._added: Mapping[str, float] = {}
 
     def start_at(self, logit: Logit) -> None:
-        """Begin at other weights; the events of the window stay, and will speak for themselves."""
+        """Begin at other weights; the events of the window stay, and count from the next fit on."""
         self._start = self._last = logit
 
     @property

@@ -52,7 +52,8 @@ KeyId = Annotated[str, Path(pattern=KEY_ID, description="The key's id, not its s
 async def post_key(runtime: Runtime, body: NewKeyInput, response: Response) -> CreatedKey:
     """The secret is in this answer and nowhere else: it is stored hashed.
 
-    Once there is a key, every request but `/healthz` and `/readyz` needs one.
+    Once there is a key, every request needs one, except `/healthz`, `/readyz`, `/docs` and
+    `/openapi.json`.
     """
     response.headers["cache-control"] = "no-store"
     key, secret = await runtime.keys.create(body.role, body.name)

@@ -109,7 +109,7 @@ Feature = Annotated[
 ]
 Features = Annotated[dict[Name, Feature], Field(max_length=64)]
 
-Limit = Annotated[int, Query(ge=1, le=1_000, description="Most entries of the page.")]
+Limit = Annotated[int, Query(ge=1, le=1_000, description="Maximum number of entries on the page.")]
 Cursor = Annotated[
     str | None, Query(max_length=4_096, description="`next_cursor` of the page before.")
 ]

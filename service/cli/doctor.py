@@ -185,7 +185,7 @@ def _models(registry: Registry) -> Iterator[Finding]:
             record = registry.record(named)
             mapped(registry.manifest(named), b"".join(registry.chunks(named)))
         except (NotFound, SnapshotFormat) as error:
-            does = "go back with `hedgerow models rollback`, or train anew with `hedgerow retrain`"
+            does = "go back with `hedgerow models rollback`, or train again with `hedgerow retrain`"
             yield Finding(f"model {strategy}", named, f"{error}; {does}")
             continue
         kept = ", pinned" if pins.get(strategy) == named else ""

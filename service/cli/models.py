@@ -103,7 +103,7 @@ def pin(
     data_dir: options.DataDir = None,
     as_json: options.Json = False,
 ) -> None:
-    """Make a model active and keep it so, whatever is trained, until it is unpinned."""
+    """Make a model active until it is unpinned; no training replaces it."""
     with _registry(data_dir) as registry:
         record = registry.named(version)
         registry.pin(record.version, WHO, why)

@@ -192,7 +192,7 @@ def _show(job: dict[str, Any]) -> None:
 
 
 def _show_tried(job: Mapping[str, Any]) -> None:
-    """Print what came of each recipe, and why no more were trained."""
+    """Print the outcome of each recipe, and why no more were trained."""
     trained = [one for one in job["tried"] if one["version"]]
     for one in trained:
         ended = {**one, "status": job["status"]}

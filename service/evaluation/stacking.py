@@ -24,7 +24,7 @@ def learned(
     seed: int,
     on_share: OnShare = lambda share: None,
 ) -> Guarded:
-    """Return the stack of some rankers, fitted to what came next."""
+    """Return the stack of some rankers, fitted to the items that came next."""
     choices = choices_of(_judged(rankers, questions, n_items, repeats=repeats, on_share=on_share))
     rng = np.random.default_rng([seed, 2])
     return guarded(choices, signal_names(rankers), score_columns(rankers), rng)

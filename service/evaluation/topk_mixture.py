@@ -26,7 +26,7 @@ HELD_OUT, TILT, MOST = 0.1, 0.3, 8_000
 """Share of the training pairs by which weights are chosen, and the most pairs that are judged.
 
 TILT is the exponent of an item's count in its chance to be held out, for a random half of the
-users: pairs to come are no random sample of the past, for weights as for the families' settings.
+users: future pairs are not a random sample of past ones, for weights as for the families' settings.
 """
 
 

@@ -18,7 +18,7 @@ def read_features(path: Path, named: str, numbers: dict[str, int]) -> sp.csr_arr
     """Return one row of features in 0..1 for each of ``numbers``; other rows are left out.
 
     The column ``named`` (user or item) holds the ids. Other columns are features: numbers, texts,
-    or several texts joined by |. An empty cell is no feature.
+    or several texts joined by |. An empty cell is not a feature.
     """
     documents: list[dict[str, Any]] = [{} for _ in numbers]
     any_known = False

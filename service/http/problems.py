@@ -1,6 +1,6 @@
 """Errors as RFC 9457 problems: one shape, one table of codes.
 
-Problems repeat nothing of a request but names of fields.
+Problems repeat nothing from a request except names of fields.
 """
 
 import json

@@ -75,7 +75,7 @@ class ItemTransitions:
         return record
 
     def rewrite(self, old: Records, new: Records) -> bytes:
-        """Count the history of one user anew, after some of its records have left or come."""
+        """Count the history of one user again, after records were added or removed."""
         old, new = self._steps(old), self._steps(new)
         first, end = _unlike(old, new)
         before = _latest(old[:first])[None]

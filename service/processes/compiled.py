@@ -25,7 +25,7 @@ def is_compiled(what: str | None = None) -> bool:
 
 
 def mark_compiled(what: str | None = None) -> None:
-    """Remember that the kernels were compiled; a folder that cannot be written is no error."""
+    """Remember that the kernels were compiled; a folder that cannot be written is not an error."""
     with contextlib.suppress(OSError):
         cache_dir().mkdir(parents=True, exist_ok=True)
         for old in cache_dir().glob("compiled-*"):

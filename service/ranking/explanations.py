@@ -14,7 +14,7 @@ from service.ranking.strategies import Strategy
 
 MOST = 3
 """Largest number of past items that explain a score."""
-UNSPOKEN = "nothing is explained: no past item speaks for these"
+UNSPOKEN = "nothing is explained: no past item adds to these scores"
 
 Because = list[tuple[int, float]]
 """Past items and their contributions to a score, the largest first."""

@@ -29,7 +29,7 @@ class Reasons:
     unlearned: str = ""
     """It has no ranker, because it has learned nothing yet."""
     no_user: str = ""
-    """It has no ranker for an asker who is no user; empty: it ranks for others as for users."""
+    """It has no ranker for an asker who is not a user; empty: it ranks for others as for users."""
     unknown: str = ""
     """Its ranker does not know the asker."""
     newer: str = ""
@@ -69,7 +69,7 @@ class Family:
     reads_history: bool = True
     """Whether it ranks by the history of the asker."""
     reads_dislikes: bool = True
-    """Whether it ranks for somebody of whom only dislikes are known."""
+    """Whether it ranks for somebody with dislikes alone."""
     reads_order: bool = False
     """Whether it is trained with the order of events; it ranks by the latest ones."""
     serves_without_history: bool = False

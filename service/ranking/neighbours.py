@@ -58,7 +58,7 @@ class ByNeighbours(HeadRanker):
         return item < self.n_items and bool(self.model.learned[item])
 
     def similar(self, item: int, pool: Pool, n: int) -> Ranked:
-        """Return the items that a learned item speaks for most."""
+        """Return the items that a learned item suggests most strongly."""
         return chosen(self.model.similar(item), pool, n)
 
     def warm(self) -> None:

@@ -127,7 +127,7 @@ class Ranker(ABC):
         """Return the score of each item that it knows; -inf where it cannot score the item."""
 
     def mixing_list(self, asker: Asker, pool: Pool, n: int) -> Listed:
-        """Return its list for a mixture; a list for everybody leaves out what nobody liked."""
+        """Return its list for a mixture; a list for everybody omits items that nobody liked."""
         return self.best(asker, pool, n)
 
     def scores_of(self, asker: Asker, items: I32) -> F32:
@@ -249,7 +249,7 @@ class HeadRanker(Ranker):
         return Listed(*ranked, self._made(asker, head, made))
 
     def _vector(self, asker: Asker) -> tuple[F32, Computed | None]:
-        """Return the asker's vector, and the result for the cache if it was computed anew."""
+        """Return the asker's vector, and the result for the cache if it was computed now."""
         made = self.prepare(asker)
         if made is None or made.vector is None:
             return self.fold_in(asker), made

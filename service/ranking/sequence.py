@@ -56,7 +56,7 @@ class Sequence(HeadRanker):
         self.model.knows(np.zeros(1, np.int32))
 
     def explain(self, asker: Asker, items: I32) -> Explanation | None:
-        """Return the parts of the past; those of items that are no preferences are constant."""
+        """Return the parts of the past; those of items that are not preferences are constant."""
         latest, parts = self.model.parts(asker.preferences.latest, items)
         past = asker.preferences.within(self.n_items).item_ix
         contribution = np.zeros((items.size, past.size))

@@ -151,10 +151,10 @@ class Stack(Struct, frozen=True, eq=False):
     def parts_of(
         self, asker: Asker, pool: Pool, items: Sequence[int], n: int
     ) -> list[dict[Strategy, float]]:
-        """Return for each item of a list of n how much each ranker speaks for it.
+        """Return for each item of a list of n how much each ranker adds to its score.
 
         It is the ranker's part of z, less its mean over the candidates; the history's part belongs
-        to no ranker. There is nothing of an item that is no candidate.
+        to no ranker. An item that is not a candidate gets nothing.
         """
         of: dict[int, dict[Strategy, float]] = {}
         if self._may_use_heads(asker, pool, n):

@@ -14,7 +14,7 @@ class State(Protocol):
     """
 
     def rankers(self, partition: int | None) -> Iterable[Ranker]:
-        """Return the rankers for a partition's users (None: for an asker who is no user).
+        """Return the rankers for a partition's users (None: for an asker who is not a user).
 
         A lineup is made every few seconds: what takes long must be kept in the state.
         """

@@ -65,7 +65,7 @@ class Lineups:
         """Whether counts or weights changed within the epoch: it ends even if nothing else does."""
 
     def current(self, partition: int | None) -> Lineup:
-        """Return the lineup for users of a partition; None: for an asker who is no user."""
+        """Return the lineup for users of a partition; None: for an asker who is not a user."""
         new: _Sources = (
             self._models.current,
             self._weights.current,

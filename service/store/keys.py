@@ -42,7 +42,7 @@ class NamespaceKeys:
     @property
     def first_stack(self) -> str:
         """string, JSON (trainer, derived): {"job":"f2c5...","stack":{"names":["fbgd: score",...],
-        ...}}: weights of a stack as the latest training of all families foretells them."""
+        ...}}: first weights of a stack, from the latest training of all families."""
         return self._key("first-stack")
 
     @property

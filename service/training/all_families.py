@@ -98,7 +98,7 @@ class AllFamilies:
     def _stage(
         self, name: str, bounds: tuple[float, float] | None = None, recipe: str = ""
     ) -> Iterator[None]:
-        """Report a stage, the recipe that it is about, and what came of all so far."""
+        """Report a stage, the recipe that it is about, and the outcomes so far."""
         tried = [asdict(one) for one in self._tried]
         with self._reporter.stage(name, bounds, recipe=recipe, tried=tried):
             yield

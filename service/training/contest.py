@@ -52,7 +52,7 @@ class Contest:
         return self._by_user(ndcg10(ranks(choices, choices.signals[:, 0])), at)
 
     def stack(self, names: Sequence[str]) -> Guarded | None:
-        """Return the stack of these rankers, fitted to all events; None: nobody lists any item."""
+        """Return the stack of these rankers, fitted to all events; None: no item is listed."""
         choices, _ = self._of(names)
         if not (choices.taken >= 0).any():
             return None

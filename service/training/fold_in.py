@@ -22,7 +22,7 @@ def folded_in(model: StructuredUsers) -> UserVectors:
 def as_served(model: StructuredUsers, encoded: EncodedUsers | None) -> UserVectors:
     """Return the answers of a model as slates read them: by pairs and, where known, features.
 
-    Links are left out, as serving knows none.
+    Links are left out, because serving does not use them.
     """
     if model.weights is None or encoded is None:
         return folded_in(model)

@@ -35,7 +35,7 @@ class Moments:
 
 
 def fit(steps: Steps, config: AutoregressionConfig) -> Autoregression:
-    """Return the model fitted to these steps; raise DataError if nobody took two."""
+    """Return the model fitted to these steps; raise DataError if no user has two."""
     check_steps(steps)
     if is_exact(steps, config):
         values = _exact(dense_moments(steps, config), config)

@@ -1,4 +1,4 @@
-"""The fitted autoregression: how much each item speaks for each item that may come next.
+"""The fitted autoregression: how strongly each item predicts each item that may come next.
 
     score = x B,    x = latest items, weighted by age, length 1;  B = (G + R)^-1 C
 
@@ -17,7 +17,7 @@ from core.types import F32, I32, I64
 
 
 class Coefficients(Protocol):
-    """B (items, items): row i holds how much item i speaks for each target."""
+    """B (items, items): row i holds how strongly item i predicts each target."""
 
     @property
     def n_items(self) -> int: ...
@@ -114,11 +114,11 @@ class Autoregression:
 
     @cached_property
     def learned(self) -> NDArray[np.bool_]:
-        """Return which items speak for any other, (items,)."""
+        """Return which items predict any other, (items,)."""
         return self.coefficients.learned
 
     def knows(self, latest: I32) -> bool:
-        """Return whether any of the latest items speaks for another."""
+        """Return whether any of the latest items predicts another."""
         return bool(self.learned[self.row(latest)[0]].any())
 
     def row(self, latest: I32) -> tuple[I32, F32]:

@@ -212,7 +212,7 @@ class _Sides:
     def exported(self) -> RowObjective:
         """Return the users' objective.
 
-        Its item factors are no copy: the next epoch changes them.
+        Its item factors are not a copy: the next epoch changes them.
         """
         config = self.config
         return RowObjective(

@@ -30,8 +30,8 @@ off, as in the final fit.
 TILT = 0.3
 """Exponent of an item's count in its probability of being held out, for a random half of the users.
 
-Future events are no random sample of past ones. Settings that are good for both halves also hold if
-the future leans towards frequent items, and are no worse if it does not.
+Future events are not a random sample of past ones. Settings that are good for both halves also hold
+if the future leans towards frequent items, and are no worse if it does not.
 """
 DEPTH = 20
 """Depth of the ndcg that scores a trial."""

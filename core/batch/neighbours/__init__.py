@@ -1,1 +1,1 @@
-"""Items by items: which items speak for which, from all pairs at once."""
+"""Items by items: which items suggest which others, from all pairs at once."""

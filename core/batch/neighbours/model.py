@@ -1,4 +1,4 @@
-"""The fitted model: for each item the items that it speaks for, and how strongly."""
+"""The fitted model: for each item, the items that it suggests, and how strongly."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -83,7 +83,7 @@ class Neighbours:
         return found
 
     def similar(self, item: int) -> F32:
-        """Return how strongly an item speaks for each other one (n,); -inf where not at all."""
+        """Return how strongly an item suggests each other one (n,); -inf where not at all."""
         row = self._row(item)
         row[item] = 0.0
         row[row <= 0.0] = -np.inf

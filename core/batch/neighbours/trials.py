@@ -20,7 +20,7 @@ HELD_OUT, TILT = 0.2, 0.3
 """Share of the likes held out, and the exponent of an item's count in its chance to be.
 
 Several splits hold out half of it each. The exponent is that of a random half of the users, as in
-the search of fBGD: future events are no random sample of past ones.
+the search of fBGD: future events are not a random sample of past ones.
 """
 DEPTH = 20
 """Depth of the ndcg that scores a trial."""

@@ -119,7 +119,7 @@ async def patch_item(
 async def delete_item(runtime: Runtime, item: ItemId, response: Response) -> Receipt:
     """Forget the item: its document, what was learned about it, its events in all histories.
 
-    Feedback sent afterwards starts anew; the item is listed again once it is written again.
+    Feedback sent afterwards counts from zero; the item is listed again once it is written again.
     """
     receipt = await deleted_item(runtime, item, await _number(runtime, item))
     response.status_code = 200 if receipt.learned else 202
@@ -135,8 +135,7 @@ async def _number(runtime: ApiRuntime, item: str) -> int:
 
 def _deleted_item() -> NotFound:
     return NotFound(
-        "this item was deleted: PUT it to restore it, "
-        "feedback alone does not bring it back"
+        "this item was deleted: PUT it to restore it, feedback alone does not bring it back"
     )
 
 

@@ -25,7 +25,7 @@ class Receipt(Answer):
     item: str | None
     sequence: str
     learned: bool
-    """True: what was deleted counts no longer, in no history and no list. The id of a deleted user
+    """True: the deleted data no longer counts in any history or list. The id of a deleted user
     stays in the change feed until about 4 096 later commits displace it. The items' rows and the
     trained models keep what they learned from the events until a rebuild and a retraining. False
     (202): the deletion is safe and follows within moments."""

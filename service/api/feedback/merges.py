@@ -70,7 +70,7 @@ Input = Annotated[Merge, Body(openapi_examples={"login": {"value": {"source": "v
     },
 )
 async def merge_users(runtime: Runtime, user: UserId, body: Input, response: Response) -> Merged:
-    """Move the source's events to the user, each once, and delete the source: for logins.
+    """Move the source's events to the user, each once, and delete the source, as at a log-in.
 
     The online row with more ratings is kept. The user's document stays as it is. It is harmless to
     send the same merge again.

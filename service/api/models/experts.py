@@ -17,7 +17,9 @@ router = APIRouter(route_class=Route, tags=["experts"])
 Partition = Annotated[
     int, Query(ge=0, le=255, description="Each partition has a learner of its own.")
 ]
-Points = Annotated[int, Query(ge=1, le=10_000, description="Most points, the newest ones.")]
+Points = Annotated[
+    int, Query(ge=1, le=10_000, description="Maximum number of points; the newest are kept.")
+]
 
 
 class Expert(Answer):

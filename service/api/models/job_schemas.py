@@ -20,7 +20,8 @@ _RECIPES = [f"`{recipe.name}`" for family in FAMILIES.values() for recipe in fam
 RecipeName = Annotated[
     Model | None,
     Field(
-        description=f"{', '.join(_RECIPES[:-1])} or {_RECIPES[-1]}; null trains what is worth it."
+        description=f"{', '.join(_RECIPES[:-1])} or {_RECIPES[-1]}; "
+        "null trains all that are worth it."
     ),
 ]
 
@@ -53,7 +54,8 @@ class Tried(Answer):
     model: str
     strategy: str
     serves: bool
-    """Whether a model of this recipe served before: then it is trained again in any case."""
+    """Whether a model of this recipe served before: then it is trained again, unless another recipe
+    of its family is chosen."""
     chosen: bool
     """Whether it adds to the others, so that it is trained."""
     why: str
@@ -83,11 +85,11 @@ class Job(Answer):
     """The step of a running job: reading, searching, fitting, weighing, judging, refining,
     publishing or promoting."""
     model: str | None
-    """The recipe that was ordered. Null: whatever is worth training; `tried` tells what that is."""
+    """The recipe that was ordered. Null: all that are worth it; `tried` says which these are."""
     recipe: str
     """The recipe at work in a running job without `model`."""
     tried: list[Tried]
-    """What a job without `model` has considered; empty for other jobs."""
+    """The recipes that a job without `model` has considered; empty for other jobs."""
     parameters: dict[str, Any]
     budget_s: float
     promote_unjudged: bool
@@ -105,7 +107,7 @@ class Job(Answer):
     decision: dict[str, Any]
     """The decision of the gate: `outcome` (`promoted`, `refused`, `not_judged`), `reason`, and the
     difference that it is based on. Of a job without `model`: the best outcome of all recipes
-    (`not_chosen` if none was trained), and why no more were."""
+    (`not_chosen` if none was trained), and why no more recipes were trained."""
     version: str | None
     """The model that it published; null without `model`: see `tried`."""
 
@@ -145,12 +147,12 @@ class CurrentSchedule(Answer):
     changed: str | None
     last_began: str | None
     """When the training began that the conditions count from: the last successful one of the
-    schedule's model, whoever ordered it. After a change of `model` it is that of the model before,
-    until a training of the new model succeeds."""
+    schedule's model, even if somebody ordered it. After a change of `model` it is that of the model
+    before, until a training of the new model succeeds."""
     not_before: str | None
     """The trainer starts nothing by itself before this time: the pause after the last training and
-    after its own start (HEDGEROW_RETRAIN_PAUSE_S), which doubles with each scheduled training that
-    comes to nothing. Null: no trainer has ever run."""
+    after its own start (HEDGEROW_RETRAIN_PAUSE_S), which doubles with each scheduled training in a
+    row that does not succeed. Null: no trainer has ever run."""
     events_at_last: int
     """Events of the log that were learned by then, impressions included."""
     new_events: int

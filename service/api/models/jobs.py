@@ -39,7 +39,7 @@ RetrainInput = Annotated[
     ),
 ]
 JobId = Annotated[str, Path(pattern=JOB_ID, description="The job's id.")]
-Limit = Annotated[int, Query(ge=1, le=500, description="Most jobs of the page.")]
+Limit = Annotated[int, Query(ge=1, le=500, description="Maximum number of jobs on the page.")]
 
 
 @router.post(
@@ -86,7 +86,7 @@ async def get_jobs(runtime: Runtime, limit: Limit = 50, cursor: Cursor = None) -
 
 @router.get("/v1/jobs/{job}", summary="Look at a training", responses=problems(404))
 async def get_job(runtime: Runtime, job: JobId) -> Job:
-    """A job whose trainer is gone is `failed` within seconds; what serves is not touched by it."""
+    """A job whose trainer is gone is `failed` within seconds; the models that serve stay."""
     return shown_job(await _record(runtime, job))
 
 
@@ -103,7 +103,7 @@ async def _record(runtime: Runtime, job: JobId) -> JobRecord:
 async def get_job_events(
     request: Request, runtime: Runtime, job: JobId, first: Annotated[JobRecord, Depends(_record)]
 ) -> AsyncIterator[ServerSentEvent]:
-    """Server-sent events named `job`: the job as it is, then each change of it, until it has ended.
+    """Server-sent events named `job`: the job as it is now, then each change, until it has ended.
 
     They end early where the server is stopped: ask again.
     """

@@ -51,7 +51,7 @@ RollBackInput = Annotated[
 async def get_models(
     runtime: Runtime, strategy: StrategyFilter = None, limit: Limit = 100, cursor: Cursor = None
 ) -> Models:
-    """The newest first, with their metrics, what the gate said, and which serve.
+    """The newest first, with their metrics, the gate's decisions, and which of them serve.
 
     `served` is what the answering process has loaded. A promotion reaches every process within a
     second, or up to ten seconds later if the model never served and the lists of many users are
@@ -77,7 +77,7 @@ async def get_model_changes(
 ) -> Page[Change]:
     """The last 1 000 changes with who, when and why, the newest first.
 
-    A model that the gate let serve has the name of whoever ordered its training.
+    If the gate let a model serve, `who` is the one who ordered its training.
     """
     before = None if cursor is None else _change_id(read_cursor(CHANGES, cursor))
     found = await asyncio.to_thread(runtime.registry.changes, limit + 1, before)

@@ -61,7 +61,7 @@ class HistoryLength(Answer):
     preferences_to: int | None
     """The largest; null: any."""
     judged: int
-    """Positives of users with so long a history, whichever versions were judged on them."""
+    """Positive events of users with such a history, whichever versions were judged on them."""
     weights: list[LengthWeight]
     """The heaviest first; they sum to 1."""
 
@@ -79,20 +79,21 @@ class Arm(Answer):
 
     name: str
     weight: float
-    """By all judgements; for each length of history, the heaviest arm answers."""
+    """By all judgements. For each length of history, the heaviest arm answers, but the stack gives
+    way only to an arm more than three times as heavy."""
     judged: int
     mrr: float | None
     """Null before the first judgement."""
     ndcg_at_10: float | None
     served_lead: Interval | None
-    """How much more ndcg@10 the served slates had than this arm, on the same positives."""
+    """How much more ndcg@10 the served slates had than this arm, on the same positive events."""
 
 
 class SignalWeight(Answer):
     """The weight of a standardised signal in the stack."""
 
     signal: str
-    """The ranker, or `history`, and what it says of an item."""
+    """The ranker, or `history`, and what it says about an item."""
     weight: float
     """For a history of average length."""
     by_length: float
@@ -107,7 +108,8 @@ class StackPart(Answer):
     name: str
     """The ranker, or `history`."""
     ndcg_at_10: float
-    """What the stack loses without it, on the newest quarter of the positives that it learned."""
+    """What the stack loses without it, on the newest quarter of the positive events that it
+    learned."""
 
 
 class Stack(Answer):
@@ -116,7 +118,7 @@ class Stack(Answer):
     partition: int
     """The partition that learned it: the one that has judged most."""
     events: int
-    """Positives that it was fitted to."""
+    """Number of positive events that it was fitted to."""
     weights: list[SignalWeight]
     """The heaviest first."""
     added: list[StackPart]
@@ -132,11 +134,11 @@ class Rankers(Answer):
     by_length: list[HistoryLength]
     """The weights for slates by length of history; other lengths use those of all judgements."""
     arms: list[Arm]
-    """What competes to make mixed slates, the heaviest first."""
+    """The ways that compete to make mixed slates, the heaviest first."""
     stack: Stack | None
-    """Null until enough positives were judged."""
+    """Null until enough positive events were judged, or a training gave it first weights."""
     judged: int
-    """Positives that any ranker was judged on."""
+    """Number of positive events that any ranker was judged on."""
     passed_over: int
     """Positives that arrived too fast to be judged, up to two seconds ago."""
     reason: str | None

@@ -44,15 +44,15 @@ class SlateItem(Struct, gc=False):
     item: str
     score: float
     strategy: ItemStrategy
-    """Who ranked it highest; `explore`: it is new and gets its first showings, and its score says
-    how well it fits (0: as anybody)."""
+    """The ranker that adds most to its score; `explore`: it is new and gets its first showings, and
+    its score says how well it fits the user (0: as well as others)."""
     because: list[Because] | UnsetType = UNSET
     """With `explain`: the past items that contribute most to the score, the largest first."""
     parts: dict[str, float] | UnsetType = UNSET
     """With `explain`, where scores are probabilities: what each ranker adds to the logarithm of the
     item's, compared with the average candidate."""
     fields: dict[str, Any] | UnsetType = UNSET
-    """With `fields`: what was asked for, null where the item has none."""
+    """With `fields`: the fields asked for, null where the item has none."""
 
 
 class Blend(Struct):
@@ -74,17 +74,17 @@ class Slate(Struct):
     seen_through: str
     next_cursor: str | None
     reason: str | None
-    """Why the answer is not what was asked for, or not personal; null where it is."""
+    """Why the answer is not what was asked for, or not personal; otherwise null."""
     removed: int
     """How many items `filter` left out."""
     models: dict[str, str]
     """Version of each trained model that ranked, by strategy."""
     score_kind: ScoreKind
     """What scores are: `probability`, of being the item that the user takes next, among all that
-    were considered; `rank_sum`, over the lists of several rankers; `own`, as the ranker makes them.
+    were considered; `rank_sum`, over the lists of several rankers; `own`, those of a single ranker.
     """
     blend: Blend | None
-    """With `blend`, where it could be: `model_version` names both models and the share then."""
+    """With `blend`, if possible: `model_version` then stands for both models and the share."""
 
 
 class SimilarUser(Struct):

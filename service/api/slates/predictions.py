@@ -44,7 +44,9 @@ MinSequence = Annotated[
 
 Model = Annotated[
     PredictingStrategy | None,
-    Query(description="Who predicts: `ordinal` knows user and item by their documents alone."),
+    Query(
+        description="The strategy that predicts: `ordinal` reads only documents of user and item."
+    ),
 ]
 Strategy = Annotated[PredictingStrategy | None, Query(description="The same as `model`.")]
 
@@ -62,7 +64,7 @@ async def get_prediction(
 ) -> Prediction | OrdinalPrediction:
     """The rating that this user would give this item, with the part of each expert.
 
-    An unknown user or item is no error: the interval is wide then. Nothing is stored by asking.
+    An unknown user or item is not an error: the interval is then wide. Asking stores nothing.
     """
     await reached(runtime, min_sequence, [user])
     if (chosen := _chosen("query", model, strategy)) != ONLINE:

@@ -94,7 +94,7 @@ async def get_recommendations(request: Request) -> Response:
 async def post_recommendations(request: Request) -> Response:
     """The best items, or the best of these `candidates`, for a user, a `history` or `features`.
 
-    Nothing of it is stored.
+    Asking stores nothing.
     """
     return await _post(request, "recommendations", RecommendationBody)
 

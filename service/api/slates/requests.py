@@ -50,7 +50,7 @@ Named = Annotated[list[str], Meta(max_length=MAX_NAMED)]
 class Shape(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """The parameters of every list."""
 
-    k: Annotated[int, Meta(ge=1, le=MAX_K, description="Most items of the answer.")] = 10
+    k: Annotated[int, Meta(ge=1, le=MAX_K, description="Maximum number of items.")] = 10
     offset: Annotated[
         int, Meta(ge=0, le=MAX_OFFSET, description="Items to skip; not together with `cursor`.")
     ] = 0
@@ -60,13 +60,15 @@ class Shape(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     category: Annotated[Text | None, Meta(description="Only items of this category.")] = None
     filter: Annotated[
         Text | None,
-        Meta(description="Only items of which this holds: `year >= 2020 and not tags has 'slow'`."),
+        Meta(
+            description="Only items for which this holds: `year >= 2020 and not tags has 'slow'`."
+        ),
     ] = None
 
 
 Excluded = Annotated[str, Meta(description="Ids of items to leave out: `a,b`.")]
 Fields = Annotated[
-    str, Meta(description="What to add of each item: `categories` or names of features.")
+    str, Meta(description="What to add to each item: `categories` or names of features.")
 ]
 
 
@@ -82,17 +84,17 @@ class SimilarQuery(Query, frozen=True, kw_only=True):
 
     model: Annotated[
         SimilarStrategy | None,
-        Meta(description="The strategy that compares items; left out: the best."),
+        Meta(description="The strategy that compares items; by default the best."),
     ] = None
 
 
 class SimilarUsersQuery(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """Users similar to a user."""
 
-    k: Annotated[int, Meta(ge=1, le=MAX_K, description="Most users of the answer.")] = 10
+    k: Annotated[int, Meta(ge=1, le=MAX_K, description="Maximum number of users.")] = 10
     model: Annotated[
         ComparingStrategy | None,
-        Meta(description="Whose vectors of users are compared; left out: the best."),
+        Meta(description="The strategy that compares users; by default the best."),
     ] = None
 
 
@@ -100,10 +102,10 @@ class Ranking(Shape, frozen=True, kw_only=True):
     """A personal list."""
 
     model: Annotated[
-        AnyStrategy | None, Meta(description="Who ranks; left out: the best for this user.")
+        AnyStrategy | None, Meta(description="The strategy that ranks; by default the best.")
     ] = None
     k: Annotated[
-        int, Meta(ge=1, le=MAX_K, description=f"Most items of the answer; {_TOGETHER}.")
+        int, Meta(ge=1, le=MAX_K, description=f"Maximum number of items; {_TOGETHER}.")
     ] = 10
     offset: Annotated[
         int,
@@ -126,13 +128,13 @@ class Ranking(Shape, frozen=True, kw_only=True):
     max_per_category: Annotated[
         Annotated[int, Meta(ge=1, le=MAX_K)] | None,
         Meta(
-            description="Most items of one category in an answer. "
+            description="Maximum number of items of one category in an answer. "
             f"With it `offset` and `k` are at most {MAX_VARIED} together."
         ),
     ] = None
     explain: Annotated[
         bool,
-        Meta(description=f"Add which past items carry the score, and how much ({_EXPLAINERS})."),
+        Meta(description=f"Add which past items make up the score, and how much ({_EXPLAINERS})."),
     ] = False
     exclude_seen: Annotated[
         bool, Meta(description="Leave out what the user has rated, bought, ...")
@@ -186,7 +188,7 @@ class RankBody(RecommendationBody, frozen=True, kw_only=True):
         Meta(
             ge=1,
             le=MAX_NAMED,
-            description=f"Most items of the answer; left out: all. {_TOGETHER.capitalize()}, "
+            description=f"Maximum number of items, by default all. {_TOGETHER.capitalize()}, "
             f"or else there are at most {MAX_VARIED} `candidates`.",
         ),
     ] = MAX_NAMED

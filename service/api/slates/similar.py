@@ -38,7 +38,7 @@ router = APIRouter(route_class=QueryRoute, tags=["recommendations"])
     },
 )
 async def get_similar_items(request: Request) -> Response:
-    """Items liked by the users who like this one; the score is the cosine of the item vectors."""
+    """Items liked by the users who like this one. Compare scores only within one answer."""
     scope, runtime = request.scope, runtime_of(request)
     item = path_id("item", scope["path_params"]["item"])
     query = read_query(scope["query_string"], SimilarQuery)

@@ -44,7 +44,7 @@ class Schedule:
     """Most positives that are judged and teach the weights."""
     seed: int = 0
     view_every: int = 250
-    """Events after which rankers read the items' state anew; in service seconds decide."""
+    """Events after which rankers read the items' state again; in the service, seconds decide."""
 
     def windows(self, n: int) -> list[range]:
         """Return the events between trainings."""

@@ -32,7 +32,7 @@ class Figures:
     ranks: Mapping[Strategy, I64]
     """By family, and of the mixture."""
     arms: Mapping[str, I64]
-    """By arm of the mixture that is no family; as long as there is no stack, the fusion answers."""
+    """By arm that is not a family; as long as there is no stack, the fusion answers."""
     listed: Mapping[Strategy, int]
     """Number of questions for which a family had a list of its own."""
     length: I64

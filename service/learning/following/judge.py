@@ -3,8 +3,8 @@
 Rankers, lists and their mixture are those of a slate (``service.ranking``), and so are the items:
 those that may be shown now and that the user has not seen. Each ranker gets what an api process
 could have known just before: the stored history, the online rows and the counters up to the commit
-before the event. An event is no test for a model that was trained on it, nor if it arrives long
-after it happened: rankers may then have learned later events of the user.
+before the event. An event cannot test a model that was trained on it. It tests nothing if it
+arrives long after it happened: rankers may then have learned later events of the user.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -104,10 +104,10 @@ class Judge:
         *,
         items: Catalogued,
     ) -> Verdict | None:
-        """Return the ranks; None if the event is no test.
+        """Return the ranks; None if the event is not a test.
 
-        An event is no test if it is late, if the user has seen the item or has no preferences, if
-        the item may not be shown, or if a model that is judged was trained on it.
+        An event is not a test if it is late, if the user has seen the item or has no preferences,
+        if the item may not be shown, or if a model that is judged was trained on it.
         """
         if not sighting.view.watermark <= sighting.follows < sighting.sequence:
             raise ValueError("a sighting holds what came after its event")

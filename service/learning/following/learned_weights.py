@@ -26,7 +26,7 @@ SURE = 0.1
 
 A family that is not trusted begins as far behind instead, and counts once it has earned it."""
 TRIED = 200
-"""Number of events after which learned weights of a stack outdo foretold ones."""
+"""Number of events after which a stack's learned weights are better than those of a training."""
 KEEP = 1.0 - 1e-4
 """Decay of the metrics at each judgement: they cover about the last 10 000 judgements."""
 
@@ -142,7 +142,7 @@ class LearnedWeights:
         )
 
     def foretold(self, first: FirstStack | None) -> None:
-        """Take the weights that a training foretells, unless better ones have been learned.
+        """Take the first weights from a training, unless better ones have been learned.
 
         Learned ones are better from ``TRIED`` events on, as long as they know all of its families.
         """
@@ -174,7 +174,7 @@ class LearnedWeights:
         return fields
 
     def fit(self) -> None:
-        """Fit the stack anew if that is due; it takes up to a few seconds.
+        """Fit the stack again if that is due; it takes up to a few seconds.
 
         A first fit gets the weight among the arms that its ranks would have earned so far.
         """

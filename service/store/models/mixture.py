@@ -93,7 +93,7 @@ class StackRecord(msgspec.Struct, frozen=True):
 
 
 class FirstStack(msgspec.Struct, frozen=True):
-    """The weights of a stack as a training foretells them, before anything is judged."""
+    """First weights of a stack from a training, for use before anything is judged."""
 
     job: str
     """The training; each follower takes its weights at most once."""
@@ -156,7 +156,7 @@ def read_mixture(client: redis.Redis, keys: PartitionKeys) -> MixtureRecord | No
 
 
 def write_first_stack(client: redis.Redis, namespace: str, first: FirstStack) -> None:
-    """Store what a training foretells; the followers take it within seconds.
+    """Store the first weights from a training; the followers take them within seconds.
 
     Its families must serve by then, or it waits until they do.
     """
@@ -165,7 +165,7 @@ def write_first_stack(client: redis.Redis, namespace: str, first: FirstStack) ->
 
 
 def read_first_stack(client: redis.Redis, namespace: str) -> FirstStack | None:
-    """Return what the latest training foretells, None before the first."""
+    """Return the first weights from the latest training, None before any."""
     with store_errors():
         answer = cast("bytes | None", client.get(NamespaceKeys(namespace).first_stack))
     return _decoded(answer, FirstStack)
@@ -176,7 +176,7 @@ def _decoded(answer: bytes | None, kind: type[_Record]) -> _Record | None:
     try:
         return None if answer is None else msgspec.json.decode(answer, type=kind)
     except msgspec.DecodeError:
-        # it is derived, and is learned and written anew
+        # it is derived, and is learned and written again
         return None
 
 
@@ -211,7 +211,7 @@ def knowing(
 def arms(records: Sequence[MixtureRecord | None], partition: int | None) -> Arms:
     """Return the arms for a partition's users, as its own follower has learned them.
 
-    Where it has learned none, and for an asker who is no user, those of the follower that has
+    Where it has learned none, and for an asker who is not a user, those of the follower that has
     judged most.
     """
     found = [record for record in records if record is not None and record.arms]
