@@ -40,7 +40,7 @@ _USER = {"user": "ada", "features": {"age": 31, "plan": "family"}}
 
 def _many(line: str, example: Mapping[str, Any]) -> dict[str, Any]:
     """Describe a route that takes any number of lines."""
-    written = answers({200: "BulkWritten"}, (415,), {200: "The good lines are written."})
+    written = answers({200: "BulkWritten"}, (415,), {200: "The valid lines are written."})
     return {"x-streams": True, "requestBody": ndjson_body(line, example), "responses": written}
 
 

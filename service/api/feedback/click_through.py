@@ -37,7 +37,7 @@ class ClickThrough(Answer):
     seen_through: str
 
 
-@router.get("/v1/stats/click-through", summary="What came of the recommendations?")
+@router.get("/v1/stats/click-through", summary="Count impressions and clicks")
 async def get_click_through(runtime: Runtime) -> ClickThrough:
     """Impressions and clicks by strategy and model, from feedback with the `rec_id` of a slate."""
     namespace = runtime.namespace

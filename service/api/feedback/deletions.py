@@ -28,12 +28,12 @@ class Receipt(Answer):
     """True: the deleted data no longer counts in any history or list. The id of a deleted user
     stays in the change feed until about 4 096 later commits displace it. The items' rows and the
     trained models keep what they learned from the events until a rebuild and a retraining. False
-    (202): the deletion is safe and follows within moments."""
+    (202): the deletion is stored and will be learned soon."""
     timestamp: str
 
 
 SAFE: dict[int | str, dict[str, Any]] = {
-    202: {"model": Receipt, "description": "Safe, not learned yet."}
+    202: {"model": Receipt, "description": "Stored, but not learned yet."}
 }
 """Responses of a deletion besides 200."""
 

@@ -52,7 +52,7 @@ class Merged(Answer):
     source: str
     sequence: str
     learned: bool
-    """True: the user has the events. False (202): the merge is safe and follows within moments."""
+    """True: the user has the events. False (202): the merge is stored and will be learned soon."""
     timestamp: str
     reason: str | None
     """Why there may be nothing to take over."""
@@ -65,7 +65,7 @@ Input = Annotated[Merge, Body(openapi_examples={"login": {"value": {"source": "v
     "/v1/users/{user:id}/merge",
     summary="Merge two users",
     responses={
-        202: {"model": Merged, "description": "Safe, not learned yet."},
+        202: {"model": Merged, "description": "Stored, but not learned yet."},
         **problems(409, 503),
     },
 )

@@ -78,7 +78,7 @@ _WAIT = parameter(
         "responses": answers(
             {202: "Written", 200: "Written"},
             (413, 415),
-            {202: "The rows are safe.", 200: "They have also been learned (`?wait=learned`)."},
+            {202: "The rows are stored.", 200: "They have also been learned (`?wait=learned`)."},
         ),
     },
 )
@@ -110,7 +110,7 @@ async def post_ratings(request: Request) -> Response:
         "x-streams": True,
         "parameters": [_IDEMPOTENCY],
         "requestBody": ndjson_body("Feedback", _EXAMPLE),
-        "responses": answers({202: "Uploaded"}, (415,), {202: "The good rows are safe."}),
+        "responses": answers({202: "Uploaded"}, (415,), {202: "The valid rows are stored."}),
     },
 )
 async def post_stream(request: Request) -> Response:

@@ -148,10 +148,10 @@ class Rankers(Answer):
 
 @router.get("/v1/rankers", summary="Compare the rankers")
 async def get_rankers(runtime: Runtime) -> Rankers:
-    """Weights and prequential metrics of each ranker in the mixture.
+    """Weights and metrics of each ranker in the mixture, measured on events before learning them.
 
-    Every ranker ranks a sample of the arriving positives with what was known just before. A
-    partition whose learner is away does not count for models that were promoted since.
+    Every ranker ranks a sample of the arriving positive events with what was known just before. For
+    models that were promoted while a learner was away, its partition does not count.
     """
     records = await runtime.mixture_weights.reader.records()
     counting = runtime.mixture_weights.counting(records)
