@@ -4,7 +4,6 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from importlib.metadata import version
 from typing import Any
 
 from fastapi import FastAPI
@@ -17,19 +16,19 @@ from starlette.types import Receive, Scope, Send
 from service.api import keys, operations
 from service.api.catalogue import bulk
 from service.api.catalogue import documents as catalogue
-from service.api.documentation import raw_schemas
+from service.api.documentation import ABOUT, INFO
 from service.api.feedback import click_through, histories, merges, ratings
 from service.api.feedback.intake import PATIENCE_S, Intake
 from service.api.models import experts, jobs, models, rankers, schedule
-from service.api.roles import ROLES
 from service.api.slates import audience, popular, predictions, recommendations, similar
 from service.errors import ServiceError
 from service.http.auth import FRESH_S, KeyCheck
-from service.http.documentation import document
+from service.http.document import document
 from service.http.edge import Edge
+from service.http.interactive_page import add_interactive_page
 from service.http.problems import answer, unforeseen
 from service.http.raw_router import RawRouter
-from service.http.route_page import INTERACTIVE, get_page
+from service.http.route_page import get_page
 from service.runtime import ApiRuntime
 from service.settings import Settings
 from service.telemetry import logger
@@ -102,11 +101,10 @@ def create_app(
             await asyncio.wait([warming])
 
     app = Application(
-        title="Hedgerow",
-        version=version("hedgerow"),
-        summary="Ratings in, learned within milliseconds, predictions out.",
+        title=INFO["title"],
+        version=INFO["version"],
         lifespan=lifespan,
-        docs_url=INTERACTIVE,
+        docs_url=None,
         redoc_url=None,
         swagger_ui_oauth2_redirect_url=None,
     )
@@ -119,7 +117,8 @@ def create_app(
     for router in ROUTERS:
         app.router.routes.extend(router.routes)
     app.router.add_route("/docs", get_page, include_in_schema=False)
-    document(app, ROLES, raw_schemas)
+    add_interactive_page(app)
+    document(app, ABOUT)
     return app
 
 

@@ -19,6 +19,7 @@ from service.runtime import ApiRuntime, api_runtime
 from service.settings import Settings
 from service.store.keys import PartitionKeys
 from service.store.log.codec import Entry, decode
+from tests.openapi.promises import broken_promise
 from tests.server import wait_until
 
 T = TypeVar("T")
@@ -70,7 +71,10 @@ class Api:
         return self._runner.run(work)
 
     def __call__(self, method: str, path: str, **more: Any) -> httpx.Response:
-        return self.run(self.client.request(method, path, **more))
+        answer = self.run(self.client.request(method, path, **more))
+        # whatever a test is about, its answers are those that the OpenAPI document promises
+        assert broken_promise(answer) is None
+        return answer
 
     def ready(self) -> Any:
         """Wait until the application is ready and return its readiness report."""

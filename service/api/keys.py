@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from service.api.routing import Route, Runtime
 from service.api.schemas import Answer, Page, Request
+from service.api.times import Time
 from service.http.documentation import problems
 from service.http.faults import KEY_ID
 from service.store.api_keys import ApiKey, Role
@@ -20,6 +21,7 @@ class NewKey(Request):
     """A key to create."""
 
     role: Role
+    """What the key may do: `read`; `write`, feedback and documents too; `admin`, everything."""
     name: Annotated[str, Field(min_length=1, max_length=100)]
     """A name for the user of the key; it appears in the list of keys."""
 
@@ -28,16 +30,26 @@ class Key(Answer):
     """A key without its secret."""
 
     id: str
+    """Names the key in routes and records; it is no secret."""
     name: str
+    """Who uses the key."""
     role: Role
-    created: str
-    revoked: str | None
+    """What the key may do."""
+    created: Time
+    """When it was made."""
+    revoked: Time | None
+    """When it was revoked; null: it works."""
+
+
+class KeyPage(Page[Key]):
+    """API keys, the oldest first."""
 
 
 class CreatedKey(Key):
     """A key with its secret, which is shown only once."""
 
     secret: str
+    """Send it as `Authorization: Bearer ...`."""
 
 
 NewKeyInput = Annotated[
@@ -46,10 +58,8 @@ NewKeyInput = Annotated[
 KeyId = Annotated[str, Path(pattern=KEY_ID, description="The key's id, not its secret.")]
 
 
-@router.post(
-    "/v1/admin/keys", status_code=201, summary="Make an API key", responses=problems(400, 413)
-)
-async def post_key(runtime: Runtime, body: NewKeyInput, response: Response) -> CreatedKey:
+@router.post("/v1/admin/keys", status_code=201, summary="Make an API key")
+async def create_key(runtime: Runtime, body: NewKeyInput, response: Response) -> CreatedKey:
     """The secret is in this answer and nowhere else: it is stored hashed.
 
     Once there is a key, every request needs one, except `/healthz`, `/readyz`, `/docs` and
@@ -61,15 +71,15 @@ async def post_key(runtime: Runtime, body: NewKeyInput, response: Response) -> C
 
 
 @router.get("/v1/admin/keys", summary="List API keys")
-async def list_keys(runtime: Runtime) -> Page[Key]:
+async def list_keys(runtime: Runtime) -> KeyPage:
     """All keys, revoked ones too, without their secrets."""
     ring = await runtime.keys.ring()
     keys = sorted(ring.keys.values(), key=lambda key: (key.created, key.id))
-    return Page(items=[Key(**_shown(key)) for key in keys], next_cursor=None)
+    return KeyPage(items=[Key(**_shown(key)) for key in keys], next_cursor=None)
 
 
-@router.delete("/v1/admin/keys/{key}", summary="Revoke an API key", responses=problems(404))
-async def delete_key(runtime: Runtime, key: KeyId) -> Key:
+@router.delete("/v1/admin/keys/{key}", summary="Revoke an API key", responses=problems("not_found"))
+async def revoke_key(runtime: Runtime, key: KeyId) -> Key:
     """The key stops working within two seconds in every process. It stays in the list."""
     return Key(**_shown(await runtime.keys.revoke(key)))
 

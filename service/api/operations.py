@@ -11,7 +11,9 @@ from core.meaning import NEGATIVE_TO, POSITIVE_FROM, RATING_WEIGHT
 from core.scale import Scale
 from service.api.routing import Route, Runtime
 from service.api.schemas import Answer
+from service.api.times import Time
 from service.errors import StoreUnavailable
+from service.http.documentation import problems
 from service.http.problems import problem
 from service.ids import sequence_token
 from service.runtime import ApiRuntime
@@ -26,13 +28,16 @@ class Health(Answer):
     """The process answers."""
 
     status: Literal["ok"]
+    """The process answers."""
 
 
 class Ready(Answer):
     """The process can serve."""
 
     status: Literal["ready"]
+    """The process can serve."""
     namespace: str
+    """The namespace that the process serves."""
     durable: bool
     """Whether an acknowledged event survives a power cut."""
     learning: bool
@@ -45,42 +50,61 @@ class KindMeaning(Answer):
     """The meaning of one kind of feedback for the rankers."""
 
     name: str
+    """What feedback of this kind has as `kind`."""
     code: int
+    """The number that the log keeps for the kind."""
     weight: float
+    """How much such an event counts; 0: it is counted for the click-through alone."""
     sign: int
+    """1: the user wants the item; -1: does not; 0: it says nothing of that."""
     hides: bool
+    """Whether the item is left out of the user's lists afterwards."""
 
 
 class RatingMeaning(Answer):
     """The meaning of a rating for the rankers; the experts learn it too."""
 
     positive_from: float
+    """The least rating that says that a user wants the item."""
     negative_to: float
+    """The highest rating that says that a user does not."""
     weight: float
+    """How much a rating counts."""
     hides: bool
+    """Whether a rated item is left out of the user's lists afterwards."""
 
 
 class PartitionStats(Answer):
     """One partition's learner and log."""
 
     partition: int
+    """The number of the partition, from 0."""
     appended: int
     """Number of the newest event."""
     learned_through: int
     """Number of the newest event that is learned."""
     lag_events: int
+    """Events that wait to be learned."""
     lag_ms: int
+    """Milliseconds since the newest learned event was accepted; 0 if none waits."""
     log_bytes: int
     """Bytes of the events that wait to be learned."""
     learner: str | None
     """The process that learns; null if there is none."""
     epoch: int
+    """Raised by each learner that takes over."""
     generation: int
+    """Raised by each rebuild."""
     ratings: int
+    """Ratings that the experts have learned."""
     duplicates: int
+    """Events that were dropped as repeats."""
     other_events: int
+    """Events of other kinds."""
     deletions: int
+    """Deletions that were learned."""
     trimmed_records: int
+    """Old events that were removed from histories because these are bounded."""
     memory: dict[str, int]
     """About how many bytes each family of keys takes."""
 
@@ -89,6 +113,7 @@ class NewItemStats(Answer):
     """The items that are new now: described, with few events and few showings."""
 
     items: int
+    """How many there are."""
     shown: int
     """Impressions of them, as posted (kind `impression`)."""
     clicked: int
@@ -101,29 +126,48 @@ class Stats(Answer):
     """Statistics of the service."""
 
     namespace: str
-    created: str
+    """The namespace that the process serves."""
+    created: Time
+    """When the namespace was made."""
     scale: str
+    """The scale of ratings, `lowest:highest`."""
     durable: bool
+    """Whether an acknowledged event survives a power cut."""
     warning: str | None
+    """Why not, and what to do."""
     store: str
+    """The server that stores everything, and its version."""
     model_version: str
+    """The version of the online model."""
     items: int
+    """Ids of items that are known, from documents or feedback."""
     new_items: NewItemStats
+    """The items that are new now."""
     partitions: list[PartitionStats]
+    """Each partition's learner and log."""
     memory: dict[str, int]
+    """About how many bytes each family of keys takes, in all partitions."""
     rating: RatingMeaning
+    """What a rating means."""
     kinds: list[KindMeaning]
+    """What feedback of each kind means."""
     seen_through: str
+    """The last events that are learned."""
 
 
 @router.get("/healthz", summary="Is the process alive?")
-async def get_health() -> Health:
+async def check_health() -> Health:
     """Yes, if it answers at all."""
     return Health(status="ok")
 
 
-@router.get("/readyz", summary="Can it serve?", response_model=Ready)
-async def get_ready(request: Request, runtime: Runtime) -> Ready | Response:
+@router.get(
+    "/readyz",
+    summary="Can it serve?",
+    response_model=Ready,
+    responses=problems("not_ready"),
+)
+async def check_readiness(request: Request, runtime: Runtime) -> Ready | Response:
     """Ready once the store answers, the namespace is open and its rows fit, catalogue and registry
     are read, and the kernels are compiled.
 

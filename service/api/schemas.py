@@ -19,6 +19,7 @@ from pydantic import (
     StringConstraints,
     ValidationError,
     ValidatorFunctionWrapHandler,
+    WithJsonSchema,
     WrapValidator,
     model_validator,
 )
@@ -96,8 +97,10 @@ def _feature(given: Any, read: ValidatorFunctionWrapHandler) -> Any:
 Id = Annotated[str, Field(min_length=1, max_length=MAX_ID_LENGTH), AfterValidator(_id)]
 Moment = Annotated[
     str,
-    Field(json_schema_extra={"anyOf": [{"format": "date-time"}, {"format": "date"}]}),
     AfterValidator(_moment),
+    WithJsonSchema(
+        {"anyOf": [{"type": "string", "format": kind} for kind in ("date-time", "date")]}
+    ),
 ]
 Name = Annotated[str, StringConstraints(pattern=NAME)]
 Text = Annotated[StrictStr, StringConstraints(max_length=1_000)]
@@ -119,5 +122,6 @@ class Page(Answer, Generic[T]):
     """A page of a list."""
 
     items: list[T]
+    """The entries of this page."""
     next_cursor: str | None
     """Hand it back as `cursor` for the next page; null at the end."""

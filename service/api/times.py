@@ -1,8 +1,14 @@
 """Conversions of times: milliseconds since 1970 inside the service, RFC 3339 outside."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from pydantic import Field
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+"""A time in an answer."""
+
 _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 

@@ -1,19 +1,18 @@
-"""The OpenAPI document: how raw routes describe themselves, and what holds for every route.
+"""How routes describe themselves in the OpenAPI document; ``document.py`` completes the rest."""
 
-The application passes in its table of roles and the schemas that FastAPI does not see.
-"""
-
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
-from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 
-from service.http.auth import Roles
 from service.http.problems import CODES, MEDIA_TYPE
 
 Json = dict[str, Any]
+
+ITEM_SCHEMA = "x-item-schema"
+"""The schema of each line of a body or an answer; OpenAPI 3.1 has no word of its own for it."""
+CODES_OF = "x-codes"
+"""The codes of an answer: those of the errors of a route that have its status."""
 
 
 def reference(name: str) -> Json:
@@ -44,25 +43,31 @@ def json_body(schema: Json, **examples: Any) -> Json:
 def ndjson_body(name: str, example: Any) -> Json:
     """Describe an NDJSON body whose lines are ``name``."""
     lines = msgspec.json.encode(example).decode() + "\n"
-    content = {"schema": {"type": "string"}, "itemSchema": reference(name), "example": lines}
+    # of any length: generated clients send a file
+    schema = {"type": "string", "format": "binary"}
+    content = {"schema": schema, ITEM_SCHEMA: reference(name), "example": lines}
     return {"required": True, "content": {"application/x-ndjson": content}}
 
 
-def problems(*statuses: int) -> dict[int | str, Json]:
-    """Describe the problems that a route answers with."""
+def problems(*codes: str) -> dict[int | str, Json]:
+    """Describe the problems with these codes, by status; those that follow from the parameters, the
+    body and the role of a route are added to each."""
+    by_status: dict[int | str, list[str]] = {}
+    for code in sorted(codes):
+        by_status.setdefault(CODES[code][0], []).append(code)
+    return {status: _problem(named) for status, named in by_status.items()}
+
+
+def _problem(codes: Iterable[str]) -> Json:
     return {
-        status: {
-            "description": ", ".join(code for code, (usual, _) in CODES.items() if usual == status),
-            "content": {MEDIA_TYPE: {"schema": reference("Problem")}},
-        }
-        for status in statuses
+        "description": "\n".join(f"- `{code}`: {CODES[code][1]}" for code in codes),
+        "content": {MEDIA_TYPE: {"schema": reference("Problem")}},
+        CODES_OF: [*codes],
     }
 
 
-def answers(
-    schemas: Mapping[int, str], problem_statuses: Iterable[int], says: Mapping[int, str]
-) -> Json:
-    """Describe the answers of a raw route."""
+def answers(schemas: Mapping[int, str], says: Mapping[int, str], *codes: str) -> Json:
+    """Describe the answers of a raw route: good ones by status, and the codes of its problems."""
     good = {
         str(status): {
             "description": says[status],
@@ -70,72 +75,4 @@ def answers(
         }
         for status, name in schemas.items()
     }
-    return good | {str(status): one for status, one in problems(*problem_statuses).items()}
-
-
-PROBLEM_SCHEMA: Json = {
-    "type": "object",
-    "title": "Problem",
-    "description": "What went wrong and what to do (RFC 9457).",
-    "required": ["type", "title", "status", "code", "detail", "request_id"],
-    "properties": {
-        "type": {"type": "string", "const": "about:blank"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "code": {"type": "string", "enum": sorted(CODES)},
-        "detail": {"type": "string"},
-        "request_id": {"type": "string"},
-        "retry_after": {
-            "type": "integer",
-            "description": "Seconds to wait; only where a retry helps.",
-        },
-        "errors": {
-            "type": "array",
-            "description": "Each fault of a request with the path of its field.",
-            "items": {
-                "type": "object",
-                "required": ["field", "detail"],
-                "properties": {"field": {"type": "string"}, "detail": {"type": "string"}},
-            },
-        },
-    },
-}
-
-
-def document(app: FastAPI, roles: Roles, schemas: Callable[[], Json]) -> None:
-    """Complete ``app.openapi()``: add ``schemas`` of raw routes, the problems and the roles."""
-
-    def openapi() -> Json:
-        if not app.openapi_schema:
-            app.openapi_schema = _document(app, roles, schemas())
-        return app.openapi_schema
-
-    app.openapi = openapi  # type: ignore[method-assign]
-
-
-def _document(app: FastAPI, roles: Roles, schemas: Json) -> Json:
-    out = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-    components = out.setdefault("components", {})
-    components.setdefault("schemas", {}).update(schemas, Problem=PROBLEM_SCHEMA)
-    for framework in ("HTTPValidationError", "ValidationError"):
-        components["schemas"].pop(framework, None)
-    components["securitySchemes"] = {
-        "key": {"type": "http", "scheme": "bearer", "bearerFormat": "hr_<id>_<secret>"}
-    }
-    for path, operations in out["paths"].items():
-        for method, operation in operations.items():
-            _complete(operation, roles[method.upper(), path])
-    return out
-
-
-def _complete(operation: Json, need: str) -> None:
-    """Add to a route the role it needs and the problems that any request can cause."""
-    operation.pop("x-streams", None)
-    operation["x-role"] = need
-    common = [422, 500]
-    if need != "open":
-        operation["security"] = [{"key": []}]
-        common += [401, 403, 503]
-    responses = operation["responses"]
-    responses |= {str(status): one for status, one in problems(*common).items()}
-    operation["responses"] = dict(sorted(responses.items()))
+    return good | {str(status): one for status, one in problems(*codes).items()}

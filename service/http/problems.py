@@ -61,6 +61,7 @@ _CODE_OF_STATUS = {
     415: "unsupported_media_type",
 }
 _DETAIL_OF_STATUS = {
+    400: "the body cannot be read: send JSON in UTF-8, without very many levels of brackets",
     404: "no such path: /docs lists all paths",
 }
 """Messages that say more than those of the framework."""

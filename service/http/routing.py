@@ -28,8 +28,10 @@ class Route(APIRoute):
     streams = False
     """Whether the handler itself reads a body of any length."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, path: str, endpoint: Callable[..., Any], **kwargs: Any) -> None:
+        # generated clients name their functions as we name ours
+        kwargs["operation_id"] = kwargs.get("operation_id") or camel_case(endpoint.__name__)
+        super().__init__(path, endpoint, **kwargs)
         self.needs = {method: self.roles[method, self.path_format] for method in self.methods or ()}
         self.parameters = frozenset(field.alias for field in self.dependant.query_params)
 
@@ -62,6 +64,16 @@ class Route(APIRoute):
             _refuse(twice[0], "give the parameter once")
 
 
+def camel_case(name: str) -> str:
+    """Return a name as the document writes it.
+
+    >>> camel_case("list_items")
+    'listItems'
+    """
+    first, *rest = name.split("_")
+    return first + "".join(map(str.capitalize, rest))
+
+
 def _refuse(name: str, detail: str) -> None:
     fault = {"type": "value_error", "loc": ("query", name), "msg": detail}
     raise RequestValidationError([fault])
@@ -73,8 +85,8 @@ class RawRoute(Route):
     Its parameters are those that ``openapi_extra`` names.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, path: str, endpoint: Callable[..., Any], **kwargs: Any) -> None:
+        super().__init__(path, endpoint, **kwargs)
         extra = self.openapi_extra or {}
         named = (p["name"] for p in extra.get("parameters", ()) if p["in"] == "query")
         self.parameters = frozenset(named)

@@ -34,7 +34,7 @@ def test_every_route_has_a_role(api: Api) -> None:
     }
     assert routes == set(ROLES)
     others = {route.path for route in api.app.routes if not isinstance(route, APIRoute)}
-    assert others == {"/docs", "/docs/interactive", "/openapi.json"}
+    assert others == {"/docs", "/docs/interactive", "/docs/interactive/files", "/openapi.json"}
 
 
 @pytest.mark.parametrize(("method", "route"), ROLES)

@@ -1,79 +1,14 @@
-"""Health, readiness and statistics; the OpenAPI document."""
+"""Health, readiness and statistics; the pages of the OpenAPI document."""
 
-import json
 import re
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
-from msgspec import Struct
-from pydantic import BaseModel
-
 from service.api.roles import ROLES
-from service.app import create_app
-from service.runtime import no_runtime
 from service.settings import KINDS, Settings
 from service.store.connection import connect
 from service.store.keys import PartitionKeys
 from tests.api import Api, learning
 from tests.server import PrivateServer, wait_until
-
-OPENAPI = Path(__file__).parents[2] / "openapi" / "openapi.json"
-
-
-def test_the_committed_document_is_the_generated_one() -> None:
-    generated = create_app(no_runtime, Settings()).openapi()
-    assert json.loads(OPENAPI.read_text()) == json.loads(json.dumps(generated)), "run: make openapi"
-
-
-def test_every_operation_is_documented() -> None:
-    document = json.loads(OPENAPI.read_text())
-    for path, operations in document["paths"].items():
-        for method, operation in operations.items():
-            where = f"{method} {path}"
-            assert operation["summary"], where
-            assert operation["description"], where
-            assert ("security" in operation) == (operation["x-role"] != "open"), where
-            for parameter in operation.get("parameters", []):
-                assert parameter.get("description"), f"{where} {parameter['name']}"
-            for status, answer in operation["responses"].items():
-                assert answer["description"], f"{where} {status}"
-                if int(status) >= 400:
-                    assert "application/problem+json" in answer["content"], f"{where} {status}"
-            if "requestBody" in operation:
-                for content in operation["requestBody"]["content"].values():
-                    assert content.get("example") or content.get("examples"), where
-
-
-def test_every_reference_of_the_document_leads_somewhere() -> None:
-    text = OPENAPI.read_text()
-    schemas = json.loads(text)["components"]["schemas"]
-    names = {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}
-    assert names == set(schemas)
-
-
-def test_no_two_shapes_share_a_name() -> None:
-    """Models with one name would share a schema of the document."""
-    shapes = [one for kind in (BaseModel, Struct) for one in _below(kind)]
-    names = Counter(one.__name__ for one in shapes if one.__module__.startswith("service.api."))
-    assert names["Slate"] == 1
-    assert [name for name, times in names.items() if times > 1] == []
-
-
-def test_promotions_and_pins_need_a_reason() -> None:
-    document = json.loads(OPENAPI.read_text())
-    for path, method in (("promote", "post"), ("pin", "put")):
-        operation = document["paths"][f"/v1/models/{{version}}/{path}"][method]
-        [content] = operation["requestBody"]["content"].values()
-        [name] = re.findall(r"#/components/schemas/(\w+)", json.dumps(content["schema"]))
-        body = document["components"]["schemas"][name]
-        assert (list(body["properties"]), body["additionalProperties"]) == (["why"], False)
-
-
-def _below(kind: type) -> Iterator[type]:
-    for one in kind.__subclasses__():
-        yield one
-        yield from _below(one)
 
 
 def test_the_document_and_its_page_are_served(api: Api) -> None:
@@ -82,12 +17,26 @@ def test_the_document_and_its_page_are_served(api: Api) -> None:
         assert "text/html" in api("GET", path).headers["content-type"]
 
 
+def test_the_interactive_page_has_everything_it_needs_here(api: Api) -> None:
+    page = api("GET", "/docs/interactive").text
+    needed = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert len(needed) == 3
+    for path in needed:
+        assert path.startswith("/docs/interactive/files/")
+        file = api("GET", path)
+        assert (file.status_code, len(file.content) > 500) == (200, True), path
+    assert "http" not in page.replace("<!DOCTYPE html>", "")
+    assert '"validatorUrl": null' in page
+
+
 def test_the_page_of_routes_names_all_of_them_and_needs_nothing_from_elsewhere(api: Api) -> None:
     page = api("GET", "/docs").text
     for method, route in ROLES:
         assert f"<code>{method} {route}</code>" in page
     for name in ("max_per_category", "candidates", "available_until", "event_id"):
         assert f"<code>{name}</code>" in page
+    for field in ("items[].score", "experts[].regret_to_best", "partitions[].lag_ms"):
+        assert f"<code>{field}</code>" in page, "answers have fields too"
     assert not re.search(r"<script|<link|<img|src=|https?://|@import", page)
 
 

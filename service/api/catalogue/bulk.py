@@ -40,7 +40,9 @@ _USER = {"user": "ada", "features": {"age": 31, "plan": "family"}}
 
 def _many(line: str, example: Mapping[str, Any]) -> dict[str, Any]:
     """Describe a route that takes any number of lines."""
-    written = answers({200: "BulkWritten"}, (415,), {200: "The valid lines are written."})
+    written = answers(
+        {200: "BulkWritten"}, {200: "The valid lines are written."}, "nothing_accepted"
+    )
     return {"x-streams": True, "requestBody": ndjson_body(line, example), "responses": written}
 
 
@@ -50,7 +52,7 @@ def _many(line: str, example: Mapping[str, Any]) -> dict[str, Any]:
     summary="Write many items",
     openapi_extra=_many("ItemLine", _ITEM),
 )
-async def post_items(request: Request) -> Response:
+async def write_items(request: Request) -> Response:
     """NDJSON of any length, one item per line: its id and document, which replaces the old one.
 
     A bad line is one entry of `rejected` and stops nothing. If an item has several lines, the last
@@ -65,7 +67,7 @@ async def post_items(request: Request) -> Response:
     summary="Write many users",
     openapi_extra=_many("UserLine", _USER),
 )
-async def post_users(request: Request) -> Response:
+async def write_users(request: Request) -> Response:
     """NDJSON of any length, one user per line: the id and document, which replaces the old one.
 
     A bad line is one entry of `rejected` and stops nothing. If a user has several lines, the last

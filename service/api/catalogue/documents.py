@@ -8,12 +8,20 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 
-from service.api.catalogue.schemas import Item, ItemBody, User, UserBody, stored
-from service.api.feedback.deletions import SAFE, Receipt
+from service.api.catalogue.schemas import (
+    Item,
+    ItemBody,
+    ItemPage,
+    User,
+    UserBody,
+    UserPage,
+    stored,
+)
+from service.api.feedback.deletions import OF_DELETIONS, SAFE, Receipt
 from service.api.feedback.deletions import delete_item as deleted_item
 from service.api.feedback.deletions import delete_user as deleted_user
 from service.api.routing import ItemId, Route, Runtime, UserId
-from service.api.schemas import Cursor, Limit, Page
+from service.api.schemas import Cursor, Limit
 from service.errors import NotFound
 from service.http.cursors import make_cursor, read_cursor, read_number
 from service.http.documentation import problems
@@ -52,7 +60,7 @@ Patch = Annotated[
 
 
 @router.get("/v1/items", tags=["items"], summary="List items")
-async def list_items(runtime: Runtime, limit: Limit = 100, cursor: Cursor = None) -> Page[Item]:
+async def list_items(runtime: Runtime, limit: Limit = 100, cursor: Cursor = None) -> ItemPage:
     """All items with a document or feedback, the oldest first; deleted items are left out.
 
     So a page may be shorter than `limit`: the list ends where `next_cursor` is null.
@@ -61,13 +69,18 @@ async def list_items(runtime: Runtime, limit: Limit = 100, cursor: Cursor = None
     ids = await runtime.numbers.page(first, limit)
     documents = await runtime.catalogue.items(range(first, first + len(ids)))
     pairs = zip(ids, documents, strict=True)
-    return Page(
+    return ItemPage(
         items=[_item(item, document) for item, document in pairs if not document.deleted],
         next_cursor=make_cursor("items", first + limit) if len(ids) == limit else None,
     )
 
 
-@router.get("/v1/items/{item:id}", tags=["items"], summary="Read an item", responses=problems(404))
+@router.get(
+    "/v1/items/{item:id}",
+    tags=["items"],
+    summary="Read an item",
+    responses=problems("not_found"),
+)
 async def get_item(runtime: Runtime, item: ItemId, response: Response) -> Item:
     """The item's document; version 0 if it is known from feedback alone."""
     number = await _number(runtime, item)
@@ -81,9 +94,9 @@ async def get_item(runtime: Runtime, item: ItemId, response: Response) -> Item:
     "/v1/items/{item:id}",
     tags=["items"],
     summary="Write an item",
-    responses=problems(400, 409, 413),
+    responses=problems("version_conflict", "item_limit"),
 )
-async def put_item(
+async def write_item(
     runtime: Runtime, item: ItemId, body: ItemInput, response: Response, if_match: IfMatch = None
 ) -> Item:
     """Create or replace the item's document."""
@@ -97,9 +110,9 @@ async def put_item(
     "/v1/items/{item:id}",
     tags=["items"],
     summary="Change an item",
-    responses=problems(400, 404, 409, 413),
+    responses=problems("not_found", "version_conflict"),
 )
-async def patch_item(
+async def change_item(
     runtime: Runtime, item: ItemId, patch: Patch, response: Response, if_match: IfMatch = None
 ) -> Item:
     """Change the given members of the item's document and keep the others."""
@@ -114,7 +127,10 @@ async def patch_item(
 
 
 @router.delete(
-    "/v1/items/{item:id}", tags=["items"], summary="Delete an item", responses=SAFE | problems(404)
+    "/v1/items/{item:id}",
+    tags=["items"],
+    summary="Delete an item",
+    responses=SAFE | problems("not_found", *OF_DELETIONS),
 )
 async def delete_item(runtime: Runtime, item: ItemId, response: Response) -> Receipt:
     """Forget the item: its document, what was learned about it, its events in all histories.
@@ -143,7 +159,7 @@ def _deleted_item() -> NotFound:
 
 
 @router.get("/v1/users", tags=["users"], summary="List users")
-async def list_users(runtime: Runtime, limit: Limit = 100, cursor: Cursor = None) -> Page[User]:
+async def list_users(runtime: Runtime, limit: Limit = 100, cursor: Cursor = None) -> UserPage:
     """All users with a document or learned feedback, ordered by the bytes of their ids."""
     after = None if cursor is None else read_cursor("users", cursor)
     profiles, partitions = runtime.profiles, range(runtime.namespace.partitions)
@@ -152,22 +168,30 @@ async def list_users(runtime: Runtime, limit: Limit = 100, cursor: Cursor = None
     users = list(dict.fromkeys(heapq.merge(*lists, key=str.encode)))
     shown = users[:limit]
     documents = await runtime.catalogue.users(shown)
-    return Page(
+    return UserPage(
         items=[_user(user, document) for user, document in zip(shown, documents, strict=True)],
         next_cursor=make_cursor("users", shown[-1]) if len(users) > limit else None,
     )
 
 
-@router.get("/v1/users/{user:id}", tags=["users"], summary="Read a user", responses=problems(404))
+@router.get(
+    "/v1/users/{user:id}",
+    tags=["users"],
+    summary="Read a user",
+    responses=problems("not_found"),
+)
 async def get_user(runtime: Runtime, user: UserId, response: Response) -> User:
     """The user's document; version 0 if they are known from feedback alone."""
     return _user(user, await _known_user(runtime, user), response)
 
 
 @router.put(
-    "/v1/users/{user:id}", tags=["users"], summary="Write a user", responses=problems(400, 409, 413)
+    "/v1/users/{user:id}",
+    tags=["users"],
+    summary="Write a user",
+    responses=problems("version_conflict"),
 )
-async def put_user(
+async def write_user(
     runtime: Runtime, user: UserId, body: UserInput, response: Response, if_match: IfMatch = None
 ) -> User:
     """Create or replace the user's document: features and links to other users."""
@@ -180,9 +204,9 @@ async def put_user(
     "/v1/users/{user:id}",
     tags=["users"],
     summary="Change a user",
-    responses=problems(400, 404, 409, 413),
+    responses=problems("not_found", "version_conflict"),
 )
-async def patch_user(
+async def change_user(
     runtime: Runtime, user: UserId, patch: Patch, response: Response, if_match: IfMatch = None
 ) -> User:
     """Change the given members of the user's document and keep the others."""
@@ -193,7 +217,12 @@ async def patch_user(
     return _user(user, document, response)
 
 
-@router.delete("/v1/users/{user:id}", tags=["users"], summary="Delete a user", responses=SAFE)
+@router.delete(
+    "/v1/users/{user:id}",
+    tags=["users"],
+    summary="Delete a user",
+    responses=SAFE | problems(*OF_DELETIONS),
+)
 async def delete_user(runtime: Runtime, user: UserId, response: Response) -> Receipt:
     """Delete everything of a user: document, history, what was learned. The answer is the receipt.
 

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Self
 import msgspec
 from pydantic import BaseModel, Field, model_validator
 
-from service.api.schemas import Answer, Features, Id, Moment, Request, Text
+from service.api.schemas import Answer, Features, Id, Moment, Page, Request, Text
+from service.api.times import Time
 from service.errors import TooLarge
 
 MAX_DOCUMENT_BYTES = 64 << 10
@@ -43,25 +44,39 @@ class ItemLine(ItemBody):
     """One line of a bulk upload."""
 
     item: Id
+    """Your own id of the item."""
 
 
 class Item(Answer):
     """An item's document; version 0: known from feedback alone."""
 
     item: str
+    """Your own id of the item."""
     version: int
+    """Raised by each change of the document; the `ETag` of an answer about one item."""
     categories: list[str]
+    """Names of the groups that the item belongs to."""
     features: dict[str, Any]
+    """Typed facts: numbers, strings, booleans, lists of strings."""
     hidden: bool
-    available_from: str | None
-    available_until: str | None
+    """A hidden item is never recommended."""
+    available_from: Time | None
+    """Not recommended before this moment."""
+    available_until: Time | None
+    """Not recommended from this moment on."""
+
+
+class ItemPage(Page[Item]):
+    """A page of the items, the oldest first."""
 
 
 class Link(Request):
     """A neighbour in the graph of users."""
 
     user: Id
+    """The neighbour."""
     weight: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] = 1.0
+    """How close the two are."""
 
 
 class UserBody(Request):
@@ -78,33 +93,50 @@ class UserLine(UserBody):
     """One line of a bulk upload."""
 
     user: Id
+    """Your own id of the user."""
 
 
 class User(Answer):
     """A user's document; version 0: known from feedback alone."""
 
     user: str
+    """Your own id of the user."""
     version: int
+    """Raised by each change of the document; the `ETag` of an answer about one user."""
     features: dict[str, Any]
+    """Typed facts: numbers, strings, booleans, lists of strings."""
     links: list[Link]
+    """The user's neighbours: friends, household, colleagues."""
+
+
+class UserPage(Page[User]):
+    """A page of the users, ordered by the bytes of their ids."""
 
 
 class BulkRejected(Answer):
     """A line that was not accepted."""
 
     index: int
+    """The number of the line, from 0."""
     line: int
+    """The number of the line, from 1, as editors count."""
     code: str
+    """What is wrong, for programs."""
     detail: str
+    """What is wrong and what to do, for people."""
 
 
 class BulkWritten(Answer):
     """The result of a bulk upload, with the first 1 000 rejected lines."""
 
     accepted: int
+    """Lines that were written."""
     rejected: list[BulkRejected]
+    """The first 1 000 lines that were not."""
     rejected_total: int
+    """How many lines were not written."""
     lines: int
+    """Lines of the body, empty ones included."""
 
 
 def stored(body: BaseModel) -> dict[str, Any]:

@@ -20,10 +20,13 @@ class SlateResponses(Answer):
     """Click-through of the slates of one model."""
 
     strategy: str
+    """The strategy that made the slates."""
     model_version: str | None
     """The first 12 digits of the version; null for slates without a model."""
     impressions: int
+    """Events of the kind `impression`."""
     clicks: int
+    """Events of the kind `click`."""
     click_through: float | None
     """Clicks for each impression; null before the first impression."""
     events: dict[str, int]
@@ -34,7 +37,9 @@ class ClickThrough(Answer):
     """The slates of each model, the most shown first."""
 
     slates: list[SlateResponses]
+    """The slates of each model."""
     seen_through: str
+    """The last events that are counted."""
 
 
 @router.get("/v1/stats/click-through", summary="Count impressions and clicks")

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from service.api.feedback.intake import settled
 from service.api.schemas import Answer
-from service.api.times import rfc3339
+from service.api.times import Time, rfc3339
 from service.api.waiting import learned
 from service.ids import sequence_token
 from service.runtime import ApiRuntime
@@ -21,21 +21,28 @@ class Receipt(Answer):
     """The proof of a deletion: its position in the order of events."""
 
     deleted: What
+    """What was deleted: all events of a user and an item, an item, or a user."""
     user: str | None
+    """The user; null for an item."""
     item: str | None
+    """The item; null for a user."""
     sequence: str
+    """The place of the deletion in the order of events."""
     learned: bool
     """True: the deleted data no longer counts in any history or list. The id of a deleted user
     stays in the change feed until about 4 096 later commits displace it. The items' rows and the
     trained models keep what they learned from the events until a rebuild and a retraining. False
     (202): the deletion is stored and will be learned soon."""
-    timestamp: str
+    timestamp: Time
+    """When the deletion was accepted."""
 
 
 SAFE: dict[int | str, dict[str, Any]] = {
     202: {"model": Receipt, "description": "Stored, but not learned yet."}
 }
 """Responses of a deletion besides 200."""
+OF_DELETIONS = ("backlogged", "version_conflict")
+"""Codes of the problems that any deletion can meet."""
 
 
 async def delete_rating(runtime: ApiRuntime, user: str, item: str, number: int) -> Receipt:

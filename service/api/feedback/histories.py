@@ -12,7 +12,7 @@ from service.api.feedback.deletions import SAFE, Receipt
 from service.api.feedback.deletions import delete_rating as deleted_rating
 from service.api.routing import ItemId, Route, Runtime, UserId
 from service.api.schemas import Answer, Cursor, Limit, Page
-from service.api.times import rfc3339
+from service.api.times import Time, rfc3339
 from service.errors import NotFound
 from service.http.cursors import make_cursor, read_number
 from service.http.documentation import problems
@@ -21,25 +21,32 @@ from service.runtime import ApiRuntime
 from service.store.partitions import partition_of
 from service.store.profiles.history_record import sequences
 
-router = APIRouter(route_class=Route, tags=["ratings"])
+router = APIRouter(route_class=Route, tags=["feedback"])
 
 
 class Event(Answer):
     """One event of a history."""
 
     item: str
+    """The item of the event."""
     kind: str
     """`rating`, or the kind of feedback."""
     rating: float | None
     """Null for other kinds."""
-    timestamp: str
+    timestamp: Time
+    """When it happened, as sent; else when it was accepted."""
     sequence: str
+    """The place of the event in the order of events."""
+
+
+class EventPage(Page[Event]):
+    """A page of a history, the newest event first."""
 
 
 @router.get("/v1/users/{user:id}/ratings", summary="Read a user's history")
 async def get_history(
     runtime: Runtime, user: UserId, limit: Limit = 100, cursor: Cursor = None
-) -> Page[Event]:
+) -> EventPage:
     """All learned events that are kept, the newest first; new events do not shift the pages."""
     of = f"ratings of {user}"
     before = None if cursor is None else read_number(of, cursor)
@@ -48,7 +55,7 @@ async def get_history(
     end = len(order) if before is None else int(np.searchsorted(order, before))
     first = max(end - limit, 0)
     events = await _events(runtime, user, history[first:end])
-    return Page(
+    return EventPage(
         items=events[::-1], next_cursor=make_cursor(of, int(order[first])) if first else None
     )
 
@@ -56,7 +63,7 @@ async def get_history(
 @router.delete(
     "/v1/users/{user:id}/ratings/{item:id}",
     summary="Delete a rating",
-    responses=SAFE | problems(404),
+    responses=SAFE | problems("not_found", "backlogged"),
 )
 async def delete_rating(
     runtime: Runtime, user: UserId, item: ItemId, response: Response

@@ -18,7 +18,7 @@ from service.api.feedback.intake import settled
 from service.api.feedback.schemas import digest
 from service.api.routing import Route, Runtime, UserId
 from service.api.schemas import Answer, Id, Request
-from service.api.times import rfc3339
+from service.api.times import Time, rfc3339
 from service.api.waiting import learned
 from service.errors import Conflict, NotReady
 from service.http.documentation import problems
@@ -49,11 +49,15 @@ class Merged(Answer):
     """The proof of a merge: its position in the order of events."""
 
     user: str
+    """The user who has the events now."""
     source: str
+    """The user who has ended."""
     sequence: str
+    """The place of the merge in the order of events."""
     learned: bool
     """True: the user has the events. False (202): the merge is stored and will be learned soon."""
-    timestamp: str
+    timestamp: Time
+    """When the merge was accepted."""
     reason: str | None
     """Why there may be nothing to take over."""
 
@@ -66,7 +70,7 @@ Input = Annotated[Merge, Body(openapi_examples={"login": {"value": {"source": "v
     summary="Merge two users",
     responses={
         202: {"model": Merged, "description": "Stored, but not learned yet."},
-        **problems(409, 503),
+        **problems("conflict", "version_conflict", "not_ready", "backlogged"),
     },
 )
 async def merge_users(runtime: Runtime, user: UserId, body: Input, response: Response) -> Merged:

@@ -34,7 +34,7 @@ MAX_AWAITED_ROWS = 100
 MAX_KEY_LENGTH = 200
 """Leaves room for ``#`` and the number of a row within the length of an event id."""
 
-router = APIRouter(route_class=RawRoute, tags=["ratings"])
+router = APIRouter(route_class=RawRoute, tags=["feedback"])
 _encode = msgspec.json.Encoder().encode
 
 _EXAMPLE = {
@@ -77,12 +77,13 @@ _WAIT = parameter(
         ),
         "responses": answers(
             {202: "Written", 200: "Written"},
-            (413, 415),
             {202: "The rows are stored.", 200: "They have also been learned (`?wait=learned`)."},
+            *("invalid_id", "invalid_event", "out_of_scale", "unknown_kind"),
+            *("nothing_accepted", "item_limit", "backlogged"),
         ),
     },
 )
-async def post_ratings(request: Request) -> Response:
+async def send_feedback(request: Request) -> Response:
     """One event or an array of them. Accepted events are stored durably, and learned within
     milliseconds.
 
@@ -110,10 +111,12 @@ async def post_ratings(request: Request) -> Response:
         "x-streams": True,
         "parameters": [_IDEMPOTENCY],
         "requestBody": ndjson_body("Feedback", _EXAMPLE),
-        "responses": answers({202: "Uploaded"}, (415,), {202: "The valid rows are stored."}),
+        "responses": answers(
+            {202: "Uploaded"}, {202: "The valid rows are stored."}, "nothing_accepted", "backlogged"
+        ),
     },
 )
-async def post_stream(request: Request) -> Response:
+async def stream_feedback(request: Request) -> Response:
     """NDJSON of any length, one event a line; a bad line is one entry of `rejected`.
 
     While the log is full the service stops reading. A body that is cut keeps its complete lines.

@@ -33,38 +33,57 @@ class Feedback(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """One event: a user, an item, and either a rating or a kind."""
 
     user: str
+    """Your own id of the user; no other write is needed before."""
     item: str
+    """Your own id of the item; no other write is needed before."""
     rating: float | UnsetType = UNSET
+    """On the scale of the namespace; not together with `kind`."""
     kind: str | UnsetType = UNSET
+    """What happened, if it was no rating: `view`, `click`, `purchase`, ...; `GET /v1/stats` lists
+    all kinds."""
     timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | UnsetType = UNSET
+    """When it happened; left out: now."""
     event_id: str | UnsetType = UNSET
+    """Your own id of the event: a repeat of it counts once."""
     rec_id: str | UnsetType = UNSET
+    """The `rec_id` of the slate that showed the item: the event counts for its click-through."""
 
 
 class Rejected(msgspec.Struct):
     """A row that was not accepted, and why."""
 
     index: int
+    """The number of the row, from 0."""
     code: str
+    """What is wrong, for programs."""
     detail: str
+    """What is wrong and what to do, for people."""
 
 
 class Learned(msgspec.Struct):
     """The prediction for a row just before it was learned."""
 
     index: int
+    """The number of the row, from 0."""
     rating: float
+    """The predicted rating."""
     low: float
+    """Where the central 80 % interval begins."""
     high: float
+    """Where the central 80 % interval ends."""
 
 
 class Written(msgspec.Struct, omit_defaults=True):
     """The result of a write; to read what you wrote, send `sequence` as `min_sequence`."""
 
     accepted: int
+    """Rows that are stored."""
     rejected: list[Rejected]
+    """The rows that are not, and why."""
     sequence: str
+    """The place of the rows in the order of events."""
     predictions: list[Learned] | UnsetType = UNSET
+    """With `wait=learned`: what was predicted for each rating just before it was learned."""
 
 
 @dataclass(frozen=True)

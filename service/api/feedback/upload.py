@@ -50,16 +50,22 @@ class RejectedLine(Rejected):
     """A line that was not accepted; ``line`` counts from 1, as editors do."""
 
     line: int
+    """The number of the line, from 1, as editors count."""
 
 
 class Uploaded(msgspec.Struct):
     """The result of a stream, with the first 1 000 rejected lines."""
 
     accepted: int
+    """Lines that are stored."""
     rejected: list[RejectedLine]
+    """The first 1 000 lines that are not, and why."""
     rejected_total: int
+    """How many lines are not stored."""
     lines: int
+    """Lines of the body, empty ones included."""
     sequence: str
+    """The place of the rows in the order of events."""
 
 
 class Upload:

@@ -26,70 +26,98 @@ class Expert(Answer):
     """The state of one expert."""
 
     name: str
+    """Its number in the settings, its family and its rank in one word."""
     family: str
+    """The kind of online model."""
     rank: int
+    """Numbers that it keeps for each user and item."""
     c: float | None
-    """Aggressiveness."""
+    """Its aggressiveness: how far one rating may move it; null where the family has none."""
     weight: float
-    """Its Hedge weight."""
+    """How good it is by itself, as a share of 1."""
     part: float
-    """Its share in the predictions."""
+    """What it contributes to predictions; all sum to 1, and one may be negative."""
     cumulative_loss: float
+    """The sum of its losses; a loss is a quarter of the absolute error."""
     recent_loss: float
+    """Its mean loss over about the last 1 000 ratings."""
     updates: int
+    """Ratings that it learned from."""
     regret_to_best: float
+    """Its cumulative loss minus that of the best expert in hindsight."""
 
 
 class Experts(Answer):
     """The experts of a partition."""
 
     partition: int
+    """The partition whose learner this is."""
     model_version: str
+    """The version of the online model."""
     aggregator: str
+    """How one prediction is made of those of all experts."""
     experts: list[Expert]
+    """In the order of the settings."""
     seen_through: str
+    """The last event that is learned."""
 
 
 class HistoryExpert(Answer):
     """One expert at one point."""
 
     name: str
+    """As in `GET /v1/experts`."""
     weight: float
+    """How good it was by itself, as a share of 1."""
     part: float
+    """What it contributed to predictions."""
     recent_loss: float
+    """Its mean loss over about the last 1 000 ratings."""
 
 
 class HistoryPoint(Answer):
     """The experts after so many ratings."""
 
     sequence: str
+    """The last event that was learned."""
     learned: int
+    """How many ratings were learned."""
     experts: list[HistoryExpert]
+    """In the order of the settings."""
 
 
 class ExpertHistory(Answer):
     """Points in time, oldest first."""
 
     partition: int
+    """The partition whose learner this is."""
     points: list[HistoryPoint]
+    """The oldest first."""
 
 
 class TopicItem(Answer):
     """An item and how much it belongs to a topic."""
 
     item: str
+    """The item."""
     strength: float
+    """The item's factor for the topic."""
 
 
 class Topics(Answer):
     """The heaviest items of each component."""
 
     partition: int
+    """The partition whose learner this is."""
     topics: list[list[TopicItem]]
+    """The items of each topic, the heaviest first."""
     seen_through: str
+    """The last event that the topics reflect."""
 
 
-@router.get("/v1/experts", summary="Compare the experts", responses=problems(404))
+@router.get(
+    "/v1/experts", summary="Compare the experts", responses=problems("not_found", "not_ready")
+)
 async def get_experts(runtime: Runtime, partition: Partition = 0) -> Experts:
     """Weights, losses, and each expert's regret to the best one in hindsight."""
     _check(runtime, partition)
@@ -103,7 +131,7 @@ async def get_experts(runtime: Runtime, partition: Partition = 0) -> Experts:
     )
 
 
-@router.get("/v1/experts/history", summary="Plot the experts", responses=problems(404))
+@router.get("/v1/experts/history", summary="Plot the experts", responses=problems("not_found"))
 async def get_expert_history(
     runtime: Runtime, partition: Partition = 0, limit: Points = 1_000
 ) -> ExpertHistory:
@@ -115,7 +143,7 @@ async def get_expert_history(
     return ExpertHistory(partition=partition, points=points)
 
 
-@router.get("/v1/topics", summary="Show the topics", responses=problems(404))
+@router.get("/v1/topics", summary="Show the topics", responses=problems("not_found"))
 async def get_topics(runtime: Runtime, partition: Partition = 0) -> Topics:
     """The items with the largest factors in each component of the non-negative expert.
 

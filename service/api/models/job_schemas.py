@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from service.api.schemas import Answer, Name, Request
-from service.api.times import rfc3339, rfc3339_or_none
+from service.api.schemas import Answer, Name, Page, Request
+from service.api.times import Time, rfc3339, rfc3339_or_none
 from service.ranking.families import FAMILIES
 from service.ranking.strategies import meant
 from service.store.jobs.records import JobRecord, Status
@@ -44,15 +44,20 @@ class Added(Answer):
     """A mean, and the bounds of its 95 % interval."""
 
     mean: float
+    """The mean."""
     low: float
+    """The lower bound."""
     high: float
+    """The upper bound."""
 
 
 class Tried(Answer):
     """One recipe in a training that names none."""
 
     model: str
+    """The recipe."""
     strategy: str
+    """Its family."""
     serves: bool
     """Whether a model of this recipe served before: then it is trained again, unless another recipe
     of its family is chosen."""
@@ -65,6 +70,7 @@ class Tried(Answer):
     added: Added | None
     """The ndcg@10 that it adds to the stack of `popular`, `next` and the recipes chosen before."""
     seconds: float
+    """Wall seconds for it."""
     version: str | None
     """The model that it published."""
     metrics: dict[str, Any]
@@ -77,6 +83,7 @@ class Job(Answer):
     """A training: ordered, under way or ended."""
 
     id: str
+    """Names the job in routes."""
     status: Status
     """It only moves forward: `queued`, `running`, then one of the others."""
     progress: float
@@ -91,15 +98,21 @@ class Job(Answer):
     tried: list[Tried]
     """The recipes that a job without `model` has considered; empty for other jobs."""
     parameters: dict[str, Any]
+    """Settings of the recipe that were ordered; the others are searched."""
     budget_s: float
+    """Seconds that the search may take."""
     promote_unjudged: bool
+    """Whether the model is promoted even if too few users can be held out."""
     who: str
     """Who ordered it."""
     why: str
     """`order`, or the condition of the schedule that started it: `cron`, `events`, `drift`."""
-    created: str
-    started: str | None
-    ended: str | None
+    created: Time
+    """When it was ordered."""
+    started: Time | None
+    """When a trainer took it."""
+    ended: Time | None
+    """When it ended."""
     error: str | None
     """Why it failed or was cancelled, and what to do."""
     metrics: dict[str, Any]
@@ -124,32 +137,48 @@ class ScheduleBody(Request):
     one job."""
     model: RecipeName = None
     parameters: Parameters = Field(default_factory=dict)
+    """Settings of the recipe that you choose; the others are searched."""
     budget_s: Seconds | None = None
+    """Seconds that the search may take; by default those of the settings."""
     promote_unjudged: bool = False
+    """Promote models even if too few users can be held out: for small communities."""
+
+
+class JobPage(Page[Job]):
+    """A page of the trainings, the newest first."""
 
 
 class CurrentSchedule(Answer):
     """The schedule, and the current values for its conditions."""
 
     cron: str | None
+    """Five fields, in UTC; null: off."""
     after_events: int | None
-    """The current number: while the settings decide, it usually grows with the log."""
+    """New events that start a training; null: off. While the settings decide, the number usually
+    grows with the log."""
     drift: float | None
+    """Ratio of the recent online error to the usual one that starts a training; null: off."""
     model: str | None
+    """The recipe that is ordered; null: whatever is worth training."""
     parameters: dict[str, Any]
+    """Settings of the recipe that are fixed."""
     budget_s: float | None
+    """Seconds that the search may take; null: as the settings say."""
     promote_unjudged: bool
+    """Whether models are promoted even if too few users can be held out."""
     of_settings: bool
     """Whether the settings decide: nobody has set a schedule, or it was deleted."""
     version: int
     """Raised by each change, DELETE too; 0: there was none."""
     who: str | None
-    changed: str | None
-    last_began: str | None
+    """Who changed it last."""
+    changed: Time | None
+    """When it was changed last."""
+    last_began: Time | None
     """When the training began that the conditions count from: the last successful one of the
     schedule's model, even if somebody ordered it. After a change of `model` it is that of the model
     before, until a training of the new model succeeds."""
-    not_before: str | None
+    not_before: Time | None
     """The trainer starts nothing by itself before this time: the pause after the last training and
     after its own start (HEDGEROW_RETRAIN_PAUSE_S), which doubles with each scheduled training in a
     row that does not succeed. Null: no trainer has ever run."""

@@ -9,9 +9,9 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.api.models.job_schemas import Job, Retrain, recipe_of, shown_job
+from service.api.models.job_schemas import Job, JobPage, Retrain, recipe_of, shown_job
 from service.api.routing import Caller, Route, Runtime
-from service.api.schemas import Cursor, Page
+from service.api.schemas import Cursor
 from service.errors import NotFound, StoreUnavailable
 from service.http.cursors import make_cursor, read_cursor
 from service.http.documentation import problems
@@ -46,9 +46,9 @@ Limit = Annotated[int, Query(ge=1, le=500, description="Maximum number of jobs o
     "/v1/retrain",
     status_code=202,
     summary="Order a training",
-    responses=problems(400, 413, 422, 503),
+    responses=problems("invalid_training", "backlogged"),
 )
-async def post_retrain(
+async def retrain(
     runtime: Runtime, caller: Caller, response: Response, body: RetrainInput = None
 ) -> Job:
     """A trainer takes the job as soon as it is free; watch it by its id.
@@ -74,17 +74,17 @@ async def post_retrain(
     return shown_job(record)
 
 
-@router.get("/v1/jobs", summary="List trainings", responses=problems(422))
-async def get_jobs(runtime: Runtime, limit: Limit = 50, cursor: Cursor = None) -> Page[Job]:
+@router.get("/v1/jobs", summary="List trainings")
+async def list_jobs(runtime: Runtime, limit: Limit = 50, cursor: Cursor = None) -> JobPage:
     """The newest first; jobs of the last 30 days, at most 500."""
     after = None if cursor is None else read_cursor(LIST, cursor)
     found = await asyncio.to_thread(runtime.jobs.records.records, limit + 1, after)
     more = len(found) > limit
     shown = [shown_job(record) for record in found[:limit]]
-    return Page(items=shown, next_cursor=make_cursor(LIST, shown[-1].id) if more else None)
+    return JobPage(items=shown, next_cursor=make_cursor(LIST, shown[-1].id) if more else None)
 
 
-@router.get("/v1/jobs/{job}", summary="Look at a training", responses=problems(404))
+@router.get("/v1/jobs/{job}", summary="Look at a training", responses=problems("not_found"))
 async def get_job(runtime: Runtime, job: JobId) -> Job:
     """A job whose trainer is gone is `failed` within seconds; the models that serve stay."""
     return shown_job(await _record(runtime, job))
@@ -98,9 +98,10 @@ async def _record(runtime: Runtime, job: JobId) -> JobRecord:
     "/v1/jobs/{job}/events",
     summary="Watch a training",
     response_class=EventSourceResponse,
-    responses=problems(404),
+    response_description="The job, each time that it changes.",
+    responses=problems("not_found"),
 )
-async def get_job_events(
+async def watch_job(
     request: Request, runtime: Runtime, job: JobId, first: Annotated[JobRecord, Depends(_record)]
 ) -> AsyncIterator[ServerSentEvent]:
     """Server-sent events named `job`: the job as it is now, then each change, until it has ended.
@@ -122,8 +123,10 @@ async def get_job_events(
             yield _event(said)
 
 
-@router.delete("/v1/jobs/{job}", summary="Cancel a training", responses=problems(404, 409))
-async def delete_job(runtime: Runtime, caller: Caller, job: JobId) -> Job:
+@router.delete(
+    "/v1/jobs/{job}", summary="Cancel a training", responses=problems("not_found", "conflict")
+)
+async def cancel_job(runtime: Runtime, caller: Caller, job: JobId) -> Job:
     """A running job stops within about a second. 409 if it has ended, or is promoting its model."""
     return shown_job(await asyncio.to_thread(runtime.jobs.cancel, job, caller))
 

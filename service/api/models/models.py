@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Path, Query
 
 from service.api.models.schemas import (
-    Change,
+    ChangePage,
     Model,
     Models,
     Reason,
@@ -18,7 +18,7 @@ from service.api.models.schemas import (
     shown_served,
 )
 from service.api.routing import Caller, Route, Runtime
-from service.api.schemas import Cursor, Limit, Page
+from service.api.schemas import Cursor, Limit
 from service.errors import NotFound
 from service.http.cursors import InvalidCursor, make_cursor, read_cursor
 from service.http.documentation import problems
@@ -48,7 +48,7 @@ RollBackInput = Annotated[
 
 
 @router.get("/v1/models", summary="List models")
-async def get_models(
+async def list_models(
     runtime: Runtime, strategy: StrategyFilter = None, limit: Limit = 100, cursor: Cursor = None
 ) -> Models:
     """The newest first, with their metrics, the gate's decisions, and which of them serve.
@@ -72,9 +72,9 @@ async def get_models(
 
 
 @router.get("/v1/models/changes", summary="List changes of what serves")
-async def get_model_changes(
+async def list_model_changes(
     runtime: Runtime, limit: Limit = 100, cursor: Cursor = None
-) -> Page[Change]:
+) -> ChangePage:
     """The last 1 000 changes with who, when and why, the newest first.
 
     If the gate let a model serve, `who` is the one who ordered its training.
@@ -82,16 +82,18 @@ async def get_model_changes(
     before = None if cursor is None else _change_id(read_cursor(CHANGES, cursor))
     found = await asyncio.to_thread(runtime.registry.changes, limit + 1, before)
     shown = found[:limit]
-    return Page(
+    return ChangePage(
         items=[shown_change(change) for change in shown],
         next_cursor=make_cursor(CHANGES, shown[-1].id) if found[limit:] else None,
     )
 
 
 @router.post(
-    "/v1/models/rollback", summary="Go back to the model before", responses=problems(400, 409, 413)
+    "/v1/models/rollback",
+    summary="Go back to the model before",
+    responses=problems("conflict", "no_earlier_version", "model_pinned"),
 )
-async def post_rollback(runtime: Runtime, caller: Caller, body: RollBackInput = None) -> Model:
+async def roll_back_model(runtime: Runtime, caller: Caller, body: RollBackInput = None) -> Model:
     """The version that served before serves again; repeated, the one before that.
 
     409 `no_earlier_version` if none is left, 409 `model_pinned` if the active one is pinned.
@@ -103,9 +105,9 @@ async def post_rollback(runtime: Runtime, caller: Caller, body: RollBackInput = 
 @router.post(
     "/v1/models/{version}/promote",
     summary="Let a model serve",
-    responses=problems(400, 404, 409, 413),
+    responses=problems("not_found", "conflict", "model_pinned"),
 )
-async def post_promote(
+async def promote_model(
     runtime: Runtime, caller: Caller, version: Version, body: ReasonInput = None
 ) -> Model:
     """The model becomes the active one of its strategy, whatever the gate said.
@@ -118,9 +120,11 @@ async def post_promote(
 
 
 @router.put(
-    "/v1/models/{version}/pin", summary="Pin a model", responses=problems(400, 404, 409, 413)
+    "/v1/models/{version}/pin",
+    summary="Pin a model",
+    responses=problems("not_found", "conflict", "model_pinned"),
 )
-async def put_pin(
+async def pin_model(
     runtime: Runtime, caller: Caller, version: Version, body: ReasonInput = None
 ) -> Model:
     """The model becomes active and stays so until it is unpinned; it is never removed.
@@ -131,8 +135,12 @@ async def put_pin(
     return await asyncio.to_thread(_pinned, runtime.registry, version, caller, why)
 
 
-@router.delete("/v1/models/{version}/pin", summary="Unpin a model", responses=problems(404, 409))
-async def delete_pin(
+@router.delete(
+    "/v1/models/{version}/pin",
+    summary="Unpin a model",
+    responses=problems("not_found", "conflict"),
+)
+async def unpin_model(
     runtime: Runtime, caller: Caller, version: Version, why: WhyQuery = ""
 ) -> Model:
     """The model goes on serving; the next training may replace it. Unpinning twice is harmless."""

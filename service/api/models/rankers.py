@@ -37,20 +37,23 @@ class Ranker(Answer):
     weight: float
     """In the mixture, by all judgements; the weights sum to 1."""
     model_version: str
+    """The version that was judged; the name of the strategy where it has no models."""
     judged: int
     """Positives that this version was judged on; do not compare rankers with different counts."""
     mrr: float | None
     """Mean reciprocal rank of the item that the user took among all unseen ones, 0 beyond 100, over
     about the last 10 000 judgements; null before the first."""
     ndcg_at_10: float | None
-    """Likewise; null before the first judgement."""
+    """The mean ndcg@10 likewise; null before the first judgement."""
 
 
 class LengthWeight(Answer):
     """The weight of one ranker for a length of history."""
 
     name: str
+    """Its strategy."""
     weight: float
+    """In the mixture, for histories of this length."""
 
 
 class HistoryLength(Answer):
@@ -70,21 +73,27 @@ class Interval(Answer):
     """A mean with its 95 % interval."""
 
     mean: float
+    """The mean."""
     low: float
+    """The lower bound."""
     high: float
+    """The upper bound."""
 
 
 class Arm(Answer):
     """A way to make a mixed slate: `stack`, `fusion`, or a ranker alone."""
 
     name: str
+    """`stack`, `fusion`, or the strategy of a ranker."""
     weight: float
     """By all judgements. For each length of history, the heaviest arm answers, but the stack gives
     way only to an arm more than three times as heavy."""
     judged: int
+    """Positives for which it had a list."""
     mrr: float | None
-    """Null before the first judgement."""
+    """The mean reciprocal rank of the items that users took; null before the first judgement."""
     ndcg_at_10: float | None
+    """The mean ndcg@10 likewise; null before the first judgement."""
     served_lead: Interval | None
     """How much more ndcg@10 the served slates had than this arm, on the same positive events."""
 
@@ -129,6 +138,7 @@ class Rankers(Answer):
     """The rankers of the mixture, the heaviest first."""
 
     rankers: list[Ranker]
+    """The heaviest first."""
     mixture: Ranker | None
     """The combined lists; null until something was judged."""
     by_length: list[HistoryLength]
@@ -144,6 +154,7 @@ class Rankers(Answer):
     reason: str | None
     """Why there are no figures; null once something was judged."""
     seen_through: str
+    """The last events that were judged."""
 
 
 @router.get("/v1/rankers", summary="Compare the rankers")

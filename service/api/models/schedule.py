@@ -29,9 +29,11 @@ async def get_schedule(runtime: Runtime) -> CurrentSchedule:
 
 
 @router.put(
-    "/v1/retrain/schedule", summary="Set the schedule", responses=problems(400, 409, 413, 422)
+    "/v1/retrain/schedule",
+    summary="Set the schedule",
+    responses=problems("version_conflict", "invalid_schedule", "invalid_training"),
 )
-async def put_schedule(
+async def set_schedule(
     runtime: Runtime, caller: Caller, body: ScheduleInput, if_version: IfVersion = None
 ) -> CurrentSchedule:
     """Replace the whole schedule: a condition that is left out is off.
@@ -46,7 +48,7 @@ async def put_schedule(
 
 
 @router.delete("/v1/retrain/schedule", summary="Let the settings decide when to train")
-async def delete_schedule(runtime: Runtime, caller: Caller) -> CurrentSchedule:
+async def reset_schedule(runtime: Runtime, caller: Caller) -> CurrentSchedule:
     """Forget the schedule that was set. The answer is that of the settings, with a new version."""
     await asyncio.to_thread(runtime.schedules.reset, caller)
     return await get_schedule(runtime)

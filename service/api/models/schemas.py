@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import StringConstraints
 
-from service.api.schemas import Answer, Request
-from service.api.times import rfc3339
+from service.api.schemas import Answer, Page, Request
+from service.api.times import Time, rfc3339
 from service.ids import sequence_token
 from service.ranking.families import TrainedStrategy
 from service.served_models import ActiveSet
@@ -19,6 +19,7 @@ class Reason(Request):
     """The reason for a change of the active model; it is kept with the caller and the time."""
 
     why: Why = ""
+    """For those who read `GET /v1/models/changes` later."""
 
 
 class RollBack(Reason):
@@ -32,20 +33,28 @@ class Model(Answer):
     """A trained model; it never changes."""
 
     version: str
+    """A digest of everything in the model; its first 12 characters name it too."""
     strategy: TrainedStrategy
+    """The family of the recipe: lists ask for it as `model`."""
     model: str
-    created: str
+    """The recipe."""
+    created: Time
+    """When it was published."""
     job: str | None
     """The training that made it, see `/v1/jobs/{job}`."""
     parameters: dict[str, Any]
+    """The settings that it was trained with."""
     metrics: dict[str, Any]
+    """Quality of the model, of the model that served and of popularity on held-out users; costs."""
     decision: dict[str, Any]
     """The decision of the gate: `outcome` (`promoted`, `refused`, `not_judged`), `reason`, and the
     difference that it is based on."""
     cuts: dict[str, Any]
     """The events up to which it was trained and compared with others."""
     trained_through: str
+    """The last events that it was trained on."""
     bytes: int
+    """What it takes in the store."""
     active: bool
     """Whether it is the one of its strategy that serves."""
     pinned: bool
@@ -56,6 +65,7 @@ class ServedModel(Answer):
     """The model that the answering process serves for a strategy."""
 
     strategy: str
+    """The strategy."""
     version: str | None
     """Null: no version could be loaded."""
     fault: str | None
@@ -66,6 +76,7 @@ class Models(Answer):
     """A page of the models, the newest first."""
 
     items: list[Model]
+    """The models of this page."""
     next_cursor: str | None
     """Hand it back as `cursor` for the next page; null at the end."""
     active: dict[str, str]
@@ -73,19 +84,30 @@ class Models(Answer):
     pinned: dict[str, str]
     """Strategy: version."""
     served: list[ServedModel]
+    """What the answering process has loaded."""
 
 
 class Change(Answer):
     """One change of the active model."""
 
-    at: str
+    at: Time
+    """When."""
     strategy: str
+    """The strategy whose model changed."""
     version: str
+    """The version that it is about."""
     before: str | None
     """The version that was active before."""
     action: Literal["promoted", "rolled_back", "pinned", "unpinned"]
+    """What was done."""
     who: str
+    """Who did it: the key, or whoever ordered the training."""
     why: str
+    """The reason that was given."""
+
+
+class ChangePage(Page[Change]):
+    """A page of the changes, the newest first."""
 
 
 def shown_model(record: ModelRecord, active: dict[str, str], pinned: dict[str, str]) -> Model:

@@ -35,14 +35,18 @@ class Because(Struct):
     """A past item and its contribution to a score."""
 
     item: str
+    """The past item."""
     part: float
+    """What it adds to the score."""
 
 
 class SlateItem(Struct, gc=False):
     """One item, the best first; `score_kind` of the answer says what scores are."""
 
     item: str
+    """The item's id."""
     score: float
+    """What the list is ordered by, unless variety or exploration move an item."""
     strategy: ItemStrategy
     """The ranker that adds most to its score; `explore`: it is new and gets its first showings, and
     its score says how well it fits the user (0: as well as others)."""
@@ -59,20 +63,30 @@ class Blend(Struct):
     """The share of the online model in the scores."""
 
     share: float
+    """From 0 to 1."""
     model_version: str
+    """The version of the online model."""
 
 
 class Slate(Struct):
     """Items in order, and the models that ranked them."""
 
     user: str | None
+    """The user; null for a list that is nobody's."""
     rec_id: str
+    """The id of the slate: send it with the feedback that the slate brings."""
     items: list[SlateItem]
+    """The best first."""
     model_version: str
+    """The version of what made the list; the name of the strategy where it has no models."""
     strategy: AnyStrategy
+    """What made the list."""
     trained_through: str
+    """The last events that its models were trained on."""
     seen_through: str
+    """The last event that the list reflects."""
     next_cursor: str | None
+    """Hand it back as `cursor` for the next page; null at the end."""
     reason: str | None
     """Why the answer is not what was asked for, or not personal; otherwise null."""
     removed: int
@@ -91,18 +105,26 @@ class SimilarUser(Struct):
     """A user and the cosine of the two vectors."""
 
     user: str
+    """The similar user."""
     score: float
+    """The cosine of the two vectors."""
 
 
 class SimilarUsers(Struct):
     """The most similar first."""
 
     user: str
+    """The user that was asked for."""
     users: list[SimilarUser]
+    """The most similar first."""
     model_version: str | None
+    """The version of the model whose vectors were compared; null without one."""
     strategy: AnyStrategy | None
+    """The strategy of the model."""
     trained_through: str | None
+    """The last events that the model was trained on."""
     seen_through: str
+    """The last event that the answer reflects."""
     reason: str | None
     """Why there are none."""
 

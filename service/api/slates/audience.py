@@ -27,6 +27,7 @@ class AudienceBody(Request):
     """An item by its id, or a new item by its features and categories."""
 
     item: Id | None = None
+    """The item's id; left out for a new item."""
     features: Features = Field(default_factory=dict)
     """As in an item's document; not together with `item`."""
     categories: Annotated[list[Text], Field(max_length=64)] = Field(default_factory=list)
@@ -43,22 +44,29 @@ class FeaturePart(Answer):
     """A feature of a user that raises the score above the average of the considered users."""
 
     feature: str
+    """The feature and its value."""
     part: float
+    """What it adds to the score."""
 
 
 class AudienceMember(Answer):
     """A user; scores compare within one answer."""
 
     user: str
+    """The user."""
     score: float
+    """How well the item fits; only compare scores of one answer."""
     because: list[FeaturePart]
+    """The features that raise the score most, the largest first."""
 
 
 class AudienceAnswer(Answer):
     """Users with features, the likeliest to like the item first."""
 
     item: str | None
+    """The item that was asked for; null for a new one."""
     users: list[AudienceMember]
+    """The likeliest first."""
     known_by: Literal["feedback", "features"] | None
     """The source of the item's vector: its feedback or its features."""
     considered: int
@@ -67,8 +75,11 @@ class AudienceAnswer(Answer):
     """Hand it back as `cursor` for the next users; null at the end. A page may be shorter than
     `k`."""
     model_version: str | None
+    """The version of the model that compared them; null without one."""
     strategy: AudienceStrategy | None
+    """The strategy of the model."""
     trained_through: str | None
+    """The last events that the model was trained on."""
     reason: str | None
     """Why there is nobody."""
 
@@ -87,9 +98,9 @@ _Input = Annotated[
 @router.post(
     "/v1/items/audience",
     summary="Find who would like an item",
-    responses=problems(400, 404, 410, 413),
+    responses=problems("not_found", "cursor_expired", "invalid_cursor"),
 )
-async def post_audience(runtime: Runtime, body: _Input) -> AudienceAnswer:
+async def find_audience(runtime: Runtime, body: _Input) -> AudienceAnswer:
     """Users with documents, ranked for one item by their features; needs an active `exmlds` model.
 
     If the model has no feedback for the item, it uses the item's features. Nothing is stored.

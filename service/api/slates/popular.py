@@ -26,18 +26,20 @@ router = APIRouter(route_class=QueryRoute, tags=["recommendations"])
 
 _EXTRA = {
     "parameters": parameters(Query),
-    "responses": answers({200: "Slate"}, (410,), {200: "The items, the most popular first."}),
+    "responses": answers(
+        {200: "Slate"}, {200: "The items, the most popular first."}, "cursor_expired"
+    ),
 }
 
 
 @router.get("/v1/popular", summary="List what is popular", openapi_extra=_EXTRA)
-async def get_popular(request: Request) -> Response:
+async def list_popular(request: Request) -> Response:
     """The most popular items of all times: the score is the weight of all positives."""
     return await _list(request, POPULAR)
 
 
 @router.get("/v1/trending", summary="List what is trending", openapi_extra=_EXTRA)
-async def get_trending(request: Request) -> Response:
+async def list_trending(request: Request) -> Response:
     """The most popular items lately: each positive counts half as much after a half-life."""
     return await _list(request, TRENDING)
 

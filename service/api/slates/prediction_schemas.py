@@ -12,13 +12,16 @@ class Pair(Request):
     """A user and an item."""
 
     user: Id
+    """Your own id of the user, known or not."""
     item: Id
+    """Your own id of the item, known or not."""
 
 
 class Pairs(Request):
     """The pairs to predict."""
 
     pairs: Annotated[list[Pair], Field(min_length=1, max_length=1_000)]
+    """The answer keeps their order."""
     model: PredictingStrategy | None = None
     """The model that predicts: `online`, or `ordinal`, which reads only documents."""
     strategy: PredictingStrategy | None = None
@@ -29,34 +32,48 @@ class ExpertPart(Answer):
     """One expert's own prediction and its part in the answer."""
 
     name: str
+    """As in `GET /v1/experts`."""
     rating: float
+    """Its own prediction."""
     weight: float
+    """Its part in the answer; all sum to 1, and one may be negative."""
 
 
 class PredictedRating(Answer):
     """A predicted rating; `low` to `high` is the central 80 % interval."""
 
     user: str
+    """The user."""
     item: str
+    """The item."""
     rating: float
+    """The predicted rating, on the scale of the namespace."""
     low: float
+    """Where the central 80 % interval begins: one of ten ratings is lower."""
     high: float
+    """Where the central 80 % interval ends: one of ten ratings is higher."""
     experts: list[ExpertPart]
+    """The predictions of the single experts."""
     model_version: str
+    """The version of the model that predicts."""
     trained_through: str
+    """The last event that the model has learned."""
     seen_through: str
+    """The last event that the answer reflects."""
 
 
 class Prediction(PredictedRating):
     """The prediction of the online model."""
 
     strategy: Literal["online"]
+    """Who predicts."""
 
 
 class OrdinalPrediction(PredictedRating):
     """The prediction of an ordinal model from features; `experts` is always empty."""
 
     strategy: StarStrategy
+    """Who predicts."""
     level: int
     """The level of stars, counted from 1 for the lowest."""
     level_probabilities: list[float]
@@ -67,7 +84,12 @@ class OrdinalPrediction(PredictedRating):
     """Why it is the same for any user or any item; null if it is for this pair."""
 
 
+AnyPrediction = Annotated[Prediction | OrdinalPrediction, Field(discriminator="strategy")]
+"""A prediction; `strategy` says which of the two."""
+
+
 class Predictions(Answer):
     """In the order of the pairs."""
 
-    predictions: list[Prediction | OrdinalPrediction]
+    predictions: list[AnyPrediction]
+    """One for each pair."""

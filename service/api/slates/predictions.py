@@ -9,6 +9,7 @@ from fastapi.exceptions import RequestValidationError
 
 from service.api.routing import ItemId, Route, Runtime, UserId
 from service.api.slates.prediction_schemas import (
+    AnyPrediction,
     ExpertPart,
     OrdinalPrediction,
     Pair,
@@ -52,16 +53,19 @@ Strategy = Annotated[PredictingStrategy | None, Query(description="The same as `
 
 
 @router.get(
-    "/v1/users/{user:id}/predictions/{item:id}", summary="Predict a rating", responses=problems(409)
+    "/v1/users/{user:id}/predictions/{item:id}",
+    summary="Predict a rating",
+    response_description="The predicted rating, with its interval.",
+    responses=problems("conflict", "not_ready"),
 )
-async def get_prediction(
+async def predict_rating(
     runtime: Runtime,
     user: UserId,
     item: ItemId,
     model: Model = None,
     strategy: Strategy = None,
     min_sequence: MinSequence = None,
-) -> Prediction | OrdinalPrediction:
+) -> AnyPrediction:
     """The rating that this user would give this item, with the part of each expert.
 
     An unknown user or item is not an error: the interval is then wide. Asking stores nothing.
@@ -74,8 +78,12 @@ async def get_prediction(
     return prediction
 
 
-@router.post("/v1/predictions", summary="Predict many ratings", responses=problems(400, 409, 413))
-async def post_predictions(
+@router.post(
+    "/v1/predictions",
+    summary="Predict many ratings",
+    responses=problems("conflict", "not_ready"),
+)
+async def predict_ratings(
     runtime: Runtime, body: PairsInput, min_sequence: MinSequence = None
 ) -> Predictions:
     """Up to 1 000 pairs at once, answered in their order."""

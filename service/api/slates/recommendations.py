@@ -46,7 +46,15 @@ router = APIRouter(route_class=QueryRoute, tags=["recommendations"])
 PARSED, LONGEST_PARSED = 1_000, 200
 """Parsed queries that are cached, and the longest in bytes: most differ only in the user."""
 
-_ANSWER = answers({200: "Slate"}, (404, 410), {200: "The items, the best first."})
+_BEST_FIRST = {200: "The items, the best first."}
+_ANSWER = answers({200: "Slate"}, _BEST_FIRST, "cursor_expired", "not_ready")
+_ANSWER_TO_BODY = answers(
+    {200: "Slate"},
+    _BEST_FIRST,
+    *("cursor_expired", "not_ready", "sequence_not_reached", "invalid_sequence"),
+    *("invalid_cursor", "invalid_filter", "invalid_id"),
+    *("invalid_event", "out_of_scale", "unknown_kind"),
+)
 
 
 @router.get(
@@ -57,7 +65,7 @@ _ANSWER = answers({200: "Slate"}, (404, 410), {200: "The items, the best first."
         "responses": _ANSWER,
     },
 )
-async def get_recommendations(request: Request) -> Response:
+async def recommend(request: Request) -> Response:
     """The best items for this user as of now; an unknown user gets popular items, with a `reason`.
 
     Asking stores nothing. `next_cursor` leads to the next page; no item comes twice, whatever
@@ -88,10 +96,10 @@ async def get_recommendations(request: Request) -> Response:
             anonymous={"history": [{"item": "tt0111161", "rating": 5}], "k": 10},
             cold={"features": {"age": 31, "country": "NO"}},
         ),
-        "responses": _ANSWER,
+        "responses": _ANSWER_TO_BODY,
     },
 )
-async def post_recommendations(request: Request) -> Response:
+async def recommend_to_anyone(request: Request) -> Response:
     """The best items, or the best of these `candidates`, for a user, a `history` or `features`.
 
     Asking stores nothing.
@@ -107,10 +115,10 @@ async def post_recommendations(request: Request) -> Response:
             reference("RankBody"),
             one={"user": "ada", "candidates": ["tt0111161", "tt0068646"]},
         ),
-        "responses": _ANSWER,
+        "responses": _ANSWER_TO_BODY,
     },
 )
-async def post_rank(request: Request) -> Response:
+async def rank(request: Request) -> Response:
     """The candidates in the best order for this user, without hidden, expired and unknown ones.
 
     Candidates that the model does not know come last, the popular ones first.

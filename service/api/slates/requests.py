@@ -156,14 +156,18 @@ class PastEvent(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A past event of the asker with an item: a `rating`, or a `kind` of feedback."""
 
     item: str
+    """The item's id."""
     rating: float | UnsetType = UNSET
+    """On the scale of the namespace; not together with `kind`."""
     kind: str | UnsetType = UNSET
+    """What happened, if it was no rating: `view`, `click`, `purchase`, ..."""
 
 
 class RecommendationBody(Ranking, frozen=True, kw_only=True):
     """Items for a `user`, or for somebody with this `history`, these `features` or both."""
 
     user: str | None = None
+    """The user's id."""
     history: Annotated[
         Annotated[list[PastEvent], Meta(max_length=MAX_HISTORY)] | None,
         Meta(
@@ -176,13 +180,22 @@ class RecommendationBody(Ranking, frozen=True, kw_only=True):
     ] = None
     exclude: Annotated[Named, Meta(description="Ids of items to leave out.")] = []
     candidates: Annotated[Named | None, Meta(description="The only items to choose from.")] = None
-    fields: Annotated[list[str], Meta(max_length=MAX_FIELDS)] = []
+    fields: Annotated[
+        list[str],
+        Meta(
+            max_length=MAX_FIELDS,
+            description="What to add of each item: `categories` or names of features.",
+        ),
+    ] = []
 
 
 class RankBody(RecommendationBody, frozen=True, kw_only=True):
     """Candidates to put in order."""
 
-    candidates: Annotated[list[str], Meta(min_length=1, max_length=MAX_NAMED)]
+    candidates: Annotated[
+        list[str],
+        Meta(min_length=1, max_length=MAX_NAMED, description="The items to put in order."),
+    ]
     k: Annotated[
         int,
         Meta(
@@ -192,7 +205,9 @@ class RankBody(RecommendationBody, frozen=True, kw_only=True):
             f"or else there are at most {MAX_VARIED} `candidates`.",
         ),
     ] = MAX_NAMED
-    exclude_seen: bool = False
+    exclude_seen: Annotated[
+        bool, Meta(description="Leave out what the user has rated, bought, ...")
+    ] = False
 
 
 def read_query(query: bytes, wanted: type[Q]) -> Q:

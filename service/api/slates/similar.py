@@ -33,11 +33,13 @@ router = APIRouter(route_class=QueryRoute, tags=["recommendations"])
     openapi_extra={
         "parameters": [path_parameter("item", "tt0111161"), *parameters(SimilarQuery)],
         "responses": answers(
-            {200: "Slate"}, (404, 410), {200: "The items, the most similar first."}
+            {200: "Slate"},
+            {200: "The items, the most similar first."},
+            *("not_found", "cursor_expired"),
         ),
     },
 )
-async def get_similar_items(request: Request) -> Response:
+async def find_similar_items(request: Request) -> Response:
     """Items liked by the users who like this one. Compare scores only within one answer."""
     scope, runtime = request.scope, runtime_of(request)
     item = path_id("item", scope["path_params"]["item"])
@@ -61,11 +63,11 @@ async def get_similar_items(request: Request) -> Response:
     openapi_extra={
         "parameters": [path_parameter("user", "ada"), *parameters(SimilarUsersQuery)],
         "responses": answers(
-            {200: "SimilarUsers"}, (), {200: "The users, the most similar first."}
+            {200: "SimilarUsers"}, {200: "The users, the most similar first."}, "not_ready"
         ),
     },
 )
-async def get_similar_users(request: Request) -> Response:
+async def find_similar_users(request: Request) -> Response:
     """Users with a similar vector, among a sample of up to 20 000.
 
     A user unknown to all active models has none; `reason` says so. The first request after a new

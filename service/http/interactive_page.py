@@ -1,0 +1,31 @@
+"""`/docs/interactive`: Swagger UI, whose files come with a package, so that it works offline."""
+
+from fastapi import FastAPI
+from fastapi.openapi.docs import get_swagger_ui_html
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.staticfiles import StaticFiles
+
+from service.http.route_page import INTERACTIVE
+
+FILES = f"{INTERACTIVE}/files"
+
+
+async def get_interactive_page(request: Request) -> HTMLResponse:
+    """Answer with the page."""
+    return get_swagger_ui_html(
+        openapi_url="/openapi.json",
+        title=f"{request.app.title}: try the API",
+        swagger_js_url=f"{FILES}/swagger-ui-bundle.js",
+        swagger_css_url=f"{FILES}/swagger-ui.css",
+        swagger_favicon_url=f"{FILES}/favicon-32x32.png",
+        # Swagger UI would ask a validator on the internet about the document
+        swagger_ui_parameters={"validatorUrl": None},
+    )
+
+
+def add_interactive_page(app: FastAPI) -> None:
+    """Serve the page and its files."""
+    app.router.add_route(INTERACTIVE, get_interactive_page, include_in_schema=False)
+    files = StaticFiles(packages=[("fastapi_swagger", "resources")])
+    app.mount(FILES, files)
