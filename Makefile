@@ -8,7 +8,8 @@ export OMP_WAIT_POLICY ?= PASSIVE
 export OPENBLAS_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help install install-dev demo serve test test-all check format bench bench-quality openapi docs lock clean
+.PHONY: help install install-dev demo serve test test-all check lint-openapi format bench bench-quality openapi \
+	openapi-examples openapi-tools docs lock clean
 
 help:  ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -38,19 +39,40 @@ demo: .venv/installed  ## the whole service with a sample world streaming into i
 serve: .venv/installed  ## the whole service, empty
 	$(BIN)/hedgerow serve
 
-test: .venv/installed-dev check  ## lint, types, contracts and tests
+test: .venv/installed-dev check openapi-tools  ## lint, types, contracts and tests
 	$(BIN)/hedgerow doctor --compile
 	$(BIN)/pytest -n auto --dist worksteal -m "not slow"
 
-test-all: .venv/installed-dev check  ## everything, the long tests too
+test-all: .venv/installed-dev check openapi-tools  ## everything, the long tests too
 	$(BIN)/hedgerow doctor --compile
 	$(BIN)/pytest -n auto --dist worksteal
 
-check: .venv/installed-dev  ## lint, types and import contracts
+check: .venv/installed-dev lint-openapi  ## lint, types and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+# what checks the OpenAPI document from outside; without node its lint and the TypeScript client are skipped
+TOOLS := openapi/tools
+HAS_NODE := $(shell command -v node >/dev/null && command -v npm)
+$(TOOLS)/node_modules/installed: $(TOOLS)/package-lock.json
+	npm ci --silent --prefix $(TOOLS)
+	@touch $@
+
+$(TOOLS)/.venv/installed: $(TOOLS)/requirements.lock
+	@test -x $(TOOLS)/.venv/bin/python || $(PYTHON) -m venv $(TOOLS)/.venv
+	$(TOOLS)/.venv/bin/pip install -qq --require-hashes -r $(TOOLS)/requirements.lock
+	@touch $@
+
+openapi-tools: $(TOOLS)/.venv/installed $(if $(HAS_NODE),$(TOOLS)/node_modules/installed)
+
+lint-openapi: $(if $(HAS_NODE),$(TOOLS)/node_modules/installed)
+ifdef HAS_NODE
+	$(TOOLS)/node_modules/.bin/spectral lint --quiet --fail-severity=hint --ruleset $(TOOLS)/spectral.yaml openapi/openapi.json
+else
+	@echo "openapi/openapi.json is not linted: that needs node and npm"
+endif
 
 format: .venv/installed-dev  ## let ruff put the code in shape
 	$(BIN)/ruff check --fix .
@@ -75,6 +97,10 @@ bench-quality: .venv/installed-bench  ## quality on the data sets in ../shared/d
 openapi: .venv/installed  ## write openapi/openapi.json anew
 	$(BIN)/hedgerow openapi > openapi/openapi.json
 
+openapi-examples: .venv/installed-dev  ## receive the examples of the document anew, from running services
+	$(BIN)/python -m tests.openapi.recording
+	$(MAKE) openapi
+
 docs: .venv/installed  ## write docs/reference/settings.md anew
 	$(BIN)/hedgerow doctor --settings-reference > docs/reference/settings.md
 
@@ -84,7 +110,8 @@ lock: .venv/installed-dev  ## resolve the lock files anew
 	$(LOCK) pyproject.toml --extra build -o requirements.lock
 	$(LOCK) pyproject.toml --extra build --extra dev -c requirements.lock -o requirements-dev.lock
 	$(LOCK) pyproject.toml --extra bench -c requirements-dev.lock -o bench/requirements.lock
+	$(LOCK) $(TOOLS)/requirements.in -o $(TOOLS)/requirements.lock
 
 clean:  ## remove what the commands above made
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+	rm -rf .venv $(TOOLS)/.venv $(TOOLS)/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
