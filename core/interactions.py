@@ -1,7 +1,7 @@
 """Observed pairs of users and items, the data of the batch models, and splits of them.
 
 Rows are users in CSR form: items are sorted within a row, and each pair occurs once. A pair has a
-weight and a target, both 1 unless given; a dislike has target 0. All other pairs are unlabelled.
+weight and a target, both 1 unless given; a dislike has target 0. All other pairs are unobserved.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
 """Ranking models, fitted to all histories at once.
 
-Every unlabelled pair counts in the loss: by default no negatives are sampled.
+Every unobserved pair counts in the loss: by default no negatives are sampled.
 """

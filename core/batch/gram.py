@@ -1,6 +1,6 @@
 """The Gram matrix that all rows of a side share, and the basis in which it is diagonal.
 
-It sums up all unlabelled pairs of a row, so that no row has to visit them one by one.
+It sums up all unobserved pairs of a row, so that no row has to visit them one by one.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Weights of unlabelled pairs, regularisation by a row's number of pairs, and the units of both."""
+"""Weights of unobserved pairs, regularisation by a row's number of pairs, and the units of both."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from core.types import F32, I64
 
 
 def negative_weights(item_counts: I64, alpha0: float, rho: float) -> F32:
-    """Return the weight a_y of an unlabelled pair of each item; all weights sum to ``alpha0``.
+    """Return the weight a_y of an unobserved pair of each item; all weights sum to ``alpha0``.
 
     Equation   a_y = alpha0 (e^z_y - 1)^rho / sum of the same over all items    [fBGD, eq. 22]
     Symbols    z_y the item's share of the pairs
@@ -70,5 +70,5 @@ def constant_loss(pairs: Interactions, negative: F32, below: float) -> float:
     # einsum sums through a small buffer instead of copying the pairs in double precision
     subscripts = ",".join("i" * len(factors)) + "->"
     observed = np.einsum(subscripts, *factors, dtype=np.float64) if factors else len(pairs)
-    unlabelled = pairs.n_users * float(negative.sum()) - float(negative @ pairs.item_counts)
-    return float(observed) + below**2 * unlabelled
+    unobserved = pairs.n_users * float(negative.sum()) - float(negative @ pairs.item_counts)
+    return float(observed) + below**2 * unobserved

@@ -241,9 +241,9 @@ def _show_quality(metrics: Mapping[str, Any]) -> None:
 def left_out(features: Mapping[str, Any]) -> list[str]:
     """Return a sentence for items, and one for users, if some of their features have no column."""
     return [
-        f"features of {side}: the most frequent have columns; left out are "
+        f"features of {side}: only the most frequent are read; "
         f"{report['left_out']['names']:,} more features and {report['left_out']['values']:,} more "
-        f"values that several {side} share"
+        f"values that several {side} share are left out"
         for side, report in features.items()
         if any(report["left_out"].values())
     ]

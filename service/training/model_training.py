@@ -176,7 +176,7 @@ class ModelTraining:
                 f"{reason}; the order allows it to serve all the same",
             )
         elif outcome == "not_judged":
-            reason = f"{reason}; promote it if you know better"
+            reason = f"{reason}; promote it by hand if you want it to serve"
         pinned = self._registry.pins().get(self.family.strategy)
         if pinned is not None and outcome == "promoted":
             outcome = "refused"

@@ -119,7 +119,7 @@ def _choose_the_first(found: Mapping[str, Worth], fitted: Mapping[str, Fitted]) 
     best = max(found, key=lambda name: found[name].added.mean, default=None)
     if best is not None and found[best].added.mean > 0.0:
         fitted[best].tried.chosen = True
-        fitted[best].tried.why += "; nothing that was trained serves yet"
+        fitted[best].tried.why += "; no trained model serves yet"
 
 
 def _wanted(fitted: Sequence[Fitted]) -> list[Fitted]:

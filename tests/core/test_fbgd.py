@@ -131,7 +131,7 @@ def test_the_loss_is_that_of_brute_force_over_all_pairs(weighted):
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.4, 0.8, 1.0])
-def test_unlabelled_pairs_are_weighted_by_equation_22(rho):
+def test_unobserved_pairs_are_weighted_by_equation_22(rho):
     counts = np.array([0, 1, 2, 5, 40])
     weights = negative_weights(counts, 12.0, rho)
     assert np.allclose(weights, reference.negative_weights(counts, 12.0, rho), rtol=1e-6)

@@ -248,7 +248,7 @@ def test_held_out_users_are_shrunk_as_in_serving(exact):
         assert {model.shrinkage > 0.0 for model in heard.models} == {shrinkage > 0.0}
 
 
-def test_a_fit_on_part_of_the_pairs_scales_the_weight_of_unlabelled_pairs():
+def test_a_fit_on_part_of_the_pairs_scales_the_weight_of_unobserved_pairs():
     pairs = ranking.tribes(users=60, items=40)
     split = ValidationSplit(pairs, np.random.default_rng(0))
     config = FbgdConfig(alpha0=100.0)

@@ -178,7 +178,7 @@ def test_with_few_users_a_model_serves_only_if_none_does_yet(room, redis_url, na
         assert "lead" not in first.metrics
         assert second.decision["outcome"] == "not_judged"
         assert "only 40 held-out users, 200 are needed" in second.decision["reason"]
-        assert "promote it if you know better" in second.decision["reason"]
+        assert "promote it by hand if you want it to serve" in second.decision["reason"]
         # the metrics are there for a manual decision
         assert {"ndcg@10"} <= second.metrics.keys() & second.metrics["rival"].keys()
         assert here.serving == {"fbgd": first.version}

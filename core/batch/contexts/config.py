@@ -28,7 +28,7 @@ class DescentConfig:
     epsilon: float = 1e-7
     epochs: int = 40
     alpha0: float = 500.0
-    """Total weight of all unlabelled pairs of a context."""
+    """Total weight of all unobserved pairs of a context."""
     rho: float = 0.0
     reg: float = 0.1
     nu: float = 0.0

@@ -114,7 +114,7 @@ def _unit_rate(pairs: Interactions, base: ContextConfig) -> float:
     The parameter that most pairs share has the steepest slope and limits it.
     """
     if base.kind == "svdfeature":
-        # the constant is part of every pair, unlabelled ones included
+        # the constant is part of every pair, unobserved ones included
         contexts = pairs.n_users if _is_of_users(pairs, base) else len(pairs)
         return 1.0 / (ROUGH_ALPHA0 * _unit_alpha0(pairs, base) * max(contexts, 1))
     most = [max(int(counts.max(initial=1)), 1) for counts in (pairs.user_counts, pairs.item_counts)]

@@ -19,9 +19,9 @@ class FbgdConfig:
 
     factors: int = 64
     alpha0: float = 500.0
-    """Total weight of all unlabelled pairs of a user."""
+    """Total weight of all unobserved pairs of a user."""
     rho: float = 0.0
-    """Exponent that gives unlabelled pairs of frequent items more weight.
+    """Exponent that gives unobserved pairs of frequent items more weight.
 
     At 0 all weigh the same.
     """

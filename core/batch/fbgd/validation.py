@@ -105,7 +105,7 @@ class ValidationSplit:
     def adapted(self, config: FbgdConfig) -> FbgdConfig:
         """Return the settings for this split's pairs that correspond to ``config`` for all pairs.
 
-        Held-out pairs look unlabelled. For the expected loss to keep its minimiser, ``alpha0`` is
+        Held-out pairs are unobserved. For the expected loss to keep its minimiser, ``alpha0`` is
         multiplied by the share of the pairs that is left.
         """
         return replace(config, alpha0=config.alpha0 * self._share)

@@ -36,9 +36,9 @@ class OcmfConfig:
     """
     factors: int = 64
     weight: float = 0.1
-    """Weight of an unlabelled pair, in units of the mean weight of the positives; at most 1."""
+    """Weight of an unobserved pair, in units of the mean weight of the positives; at most 1."""
     target: float = 0.0
-    """Score to which unlabelled pairs are pulled; the paper uses 0 and -1."""
+    """Score to which unobserved pairs are pulled; the paper uses 0 and -1."""
     reg: float = 1.0
     reg_item: float | None = None
     """Regularisation of the items; None: the same as ``reg``."""

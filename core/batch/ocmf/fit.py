@@ -223,7 +223,7 @@ class OcmfFit:
 
     @property
     def item_weight(self) -> F32:
-        """Return q, the weight of an unlabelled pair of each item, (items,)."""
+        """Return q, the weight of an unobserved pair of each item, (items,)."""
         weight: F32 = self.item_side.weight
         return weight
 

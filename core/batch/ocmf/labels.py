@@ -1,7 +1,7 @@
 """Labels of points with features: the one-class model for them, and the search for its settings.
 
 Points are the users of the model, and labels are its items. The search covers the weight of an
-unlabelled pair, the regularisation, the number of non-linear features and the number of rounds.
+unobserved pair, the regularisation, the number of non-linear features and the number of rounds.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """One-class structured matrix factorisation, optionally with features and a graph of users.
 
-Every unlabelled pair is a negative of small weight. ``SQ-SQ``, ``SQ-wSQ`` and ``LR-wSQ`` of the
+Every unobserved pair is a negative of small weight. ``SQ-SQ``, ``SQ-wSQ`` and ``LR-wSQ`` of the
 paper differ in that weight and in the loss of positives. See ``config.py`` for the settings and
 ``fit.py`` for the fit.
 """

@@ -95,10 +95,10 @@ class FeatureMatrix:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """The rows of one side: weights of unlabelled pairs, features, a graph, regularisation."""
+    """The rows of one side: weights of unobserved pairs, features, a graph, regularisation."""
 
     weight: Floats
-    """p (m,), the weight of the unlabelled pairs of each row."""
+    """p (m,), the weight of the unobserved pairs of each row."""
     reg: Floats
     """Regularisation lambda of each row of W: (d,), or (m,) without features."""
     features: FeatureMatrix | None = None
