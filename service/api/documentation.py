@@ -27,21 +27,21 @@ from service.http.document import About
 Json = dict[str, Any]
 
 EXAMPLES = Path(__file__).parent / "examples"
-"""Answers that were really received; tests/openapi/recording.py records them."""
+"""Answers of a running service; tests/openapi/recording.py records them."""
 
 STRUCTS = (
     *(Feedback, Written, Rejected, Learned, Uploaded, RejectedLine),
     *(Slate, SlateItem, Because, Blend, SimilarUsers, SimilarUser),
     *(RecommendationBody, RankBody, PastEvent),
 )
-"""What msgspec parses and writes."""
+"""The structures that msgspec parses and writes."""
 
 TAGS = {
     "feedback": "What users did: send it, read it, delete it.",
     "recommendations": "Lists of items for somebody, or of users for an item.",
     "predictions": "The rating that somebody would give an item.",
-    "items": "What you say of items; feedback alone makes an item known too.",
-    "users": "What you say of users; feedback alone makes a user known too.",
+    "items": "What you say about items; feedback alone also makes an item known.",
+    "users": "What you say about users; feedback alone also makes a user known.",
     "experts": "The online models that predict ratings, and what they have found.",
     "training": "Train models now, or on a schedule.",
     "models": "Which models serve, and how they compare.",

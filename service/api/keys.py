@@ -30,7 +30,7 @@ class Key(Answer):
     """A key without its secret."""
 
     id: str
-    """Names the key in routes and records; it is no secret."""
+    """Names the key in routes and records; it is not a secret."""
     name: str
     """Who uses the key."""
     role: Role

@@ -50,13 +50,13 @@ class KindMeaning(Answer):
     """The meaning of one kind of feedback for the rankers."""
 
     name: str
-    """What feedback of this kind has as `kind`."""
+    """The value of `kind` in such feedback."""
     code: int
     """The number that the log keeps for the kind."""
     weight: float
-    """How much such an event counts; 0: it is counted for the click-through alone."""
+    """How much such an event counts; 0: it counts only for click-through and for new items."""
     sign: int
-    """1: the user wants the item; -1: does not; 0: it says nothing of that."""
+    """1: the user wants the item; -1: does not; 0: neither."""
     hides: bool
     """Whether the item is left out of the user's lists afterwards."""
 
@@ -148,9 +148,9 @@ class Stats(Answer):
     memory: dict[str, int]
     """About how many bytes each family of keys takes, in all partitions."""
     rating: RatingMeaning
-    """What a rating means."""
+    """The meaning of a rating."""
     kinds: list[KindMeaning]
-    """What feedback of each kind means."""
+    """The meaning of each kind of feedback."""
     seen_through: str
     """The last events that are learned."""
 

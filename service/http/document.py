@@ -134,8 +134,8 @@ _REJECTED = {
     "properties": {
         "index": _member("integer", "The number of the row, from 0."),
         "line": _member("integer", "The number of the line, from 1, as editors count."),
-        "code": _member("string", "What is wrong, for programs."),
-        "detail": _member("string", "What is wrong and what to do, for people."),
+        "code": _member("string", "The error code, for programs."),
+        "detail": _member("string", "The explanation for people: what is wrong and what to do."),
     },
 }
 _FAULT = {
@@ -155,8 +155,8 @@ PROBLEM_SCHEMA: Json = {
         "type": _member("string", "Always the same: `code` tells problems apart."),
         "title": _member("string", "The words of the status."),
         "status": _member("integer", "The status of the answer."),
-        "code": _member("string", "What is wrong, for programs.", enum=sorted(CODES)),
-        "detail": _member("string", "What is wrong and what to do, for people."),
+        "code": _member("string", "The error code, for programs.", enum=sorted(CODES)),
+        "detail": _member("string", "The explanation for people: what is wrong and what to do."),
         "request_id": _member("string", "Names the request in the log of the service."),
         "retry_after": _member("integer", "Seconds to wait; only where a retry helps."),
         "errors": _member(

@@ -121,9 +121,9 @@ class BulkRejected(Answer):
     line: int
     """The number of the line, from 1, as editors count."""
     code: str
-    """What is wrong, for programs."""
+    """The error code, for programs."""
     detail: str
-    """What is wrong and what to do, for people."""
+    """The explanation for people: what is wrong and what to do."""
 
 
 class BulkWritten(Answer):
@@ -132,7 +132,7 @@ class BulkWritten(Answer):
     accepted: int
     """Lines that were written."""
     rejected: list[BulkRejected]
-    """The first 1 000 lines that were not."""
+    """The first 1 000 lines that were rejected."""
     rejected_total: int
     """How many lines were not written."""
     lines: int

@@ -39,7 +39,7 @@ class ClickThrough(Answer):
     slates: list[SlateResponses]
     """The slates of each model."""
     seen_through: str
-    """The last events that are counted."""
+    """The last events that are included."""
 
 
 @router.get("/v1/stats/click-through", summary="Count impressions and clicks")

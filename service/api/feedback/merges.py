@@ -51,7 +51,7 @@ class Merged(Answer):
     user: str
     """The user who has the events now."""
     source: str
-    """The user who has ended."""
+    """The user whose events were moved, and who no longer exists."""
     sequence: str
     """The place of the merge in the order of events."""
     learned: bool

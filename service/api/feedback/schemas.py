@@ -39,10 +39,10 @@ class Feedback(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     rating: float | UnsetType = UNSET
     """On the scale of the namespace; not together with `kind`."""
     kind: str | UnsetType = UNSET
-    """What happened, if it was no rating: `view`, `click`, `purchase`, ...; `GET /v1/stats` lists
-    all kinds."""
+    """What happened, if it was not a rating: `view`, `click`, `purchase`, ...; `GET /v1/stats`
+    lists all kinds."""
     timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | UnsetType = UNSET
-    """When it happened; left out: now."""
+    """When it happened; by default now."""
     event_id: str | UnsetType = UNSET
     """Your own id of the event: a repeat of it counts once."""
     rec_id: str | UnsetType = UNSET
@@ -55,9 +55,9 @@ class Rejected(msgspec.Struct):
     index: int
     """The number of the row, from 0."""
     code: str
-    """What is wrong, for programs."""
+    """The error code, for programs."""
     detail: str
-    """What is wrong and what to do, for people."""
+    """The explanation for people: what is wrong and what to do."""
 
 
 class Learned(msgspec.Struct):
@@ -79,7 +79,7 @@ class Written(msgspec.Struct, omit_defaults=True):
     accepted: int
     """Rows that are stored."""
     rejected: list[Rejected]
-    """The rows that are not, and why."""
+    """The rows that are rejected, and why."""
     sequence: str
     """The place of the rows in the order of events."""
     predictions: list[Learned] | UnsetType = UNSET

@@ -59,7 +59,7 @@ class Uploaded(msgspec.Struct):
     accepted: int
     """Lines that are stored."""
     rejected: list[RejectedLine]
-    """The first 1 000 lines that are not, and why."""
+    """The first 1 000 lines that are rejected, and why."""
     rejected_total: int
     """How many lines are not stored."""
     lines: int

@@ -55,7 +55,7 @@ class Experts(Answer):
     model_version: str
     """The version of the online model."""
     aggregator: str
-    """How one prediction is made of those of all experts."""
+    """The method that combines the predictions of the experts."""
     experts: list[Expert]
     """In the order of the settings."""
     seen_through: str

@@ -70,7 +70,7 @@ class Tried(Answer):
     added: Added | None
     """The ndcg@10 that it adds to the stack of `popular`, `next` and the recipes chosen before."""
     seconds: float
-    """Wall seconds for it."""
+    """Wall seconds that it took."""
     version: str | None
     """The model that it published."""
     metrics: dict[str, Any]

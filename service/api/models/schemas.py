@@ -54,7 +54,7 @@ class Model(Answer):
     trained_through: str
     """The last events that it was trained on."""
     bytes: int
-    """What it takes in the store."""
+    """Its size in the store."""
     active: bool
     """Whether it is the one of its strategy that serves."""
     pinned: bool
@@ -91,7 +91,7 @@ class Change(Answer):
     """One change of the active model."""
 
     at: Time
-    """When."""
+    """When it was changed."""
     strategy: str
     """The strategy whose model changed."""
     version: str
@@ -99,9 +99,9 @@ class Change(Answer):
     before: str | None
     """The version that was active before."""
     action: Literal["promoted", "rolled_back", "pinned", "unpinned"]
-    """What was done."""
+    """The kind of change."""
     who: str
-    """Who did it: the key, or whoever ordered the training."""
+    """The caller: a key, or the one who ordered the training."""
     why: str
     """The reason that was given."""
 

@@ -46,7 +46,7 @@ class SlateItem(Struct, gc=False):
     item: str
     """The item's id."""
     score: float
-    """What the list is ordered by, unless variety or exploration move an item."""
+    """The number that orders the list, unless variety or exploration move an item."""
     strategy: ItemStrategy
     """The ranker that adds most to its score; `explore`: it is new and gets its first showings, and
     its score says how well it fits the user (0: as well as others)."""
@@ -72,15 +72,15 @@ class Slate(Struct):
     """Items in order, and the models that ranked them."""
 
     user: str | None
-    """The user; null for a list that is nobody's."""
+    """The user; null if the request named none."""
     rec_id: str
     """The id of the slate: send it with the feedback that the slate brings."""
     items: list[SlateItem]
     """The best first."""
     model_version: str
-    """The version of what made the list; the name of the strategy where it has no models."""
+    """The version of the models that made the list; the name of the strategy if it has none."""
     strategy: AnyStrategy
-    """What made the list."""
+    """The strategy that made the list."""
     trained_through: str
     """The last events that its models were trained on."""
     seen_through: str

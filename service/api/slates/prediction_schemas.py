@@ -66,14 +66,14 @@ class Prediction(PredictedRating):
     """The prediction of the online model."""
 
     strategy: Literal["online"]
-    """Who predicts."""
+    """The strategy that predicts."""
 
 
 class OrdinalPrediction(PredictedRating):
     """The prediction of an ordinal model from features; `experts` is always empty."""
 
     strategy: StarStrategy
-    """Who predicts."""
+    """The strategy that predicts."""
     level: int
     """The level of stars, counted from 1 for the lowest."""
     level_probabilities: list[float]

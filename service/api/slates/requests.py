@@ -160,7 +160,7 @@ class PastEvent(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     rating: float | UnsetType = UNSET
     """On the scale of the namespace; not together with `kind`."""
     kind: str | UnsetType = UNSET
-    """What happened, if it was no rating: `view`, `click`, `purchase`, ..."""
+    """What happened, if it was not a rating: `view`, `click`, `purchase`, ..."""
 
 
 class RecommendationBody(Ranking, frozen=True, kw_only=True):
