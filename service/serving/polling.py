@@ -12,6 +12,9 @@ PERIOD_S = 2.0
 """Shortest time between two polls, in seconds."""
 SHARE = 0.05
 """Largest share of the time that polling may take: large data is read less often."""
+LONGEST_S = 30.0
+"""Longest time between two polls, in seconds, whatever the last one took: a poll that was slow
+because the machine was busy says nothing of the next one."""
 
 
 class Polled(ABC):
@@ -53,4 +56,9 @@ class Polled(ABC):
             began = perf_counter()
             with contextlib.suppress(StoreUnavailable):
                 await self.refresh()
-            await asyncio.sleep(max(PERIOD_S, (perf_counter() - began) / SHARE))
+            await asyncio.sleep(_pause(perf_counter() - began))
+
+
+def _pause(seconds: float) -> float:
+    """Return the time until the next poll after one that took so long."""
+    return min(max(PERIOD_S, seconds / SHARE), LONGEST_S)

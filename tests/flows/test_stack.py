@@ -28,6 +28,8 @@ def test_a_stack_is_learned_from_what_users_do_next_and_then_ranks(room: Path) -
         parts = {one["name"]: one["ndcg_at_10"] for one in said["stack"]["added"]}
         assert parts.keys() >= {"next", "popular", "online", "history"}
         assert {"stack", "fusion", "next", "popular"} <= {one["name"] for one in said["arms"]}
+        # what follows what is read again every few seconds, later on a busy machine
+        wait_until(lambda: "next" in parts_of_the_first(client), deadline_s=120)
         answer = answered(client, explain=True)
         scores = [item["score"] for item in answer["items"]]
         assert scores == pytest.approx(sorted(scores, reverse=True), abs=1e-6)
@@ -67,6 +69,10 @@ class People:
 def ranks_by_chance(client: ServiceClient) -> bool:
     """Whether a mixed slate is the stack's."""
     return bool(answered(client)["score_kind"] == "probability")
+
+
+def parts_of_the_first(client: ServiceClient) -> Any:
+    return answered(client, explain=True)["items"][0].get("parts", {})
 
 
 def answered(client: ServiceClient, **parameters: Any) -> Any:
