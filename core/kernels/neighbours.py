@@ -1,5 +1,6 @@
 """Neighbours of items: keep the strongest of each item, and add those of a history up."""
 
+import numpy as np
 from numba import prange
 
 from core.kernels.jit import helper, kernel, parallel_kernel
@@ -67,10 +68,13 @@ def add_rows(item_ix: I32, amount: F32, neighbour: I32, strength: F32, scores: F
     Equation   scores_y += sum_i r_i s_iy
     Symbols    item_ix i, amount r (h,): the history · neighbour, strength s (n, k): strengths by
                item · scores (n,)
-    Cost       O(h k); allocates nothing
+    Cost       O(likes k): an amount of 0 is passed over; allocates nothing
     Reference  tests/core/reference_neighbours.py::add_rows
     """
     for at in range(item_ix.size):
-        row = item_ix[at]
-        for k in range(neighbour.shape[1]):
-            scores[neighbour[row, k]] += amount[at] * strength[row, k]
+        times = amount[at]
+        if times != 0.0:
+            near, strong = neighbour[item_ix[at]], strength[item_ix[at]]
+            for k in range(np.uint64(near.size)):
+                # an unsigned index is not checked for counting from the end
+                scores[np.uint64(near[k])] += times * strong[k]

@@ -5,11 +5,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from core.kernels import candidates as kernels
 from core.stack.choices import Choices
-from core.types import F32, F64
+from core.types import F32, F64, I64
 
 SHORT = 7
 """Length from which on a history is no longer short."""
@@ -66,11 +68,21 @@ class Logit:
         found: F64 = standard(signals, self.mean, self.scale) @ by_length
         return found
 
-    def parts(self, signals: F32, length: int) -> F32:
-        """Return the part of each signal in z, (m, d)."""
+    def by_ranker(self, signals: F32, length: int, first: I64) -> tuple[F32, F32]:
+        """Return z of the items (m,), and the part of each of r rankers in it (m, r).
+
+        Equation   part = sum over the ranker's signals of w x, less its mean over the items
+        Shapes     first (r + 1,): the columns of a ranker; those behind the last belong to none
+        """
+        z = np.empty(len(signals), np.float32)
+        part = np.empty((len(signals), first.size - 1), np.float32)
         by_length = self.weights @ context(self.length, length)
-        found: F32 = standard(signals, self.mean, self.scale) * by_length.astype(np.float32)
-        return found
+        kernels.add_up(signals, self.mean, self._inverse, by_length, first, z, part)
+        return z, part
+
+    @cached_property
+    def _inverse(self) -> F32:
+        return inverse_of(self.scale)
 
     def score_all(self, choices: Choices) -> F64:
         """Return z of all rows of some choices, (rows,)."""
@@ -112,9 +124,15 @@ def probabilities(z: F64 | F32) -> F64:
 
 def standard(signals: F32, mean: F32, scale: F32) -> F32:
     """Return signals (rows, d) with mean 0 and scale 1; 0 where the scale is 0."""
-    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)
-    found: F32 = (signals - mean) * inverse
+    found: F32 = (signals - mean) * inverse_of(scale)
     return found.clip(-LARGEST, LARGEST, out=found)
+
+
+def inverse_of(scale: F32) -> F32:
+    """Return 1 / scale (d,); 0 where the scale is 0."""
+    inverse: F32 = np.zeros_like(scale)
+    np.divide(1.0, scale, out=inverse, where=scale > 0.0)
+    return inverse
 
 
 def context(of_fit: tuple[float, float], length: "np.typing.ArrayLike") -> F64:

@@ -8,17 +8,17 @@ from core.batch.neighbours.model import Neighbours
 from core.batch.neighbours.snapshot import neighbours_of
 from core.slate import Explanation
 from core.types import F32, I32
-from service.ranking.asker import Asker, Computed
+from service.ranking.asker import Asker
 from service.ranking.family import Family, Published
 from service.ranking.pool import Pool, Ranked, chosen
-from service.ranking.ranker import HeadRanker
+from service.ranking.ranker import ScoreRanker
 
 USUAL_HISTORY = 100
 """Assumed number of items in a history, for estimates of effort."""
 
 
-class ByNeighbours(HeadRanker):
-    """Adds the neighbours of all items of a history up. Its "vector" of a user is all scores."""
+class ByNeighbours(ScoreRanker):
+    """Adds the neighbours of all items of a history up."""
 
     def __init__(
         self, family: Family, version: str, model: Neighbours, trained_through: Mapping[int, int]
@@ -31,23 +31,9 @@ class ByNeighbours(HeadRanker):
     def knows(self, asker: Asker) -> bool:
         return self.model.knows(asker.preferences.item_ix, asker.preferences.target)
 
-    def prepare(self, asker: Asker) -> Computed | None:
-        if self.version in asker.vectors:
-            return None
-        return Computed(self.strategy, self.version, self.fold_in(asker))
-
-    def fold_in(self, asker: Asker) -> F32:
-        scores = asker.vectors.get(self.version)
-        if scores is not None:
-            return scores
+    def new_scores(self, asker: Asker) -> F32:
         past = asker.preferences.within(self.n_items)
         return self.model.scores(past.item_ix, past.weight, past.target)
-
-    def nearest(self, vector: F32, pool: Pool, n: int) -> Ranked:
-        return chosen(vector, pool, n)
-
-    def scores(self, asker: Asker) -> F32:
-        return self.fold_in(asker)
 
     def explain(self, asker: Asker, items: I32) -> Explanation | None:
         past = asker.preferences.within(self.n_items)

@@ -12,13 +12,13 @@ from service.ranking.asker import Asker
 from service.ranking.families import FAMILIES
 from service.ranking.family import Family
 from service.ranking.pool import Pool, Ranked, chosen
-from service.ranking.ranker import HeadRanker
+from service.ranking.ranker import ScoreRanker
 from service.ranking.strategies import NEXT
 
 _NOTHING = np.float32(-np.inf)
 
 
-class NextItems(HeadRanker):
+class NextItems(ScoreRanker):
     """Ranks the items that followed the user's latest items most often, for all users together."""
 
     def __init__(
@@ -35,14 +35,7 @@ class NextItems(HeadRanker):
     def knows(self, asker: Asker) -> bool:
         return any(map(self._successors.has, asker.preferences.latest.tolist()))
 
-    def fold_in(self, asker: Asker) -> F32:
-        """Return the score of each item: that is all that ``nearest`` needs."""
-        return self.scores(asker)
-
-    def nearest(self, vector: F32, pool: Pool, n: int) -> Ranked:
-        return chosen(vector, pool, n)
-
-    def scores(self, asker: Asker) -> F32:
+    def new_scores(self, asker: Asker) -> F32:
         scores = self._successors.scores(asker.preferences.latest, self.n_items)
         scores[scores == 0.0] = _NOTHING
         return scores

@@ -12,8 +12,7 @@ from core.types import F32
 from service.ranking.asker import Asker
 from service.ranking.families import FAMILIES
 from service.ranking.family import Family
-from service.ranking.pool import Pool, Ranked, chosen
-from service.ranking.ranker import HeadRanker
+from service.ranking.ranker import ScoreRanker
 from service.ranking.strategies import ONLINE
 
 _NONE: F32 = np.empty(0, np.float32)
@@ -44,7 +43,7 @@ class OnlineItems:
         return np.where(rated, self.model.item_part(self.rows), np.float32(-np.inf))
 
 
-class Online(HeadRanker):
+class Online(ScoreRanker):
     """Ranks by predicted ratings for users who have rated something."""
 
     def __init__(self, family: Family, partition: int, items: OnlineItems) -> None:
@@ -60,17 +59,8 @@ class Online(HeadRanker):
     def knows(self, asker: Asker) -> bool:
         return asker.row is not None
 
-    def fold_in(self, asker: Asker) -> F32:
-        return _NONE if asker.row is None else asker.row
-
-    def nearest(self, vector: F32, pool: Pool, n: int) -> Ranked:
-        return chosen(self._scores(vector), pool, n)
-
-    def scores(self, asker: Asker) -> F32:
-        return self._scores(self.fold_in(asker))
-
-    def _scores(self, row: F32) -> F32:
-        return self._items.scores(row) if row.size else _NONE
+    def new_scores(self, asker: Asker) -> F32:
+        return _NONE if asker.row is None else self._items.scores(asker.row)
 
 
 class OnlineState(dict[int, OnlineItems]):

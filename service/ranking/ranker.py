@@ -260,8 +260,31 @@ class HeadRanker(Ranker):
         vector = None if made is None else made.vector
         if asker.heads is not None and asker.heads.get(self.strategy) is head:
             return made
-        return Computed(self.strategy, self.version, vector, head)
+        return Computed(self.strategy, self.made_of, vector, head)
 
     def _head(self, vector: F32, asker: Asker) -> Head:
         items, scores = self.nearest(vector, Pool(_EVERY, asker.preferences.seen), HEAD)
         return Head(self.made_of, items, scores, items.size < HEAD)
+
+
+class ScoreRanker(HeadRanker):
+    """A ranker whose "vector" of an asker is the score of each item."""
+
+    @abstractmethod
+    def new_scores(self, asker: Asker) -> F32:
+        """Compute the score of each item; -inf where it cannot score the item."""
+
+    def prepare(self, asker: Asker) -> Computed | None:
+        if self.made_of in asker.vectors:
+            return None
+        return Computed(self.strategy, self.made_of, self.new_scores(asker))
+
+    def fold_in(self, asker: Asker) -> F32:
+        scores = asker.vectors.get(self.made_of)
+        return self.new_scores(asker) if scores is None else scores
+
+    def nearest(self, vector: F32, pool: Pool, n: int) -> Ranked:
+        return chosen(vector, pool, n)
+
+    def scores(self, asker: Asker) -> F32:
+        return self.fold_in(asker)

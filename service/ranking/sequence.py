@@ -12,14 +12,13 @@ from core.batch.autoregression.model import Autoregression
 from core.batch.autoregression.snapshot import autoregression_of
 from core.slate import Explanation
 from core.types import F32, I32
-from service.ranking.asker import Asker, Computed
+from service.ranking.asker import Asker
 from service.ranking.family import Family, Published
-from service.ranking.pool import Pool, Ranked, chosen
-from service.ranking.ranker import HeadRanker
+from service.ranking.ranker import ScoreRanker
 
 
-class Sequence(HeadRanker):
-    """Ranks by the latest items; the "vector" of an asker is the score of each item."""
+class Sequence(ScoreRanker):
+    """Ranks by the latest items."""
 
     def __init__(
         self,
@@ -36,20 +35,8 @@ class Sequence(HeadRanker):
     def knows(self, asker: Asker) -> bool:
         return self.model.knows(asker.preferences.latest)
 
-    def prepare(self, asker: Asker) -> Computed | None:
-        if self.version in asker.vectors:
-            return None
-        return Computed(self.strategy, self.version, self.fold_in(asker))
-
-    def fold_in(self, asker: Asker) -> F32:
-        scores = asker.vectors.get(self.version)
-        return self.model.scores(asker.preferences.latest) if scores is None else scores
-
-    def nearest(self, vector: F32, pool: Pool, n: int) -> Ranked:
-        return chosen(vector, pool, n)
-
-    def scores(self, asker: Asker) -> F32:
-        return self.fold_in(asker)
+    def new_scores(self, asker: Asker) -> F32:
+        return self.model.scores(asker.preferences.latest)
 
     def warm(self) -> None:
         # the first call finds the learned items, which is slow in a large catalogue

@@ -12,12 +12,13 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from core.kernels import candidates as kernels
 from core.kernels.scan import Mask
 from core.stack.choices import Choice
 from core.stack.logit import Logit, probabilities
 from core.types import F32, I32, I64
 from service.ranking.asker import Asker, Computed
-from service.ranking.pool import HEAD, Head, Pool, Ranked
+from service.ranking.pool import HEAD, NOTHING, Head, Pool, Ranked
 from service.ranking.ranker import Listed, Ranker
 from service.ranking.strategies import MIXTURE, Strategy
 
@@ -131,19 +132,23 @@ class Stack(Struct, frozen=True, eq=False):
 
     def order(self, found: Candidates, length: int) -> I32:
         """Return the candidates, best first."""
-        return found.items[_order(found, self.logit.parts(found.signals, length).sum(axis=1))]
+        z, _ = self._added_up(found, length)
+        return found.items[_order(z)]
+
+    def _added_up(self, found: Candidates, length: int) -> tuple[F32, F32]:
+        """Return z of each candidate, and the part of each ranker in it."""
+        return self.logit.by_ranker(found.signals, length, _columns_of(self.rankers))
 
     def _ranked(self, found: Candidates, asker: Asker, pool: Pool, n: int) -> StackHead:
-        each = self.logit.parts(found.signals, asker.preferences.item_ix.size)
-        scores = each.sum(axis=1)
-        order = _order(found, scores)[:n]
+        scores, parts = self._added_up(found, asker.preferences.item_ix.size)
+        order = _order(scores)[:n]
         likely = probabilities(scores)
         return StackHead(
             version=self.version,
             items=found.items[order],
             scores=likely[order].astype(np.float32),
             whole=found.items.size < SHARED_HEADS,
-            loudest=self._by_ranker(each, order).argmax(axis=1).astype(np.int32),
+            loudest=parts[order].argmax(axis=1).astype(np.int32),
             mask=weakref.ref(_owner(pool.allowed)),
             size=pool.allowed.size,
         )
@@ -168,22 +173,12 @@ class Stack(Struct, frozen=True, eq=False):
         self, found: Candidates, asker: Asker, items: Sequence[int]
     ) -> dict[int, dict[Strategy, float]]:
         """Return the parts of the rankers in those items that are candidates."""
-        each = self.logit.parts(found.signals, asker.preferences.item_ix.size)
+        _, parts = self._added_up(found, asker.preferences.item_ix.size)
         row = {item: at for at, item in enumerate(found.items.tolist())}
         known = [item for item in items if item in row]
-        parts = self._by_ranker(each, np.array([row[item] for item in known], np.int64))
         names = [ranker.strategy for ranker in self.rankers]
-        told = zip(known, parts.tolist(), strict=True)
+        told = zip(known, parts[[row[item] for item in known]].tolist(), strict=True)
         return {item: dict(zip(names, own, strict=True)) for item, own in told}
-
-    def _by_ranker(self, each: F32, rows: I64) -> F32:
-        """Return the sums over the signals of each ranker (m, rankers), less their means."""
-        if not len(each):
-            return np.empty((0, len(self.rankers)), np.float32)
-        first, width = _columns_of(self.rankers)
-        centred = each[rows, :width] - each[:, :width].mean(axis=0)
-        parts: F32 = np.add.reduceat(centred, first, axis=1)
-        return parts
 
     def best(self, asker: Asker, pool: Pool, n: int) -> Ranked:
         """Return the best n candidates with their probabilities among all candidates.
@@ -203,19 +198,20 @@ def signal_names(rankers: Sequence[Ranker]) -> list[str]:
     return [*own, *(f"history: {name}" for name in OF_HISTORY)]
 
 
-def _columns_of(rankers: Sequence[Ranker]) -> tuple[list[int], int]:
+def _columns_of(rankers: Sequence[Ranker]) -> I64:
     """Return the first column of each ranker's signals, and the number of all columns."""
-    ends = list(accumulate(len(ranker.signals) for ranker in rankers))
-    return [0, *ends[:-1]], ends[-1]
+    ends = accumulate((len(ranker.signals) for ranker in rankers), initial=0)
+    return np.fromiter(ends, np.int64, len(rankers) + 1)
 
 
-def _order(found: Candidates, scores: F32) -> I64:
-    return np.lexsort((found.items, -scores))
+def _order(z: F32) -> I64:
+    """Return the rows of candidates, best first; of equal ones the lower item number."""
+    return np.argsort(-z, kind="stable")
 
 
 def score_columns(rankers: Sequence[Ranker]) -> dict[Strategy, int]:
     """Return the column of each ranker's own score: its first signal."""
-    first, _ = _columns_of(rankers)
+    first = _columns_of(rankers)[:-1].tolist()
     return {ranker.strategy: at for ranker, at in zip(rankers, first, strict=True)}
 
 
@@ -267,7 +263,11 @@ def _heads(
         for ranker in rankers
         if ranker.strategy in lists
     ]
-    return np.unique(np.concatenate([_of_history(asker, pool), *heads])).astype(np.int32)
+    named, latest = np.concatenate([NOTHING, *heads]), asker.preferences.latest
+    if pool.candidates is not None:
+        latest = latest[np.isin(latest, pool.candidates)]
+    found = np.empty(named.size + latest.size, np.int32)
+    return found[: kernels.gather(named, latest, pool.excluded, pool.allowed, found)]
 
 
 def history_signals(asker: Asker, items: I32) -> F32:
@@ -285,15 +285,3 @@ def history_signals(asker: Asker, items: I32) -> F32:
 def _owner(mask: Mask) -> Mask:
     """Return the array that a mask is a part of."""
     return mask if mask.base is None else mask.base
-
-
-def _of_history(asker: Asker, pool: Pool) -> I32:
-    """Return the latest items that may come again, ascending."""
-    latest = asker.preferences.latest
-    latest = latest[~np.isin(latest, pool.excluded) & (latest < pool.allowed.size)]
-    if not latest.size:
-        return latest
-    own = np.unique(latest)
-    if pool.candidates is not None:
-        own = np.intersect1d(own, pool.candidates)
-    return Pool(pool.allowed, pool.excluded, own).listed

@@ -1,5 +1,6 @@
 """Call every kernel that a slate may need, so that none compiles during a request."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ from core.batch.preferences import preferences
 from core.batch.row_objective import diagonalised
 from core.meaning import EventMeanings
 from core.mixture import mixed
+from core.stack.logit import Logit
 from core.types import F32
 from service.ranking.asker import Asker
 from service.ranking.everybody import SharedList
@@ -19,6 +21,8 @@ from service.ranking.exploration import affinity_of
 from service.ranking.families import FAMILIES
 from service.ranking.fold_in import FoldIn
 from service.ranking.pool import Pool
+from service.ranking.ranker import Ranker
+from service.ranking.stack import Stack, signal_names
 from service.ranking.strategies import POPULAR
 
 _FAMILY = next(family for family in FAMILIES.values() if family.compares_users)
@@ -57,8 +61,15 @@ def rank_once() -> None:
             order = SharedList(FAMILIES[POPULAR], (own.item_ix, own.weight), {})
             popular = order.best(Asker(own), Pool(allowed), 2).ranked
             mixed([popular, popular], [0.5, 0.5], 2)
+            _stack_of([model, order]).listed(Asker(own), Pool(allowed, own.seen), 2)
     known = described(numbers, own.item_ix, 2, 2, np.ones(2))
     affinity_of(known, Asker(own), own.item_ix)
+
+
+def _stack_of(rankers: Sequence[Ranker]) -> Stack:
+    names = signal_names(rankers)
+    d = len(names)
+    return Stack(rankers, Logit(tuple(names), _ones(d), _ones(d), np.ones((d, 3)), (0.0, 1.0)))
 
 
 def _ones(n: int) -> F32:

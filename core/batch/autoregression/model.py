@@ -119,13 +119,16 @@ class Autoregression:
 
     def knows(self, latest: I32) -> bool:
         """Return whether any of the latest items predicts another."""
-        return bool(self.learned[self.row(latest)[0]].any())
+        return bool(self.learned[self._read(latest)].any())
 
     def row(self, latest: I32) -> tuple[I32, F32]:
         """Return the known ones of the latest items, newest first, and their weights."""
-        items = latest[latest < self.n_items][: self.age_weight.size]
+        items = self._read(latest)
         weight = self.age_weight[: items.size]
         return items, weight / max(float(np.linalg.norm(weight)), 1e-30)
+
+    def _read(self, latest: I32) -> I32:
+        return latest[latest < self.n_items][: self.age_weight.size]
 
     def scores(self, latest: I32) -> F32:
         """Return x B, (items,), for items newest first; -inf for items of which nothing is known.
