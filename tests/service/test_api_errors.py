@@ -59,6 +59,7 @@ def test_other_methods_are_refused(api: Api, route: str) -> None:
     for method in {"GET", "PUT", "POST", "PATCH", "DELETE", "OPTIONS"} - known:
         answer = call(api, method, route)
         problem = check_problem(answer, 405, "method_not_allowed")
+        assert set(answer.headers["allow"].split(", ")) == known
         assert answer.headers["allow"] in problem["detail"]
 
 

@@ -50,6 +50,14 @@ def test_a_parameter_that_is_not_true_or_false_is_refused(api: Api) -> None:
         assert api("GET", RECOMMENDATIONS, params={"explain": truth}).status_code == 200
 
 
+def test_the_word_null_in_a_query_is_a_text(shop: Api) -> None:
+    assert shop("PUT", "/v1/items/i3", json={"categories": ["null"]}).is_success
+    wait_until(lambda: items(get(shop, "/v1/popular", category="null", k=2)) == ["i3"])
+    for parameter in ("model", "max_per_category", "min_sequence"):
+        answer = shop("GET", RECOMMENDATIONS, params={parameter: "null"})
+        assert answer.status_code == 422, parameter
+
+
 def test_a_parameter_that_is_no_number_is_shown_one(api: Api) -> None:
     for wrong in (".5", "half"):
         answer = api("GET", RECOMMENDATIONS, params={"diversity": wrong})

@@ -220,7 +220,7 @@ def read_query(query: bytes, wanted: type[Q]) -> Q:
             refuse("query", name, "give the parameter once")
         given[name] = value
     try:
-        return msgspec.convert(given, wanted, strict=False)
+        return _null_as_text(msgspec.convert(given, wanted, strict=False), given)
     except msgspec.ValidationError as error:
         known = wanted.__struct_fields__
         for name in given:
@@ -228,6 +228,15 @@ def read_query(query: bytes, wanted: type[Q]) -> Q:
                 names = ", ".join(sorted(known))
                 refuse("query", name, f"this route has no such parameter; allowed are: {names}")
         _refuse("query", error, wanted)
+
+
+def _null_as_text(read: Q, given: Mapping[str, str]) -> Q:
+    """Read the word `null` as a text: the parser took it for nothing, but it may be a category."""
+    words = {name: value for name, value in given.items() if getattr(read, name) is None}
+    if not words:
+        return read
+    exact = msgspec.convert(words, type(read))
+    return msgspec.structs.replace(read, **{name: getattr(exact, name) for name in words})
 
 
 def _pairs(query: str) -> list[tuple[str, str]]:
