@@ -1,6 +1,8 @@
 """The tools that check the document from outside; `make openapi-tools` installs them."""
 
+import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +22,22 @@ needs_node_tools = pytest.mark.skipif(
 )
 
 
-def run(*command: Any, cwd: Path | None = None) -> str:
+def run(
+    *command: Any,
+    cwd: Path | None = None,
+    timeout_s: float = 600,
+    env: Mapping[str, str] = os.environ,
+) -> str:
     """Run a tool; return what it said, fail with it if the tool fails."""
     done = subprocess.run(
         [str(word) for word in command],
         cwd=cwd,
+        env=env,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        timeout=300,
+        timeout=timeout_s,
     )
     assert done.returncode == 0, done.stdout
     return done.stdout
