@@ -63,6 +63,8 @@ def import_file(
     available_from and available_until of items mean the same as in a document; every other
     column is a feature: a number, a text, or texts joined by |.
 
+    Columns and fields that no event has are left out, and the output names them.
+
     The exit code is 1 if a row was rejected.
     """
     if file is None and items is None and users is None:
@@ -159,6 +161,9 @@ def _show(name: str, summary: Summary) -> None:
         f"; {summary.known:,} of them were already stored: they count once" if summary.known else ""
     )
     say(f"{prefix}{_rows(summary)}, {summary.seconds:.1f} s{repeated}")
+    if summary.ignored:
+        named = ", ".join(name or "a column without a name" for name in summary.ignored)
+        say(f"{prefix}not read, because no event has such a column: {named}")
     for row in summary.rejected[:SHOWN]:
         say(f"{prefix}line {row['line']}: {row['code']}: {row['detail']}")
     if summary.rejected_total > SHOWN:

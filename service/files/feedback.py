@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from math import isnan
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -35,7 +36,7 @@ class FeedbackLine(msgspec.Struct, omit_defaults=True):
 
 
 class _Loose(msgspec.Struct):
-    """One event in a file; other fields are ignored."""
+    """One event in a file; other fields are left out, and named."""
 
     user: str | int
     item: str | int
@@ -44,6 +45,16 @@ class _Loose(msgspec.Struct):
     timestamp: float | str | None = None
     event_id: str | None = None
     rec_id: str | None = None
+
+    @classmethod
+    def read(cls, text: bytes, ignored: dict[str, None]) -> "_Loose":
+        """Parse a line, and add the names of fields that no event has to ``ignored``."""
+        try:
+            return _decode_strict(text)
+        except msgspec.ValidationError:
+            row = _decode(text)
+        ignored.update(dict.fromkeys(_decode_any(text).keys() - set(cls.__struct_fields__)))
+        return row
 
     def line(self) -> FeedbackLine:
         return FeedbackLine(
@@ -57,6 +68,15 @@ class _Loose(msgspec.Struct):
         )
 
 
+class _Strict(_Loose, forbid_unknown_fields=True):
+    """One event in a file that has no other fields."""
+
+
+_decode_strict = msgspec.json.Decoder(_Strict).decode
+_decode = msgspec.json.Decoder(_Loose).decode
+_decode_any = msgspec.json.Decoder(dict[str, Any]).decode
+
+
 def read_parts(path: Path, rows: int = ROWS) -> Iterator[FilePart]:
     """Yield a file in parts of ``rows``; BadFile if it cannot be read."""
     if is_ndjson(path):
@@ -66,7 +86,7 @@ def read_parts(path: Path, rows: int = ROWS) -> Iterator[FilePart]:
         for chunk in read_chunks(path, rows, kinds=True):
             # a quoted line break shifts the numbers, which only help people to find the line
             numbers = [chunk.first_line + n for n in range(len(chunk.users))]
-            yield FilePart(encode(_rows(chunk)), numbers, chunk.read)
+            yield FilePart(encode(_rows(chunk)), numbers, chunk.read, ignored=chunk.ignored)
 
 
 def _rows(chunk: RatingChunk) -> list[FeedbackLine]:
@@ -95,21 +115,21 @@ def _time(given: float | str | None) -> str | None:
 
 
 def _ndjson_parts(path: Path, rows: int) -> Iterator[FilePart]:
-    decode = msgspec.json.Decoder(_Loose).decode
     encode = msgspec.json.Encoder().encode_lines
     good: list[FeedbackLine] = []
     part = FilePart(b"", [], 0.0)
+    ignored: dict[str, None] = {}
     with opened(path, ends="\n") as lines:
         for line in lines:
             try:
                 if line.strip():
-                    good.append(decode(line).line())
+                    good.append(_Loose.read(line, ignored).line())
                     part.numbers.append(lines.number)
             except (msgspec.DecodeError, UnicodeDecodeError, ValueError, OverflowError) as error:
                 part.faults.append((lines.number, str(error)[:200]))
             if len(good) + len(part.faults) >= rows:
-                part.lines, part.read = encode(good), lines.read
+                part.lines, part.read, part.ignored = encode(good), lines.read, tuple(ignored)
                 yield part
                 good, part = [], FilePart(b"", [], 0.0)
-    part.lines, part.read = encode(good), 1.0
+    part.lines, part.read, part.ignored = encode(good), 1.0, tuple(ignored)
     yield part

@@ -13,3 +13,5 @@ class FilePart:
     """Share of the file that has been read, 0 to 1."""
     faults: list[tuple[int, str]] = field(default_factory=list)
     """(line number, message) of each row that was left out."""
+    ignored: tuple[str, ...] = ()
+    """Columns or fields of the file that no event has."""

@@ -32,6 +32,8 @@ class RatingChunk:
     """Share of the file that has been read, 0 to 1: for a progress bar."""
     of_sessions: bool = False
     """Whether the users are sessions."""
+    ignored: tuple[str, ...] = ()
+    """Columns that were not read."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from service.files.opening import BadFile, FileLines, other_separator
@@ -36,6 +36,7 @@ def csv_chunks(
     called = dict(zip(header, given, strict=True))
     kinds = wanted.kinds and "kind" in header
     columns = _columns(header, kinds, lines, wanted)
+    ignored = tuple(given[at] for at, name in enumerate(header) if name not in columns)
     reader = csv.reader(texts, skipinitialspace=blanks)
     while True:
         rows, fault = _rows(reader, len(header), lines, wanted.rows)
@@ -44,7 +45,7 @@ def csv_chunks(
         chunk = checked(_cells(rows, columns, kinds, called), lines)
         if fault is not None:
             raise fault
-        yield chunk
+        yield replace(chunk, ignored=ignored)
 
 
 def _header(first: str, blanks: bool, lines: FileLines) -> list[str]:

@@ -32,11 +32,14 @@ class Summary:
     sequence: str = ""
     known: int | None = None
     """Accepted rows that the service already had; they count once."""
+    ignored: list[str] = field(default_factory=list)
+    """Columns or fields of the file that were left out."""
 
     def add(self, part: FilePart, receipt: Receipt) -> None:
         """Add the receipt of one part."""
         self.accepted += receipt.accepted
         self.sequence = receipt.sequence or self.sequence
+        self.ignored += [name for name in part.ignored if name not in self.ignored]
         bad = [
             {"line": part.numbers[one["index"]], "code": one["code"], "detail": one["detail"]}
             for one in receipt.rejected

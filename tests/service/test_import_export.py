@@ -323,6 +323,24 @@ def test_parts_have_keys_of_their_place_and_content(tmp_path: Path) -> None:
     assert keys == [sending.part_key(n, p) for n, p in enumerate(read_parts(file, rows=3))]
 
 
+def test_columns_that_no_event_has_are_named(running: ServiceProcess, tmp_path: Path) -> None:
+    table, lines = tmp_path / "a.csv", tmp_path / "a.ndjson"
+    table.write_text("user,timestmp,item,rating,ip\nivy,7,n1,4,x\nivy,8,n2,5,y\n")
+    rows = [
+        {"user": "ivy", "item": "n3", "rating": 4},
+        {"user": "ivy", "item": "n4", "rating": 4, "device": {"os": 1}, "kind": None},
+        {"user": "ivy", "item": "n5", "rating": 4, "device": 2, "page": "home"},
+    ]
+    lines.write_text("\n".join(map(json.dumps, rows)))
+    assert sent(running, table)["ignored"] == ["timestmp", "ip"]
+    assert sorted(sent(running, lines)["ignored"]) == ["device", "page"]
+    assert [item for item, _, _ in history(running, "ivy")] == ["n1", "n2", "n3", "n4", "n5"]
+    told = hedgerow("import", str(table), "--url", running.url)
+    assert b"no event has such a column: timestmp, ip" in told.stderr + told.stdout
+    table.write_text("user,item,rating\nivy,n1,4\n")
+    assert sent(running, table)["ignored"] == []
+
+
 def test_the_summary_counts_what_the_service_and_the_reader_rejected() -> None:
     part = FilePart(b"", [1, 4], 1.0, faults=[(2, "not JSON")])
     summary = sending.Summary()
