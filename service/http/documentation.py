@@ -49,6 +49,15 @@ def ndjson_body(name: str, example: Any) -> Json:
     return {"required": True, "content": {"application/x-ndjson": content}}
 
 
+def rows_body(name: str, example: Any, *, most: int = 10_000) -> Json:
+    """Describe a body of rows ``name``: lines of NDJSON, or JSON: one row or an array."""
+    body = ndjson_body(name, example)
+    array = {"type": "array", "items": reference(name), "maxItems": most}
+    one_or_many = {"oneOf": [reference(name), array]}
+    body["content"]["application/json"] = {"schema": one_or_many, "example": [example]}
+    return body
+
+
 def problems(*codes: str) -> dict[int | str, Json]:
     """Describe the problems with these codes, by status; those that follow from the parameters, the
     body and the role of a route are added to each."""

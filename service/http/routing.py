@@ -149,12 +149,13 @@ async def read_body(receive: Receive) -> bytes:
             return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def media_type(request: Request, *allowed: str) -> None:
-    """Refuse other content types, so that no web page can write without a CORS preflight."""
+def media_type(request: Request, *allowed: str) -> str:
+    """Return the content type if it is allowed: no web page can write without a CORS preflight."""
     for name, value in request.scope["headers"]:
         if name == b"content-type":
-            given = value.partition(b";")[0].strip().lower().decode("latin-1")
+            given: str = value.partition(b";")[0].strip().lower().decode("latin-1")
             if given in allowed:
-                return
+                return given
             break
-    raise HTTPException(415, f"send the body with Content-Type: {allowed[0]}")
+    also = " or application/json" if "application/json" in allowed[1:] else ""
+    raise HTTPException(415, f"send the body with Content-Type: {allowed[0]}{also}")

@@ -227,6 +227,7 @@ def _wrong_requests(shop: httpx.Client) -> None:
                 }
             },
         ),
+        ("POST", "/v1/items", {"json": "a film"}),
         ("POST", "/v1/users/ada/merge", {"json": {"source": "ada"}}),
         ("PUT", "/v1/retrain/schedule", {"json": {"cron": "at four"}}),
         ("POST", "/v1/retrain", {"json": {"model": "crystal-ball"}}),

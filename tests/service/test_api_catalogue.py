@@ -8,7 +8,9 @@ import pytest
 
 from service.api.catalogue.schemas import MAX_DOCUMENT_BYTES
 from service.settings import Settings
-from tests.api import JSON, NDJSON, Api, learning
+from tests.api import JSON, NDJSON, Api, check_problem, learning
+from tests.server import wait_until
+from tests.service.shop import get
 
 ITEM = {
     "categories": ["film", "drama"],
@@ -144,6 +146,44 @@ def test_many_items_are_sent_as_lines(api: Api) -> None:
     assert [row["line"] for row in summary["rejected"]] == [9, 10, 11, 12]
     assert api("GET", "/v1/items/i0").json()["features"] == {"n": -1}
     assert api("GET", "/v1/items/i1999").json()["version"] == 1
+
+
+@pytest.mark.parametrize("one", ["item", "user"])
+def test_many_documents_are_sent_as_an_array(api: Api, one: str) -> None:
+    route = f"/v1/{one}s"
+    rows: list[Any] = [{one: f"x{i}", "features": {"n": i}} for i in range(500)]
+    rows[3:3] = [{one: ""}, 7, {one: "y", "colour": 1}, {"features": {}}, [], {one: "x0" * 40_000}]
+    rows += [{one: "x0", "features": {"n": -1}}]
+    answer = api("POST", route, json=rows)
+    assert answer.status_code == 200
+    summary = answer.json()
+    assert (summary["accepted"], summary["rejected_total"], summary["lines"]) == (501, 6, 507)
+    assert [row["index"] for row in summary["rejected"]] == [3, 4, 5, 6, 7, 8]
+    assert {row["code"] for row in summary["rejected"][:5]} == {"invalid_document"}
+    assert summary["rejected"][5]["code"] == "line_too_long"
+    assert api("GET", f"{route}/x0").json()["features"] == {"n": -1}
+    assert api("GET", f"{route}/x499").json()["version"] == 1
+    assert api("POST", route, json={one: "alone"}).json()["accepted"] == 1
+    assert api("GET", f"{route}/alone").json()["version"] == 1
+
+
+def test_an_array_of_documents_that_cannot_be_read_says_what_to_send(
+    redis_url: str, namespace: str
+) -> None:
+    settings = Settings(namespace=namespace, max_array=2, max_body_bytes=4_096)
+    with Api(settings, redis_url) as api:
+        for body, status, code, says in (
+            (b'[{"item": "a"}', 422, "malformed_json", "with all its brackets and quotes closed"),
+            (b'"a"', 422, "invalid_document", '[{"item": "...", ...}, ...]'),
+            (b"", 422, "invalid_document", '[{"item": "...", ...}, ...]'),
+            (b"[]", 422, "nothing_accepted", "an empty array is refused too"),
+            (b"[7]", 422, "nothing_accepted", "`rejected` says why"),
+            (b'[{"item": "a"}, {"item": "b"}, {"item": "c"}]', 413, "too_large", "at most 2 rows"),
+            (b" " * 5_000, 413, "too_large", "longer than 4096 bytes"),
+        ):
+            answer = api("POST", "/v1/items", content=body, headers=JSON)
+            assert says in check_problem(answer, status, code)["detail"]
+        assert api("GET", "/v1/items").json()["items"] == []
 
 
 def test_many_users_are_sent_as_lines(api: Api) -> None:

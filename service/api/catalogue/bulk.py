@@ -1,9 +1,10 @@
-"""Bulk uploads of items or users: NDJSON with one document per line, each written as by PUT."""
+"""Bulk uploads of items or users: lines of NDJSON or a JSON array, each row written as by PUT."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from fastapi import APIRouter
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
@@ -18,19 +19,25 @@ from service.api.catalogue.schemas import (
     UserLine,
     stored,
 )
+from service.api.feedback.schemas import DECODE_ERRORS, decode_fault
 from service.api.routing import RawRoute, runtime_of
-from service.errors import TooLarge
-from service.http.documentation import answers, ndjson_body
+from service.errors import InvalidEvent, TooLarge
+from service.http.documentation import answers, rows_body
 from service.http.faults import MOST, of_pydantic
 from service.http.lines import BodyLines, LineBlock
 from service.http.problems import problem
-from service.http.routing import media_type
+from service.http.routing import bounded, media_type, read_body
 from service.runtime import ApiRuntime
 from service.store.catalogue.documents import Body
 from service.store.catalogue.numbers import TooManyItems
 
 BLOCK_BYTES = 128 << 10
 MAX_REJECTED = 1_000
+ROWS = 200
+"""Rows of an array that are written at once; other requests wait while they are parsed."""
+
+JSON = "application/json"
+_Raws = list[msgspec.Raw]
 
 router = APIRouter(route_class=RawRoute)
 
@@ -39,11 +46,11 @@ _USER = {"user": "ada", "features": {"age": 31, "plan": "family"}}
 
 
 def _many(line: str, example: Mapping[str, Any]) -> dict[str, Any]:
-    """Describe a route that takes any number of lines."""
-    written = answers(
-        {200: "BulkWritten"}, {200: "The valid lines are written."}, "nothing_accepted"
-    )
-    return {"x-streams": True, "requestBody": ndjson_body(line, example), "responses": written}
+    """Describe a route that takes any number of lines, or an array."""
+    codes = ("nothing_accepted", "invalid_document", "malformed_json", "too_large")
+    written = answers({200: "BulkWritten"}, {200: "The valid rows are written."}, *codes)
+    return {"x-streams": True, "requestBody": rows_body(line, example), "responses": written}
+
 
 
 @router.post(
@@ -53,10 +60,10 @@ def _many(line: str, example: Mapping[str, Any]) -> dict[str, Any]:
     openapi_extra=_many("ItemLine", _ITEM),
 )
 async def write_items(request: Request) -> Response:
-    """NDJSON of any length, one item per line: its id and document, which replaces the old one.
+    """One item per line of NDJSON, of any length, or a JSON array of up to 10 000 items.
 
-    A bad line is one entry of `rejected` and stops nothing. If an item has several lines, the last
-    one counts.
+    Each row holds an id and a document, which replaces the old one. A bad row is one entry of
+    `rejected` and stops nothing. If an item has several rows, the last one counts.
     """
     return await _uploaded(request, _ITEMS)
 
@@ -68,10 +75,10 @@ async def write_items(request: Request) -> Response:
     openapi_extra=_many("UserLine", _USER),
 )
 async def write_users(request: Request) -> Response:
-    """NDJSON of any length, one user per line: the id and document, which replaces the old one.
+    """One user per line of NDJSON, of any length, or a JSON array of up to 10 000 users.
 
-    A bad line is one entry of `rejected` and stops nothing. If a user has several lines, the last
-    one counts.
+    Each row holds an id and a document, which replaces the old one. A bad row is one entry of
+    `rejected` and stops nothing. If a user has several rows, the last one counts.
     """
     return await _uploaded(request, _USERS)
 
@@ -103,21 +110,17 @@ _USERS = _Documents("user", UserLine, UserBody, _write_users)
 
 
 async def _uploaded(request: Request, documents: _Documents) -> Response:
-    media_type(request, "application/x-ndjson", "application/ndjson", "application/jsonl")
-    upload = _Upload(runtime_of(request), documents)
-    lines = BodyLines(
-        request.receive,
-        block_bytes=BLOCK_BYTES,
-        max_line_bytes=request.app.state.settings.max_line_bytes,
+    kind = media_type(
+        request, "application/x-ndjson", "application/ndjson", "application/jsonl", JSON
     )
-    async for block in lines.blocks():
-        await upload.take(block)
+    upload = _Upload(runtime_of(request), documents)
+    await (upload.array(request) if kind == JSON else upload.lines(request))
     done = upload.written
-    if done.rejected_total and not done.accepted:
-        detail = "no line was accepted: `rejected` says why for each"
+    if not done.accepted and (done.rejected_total or kind == JSON):
+        detail = "no row was accepted: `rejected` says why for each; an empty array is refused too"
         request_id = request.scope["request_id"]
         return problem(request_id, 422, "nothing_accepted", detail, **done.model_dump())
-    return Response(done.model_dump_json(), media_type="application/json")
+    return Response(done.model_dump_json(), media_type=JSON)
 
 
 class _Upload:
@@ -126,7 +129,25 @@ class _Upload:
         self._max_line = runtime.settings.max_line_bytes
         self.written = BulkWritten(accepted=0, rejected=[], rejected_total=0, lines=0)
 
-    async def take(self, block: LineBlock) -> None:
+    async def lines(self, request: Request) -> None:
+        """Write the lines of a body of any length."""
+        lines = BodyLines(request.receive, block_bytes=BLOCK_BYTES, max_line_bytes=self._max_line)
+        async for block in lines.blocks():
+            await self._take(block)
+
+    async def array(self, request: Request) -> None:
+        """Write the rows of one array."""
+        settings = self._runtime.settings
+        body = await read_body(bounded(request.receive, settings.max_body_bytes))
+        rows = _rows(body, self._documents.id_field, settings.max_array)
+        self.written.lines = len(rows)
+        for first in range(0, len(rows), ROWS):
+            bodies: dict[str, list[tuple[int, Body]]] = {}
+            for index, row in enumerate(rows[first : first + ROWS], first):
+                self._read(index, bytes(row), bodies)
+            await self._write(bodies)
+
+    async def _take(self, block: LineBlock) -> None:
         self.written.lines += block.n
         if block.too_long:
             self._reject(block.first, "line_too_long", self._too_long())
@@ -163,7 +184,7 @@ class _Upload:
                 self._reject(index, TooManyItems.code, self._runtime.numbers.exhausted)
 
     def _too_long(self) -> str:
-        return f"a line has at most {self._max_line} bytes"
+        return f"a line or row has at most {self._max_line} bytes"
 
     def _reject(self, index: int, code: str, detail: str) -> None:
         self.written.rejected_total += 1
@@ -172,9 +193,25 @@ class _Upload:
             self.written.rejected.append(rejected)
 
 
+def _rows(body: bytes, named: str, most: int) -> Sequence[msgspec.Raw]:
+    """Return each row of an array, unparsed; a lone object is an array of one."""
+    text = body.strip()
+    if text[:1] not in {b"[", b"{"}:
+        says = f'the body must be an array of documents: [{{"{named}": "...", ...}}, ...]'
+        raise InvalidEvent(says, code="invalid_document")
+    try:
+        rows = msgspec.json.decode(text if text[:1] == b"[" else b"[%b]" % text, type=_Raws)
+    except DECODE_ERRORS as error:
+        code, detail = decode_fault(error)
+        raise InvalidEvent(detail, code=code) from None
+    if len(rows) > most:
+        raise TooLarge(f"an array has at most {most} rows: send it in parts, or as NDJSON")
+    return rows
+
+
 def _fault(error: ValidationError) -> tuple[str, str]:
     faults = error.errors(include_url=False, include_input=False)
     if any(fault["type"] == "json_invalid" for fault in faults):
-        return "malformed_json", f"the line {of_pydantic(faults[0])[1]}"
+        return "malformed_json", f"the row {of_pydantic(faults[0])[1]}"
     told = [": ".join(filter(None, of_pydantic(fault))) for fault in faults[:3]]
     return "invalid_document", "; ".join(told)[:MOST].encode(errors="replace").decode()
