@@ -44,7 +44,7 @@ class ServiceClient:
 
     >>> def recommended(url: str, user: str) -> list[str]:
     ...     with ServiceClient(url) as client:
-    ...         posted = client.post("/v1/ratings", {"user": user, "item": "film", "rating": 5})
+    ...         posted = client.post("/v1/events", {"user": user, "item": "film", "rating": 5})
     ...         client.wait_until_learned(posted["sequence"])
     ...         slate = client.get(f"/v1/users/{user}/recommendations", k=10)
     ...         return [one["item"] for one in slate["items"]]

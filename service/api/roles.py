@@ -5,6 +5,8 @@ from service.http.auth import Roles
 ROLES: Roles = {
     ("GET", "/healthz"): "open",
     ("GET", "/readyz"): "open",
+    ("POST", "/v1/events"): "write",
+    ("POST", "/v1/events/stream"): "write",
     ("POST", "/v1/ratings"): "write",
     ("POST", "/v1/ratings/stream"): "write",
     ("GET", "/v1/users/{user}/ratings"): "read",

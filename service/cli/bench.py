@@ -87,12 +87,12 @@ def measure(
     started = perf_counter()
     sequence = ""
     for part in parts:
-        sequence = client.upload("/v1/ratings/stream", part).sequence or sequence
+        sequence = client.upload("/v1/events/stream", part).sequence or sequence
     client.wait_until_learned(sequence)
     rate = ratings / (perf_counter() - started)
     say("posting ratings one by one")
     some = list(islice(events, requests))
-    posts = list(_milliseconds(lambda e: client.post("/v1/ratings", _row(e)), some))
+    posts = list(_milliseconds(lambda e: client.post("/v1/events", _row(e)), some))
     say("asking for predictions one by one")
     gets = list(
         _milliseconds(lambda e: client.get(f"/v1/users/{e.user}/predictions/{e.item}"), some)

@@ -52,7 +52,7 @@ def import_file(
 
     A CSV of feedback needs a header with user,item and rating or kind (click, purchase, ...). With
     both, each row fills one of them and leaves the other empty. It may have timestamp: Unix seconds
-    or milliseconds, or RFC 3339. NDJSON may contain what POST /v1/ratings accepts. A bad line of
+    or milliseconds, or RFC 3339. NDJSON may contain what POST /v1/events accepts. A bad line of
     NDJSON is rejected and the rest is sent; a bad line of a CSV ends the import: correct it and
     import the file again. After a broken connection the import goes on, and a file that is imported
     twice counts once, as long as the service remembers its rows (the last 1 000 000 events, 24

@@ -97,7 +97,7 @@ class Demo:
             due -= int(due)
             if not rows:
                 continue
-            answer = self._client.post("/v1/ratings", rows, wait="learned")
+            answer = self._client.post("/v1/events", rows, wait="learned")
             for prediction in answer.get("predictions", []):
                 truth = rows[prediction["index"]]["rating"]
                 self._progress.add_error(abs(prediction["rating"] - float(str(truth))))

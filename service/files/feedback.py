@@ -1,7 +1,7 @@
 """Files of feedback for `hedgerow import`: like ratings files, and also other kinds of feedback.
 
 A CSV is read as ratings are: its first bad line ends it, and the api checks whether each row has
-a rating or a kind. NDJSON may contain everything that ``POST /v1/ratings`` accepts, ids may be
+a rating or a kind. NDJSON may contain everything that ``POST /v1/events`` accepts, ids may be
 numbers and times Unix seconds; bad lines are reported and left out.
 """
 

@@ -16,7 +16,7 @@ from service.files.feedback import read_parts
 from service.files.opening import BadFile
 from service.files.parts import FilePart
 
-STREAM = "/v1/ratings/stream"
+STREAM = "/v1/events/stream"
 KEPT = 1_000
 """Maximum number of rejected rows kept with their reasons; the others are only counted."""
 

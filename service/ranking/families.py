@@ -99,7 +99,7 @@ FAMILIES: Families = table(
                 no_user="the online model knows users by their own ratings only: "
                 "name a `user` who has rated something",
                 unknown="online knows users by the ratings that it has learned of them: "
-                "send some (POST /v1/ratings)",
+                "send some (POST /v1/events)",
                 newer="it knows newly rated items some seconds later",
             ),
         ),

@@ -10,7 +10,7 @@ from service.ranking.strategies import Strategy
 
 INDIFFERENT = "nothing in this history says what is liked or disliked: send more feedback"
 NO_ITEMS = (
-    "there is no item that may be shown: add items (POST /v1/items) or feedback (POST /v1/ratings)"
+    "there is no item that may be shown: add items (POST /v1/items) or feedback (POST /v1/events)"
 )
 NOTHING_TO_MIX = (
     "a single ranker knows this user, and no weights of other rankers are known yet: "
@@ -129,7 +129,7 @@ def unknown(
     if anonymous:
         return "nothing is known about the asker: give a `user`, a `history` or `features`"
     return (
-        "nothing is known of this user yet: send feedback (POST /v1/ratings) "
+        "nothing is known of this user yet: send feedback (POST /v1/events) "
         "or features (PUT /v1/users/{user})"
     )
 
@@ -145,7 +145,7 @@ def _unknown_to(model: Ranker, own: Preferences, *, features: bool) -> str:
     return (
         INDIFFERENT
         if own.seen.size
-        else f"{name} knows users by feedback: send some (POST /v1/ratings)"
+        else f"{name} knows users by feedback: send some (POST /v1/events)"
     )
 
 

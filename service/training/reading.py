@@ -42,6 +42,6 @@ def read_for(
     if not len(whole) or (whole.target is not None and not (whole.target > 0).any()):
         raise NothingToLearn(
             "there is no positive feedback to learn from: post ratings of at least 60 % of "
-            "the scale, or likes, purchases, clicks, views (POST /v1/ratings), then retrain"
+            "the scale, or likes, purchases, clicks, views (POST /v1/events), then retrain"
         )
     return data

@@ -198,7 +198,7 @@ def test_without_feedback_a_training_fails_and_says_what_to_do(room, redis_url, 
         job = here.trained()
         assert (job.status, job.version) == ("failed", None)
         assert "no positive feedback" in str(job.error)
-        assert "POST /v1/ratings" in str(job.error)
+        assert "POST /v1/events" in str(job.error)
 
 
 @pytest.mark.parametrize("events", [[Record("ada", 0)], [Record("ada", 0), Record("bob", 0)]])

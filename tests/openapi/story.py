@@ -117,7 +117,7 @@ def _describe(shop: httpx.Client) -> None:
 
 def _rate(shop: httpx.Client) -> None:
     first = {"user": "ada", "item": HEDGE, "rating": 4.5, "timestamp": "2026-11-18T12:00:00Z"}
-    _good(shop.post("/v1/ratings", json=[first, {**first, "rating": 11}]), 202)
+    _good(shop.post("/v1/events", json=[first, {**first, "rating": 11}]), 202)
     # each user knows half of the films, and likes those of one category
     rows = [
         {"user": user["user"], "item": film["item"], "rating": 5 if (u + f) % 2 == 0 else 2}
@@ -125,9 +125,13 @@ def _rate(shop: httpx.Client) -> None:
         for f, film in enumerate(FILMS[2:-2], 2)
         if (u * 7 + f * 3) % 5 < 3
     ]
-    _good(shop.post("/v1/ratings/stream", content=_lines(rows), headers=NDJSON), 202)
+    _good(shop.post("/v1/events/stream", content=_lines(rows), headers=NDJSON), 202)
     seen = {"user": "ada", "item": GATE, "rating": 4}
+    _good(shop.post("/v1/events?wait=learned", json=seen))
+    # by the earlier names
+    _good(shop.post("/v1/ratings", json=first), 202)
     _good(shop.post("/v1/ratings?wait=learned", json=seen))
+    _good(shop.post("/v1/ratings/stream", content=_lines(rows[:2]), headers=NDJSON), 202)
     _good(shop.get("/v1/users/ada/ratings?limit=3"))
     _good(shop.get(f"/v1/users/ada/predictions/{FILMS[-1]['item']}"))
     pairs = [{"user": "ada", "item": HEDGE}, {"user": "ada", "item": "new"}]
@@ -184,7 +188,7 @@ def _recommend(shop: httpx.Client) -> None:
     _good(shop.get("/v1/trending?k=2&fields=title"))
     shown = {"user": "ada", "item": slate["items"][0]["item"], "rec_id": slate["rec_id"]}
     rows = [shown | {"kind": kind} for kind in ("impression", "click")]
-    _good(shop.post("/v1/ratings?wait=learned", json=rows))
+    _good(shop.post("/v1/events?wait=learned", json=rows))
 
 
 def _look_back(shop: httpx.Client) -> None:
@@ -209,12 +213,12 @@ def _wrong_requests(shop: httpx.Client) -> None:
         ("GET", f"{recommendations}?cursor=x", {}),
         ("GET", f"{recommendations}?min_sequence=x", {}),
         ("GET", "/v1/items/%FF", {}),
-        ("POST", "/v1/ratings", {"json": rating | {"rating": 11}}),
-        ("POST", "/v1/ratings", {"json": rating | {"kind": "click"}}),
-        ("POST", "/v1/ratings", {"json": {"user": "ada", "item": HEDGE, "kind": "stared"}}),
-        ("POST", "/v1/ratings", {"json": [rating | {"rating": 11}]}),
-        ("POST", "/v1/ratings", {"content": b'{"user": "ada"', "headers": JSON}),
-        ("POST", "/v1/ratings", {"content": b"user=ada"}),
+        ("POST", "/v1/events", {"json": rating | {"rating": 11}}),
+        ("POST", "/v1/events", {"json": rating | {"kind": "click"}}),
+        ("POST", "/v1/events", {"json": {"user": "ada", "item": HEDGE, "kind": "stared"}}),
+        ("POST", "/v1/events", {"json": [rating | {"rating": 11}]}),
+        ("POST", "/v1/events", {"content": b'{"user": "ada"', "headers": JSON}),
+        ("POST", "/v1/events", {"content": b"user=ada"}),
         ("PUT", f"/v1/items/{HEDGE}", {"content": b"\xff", "headers": JSON}),
         ("PUT", f"/v1/items/{HEDGE}", {"json": {}, "headers": {"if-match": '"77"'}}),
         (
@@ -239,7 +243,7 @@ def _wrong_requests(shop: httpx.Client) -> None:
 
 def _delete(shop: httpx.Client) -> None:
     _good(
-        shop.post("/v1/ratings?wait=learned", json={"user": "visitor", "item": HEDGE, "rating": 5})
+        shop.post("/v1/events?wait=learned", json={"user": "visitor", "item": HEDGE, "rating": 5})
     )
     _good(shop.post("/v1/users/ada/merge", json={"source": "visitor"}))
     _good(shop.delete(f"/v1/users/ada/ratings/{GATE}"))
@@ -271,7 +275,7 @@ def _lonely_api(recording: Recording) -> None:
         with _api(recording, store.url, "broken") as (api, ask):
             api.ready()
             api.app.state.intake = None
-            ask("POST", "/v1/ratings", 500, json={"user": "ada", "item": HEDGE, "rating": 4})
+            ask("POST", "/v1/events", 500, json={"user": "ada", "item": HEDGE, "rating": 4})
         with _api(recording, store.url, "gone") as (api, ask):
             api.ready()
             store.kill()
@@ -312,8 +316,8 @@ def _without_room(recording: Recording, url: str) -> None:
         rows = [{"user": "ada", "item": HEDGE, "rating": 4}] * 4_000
         api("POST", "/v1/items", content=_lines(FILMS[:2]), headers=NDJSON)
         ask("PUT", f"/v1/items/{FILMS[2]['item']}", 422, json={})
-        api("POST", "/v1/ratings", json=rows)
-        ask("POST", "/v1/ratings", 503, json=rows)
+        api("POST", "/v1/events", json=rows)
+        ask("POST", "/v1/events", 503, json=rows)
 
 
 def _with_other_experts(recording: Recording, url: str) -> None:

@@ -10,6 +10,7 @@ from tests.api import NDJSON, Api
 IDS = {"key": "0123456789ab", "job": "0123456789abcdef"}
 """Where not any text will do."""
 BODIES: dict[str, Any] = {
+    "/v1/events": {"user": "a", "item": "b", "rating": 3},
     "/v1/ratings": {"user": "a", "item": "b", "rating": 3},
     "/v1/predictions": {"pairs": [{"user": "a", "item": "b"}]},
     "/v1/recommendations": {"user": "a"},
@@ -20,6 +21,7 @@ BODIES: dict[str, Any] = {
 }
 NO_BODY_NEEDED = {"/v1/models/{version}/pin"}
 LINES = {
+    ("POST", "/v1/events/stream"): b'{"user": "a", "item": "b", "rating": 3}',
     ("POST", "/v1/ratings/stream"): b'{"user": "a", "item": "b", "rating": 3}',
     ("POST", "/v1/items"): b'{"item": "b"}',
     ("POST", "/v1/users"): b'{"user": "a"}',

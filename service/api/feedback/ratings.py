@@ -59,11 +59,9 @@ _WAIT = parameter(
 )
 
 
-@router.post(
-    "/v1/ratings",
-    summary="Send feedback",
-    status_code=202,
-    openapi_extra={
+def _events() -> dict[str, Any]:
+    """Describe a route of events; each has its own copy, which the document completes."""
+    return {
         "parameters": [_WAIT, _IDEMPOTENCY],
         "requestBody": json_body(
             {
@@ -81,7 +79,28 @@ _WAIT = parameter(
             *("invalid_id", "invalid_event", "out_of_scale", "unknown_kind"),
             *("nothing_accepted", "item_limit", "backlogged"),
         ),
-    },
+    }
+
+
+def _stream() -> dict[str, Any]:
+    """Describe a route of streams."""
+    return {
+        "x-streams": True,
+        "parameters": [_IDEMPOTENCY],
+        "requestBody": ndjson_body("Feedback", _EXAMPLE),
+        "responses": answers(
+            {202: "Uploaded"}, {202: "The valid rows are stored."}, "nothing_accepted", "backlogged"
+        ),
+    }
+
+
+@router.post("/v1/events", summary="Send feedback", status_code=202, openapi_extra=_events())
+@router.post(
+    "/v1/ratings",
+    operation_id="sendRatings",
+    summary="Send feedback, by its earlier name",
+    status_code=202,
+    openapi_extra=_events(),
 )
 async def send_feedback(request: Request) -> Response:
     """One event or an array of them. Accepted events are stored durably, and learned within
@@ -104,17 +123,17 @@ async def send_feedback(request: Request) -> Response:
 
 
 @router.post(
-    "/v1/ratings/stream",
+    "/v1/events/stream",
     summary="Send a stream of feedback",
     status_code=202,
-    openapi_extra={
-        "x-streams": True,
-        "parameters": [_IDEMPOTENCY],
-        "requestBody": ndjson_body("Feedback", _EXAMPLE),
-        "responses": answers(
-            {202: "Uploaded"}, {202: "The valid rows are stored."}, "nothing_accepted", "backlogged"
-        ),
-    },
+    openapi_extra=_stream(),
+)
+@router.post(
+    "/v1/ratings/stream",
+    operation_id="streamRatings",
+    summary="Send a stream of feedback, by its earlier name",
+    status_code=202,
+    openapi_extra=_stream(),
 )
 async def stream_feedback(request: Request) -> Response:
     """NDJSON of any length, one event a line; a bad line is one entry of `rejected`.
