@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from service.api import keys, operations
-from service.api.catalogue import bulk
+from service.api.catalogue import bulk, categories
 from service.api.catalogue import documents as catalogue
 from service.api.documentation import ABOUT, INFO
 from service.api.feedback import click_through, histories, merges, ratings
@@ -47,6 +47,7 @@ ROUTERS = (
     catalogue.router,
     merges.router,
     bulk.router,
+    categories.router,
     jobs.router,
     schedule.router,
     models.router,

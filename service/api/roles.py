@@ -31,6 +31,7 @@ ROLES: Roles = {
     ("PUT", "/v1/items/{item}"): "write",
     ("PATCH", "/v1/items/{item}"): "write",
     ("DELETE", "/v1/items/{item}"): "write",
+    ("GET", "/v1/categories"): "read",
     ("GET", "/v1/users"): "read",
     ("POST", "/v1/users"): "write",
     ("GET", "/v1/users/{user}"): "read",

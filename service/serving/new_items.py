@@ -77,7 +77,7 @@ class NewItemsFollower(Polled):
         events = _events(orders, learned)
 
         def made() -> Fresh:
-            said = Said(*items.category_pairs, opens)
+            said = Said(*items.category_pairs[:3], opens)
             return _fresh(
                 new_items(said, allowed, events, counts[:, SHOWN].astype(np.float64)), counts
             )

@@ -224,6 +224,28 @@ def pages(api: Api, path: str, limit: int) -> list[dict[str, Any]]:
         cursor = f"&cursor={page['next_cursor']}"
 
 
+def test_categories_are_listed_with_their_items_the_largest_first(api: Api) -> None:
+    api.ready()
+    assert get(api, "/v1/categories") == {"items": [], "next_cursor": None}
+    documents = [{"item": f"i{n}", "categories": ["all", f"c {n % 3}", "all"]} for n in range(8)]
+    documents += [
+        {"item": "hidden", "categories": ["all", "no"], "hidden": True},
+        {"item": "later", "categories": ["all"], "available_from": "2100-01-01"},
+        {"item": "plain"},
+    ]
+    assert api("POST", "/v1/items", json=documents).json()["accepted"] == 11
+    expected = [("all", 8), ("c 0", 3), ("c 1", 3), ("c 2", 2)]
+    wait_until(lambda: len(get(api, "/v1/categories")["items"]) == 4)
+    for limit in (1, 2, 3, 100):
+        found = pages(api, "/v1/categories", limit)
+        assert [(one["category"], one["items"]) for one in found] == expected
+    assert api("DELETE", "/v1/items/i0").is_success
+    wait_until(lambda: get(api, "/v1/categories")["items"][0]["items"] == 7)
+    for cursor in ("AAAA", "\u00e9"):
+        answer = api("GET", "/v1/categories", params={"cursor": cursor})
+        check_problem(answer, 422, "invalid_cursor")
+
+
 def test_items_are_listed_in_the_order_they_came(api: Api) -> None:
     for i in range(5):
         api("PUT", f"/v1/items/i{i}", json={"features": {"n": i}})

@@ -135,6 +135,8 @@ class CategoryPairs(NamedTuple):
     category: I32
     """Numbers from 0."""
     n_categories: int
+    names: Sequence[str]
+    """Of the categories, by number."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +183,11 @@ class Catalogued:
                 )
         return faults
 
+    @property
+    def size(self) -> int:
+        """Return the number of items in blocks, those without documents at the end included."""
+        return len(self.blocks) * BLOCK
+
     @cached_property
     def has_categories(self) -> bool:
         """Whether any item has a category."""
@@ -203,7 +210,18 @@ class Catalogued:
         item = [first + column.owner.astype(np.int64) for first, column in found]
         names = (name for _, column in found for name in column.value.tolist())
         number = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int32)
-        return CategoryPairs(np.concatenate([np.empty(0, np.int64), *item]), number, len(numbers))
+        items = np.concatenate([np.empty(0, np.int64), *item])
+        return CategoryPairs(items, number, len(numbers), list(numbers))
+
+    def category_counts(self, shown: Mask) -> dict[str, int]:
+        """Return how many of the items ``shown`` (n,) each category has, where it has any."""
+        pairs = self.category_pairs
+        among = pairs.item < shown.size
+        among[among] = shown[pairs.item[among]]
+        # a document may name a category twice
+        distinct = np.unique(pairs.item[among] * pairs.n_categories + pairs.category[among])
+        counts = np.bincount(distinct % max(pairs.n_categories, 1), minlength=pairs.n_categories)
+        return {name: n for name, n in zip(pairs.names, counts.tolist(), strict=True) if n}
 
     def opens(self, n: int) -> I64:
         """Return when items 0 .. n - 1 are shown first, in ms; ``ALWAYS`` without such a time."""
