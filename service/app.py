@@ -20,7 +20,7 @@ from service.api.documentation import ABOUT, INFO
 from service.api.feedback import click_through, histories, merges, ratings
 from service.api.feedback.intake import PATIENCE_S, Intake
 from service.api.models import experts, jobs, models, rankers, schedule
-from service.api.slates import audience, popular, predictions, recommendations, similar
+from service.api.slates import audience, batch, popular, predictions, recommendations, similar
 from service.errors import ServiceError
 from service.http.auth import FRESH_S, KeyCheck
 from service.http.document import document
@@ -39,6 +39,7 @@ ROUTERS = (
     ratings.router,
     histories.router,
     recommendations.router,
+    batch.router,
     similar.router,
     popular.router,
     audience.router,

@@ -20,8 +20,17 @@ from service.api.catalogue.schemas import BulkWritten, ItemLine, UserLine
 from service.api.feedback.schemas import Feedback, Learned, Rejected, Written
 from service.api.feedback.upload import RejectedLine, Uploaded
 from service.api.roles import ROLES
-from service.api.slates.answers import Because, Blend, SimilarUser, SimilarUsers, Slate, SlateItem
-from service.api.slates.requests import PastEvent, RankBody, RecommendationBody
+from service.api.slates.answers import (
+    Because,
+    Blend,
+    FailedSlate,
+    Failure,
+    SimilarUser,
+    SimilarUsers,
+    Slate,
+    SlateItem,
+)
+from service.api.slates.requests import BatchBody, PastEvent, RankBody, RecommendationBody
 from service.http.document import About
 
 Json = dict[str, Any]
@@ -32,7 +41,8 @@ EXAMPLES = Path(__file__).parent / "examples"
 STRUCTS = (
     *(Feedback, Written, Rejected, Learned, Uploaded, RejectedLine),
     *(Slate, SlateItem, Because, Blend, SimilarUsers, SimilarUser),
-    *(RecommendationBody, RankBody, PastEvent),
+    *(FailedSlate, Failure),
+    *(RecommendationBody, BatchBody, RankBody, PastEvent),
 )
 """The structures that msgspec parses and writes."""
 

@@ -13,6 +13,7 @@ ROLES: Roles = {
     ("DELETE", "/v1/users/{user}/ratings/{item}"): "write",
     ("GET", "/v1/users/{user}/recommendations"): "read",
     ("POST", "/v1/recommendations"): "read",
+    ("POST", "/v1/recommendations/batch"): "read",
     ("POST", "/v1/rank"): "read",
     ("GET", "/v1/items/{item}/similar"): "read",
     ("GET", "/v1/users/{user}/similar"): "read",

@@ -38,7 +38,7 @@ def broken_promise(answer: httpx.Response) -> str | None:
         return f"{operation.id} does not promise {answer.status_code} {kind}: {answer.text}"
     if kind == MEDIA_TYPE and answer.json()["code"] not in promised["x-codes"]:
         return f"{operation.id} does not promise the code of {answer.text}"
-    body = answer.json() if kind.endswith("json") else answer.text
+    body = answer.json() if kind in {"application/json", MEDIA_TYPE} else answer.text
     fault = unlike(promised["content"][kind]["schema"], body)
     return fault and f"{operation.id} {answer.status_code}: {fault}"
 

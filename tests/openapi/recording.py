@@ -41,7 +41,7 @@ class Recording:
         if operation is None:
             return
         kind = answer.headers["content-type"].partition(";")[0]
-        body = answer.json() if kind.endswith("json") else answer.text
+        body = answer.json() if kind in {"application/json", MEDIA_TYPE} else answer.text
         if kind == MEDIA_TYPE:
             self.problems.setdefault(body["code"], body)
         else:

@@ -91,7 +91,7 @@ def _lines(rows: Any) -> bytes:
 
 def _good(answer: httpx.Response, status: int = 200) -> Any:
     assert answer.status_code == status, answer.text
-    return answer.json() if "json" in answer.headers["content-type"] else answer.text
+    return answer.json() if answer.headers["content-type"] == "application/json" else answer.text
 
 
 # --- the first act: a whole service ---------------------------------------------------------------
@@ -111,6 +111,8 @@ def _describe(shop: httpx.Client) -> None:
     links = {"features": USERS[0]["features"], "links": [{"user": "user-02", "weight": 0.5}]}
     _good(shop.put("/v1/users/ada", json=links))
     _good(shop.patch("/v1/users/ada", json={"features": {"age": 31}}))
+    _until(shop, "/v1/categories", lambda found: len(found["items"]) == 3)
+    _good(shop.get("/v1/categories?limit=2"))
     for path in (f"/v1/items/{HEDGE}", "/v1/items?limit=2", "/v1/users/ada", "/v1/users?limit=2"):
         _good(shop.get(path))
 
@@ -180,6 +182,8 @@ def _recommend(shop: httpx.Client) -> None:
     slate = _good(shop.get("/v1/users/ada/recommendations", params=asked))
     history = [{"item": HEDGE, "rating": 5}]
     _good(shop.post("/v1/recommendations", json={"history": history, "k": 2}))
+    both = {"users": ["ada", ""], "model": "fbgd", "k": 1}
+    _good(shop.post("/v1/recommendations/batch", json=both))
     _good(shop.post("/v1/rank", json={"user": "ada", "candidates": [HEDGE, GATE]}))
     for path in (f"/v1/items/{HEDGE}/similar", "/v1/users/ada/similar"):
         _good(shop.get(f"{path}?k=2"))

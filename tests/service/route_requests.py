@@ -14,6 +14,7 @@ BODIES: dict[str, Any] = {
     "/v1/ratings": {"user": "a", "item": "b", "rating": 3},
     "/v1/predictions": {"pairs": [{"user": "a", "item": "b"}]},
     "/v1/recommendations": {"user": "a"},
+    "/v1/recommendations/batch": {"users": ["a"]},
     "/v1/rank": {"user": "a", "candidates": ["b"]},
     "/v1/items/audience": {"item": "some-item"},
     "/v1/users/{user}/merge": {"source": "somebody"},

@@ -52,7 +52,6 @@ def _many(line: str, example: Mapping[str, Any]) -> dict[str, Any]:
     return {"x-streams": True, "requestBody": rows_body(line, example), "responses": written}
 
 
-
 @router.post(
     "/v1/items",
     tags=["items"],

@@ -101,6 +101,26 @@ class Slate(Struct):
     """With `blend`, if possible: `model_version` then stands for both models and the share."""
 
 
+class Failure(Struct):
+    """Why there is no list: as in a problem."""
+
+    status: int
+    """The status that the user's own request would have."""
+    code: str
+    """What is wrong, for programs."""
+    detail: str
+    """What is wrong and what to do, for people."""
+
+
+class FailedSlate(Struct):
+    """A line of a batch for a user who got no list."""
+
+    user: str
+    """As in `users`."""
+    error: Failure
+    """Why."""
+
+
 class SimilarUser(Struct):
     """A user and the cosine of the two vectors."""
 
@@ -127,6 +147,11 @@ class SimilarUsers(Struct):
     """The last event that the answer reflects."""
     reason: str | None
     """Why there are none."""
+
+
+def line(slate: Slate | FailedSlate) -> bytes:
+    """Return a line of NDJSON."""
+    return _encode(slate) + b"\n"
 
 
 def response(slate: Slate | SimilarUsers) -> Response:

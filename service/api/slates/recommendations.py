@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from functools import lru_cache
 
-import numpy as np
 from fastapi import APIRouter
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from service.api.feedback.schemas import Feedback, Rules
 from service.api.routing import QueryRoute, runtime_of
 from service.api.slates.answers import response, slate_of
+from service.api.slates.asking import posted_history, wanted_of
 from service.api.slates.cursors import position
 from service.api.slates.requests import (
     RankBody,
@@ -32,14 +31,12 @@ from service.api.slates.requests import (
     shape_of,
 )
 from service.api.waiting import reached
-from service.errors import InvalidEvent, InvalidId
+from service.errors import InvalidId
 from service.http.documentation import answers, json_body, reference
 from service.http.routing import media_type, read_body
 from service.ids import id_fault, is_id, path_id
 from service.ranking.wanted import Wanted
 from service.serving.asked import Asked
-from service.store.profiles.history_record import records
-from service.store.profiles.user_histories import HistoryAnswer
 
 router = APIRouter(route_class=QueryRoute, tags=["recommendations"])
 
@@ -147,7 +144,7 @@ def _parsed(given: bytes) -> _Query:
     exclude = checked_ids("exclude", names(query.exclude))
     return _Query(
         query=query,
-        wanted=_wanted(query),
+        wanted=wanted_of(query),
         exclude=exclude,
         fields=field_names(query.fields),
         shape=shape_of(query),
@@ -165,9 +162,9 @@ async def _post(request: Request, name: str, schema: type[RecommendationBody]) -
     check_variety("body", body, body.candidates)
     of = list_name(name, body.user, shape_of(body))
     asked = Asked(
-        _wanted(body),
+        wanted_of(body),
         user=body.user,
-        history=await _history(request, body),
+        history=await posted_history(request, body),
         features=checked_features(body.features),
         exclude=checked_ids("exclude", body.exclude),
         candidates=None if body.candidates is None else checked_ids("candidates", body.candidates),
@@ -187,43 +184,3 @@ async def _answer(
         await reached(runtime, ranking.min_sequence, () if asked.user is None else (asked.user,))
     answer = await runtime.recommender.recommend(asked)
     return response(await slate_of(runtime, answer, user=asked.user, of=of, fields=fields))
-
-
-def _wanted(ranking: Ranking) -> Wanted:
-    return Wanted(
-        k=ranking.k,
-        offset=ranking.offset,
-        model=ranking.model,
-        blend=ranking.blend,
-        diversity=ranking.diversity,
-        max_per_category=ranking.max_per_category,
-        explain=ranking.explain,
-    )
-
-
-async def _history(request: Request, body: RecommendationBody) -> HistoryAnswer | None:
-    """Return a posted history as records; events with unknown items are left out."""
-    if not body.history:
-        return None
-    rules: Rules = request.scope["app"].state.intake.rules
-    events = [Feedback("nobody", one.item, one.rating, one.kind) for one in body.history]
-    for index, event in enumerate(events):
-        if (fault := rules.fault(event)) is not None:
-            raise InvalidEvent(f"history[{index}]: {fault[1]}", code=fault[0])
-    numbers = await runtime_of(request).numbers.lookup([event.item for event in events])
-    rows = [
-        rules.row(event, number, now_ms=0, event_id=None, awaited=False)
-        for event, number in zip(events, numbers, strict=True)
-        if number is not None
-    ]
-    return HistoryAnswer(
-        records(
-            np.array([row.item for row in rows], np.uint32),
-            np.array([row.value for row in rows], np.float32),
-            np.zeros(len(rows), np.int64),
-            np.arange(1, len(rows) + 1, dtype=np.int64),
-            np.array([row.kind for row in rows], np.uint8),
-        ),
-        np.empty(0, np.uint32),
-        0,
-    )

@@ -26,6 +26,8 @@ MAX_VARIED = 1_000
 """Items that are chosen for variety, skipped ones included: choosing compares each with many."""
 MAX_HISTORY = 5_000
 MAX_FIELDS = 20
+MAX_USERS = 1_000
+"""Users of a batch."""
 
 _TOGETHER = (
     f"with `diversity` or `max_per_category` `offset` and `k` are at most {MAX_VARIED} together"
@@ -163,6 +165,15 @@ class PastEvent(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """What happened, if it was not a rating: `view`, `click`, `purchase`, ..."""
 
 
+FieldNames = Annotated[
+    list[str],
+    Meta(
+        max_length=MAX_FIELDS,
+        description="What to add of each item: `categories` or names of features.",
+    ),
+]
+
+
 class RecommendationBody(Ranking, frozen=True, kw_only=True):
     """Items for a `user`, or for somebody with this `history`, these `features` or both."""
 
@@ -180,13 +191,26 @@ class RecommendationBody(Ranking, frozen=True, kw_only=True):
     ] = None
     exclude: Annotated[Named, Meta(description="Ids of items to leave out.")] = []
     candidates: Annotated[Named | None, Meta(description="The only items to choose from.")] = None
-    fields: Annotated[
+    fields: FieldNames = []
+
+
+class BatchBody(Ranking, frozen=True, kw_only=True):
+    """Items for each of many users, asked for in the same way."""
+
+    users: Annotated[
         list[str],
+        Meta(min_length=1, max_length=MAX_USERS, description="One line of the answer for each."),
+    ]
+    cursor: Annotated[
+        Token | None,
         Meta(
-            max_length=MAX_FIELDS,
-            description="What to add of each item: `categories` or names of features.",
+            description="Not here: send the `next_cursor` of a line to POST /v1/recommendations, "
+            "with its `user` and the rest unchanged."
         ),
-    ] = []
+    ] = None
+    exclude: Annotated[Named, Meta(description="Ids of items to leave out.")] = []
+    candidates: Annotated[Named | None, Meta(description="The only items to choose from.")] = None
+    fields: FieldNames = []
 
 
 class RankBody(RecommendationBody, frozen=True, kw_only=True):

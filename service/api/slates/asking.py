@@ -1,0 +1,53 @@
+"""From a request for a slate to what the recommender is asked."""
+
+import numpy as np
+from starlette.requests import Request
+
+from service.api.feedback.schemas import Feedback, Rules
+from service.api.routing import runtime_of
+from service.api.slates.requests import Ranking, RecommendationBody
+from service.errors import InvalidEvent
+from service.ranking.wanted import Wanted
+from service.store.profiles.history_record import records
+from service.store.profiles.user_histories import HistoryAnswer
+
+
+def wanted_of(ranking: Ranking) -> Wanted:
+    """Return what a request wants of the rankers."""
+    return Wanted(
+        k=ranking.k,
+        offset=ranking.offset,
+        model=ranking.model,
+        blend=ranking.blend,
+        diversity=ranking.diversity,
+        max_per_category=ranking.max_per_category,
+        explain=ranking.explain,
+    )
+
+
+async def posted_history(request: Request, body: RecommendationBody) -> HistoryAnswer | None:
+    """Return a posted history as records; events with unknown items are left out."""
+    if not body.history:
+        return None
+    rules: Rules = request.scope["app"].state.intake.rules
+    events = [Feedback("nobody", one.item, one.rating, one.kind) for one in body.history]
+    for index, event in enumerate(events):
+        if (fault := rules.fault(event)) is not None:
+            raise InvalidEvent(f"history[{index}]: {fault[1]}", code=fault[0])
+    numbers = await runtime_of(request).numbers.lookup([event.item for event in events])
+    rows = [
+        rules.row(event, number, now_ms=0, event_id=None, awaited=False)
+        for event, number in zip(events, numbers, strict=True)
+        if number is not None
+    ]
+    return HistoryAnswer(
+        records(
+            np.array([row.item for row in rows], np.uint32),
+            np.array([row.value for row in rows], np.float32),
+            np.zeros(len(rows), np.int64),
+            np.arange(1, len(rows) + 1, dtype=np.int64),
+            np.array([row.kind for row in rows], np.uint8),
+        ),
+        np.empty(0, np.uint32),
+        0,
+    )
