@@ -17,8 +17,8 @@ import msgspec
 from pydantic.json_schema import models_json_schema
 
 from service.api.catalogue.schemas import BulkWritten, ItemLine, UserLine
-from service.api.feedback.schemas import Feedback, Learned, Rejected, Written
-from service.api.feedback.upload import RejectedLine, Uploaded
+from service.api.feedback.schemas import Feedback, Learned, Rejected, Warned, Written
+from service.api.feedback.upload import RejectedLine, Uploaded, WarnedLine
 from service.api.roles import ROLES
 from service.api.slates.answers import (
     Because,
@@ -29,6 +29,7 @@ from service.api.slates.answers import (
     SimilarUsers,
     Slate,
     SlateItem,
+    SlateWarning,
 )
 from service.api.slates.requests import BatchBody, PastEvent, RankBody, RecommendationBody
 from service.http.document import About
@@ -39,9 +40,9 @@ EXAMPLES = Path(__file__).parent / "examples"
 """Answers of a running service; tests/openapi/recording.py records them."""
 
 STRUCTS = (
-    *(Feedback, Written, Rejected, Learned, Uploaded, RejectedLine),
+    *(Feedback, Written, Rejected, Warned, Learned, Uploaded, RejectedLine, WarnedLine),
     *(Slate, SlateItem, Because, Blend, SimilarUsers, SimilarUser),
-    *(FailedSlate, Failure),
+    *(FailedSlate, Failure, SlateWarning),
     *(RecommendationBody, BatchBody, RankBody, PastEvent),
 )
 """The structures that msgspec parses and writes."""

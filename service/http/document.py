@@ -170,6 +170,10 @@ PROBLEM_SCHEMA: Json = {
             "array", "Of a write of many rows: those that are not stored.", items=_REJECTED
         ),
         "rejected_total": _member("integer", "How many rows are not stored."),
+        "warnings": _member(
+            "array", "Of a write of many rows: what was stored but does not count.", items=_REJECTED
+        ),
+        "warnings_total": _member("integer", "How many rows there are of that kind."),
         "lines": _member("integer", "Lines of the body, empty ones included."),
         "sequence": _member("string", "The place of the stored rows in the order of events."),
     },

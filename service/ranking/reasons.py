@@ -1,6 +1,7 @@
 """Reasons why an answer is not what was asked for, or not personal, and what would help."""
 
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 
 from core.batch.preferences import Preferences
 from service.ranking.families import FAMILIES
@@ -28,6 +29,8 @@ UNLEARNED = (
 )
 
 
+MOST_COMPARED = 2_000
+"""Largest number of names that are compared with one that is spelt in another way."""
 MOST_NAMED = 5
 """Largest number of features that a reason names."""
 
@@ -161,6 +164,23 @@ def _reads(model: Ranker) -> str:
 
 def _training(family: Family) -> str:
     return f'POST /v1/retrain {{"model": "{family.recipes[0].name}"}}'
+
+
+def meant(name: str, known: Sequence[str], listed: str) -> str:
+    """Ask whether a known name was meant by an unknown one, or say what lists the known ones.
+
+    >>> meant("horror", ["Drama", "Horror"], "GET /v1/categories")
+    'did you mean `Horror`?'
+    >>> meant("war", ["Drama", "Horror"], "GET /v1/categories")
+    'GET /v1/categories lists those that are known'
+    """
+    by_fold = {one.casefold(): one for one in known}
+    near = name.casefold() if name.casefold() in by_fold else None
+    if near is None and len(by_fold) <= MOST_COMPARED:
+        near = next(iter(get_close_matches(name.casefold(), by_fold, n=1)), None)
+    if near is None:
+        return f"{listed} lists those that are known"
+    return f"did you mean `{by_fold[near]}`?"
 
 
 def and_(*reasons: str | None) -> str | None:

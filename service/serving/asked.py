@@ -30,6 +30,8 @@ class Asked(Struct, frozen=True):
     user: str | None = None
     history: HistoryAnswer | None = None
     """The history of an anonymous asker; it is not stored."""
+    unknown: Sequence[str] = ()
+    """Items of that history that nothing was ever said of."""
     features: Mapping[str, Any] | None = None
     """Features of the asker; None: use those in the user's document."""
     exclude: Sequence[str] = ()
@@ -51,6 +53,8 @@ class Answer(Struct, frozen=True):
     time_ms: int
     removed: int
     """Number of items that the filter left out."""
+    unknown: Mapping[str, Sequence[str]]
+    """Ids that nothing was ever said of, by the part of the request that names them."""
     position: PagePosition | None
     """Position where it ended; None at the end of the list."""
     because: Sequence[Sequence[tuple[str, float]]] | None = None

@@ -51,6 +51,11 @@ class CatalogueView:
         self._following: asyncio.Task[None] | None = None
         self._reading: asyncio.Task[None] | None = None
 
+    @property
+    def features(self) -> set[str]:
+        """The names of all features that any document has had since the process started."""
+        return self._seen_features
+
     def start(self) -> None:
         """Begin to follow."""
         self._following = asyncio.create_task(self._follow())

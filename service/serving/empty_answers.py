@@ -2,7 +2,7 @@
 
 from core.types import I32
 from service.ranking.pool import Pool
-from service.ranking.reasons import NO_ITEMS, and_
+from service.ranking.reasons import NO_ITEMS, and_, meant
 from service.ranking.slates import Slate
 from service.serving.asked import Asked
 from service.store.catalogue.columns import Catalogued
@@ -23,6 +23,14 @@ def empty(asked: Asked, made: Slate, pool: Pool, seen: I32, items: Catalogued) -
         return f"every item that may be shown{fits} is left out: {_left_out(asked, seen)}"
     unmet = [] if asked.filter is None else items.unmet(asked.filter)
     return and_(f"no item that may be shown fits {given}" if given else NO_ITEMS, *unmet)
+
+
+def no_category(items: Catalogued, name: str) -> str | None:
+    """Say that no item has a category, and which one may be meant; it takes a while."""
+    names = items.category_pairs.names
+    if name in names:
+        return None
+    return f"no item has the category `{name}`: {meant(name, names, 'GET /v1/categories')}"
 
 
 def _left_out(asked: Asked, seen: I32) -> str:

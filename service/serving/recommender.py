@@ -28,7 +28,7 @@ from service.ranking.strategies import Strategy
 from service.ranking.wanted import Wanted
 from service.serving.asked import Answer, Asked, position_after
 from service.serving.catalogue_view import CatalogueView
-from service.serving.empty_answers import empty
+from service.serving.empty_answers import empty, no_category
 from service.serving.lineups import Lineups
 from service.serving.neighbours import Neighbours
 from service.serving.new_items import NewItemsFollower
@@ -190,23 +190,28 @@ class Recommender:
         in_thread = max(lineup.effort, wanted.effort(n_preferences)) > INLINE
         n_items = max(n_items, lineup.n_items)
         while True:
-            pool, time_ms, removed = await self._pool(asked, known, n_items)
+            chosen = await self._pool(asked, known, n_items)
             if asked.candidates is not None:
                 await _let_others_run(len(asked.candidates))
+            pool = chosen.pool
             made = await asyncio.to_thread(make, pool) if in_thread else make(pool)
             if made.more or asked.candidates is not None:
-                return _SlateAndPool(made, pool, time_ms, removed)
+                return _SlateAndPool(made, chosen)
             # there may be newer items that no ranker knows yet
             n_items, before = max(n_items, await self._numbers.count()), n_items
             if n_items == before:
-                return _SlateAndPool(made, pool, time_ms, removed)
+                return _SlateAndPool(made, chosen)
 
     async def _answer(
         self, asked: Asked, made: "_SlateAndPool", seen_through: str, known: UserState
     ) -> Answer:
-        slate = made.slate
+        slate, chosen = made.slate, made.chosen
         if not slate.picks and asked.after is None:
-            why = empty(asked, slate, made.pool, known.preferences.seen, self._view.current)
+            items = self._view.current
+            why = empty(asked, slate, chosen.pool, known.preferences.seen, items)
+            if asked.category is not None and items.has_categories:
+                # in a thread: the names of a large catalogue take a moment
+                why = and_(why, await asyncio.to_thread(no_category, items, asked.category))
             slate = replace(slate, reason=and_(slate.reason, why))
         by_category = asked.category is not None or asked.wanted.max_per_category is not None
         if by_category and not self._view.current.has_categories:
@@ -216,8 +221,9 @@ class Recommender:
             slate=slate,
             ids=await self._numbers.ids([pick.item for pick in slate.picks]),
             seen_through=seen_through,
-            time_ms=made.time_ms,
-            removed=made.removed,
+            time_ms=chosen.time_ms,
+            removed=chosen.removed,
+            unknown=chosen.unknown,
             position=position_after(slate, known.newest, asked.after) if slate.more else None,
             because=None if slate.because is None else await self._named(slate.because),
         )
@@ -263,17 +269,19 @@ class Recommender:
             feature_readers=self._lineup(asked).feature_readers,
         )
 
-    async def _pool(self, asked: Asked, known: UserState, n_items: int) -> tuple[Pool, int, int]:
+    async def _pool(self, asked: Asked, known: UserState, n_items: int) -> "_Choice":
         left_out = [known.preferences.seen] if asked.exclude_seen else []
         exclude = asked.exclude if asked.item is None else [*asked.exclude, asked.item]
+        unknown: dict[str, Sequence[str]] = {"history": asked.unknown}
         if exclude:
-            left_out.append(await self._numbers_of(exclude))
+            numbers, unknown["exclude"] = await self._numbers_of(exclude)
+            left_out.append(numbers)
         if asked.after is not None:
             left_out.append(np.array(asked.after.shown, np.int32))
         excluded = left_out[0] if len(left_out) == 1 else reduce(np.union1d, left_out, NOTHING)
         candidates = None
         if asked.candidates is not None:
-            candidates = await self._numbers_of(asked.candidates)
+            candidates, unknown["candidates"] = await self._numbers_of(asked.candidates)
             n_items = max(n_items, int(candidates.max(initial=-1)) + 1)
         items = self._view.current
         if asked.filter is not None:
@@ -284,14 +292,16 @@ class Recommender:
             allowed = allowed & items.category(asked.category, n_items)
         before = Pool(allowed, excluded, candidates)
         if asked.filter is None:
-            return before, time_ms, 0
+            return _Choice(before, time_ms, 0, unknown)
         pool = Pool(allowed & items.filter(asked.filter, n_items), excluded, candidates)
-        return pool, time_ms, before.size - pool.size
+        return _Choice(pool, time_ms, before.size - pool.size, unknown)
 
-    async def _numbers_of(self, items: Sequence[str]) -> I32:
-        """Return the numbers of the items that have one, ascending."""
+    async def _numbers_of(self, items: Sequence[str]) -> tuple[I32, Sequence[str]]:
+        """Return the numbers of the items that have one, ascending, and the other items."""
         numbers = await self._numbers.lookup(items)
-        return np.unique(np.array([n for n in numbers if n is not None], np.int32))
+        known = np.unique(np.array([n for n in numbers if n is not None], np.int32))
+        pairs = zip(items, numbers, strict=True) if None in numbers else ()
+        return known, list(dict.fromkeys(item for item, number in pairs if number is None))
 
     def _seen_through(self, asked: Asked, known: UserState) -> str:
         """Return the token of the events that the answer takes into account.
@@ -312,11 +322,19 @@ async def _let_others_run(n: int) -> None:
         await asyncio.sleep(0)
 
 
-class _SlateAndPool(NamedTuple):
-    """A slate, and the items from which it was chosen."""
+class _Choice(NamedTuple):
+    """The items to choose from."""
 
-    slate: Slate
     pool: Pool
     time_ms: int
     removed: int
     """Number of items that the filter left out."""
+    unknown: Mapping[str, Sequence[str]]
+    """Ids without a number, by the part of the request that names them."""
+
+
+class _SlateAndPool(NamedTuple):
+    """A slate, and the items from which it was chosen."""
+
+    slate: Slate
+    chosen: _Choice

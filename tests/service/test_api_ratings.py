@@ -15,7 +15,7 @@ GOOD = {"user": "ada", "item": "x", "rating": 4}
 def test_one_rating_becomes_one_event_of_the_log(api: Api) -> None:
     answer = api("POST", "/v1/ratings", json={**GOOD, "timestamp": "2026-01-02T03:04:05.678+01:00"})
     assert answer.status_code == 202
-    assert answer.json() == {"accepted": 1, "rejected": [], "sequence": "0:1"}
+    assert answer.json() == {"accepted": 1, "rejected": [], "warnings": [], "sequence": "0:1"}
     [entry] = appended(api)
     assert entry.users == ("ada",)
     assert entry.value.tolist() == [4.0]

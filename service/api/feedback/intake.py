@@ -4,7 +4,16 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from service.api.feedback.schemas import Fault, Feedback, Learned, Rejected, Rules, Written
+from service.api.feedback.schemas import (
+    Fault,
+    Feedback,
+    Learned,
+    Rejected,
+    Rules,
+    Warned,
+    Written,
+    source_warning,
+)
 from service.api.waiting import learned
 from service.errors import InvalidEvent
 from service.ids import sequence_token
@@ -23,6 +32,7 @@ class Accepted:
     """Accepted rows by partition: ``indexes`` in the request, and the ``sequences`` of the last."""
 
     rejected: list[Rejected] = field(default_factory=list)
+    warnings: list[Warned] = field(default_factory=list)
     indexes: dict[int, list[int]] = field(default_factory=dict)
     sequences: dict[int, int] = field(default_factory=dict)
 
@@ -31,7 +41,7 @@ class Accepted:
         return sum(map(len, self.indexes.values()))
 
     def written(self) -> Written:
-        return Written(self.n, self.rejected, sequence_token(self.sequences))
+        return Written(self.n, self.rejected, self.warnings, sequence_token(self.sequences))
 
 
 class Intake:
@@ -45,8 +55,8 @@ class Intake:
         self.append_queue = runtime.append_queue
         self._changes = runtime.changes
 
-    async def accept_one(self, event: Feedback, key: str | None) -> str:
-        """Append one event and return its sequence token; InvalidEvent if it is not acceptable."""
+    async def accept_one(self, event: Feedback, key: str | None) -> tuple[str, list[Warned]]:
+        """Append an event, return its sequence token and warnings; InvalidEvent for a fault."""
         fault = self.rules.fault(event)
         if fault is not None:
             raise InvalidEvent(fault[1], code=fault[0])
@@ -56,7 +66,8 @@ class Intake:
         event_id = None if key is None else f"{key}#0"
         row = self.rules.row(event, number, now_ms=now_ms(), event_id=event_id, awaited=False)
         partition = partition_of(event.user, self.partitions)
-        return f"{partition}:{await self.append_queue.submit(partition, (row,))}"
+        token = f"{partition}:{await self.append_queue.submit(partition, (row,))}"
+        return token, _warnings(0, event, row)
 
     async def accept(
         self, events: Sequence[Feedback | Fault], key: str | None, *, awaited: bool = False
@@ -89,6 +100,7 @@ class Intake:
                 event, numbers[event.item], now_ms=now, event_id=event_id, awaited=awaited
             )
             rows.setdefault(partition, []).append(row)
+            result.warnings += _warnings(index, event, row)
             result.indexes.setdefault(partition, []).append(index)
         pending = [self.append_queue.submit(partition, chunk) for partition, chunk in rows.items()]
         result.sequences = dict(zip(rows, await settled(pending), strict=True))
@@ -105,6 +117,12 @@ class Intake:
                 if answer is not None:
                     found.append(Learned(index, *answer))
         return sorted(found, key=lambda row: row.index)
+
+
+def _warnings(index: int, event: Feedback, row: Row) -> list[Warned]:
+    if row.source or (warning := source_warning(event)) is None:
+        return []
+    return [Warned(index, *warning)]
 
 
 async def settled(pending: Sequence[asyncio.Future[int]]) -> list[int]:

@@ -12,6 +12,7 @@ from service.api.feedback.schemas import (
     DECODE_ERRORS,
     Feedback,
     Learned,
+    Warned,
     decode_array,
     decode_fault,
     decode_one,
@@ -117,7 +118,7 @@ async def send_feedback(request: Request) -> Response:
     if scope["query_string"]:
         return await _wait_learned(request, intake, body, key)
     if body.lstrip()[:1] != b"[":
-        return _accepted(await intake.accept_one(_event(body), key))
+        return _accepted(*await intake.accept_one(_event(body), key))
     limit = scope["app"].state.settings.max_array
     return _written(request, await intake.accept(decode_array(body, limit), key))
 
@@ -213,8 +214,9 @@ def _written(
     return Response(_encode(written), status, media_type="application/json")
 
 
-def _accepted(token: str) -> Response:
-    written = b'{"accepted":1,"rejected":[],"sequence":"%b"}' % token.encode()
+def _accepted(token: str, warnings: list[Warned]) -> Response:
+    told = _encode(warnings)
+    written = b'{"accepted":1,"rejected":[],"warnings":%b,"sequence":"%b"}' % (told, token.encode())
     return Response(written, 202, media_type="application/json")
 
 

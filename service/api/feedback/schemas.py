@@ -20,6 +20,7 @@ from service.api.times import is_moment, milliseconds
 from service.errors import InvalidEvent, TooLarge
 from service.http.faults import of_msgspec
 from service.ids import id_fault, is_id
+from service.rec_ids import decode as decode_rec_id
 from service.rec_ids import source_of
 from service.settings import Settings
 from service.store.log.append_queue import Row
@@ -60,6 +61,17 @@ class Rejected(msgspec.Struct):
     """The explanation for people: what is wrong and what to do."""
 
 
+class Warned(msgspec.Struct):
+    """A row that was accepted although something in it does not count."""
+
+    index: int
+    """The number of the row, from 0."""
+    code: str
+    """`unreadable_rec_id` or `foreign_rec_id`."""
+    detail: str
+    """What does not count and what to send, for people."""
+
+
 class Learned(msgspec.Struct):
     """The prediction for a row just before it was learned."""
 
@@ -80,6 +92,8 @@ class Written(msgspec.Struct, omit_defaults=True):
     """Rows that are stored."""
     rejected: list[Rejected]
     """The rows that are rejected, and why."""
+    warnings: list[Warned]
+    """What was accepted but does not count as sent: a `rec_id` that names no list of the user."""
     sequence: str
     """The place of the rows in the order of events."""
     predictions: list[Learned] | UnsetType = UNSET
@@ -144,6 +158,29 @@ class Rules:
             digest=b"" if own is None else digest(event.user, own),
             source=source,
         )
+
+
+UNREADABLE_REC_ID = (
+    "unreadable_rec_id",
+    (
+        "`rec_id` is none that an answer ever held, so that the event counts for no list: "
+        "send the `rec_id` of the list as you received it"
+    ),
+)
+FOREIGN_REC_ID = (
+    "foreign_rec_id",
+    (
+        "`rec_id` names a list for another user, so that the event counts for no list: "
+        "send the `rec_id` of a list that this user got"
+    ),
+)
+
+
+def source_warning(event: Feedback) -> Fault | None:
+    """Return (code, detail) if an event has a `rec_id` that names no list of its user."""
+    if event.rec_id is UNSET or source_of(event.rec_id, event.user):
+        return None
+    return UNREADABLE_REC_ID if decode_rec_id(event.rec_id) is None else FOREIGN_REC_ID
 
 
 def digest(user: str, event_id: str) -> bytes:

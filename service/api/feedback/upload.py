@@ -22,10 +22,12 @@ from service.api.feedback.schemas import (
     Feedback,
     Rejected,
     Rules,
+    Warned,
     decode_fault,
     decode_lines,
     decode_one,
     digest,
+    source_warning,
 )
 from service.api.times import is_moment, milliseconds
 from service.errors import Backlogged
@@ -35,13 +37,20 @@ from service.rec_ids import source_of
 from service.settings import Settings
 from service.store.catalogue.numbers import TooManyItems
 from service.store.clock import now_ms
-from service.store.log.codec import DIGEST_BYTES, HAS_DIGEST, HAS_SOURCE, Entry, encode
+from service.store.log.codec import (
+    DIGEST_BYTES,
+    HAS_DIGEST,
+    HAS_SOURCE,
+    SOURCE_BYTES,
+    Entry,
+    encode,
+)
 from service.store.partitions import partition_of
 
 BLOCK_BYTES = 512 << 10
 """Bytes that are decoded at once; other requests wait for that long."""
 MAX_REJECTED = 1_000
-"""Most rejections that the summary lists; the others are only counted."""
+"""Most rejections that the summary lists, and most warnings; the others are only counted."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.5
 """Seconds between two tries to append to a full log."""
 
@@ -53,8 +62,15 @@ class RejectedLine(Rejected):
     """The number of the line, from 1, as editors count."""
 
 
+class WarnedLine(Warned):
+    """A line that was accepted although something in it does not count."""
+
+    line: int
+    """The number of the line, from 1, as editors count."""
+
+
 class Uploaded(msgspec.Struct):
-    """The result of a stream, with the first 1 000 rejected lines."""
+    """The result of a stream, with the first 1 000 rejected lines and warnings."""
 
     accepted: int
     """Lines that are stored."""
@@ -62,6 +78,10 @@ class Uploaded(msgspec.Struct):
     """The first 1 000 lines that are rejected, and why."""
     rejected_total: int
     """How many lines are not stored."""
+    warnings: list[WarnedLine]
+    """The first 1 000 lines that are stored although something in them does not count."""
+    warnings_total: int
+    """How many lines there are of that kind."""
     lines: int
     """Lines of the body, empty ones included."""
     sequence: str
@@ -75,7 +95,15 @@ class Upload:
         self._intake = intake
         self._settings = settings
         self._key = key
-        self._summary = Uploaded(accepted=0, rejected=[], rejected_total=0, lines=0, sequence="")
+        self._summary = Uploaded(
+            accepted=0,
+            rejected=[],
+            rejected_total=0,
+            warnings=[],
+            warnings_total=0,
+            lines=0,
+            sequence="",
+        )
         self._sequences: dict[int, int] = {}
         self._under_way: asyncio.Task[None] | None = None
 
@@ -103,6 +131,9 @@ class Upload:
         if len(numbers) < len(items):
             indexes, events = self._numbered(indexes, events, numbers)
         entries = self._entries(indexes, events, numbers) if events else []
+        named = len(events) - [event.rec_id for event in events].count(UNSET)
+        if SOURCE_BYTES * named > sum(len(one.sources) for _, one in entries):
+            self._warn(indexes, events)
         await self._appended()
         # in the background, but one at a time: the order of the lines is the order of the log
         self._under_way = asyncio.create_task(self._append(entries))
@@ -187,6 +218,13 @@ class Upload:
         self._summary.rejected_total += 1
         if len(self._summary.rejected) < MAX_REJECTED:
             self._summary.rejected.append(RejectedLine(index, *fault, index + 1))
+
+    def _warn(self, indexes: Sequence[int], events: list[Feedback]) -> None:
+        for index, event in zip(indexes, events, strict=True):
+            if warning := source_warning(event):
+                self._summary.warnings_total += 1
+                if len(self._summary.warnings) < MAX_REJECTED:
+                    self._summary.warnings.append(WarnedLine(index, *warning, index + 1))
 
     # --- events to entries -------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """The shape of a slate, and how an answer of the recommender becomes one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ from service.api.slates.cursors import make_slate_cursor
 from service.ids import sequence_token
 from service.ranking.choice import ScoreKind
 from service.ranking.families import AnyStrategy, ItemStrategy
+from service.ranking.reasons import MOST_NAMED, meant
 from service.rec_ids import encode
 from service.runtime import ApiRuntime
 from service.serving.asked import Answer
@@ -68,6 +69,19 @@ class Blend(Struct):
     """The version of the online model."""
 
 
+class SlateWarning(Struct):
+    """Something in the request that had no effect."""
+
+    code: str
+    """`unknown_items` or `unknown_fields`."""
+    field: str
+    """The part of the request: `candidates`, `exclude`, `history` or `fields`."""
+    n: int
+    """How many of its entries."""
+    detail: str
+    """What had no effect and what to send, for people."""
+
+
 class Slate(Struct):
     """Items in order, and the models that ranked them."""
 
@@ -91,6 +105,8 @@ class Slate(Struct):
     """Why the answer is not what was asked for, or not personal; otherwise null."""
     removed: int
     """How many items `filter` left out."""
+    warnings: list[SlateWarning]
+    """What in the request had no effect: unknown items, names of features that no item has."""
     models: dict[str, str]
     """Version of each trained model that ranked, by strategy."""
     score_kind: ScoreKind
@@ -188,10 +204,31 @@ async def slate_of(
         next_cursor=None if answer.position is None else make_slate_cursor(of, answer.position),
         reason=made.reason,
         removed=answer.removed,
+        warnings=[*_warnings(runtime, answer.unknown, fields)],
         models=dict(origin.versions),
         score_kind=made.score_kind,
         blend=None if blend is None else Blend(blend.share, blend.version),
     )
+
+
+def _warnings(
+    runtime: ApiRuntime, unknown: Mapping[str, Sequence[str]], fields: Sequence[str]
+) -> Iterator[SlateWarning]:
+    for field, ids in unknown.items():
+        if ids:
+            says = f"nothing was ever said of {_some(ids)}: GET /v1/items lists the known items"
+            yield SlateWarning("unknown_items", field, len(ids), says)
+    known = {*runtime.view.features, "categories"} if fields and runtime.view.ready else set(fields)
+    if absent := [name for name in dict.fromkeys(fields) if name not in known]:
+        hint = meant(absent[0], sorted(known), "GET /v1/items")
+        says = f"no item has a feature {_some(absent)}: {hint}"
+        yield SlateWarning("unknown_fields", "fields", len(absent), says)
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first names in words."""
+    shown = ", ".join(f"`{name}`" for name in names[:MOST_NAMED])
+    return f"{shown} and {len(names) - MOST_NAMED} more" if names[MOST_NAMED:] else shown
 
 
 async def _add_fields(

@@ -1,5 +1,7 @@
 """From a request for a slate to what the recommender is asked."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from starlette.requests import Request
 
@@ -25,10 +27,12 @@ def wanted_of(ranking: Ranking) -> Wanted:
     )
 
 
-async def posted_history(request: Request, body: RecommendationBody) -> HistoryAnswer | None:
-    """Return a posted history as records; events with unknown items are left out."""
+async def posted_history(
+    request: Request, body: RecommendationBody
+) -> tuple[HistoryAnswer | None, Sequence[str]]:
+    """Return a posted history as records, and the unknown items, whose events are left out."""
     if not body.history:
-        return None
+        return None, ()
     rules: Rules = request.scope["app"].state.intake.rules
     events = [Feedback("nobody", one.item, one.rating, one.kind) for one in body.history]
     for index, event in enumerate(events):
@@ -40,7 +44,9 @@ async def posted_history(request: Request, body: RecommendationBody) -> HistoryA
         for event, number in zip(events, numbers, strict=True)
         if number is not None
     ]
-    return HistoryAnswer(
+    pairs = zip(events, numbers, strict=True)
+    unknown = list(dict.fromkeys(event.item for event, number in pairs if number is None))
+    history = HistoryAnswer(
         records(
             np.array([row.item for row in rows], np.uint32),
             np.array([row.value for row in rows], np.float32),
@@ -51,3 +57,4 @@ async def posted_history(request: Request, body: RecommendationBody) -> HistoryA
         np.empty(0, np.uint32),
         0,
     )
+    return history, unknown

@@ -161,10 +161,12 @@ async def _post(request: Request, name: str, schema: type[RecommendationBody]) -
             refuse("body", "history", "give `user` or `history`, not both")
     check_variety("body", body, body.candidates)
     of = list_name(name, body.user, shape_of(body))
+    history, unknown = await posted_history(request, body)
     asked = Asked(
         wanted_of(body),
         user=body.user,
-        history=await posted_history(request, body),
+        history=history,
+        unknown=unknown,
         features=checked_features(body.features),
         exclude=checked_ids("exclude", body.exclude),
         candidates=None if body.candidates is None else checked_ids("candidates", body.candidates),
