@@ -15,7 +15,7 @@ from fastapi.routing import APIRoute
 from service.http.auth import Roles
 from service.http.documentation import CODES_OF, ITEM_SCHEMA, Json, problems
 from service.http.problems import CODES
-from service.http.routing import RawRoute, Route
+from service.http.routing import Route
 
 
 @dataclass(frozen=True)
@@ -91,11 +91,9 @@ def _complete(operation: Json, route: APIRoute, need: str, about: About) -> None
 
 
 def _codes_of_body(route: APIRoute) -> Iterable[str]:
-    if isinstance(route, Route) and route.streams:
-        return ("unsupported_media_type",)
-    if isinstance(route, RawRoute):
-        return ("malformed_json", "too_large", "unsupported_media_type")
-    return ("malformed_json", "malformed_body", "too_large")
+    # a compressed body may be damaged, or unpack to too much
+    packed = ("malformed_body", "too_large", "unsupported_media_type")
+    return packed if isinstance(route, Route) and route.streams else ("malformed_json", *packed)
 
 
 def _describe_good_answers(operation: Json, schemas: Json) -> None:

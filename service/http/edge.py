@@ -1,4 +1,4 @@
-"""The outermost layer of the application: raw path, request id, errors as problems; no limits.
+"""The outermost layer of the application: raw path, request id, HEAD, gzip, errors as problems.
 
 It is pure ASGI because it is part of every request. Raw routes (feedback, recommendations) are
 called from here directly: the layers of the framework cost more than accepting a rating.
@@ -6,11 +6,13 @@ called from here directly: the layers of the framework cost more than accepting 
 
 import itertools
 import secrets
+from typing import cast
 from urllib.parse import quote
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from service.http.compression import packing, unpacking
 from service.http.problems import answer, unforeseen
 from service.http.raw_router import RawRouter
 from service.telemetry import logger
@@ -42,9 +44,12 @@ class Edge:
                 ended = not message.get("more_body")
             await send(message)
 
+        headers, out = scope["headers"], cast("Send", send_with_id)
+        if scope["method"] == "HEAD":
+            scope, out = {**scope, "method": "GET"}, without_body(send_with_id)
         app = self._raw_router.find(scope, path) or self._app
         try:
-            await app(scope, receive, send_with_id)
+            await app(scope, unpacking(headers, receive), packing(headers, out))
         except ClientDisconnect:
             logger().debug("client_disconnected", request_id=request_id)
         except Exception as error:
@@ -53,7 +58,26 @@ class Edge:
                 logger().exception("request_failed", request_id=request_id)
                 response = unforeseen(request_id)
             if not started:
-                await response(scope, receive, send_with_id)
+                await response(scope, receive, out)
             elif not ended:
                 # the server closes the connection, so that half an answer does not look complete
                 raise
+
+
+def without_body(send: Send) -> Send:
+    """Return ``send`` that answers a HEAD: the headers of a GET, and nothing else."""
+    ended = False
+
+    async def send_head(message: Message) -> None:
+        nonlocal ended
+        if message["type"] == "http.response.start":
+            await send(message)
+            return
+        if not ended:
+            ended = True
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        if message.get("more_body"):
+            # whoever would send on, perhaps for ever, ends as if the client had left
+            raise ClientDisconnect
+
+    return send_head

@@ -60,9 +60,10 @@ _CODE_OF_STATUS = {
     413: "too_large",
     415: "unsupported_media_type",
 }
-_DETAIL_OF_STATUS = {
-    400: "the body cannot be read: send JSON in UTF-8, without very many levels of brackets",
-    404: "no such path: /docs lists all paths",
+_DETAIL_INSTEAD_OF = {
+    "There was an error parsing the body": "the body cannot be read: send JSON in UTF-8, "
+    "without very many levels of brackets",
+    "Not Found": "no such path: /docs lists all paths",
 }
 """Messages that say more than those of the framework."""
 
@@ -115,7 +116,7 @@ def answer(request_id: str, error: Exception) -> Response | None:
     if isinstance(error, RequestValidationError):
         return _of_validation_error(request_id, error)
     if isinstance(error, HTTPException):
-        return _of_http_exception(request_id, error)
+        return of_http_exception(request_id, error)
     return None
 
 
@@ -125,13 +126,20 @@ def unforeseen(request_id: str) -> Response:
     return problem(request_id, 500, "internal", detail)
 
 
-def _of_http_exception(request_id: str, error: HTTPException) -> Response:
+def of_http_exception(request_id: str, error: HTTPException, **more: Any) -> Response:
     """Return the response for an unknown path or method, or an unreadable body."""
+    headers = dict(error.headers or {})
     code = _CODE_OF_STATUS.get(error.status_code, "invalid_request")
-    detail = _DETAIL_OF_STATUS.get(error.status_code, error.detail)
+    detail = _DETAIL_INSTEAD_OF.get(error.detail, error.detail)
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        detail = f"this method is not allowed here, only {(error.headers or {}).get('Allow')}"
-    return problem(request_id, error.status_code, code, detail, headers=error.headers)
+        # where GET is, HEAD is too: see the edge
+        headers["Allow"] = ", ".join(_with_head(headers.get("Allow", "").split(", ")))
+        detail = f"this method is not allowed here, only {headers['Allow']}"
+    return problem(request_id, error.status_code, code, detail, headers=headers, **more)
+
+
+def _with_head(methods: list[str]) -> list[str]:
+    return sorted({*methods, "HEAD"} if "GET" in methods else methods)
 
 
 def _of_validation_error(request_id: str, error: RequestValidationError) -> Response:

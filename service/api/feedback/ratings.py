@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 from fastapi import APIRouter
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -27,7 +28,7 @@ from service.http.documentation import (
     parameter,
     reference,
 )
-from service.http.problems import of_service_error, problem
+from service.http.problems import of_http_exception, of_service_error, problem
 from service.http.routing import media_type, read_body
 from service.ids import is_id
 
@@ -149,18 +150,24 @@ async def stream_feedback(request: Request) -> Response:
         "application/jsonl",
         "application/json",
     )
-    state = request.app.state
+    state, request_id = request.app.state, request.scope["request_id"]
     upload = Upload(state.intake, state.settings, key)
     try:
         await upload.run(request.receive)
     except ServiceError as error:
-        # tell how much is stored, so that the client can go on from there
-        safe = msgspec.to_builtins(upload.summary())
-        return of_service_error(request.scope["request_id"], error, **safe)
+        return of_service_error(request_id, error, **_safe(upload))
+    except HTTPException as error:
+        return of_http_exception(request_id, error, **_safe(upload))
     summary = upload.summary()
     if summary.rejected_total and not summary.accepted:
         return _nothing_accepted(request, msgspec.to_builtins(summary))
     return Response(_encode(summary), 202, media_type="application/json")
+
+
+def _safe(upload: Upload) -> dict[str, Any]:
+    """Return how much is stored, so that the client can go on from there."""
+    safe: dict[str, Any] = msgspec.to_builtins(upload.summary())
+    return safe
 
 
 def idempotency_key(request: Request) -> str | None:
