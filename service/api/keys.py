@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from service.api.routing import Route, Runtime
 from service.api.schemas import Answer, Page, Request
-from service.api.times import Time
+from service.api.times import Time, in_one_format
 from service.http.documentation import problems
 from service.http.faults import KEY_ID
 from service.store.api_keys import ApiKey, Role
@@ -85,4 +85,6 @@ async def revoke_key(runtime: Runtime, key: KeyId) -> Key:
 
 
 def _shown(key: ApiKey) -> dict[str, Any]:
-    return {name: value for name, value in asdict(key).items() if name != "hash"}
+    shown = {name: value for name, value in asdict(key).items() if name != "hash"}
+    times = {name: in_one_format(shown[name]) for name in ("created", "revoked") if shown[name]}
+    return shown | times

@@ -11,7 +11,7 @@ from core.meaning import NEGATIVE_TO, POSITIVE_FROM, RATING_WEIGHT
 from core.scale import Scale
 from service.api.routing import Route, Runtime
 from service.api.schemas import Answer
-from service.api.times import Time
+from service.api.times import Time, in_one_format
 from service.errors import StoreUnavailable
 from service.http.documentation import problems
 from service.http.problems import problem
@@ -212,7 +212,7 @@ async def get_stats(runtime: Runtime) -> Stats:
     models = await asyncio.to_thread(runtime.registry.records)
     return Stats(
         namespace=namespace.name,
-        created=namespace.created,
+        created=in_one_format(namespace.created),
         scale=scale_text(namespace.scale),
         durable=runtime.server.durable,
         warning=runtime.server.warning,

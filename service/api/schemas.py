@@ -1,14 +1,13 @@
 """Base classes and types shared by all requests and answers."""
 
-from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, Self, TypeVar
 
-import msgspec
 from fastapi import Query
 from pydantic import (
     AfterValidator,
     AllowInfNan,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ModelWrapValidatorHandler,
@@ -25,6 +24,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from service.api.times import read_ms, rfc3339
 from service.http.faults import NAME, unknown
 from service.ids import MAX_ID_LENGTH, id_fault, is_id
 
@@ -68,18 +68,9 @@ def _id(text: str) -> str:
     return text
 
 
-def _moment(text: str) -> str:
-    """RFC 3339 with an offset, kept in UTC; a date alone is its midnight there."""
-    whole = f"{text}T00:00:00Z" if len(text) == len("2026-12-01") else text
-    try:
-        moment: datetime = msgspec.convert(whole, Annotated[datetime, msgspec.Meta(tz=True)])
-        utc = moment.astimezone(UTC)
-    except (msgspec.ValidationError, OverflowError):
-        raise ValueError(
-            "give a time as RFC 3339 with an offset, 2026-11-18T12:00:00Z, "
-            "or a date, 2026-11-18 (midnight in UTC)"
-        ) from None
-    return utc.isoformat().replace("+00:00", "Z")
+def _moment(given: Any) -> str:
+    """Return a time in the one format."""
+    return rfc3339(read_ms(given))
 
 
 def _feature(given: Any, read: ValidatorFunctionWrapHandler) -> Any:
@@ -95,13 +86,20 @@ def _feature(given: Any, read: ValidatorFunctionWrapHandler) -> Any:
 
 
 Id = Annotated[str, Field(min_length=1, max_length=MAX_ID_LENGTH), AfterValidator(_id)]
+_TIMES = ("date-time", "date")
 Moment = Annotated[
     str,
-    AfterValidator(_moment),
+    BeforeValidator(_moment),
     WithJsonSchema(
-        {"anyOf": [{"type": "string", "format": kind} for kind in ("date-time", "date")]}
+        {
+            "anyOf": [
+                *[{"type": "string", "format": one} for one in _TIMES],
+                {"type": "number", "description": "Unix seconds, or milliseconds from 1e11 on."},
+            ]
+        }
     ),
 ]
+"""A time as clients may send it."""
 Name = Annotated[str, StringConstraints(pattern=NAME)]
 Text = Annotated[StrictStr, StringConstraints(max_length=1_000)]
 Whole = Annotated[StrictInt, Field(ge=-(2**53), le=2**53)]

@@ -60,6 +60,10 @@ PYDANTIC = {
 }
 """Messages by the type of pydantic's error, with fields of its context in braces."""
 
+A_TIME = (
+    "a time: RFC 3339 with an offset, 2026-11-18T12:00:00Z, "
+    "or a number of Unix seconds or milliseconds"
+)
 _NAMES = {
     "int": "a whole number",
     "float": "a number",
@@ -68,7 +72,7 @@ _NAMES = {
     "null": "null",
     "array": "a list",
     "object": "an object",
-    "datetime": "a time, RFC 3339 with an offset: 2026-11-18T12:00:00Z",
+    "datetime": A_TIME,
 }
 MSGSPEC: Sequence[tuple[re.Pattern[str], str]] = [
     (re.compile(pattern), words)

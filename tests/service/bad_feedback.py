@@ -35,7 +35,22 @@ REFUSED = {
         b'{"user":"a","item":"b","rating":3,"timestamp":"9999-12-31T23:59:59-14:00"}',
         "invalid_event",
     ),
-    "numeric time": (b'{"user":"a","item":"b","rating":3,"timestamp":1}', "invalid_event"),
+    "time that is true": (
+        b'{"user":"a","item":"b","rating":3,"timestamp":true}',
+        "invalid_event",
+    ),
+    "number of no year": (
+        b'{"user":"a","item":"b","rating":3,"timestamp":1e15}',
+        "invalid_event",
+    ),
+    "number before the calendar": (
+        b'{"user":"a","item":"b","rating":3,"timestamp":-99999999999}',
+        "invalid_event",
+    ),
+    "number beyond all numbers": (
+        b'{"user":"a","item":"b","rating":3,"timestamp":1e999}',
+        "invalid_event",
+    ),
     "empty event id": (b'{"user":"a","item":"b","rating":3,"event_id":""}', "invalid_id"),
     "deep": (b'{"user":' + b"[" * 100_000, "invalid_event"),
 }

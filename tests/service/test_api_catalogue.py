@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ ITEM = {
 def test_an_item_is_read_as_it_was_written(api: Api) -> None:
     put = api("PUT", "/v1/items/x", json=ITEM)
     assert put.status_code == 200
-    expected = ITEM | {"item": "x", "version": 1, "available_from": "2026-10-31T23:00:00Z"}
+    expected = ITEM | {"item": "x", "version": 1, "available_from": "2026-10-31T23:00:00.000Z"}
     assert put.json() == expected
     got = api("GET", "/v1/items/x")
     assert got.json() == expected
@@ -52,7 +53,41 @@ def test_a_patch_changes_what_it_names(api: Api) -> None:
 
 def test_a_date_alone_is_its_midnight_in_utc(api: Api) -> None:
     item = api("PUT", "/v1/items/dated", json={"available_until": "2026-12-01"}).json()
-    assert item["available_until"] == "2026-12-01T00:00:00Z"
+    assert item["available_until"] == "2026-12-01T00:00:00.000Z"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "2026-11-01T01:00:00.25+01:00",
+        "2026-11-01T00:00:00.250999Z",
+        1_793_491_200.25,
+        1_793_491_200_250,
+        1_793_491_200_250.0,
+    ],
+)
+def test_a_time_is_read_in_many_formats_and_written_in_one(api: Api, given: str | float) -> None:
+    for field in ("available_from", "available_until"):
+        written = api("PUT", "/v1/items/timed", json={field: given})
+        assert written.json()[field] == "2026-11-01T00:00:00.250Z"
+        assert api("PATCH", "/v1/items/timed", json={field: given}).json() == (
+            written.json() | {"version": written.json()["version"] + 1}
+        )
+    sent = api("POST", "/v1/items", json=[{"item": "timed", "available_from": given}])
+    assert sent.json()["accepted"] == 1
+    assert api("GET", "/v1/items/timed").json()["available_from"] == "2026-11-01T00:00:00.250Z"
+
+
+def test_a_time_that_was_stored_in_another_format_is_shown_in_the_one(api: Api) -> None:
+    [number] = api.run(api.runtime.numbers.numbers(["old"]))
+    body = {"available_from": "2026-11-01T00:00:00Z", "available_until": "2026-12-01T00:00:00.5Z"}
+    api.run(api.runtime.catalogue.replace_items({number: body}))
+    shown = api("GET", "/v1/items/old").json()
+    times = shown["available_from"], shown["available_until"]
+    assert times == ("2026-11-01T00:00:00.000Z", "2026-12-01T00:00:00.500Z")
+    assert api("GET", "/v1/stats").json()["created"].endswith("Z")
+    key = api("POST", "/v1/admin/keys", json={"role": "admin", "name": "n"}).json()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", key["created"])
 
 
 @pytest.mark.parametrize(
@@ -75,7 +110,13 @@ def test_a_date_alone_is_its_midnight_in_utc(api: Api) -> None:
         b'{"available_from": "2026-11-31"}',
         b'{"available_from": "2026-11-1"}',
         b'{"available_from": "2026-11-01T00:00:00"}',
-        b'{"available_from": 1}',
+        b'{"available_from": true}',
+        b'{"available_from": [1]}',
+        b'{"available_from": 1e15}',
+        b'{"available_from": -9e10}',
+        b'{"available_from": 1e400}',
+        b'{"available_from": NaN}',
+        b'{"available_from": "1793491200"}',
         b'{"colour": "green"}',
         json.dumps({"features": {f"f{i}": 1 for i in range(65)}}).encode(),
         json.dumps({"features": {"a": "x" * 1_001}}).encode(),

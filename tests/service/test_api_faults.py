@@ -88,7 +88,7 @@ def test_every_pattern_has_its_words(api: Api) -> None:
         ("PUT", ITEM, {"features": [1]}, "body.features", "must be an object"),
         ("PUT", ITEM, {"hidden": 1}, "body.hidden", "must be true or false"),
         ("PUT", ITEM, {"categories": [""]}, "body.categories.0", "must not be empty"),
-        ("PUT", ITEM, {"available_from": "now"}, "body.available_from", "give a time as RFC 3339"),
+        ("PUT", ITEM, {"available_from": "now"}, "body.available_from", "must be a time: RFC 3339"),
         ("PUT", USER, {"links": [LINK | {"w": 1}]}, "body.links.0.w", "allowed are: user, weight"),
         ("PUT", USER, {"links": [LINK | {"weight": 0}]}, "body.links.0.weight", "more than 0"),
         ("POST", "/v1/predictions", {"pairs": []}, "body.pairs", "must not be empty"),
@@ -138,7 +138,7 @@ def test_a_fault_names_its_field_once_and_the_expected_value(
             "`stars` is unknown; allowed are: event_id, ",
         ),
         ('{"user": 7, "item": "b", "rating": 3}', "`user` must be a string, not a whole number"),
-        ('{"user": "a", "item": "b", "rating": 3, "timestamp": 7}', "RFC 3339"),
+        ('{"user": "a", "item": "b", "rating": 3, "timestamp": true}', "RFC 3339"),
         ('{"user": "a", "item": "b", "rating": 3, "timestamp": "now"}', "RFC 3339"),
         ("[7]", "a row of feedback must be an object, not a whole number"),
     ],
@@ -155,7 +155,7 @@ def test_each_route_reports_a_row_of_feedback_alike(api: Api, row: str, says: st
 def test_a_faulty_line_of_a_document_is_reported(api: Api) -> None:
     lines = '{"item": "a", "colour": 1}\n{"item": "a", "features": {"a": {}}}\n{"item"\n[]\n{}\n'
     rejected = api("POST", "/v1/items", content=lines, headers=NDJSON).json()["rejected"]
-    says = ("colour: is unknown", "features.a: must be", "the line is not JSON", "", "item: is")
+    says = ("colour: is unknown", "features.a: must be", "the row is not JSON", "", "item: is")
     for one, words in zip(rejected, says, strict=True):
         assert words in one["detail"]
         assert not JARGON.search(one["detail"])

@@ -1,12 +1,13 @@
 """Posting feedback: accepted and refused events, and the answers."""
 
 import asyncio
+import json
 
 import pytest
 
 from service.settings import Settings
 from service.store.log.codec import AWAITED, HAS_DIGEST
-from tests.api import JSON, Api, appended, learning
+from tests.api import JSON, NDJSON, Api, appended, learning
 from tests.service.bad_feedback import REFUSED
 
 GOOD = {"user": "ada", "item": "x", "rating": 4}
@@ -21,6 +22,18 @@ def test_one_rating_becomes_one_event_of_the_log(api: Api) -> None:
     assert entry.value.tolist() == [4.0]
     assert entry.time_ms.tolist() == [1_767_319_445_678]
     assert (entry.kind.tolist(), entry.flags.tolist(), entry.digests) == ([0], [0], b"")
+
+
+@pytest.mark.parametrize("given", [1_767_319_445.678, 1_767_319_445_678, 1_767_319_445_678.0])
+@pytest.mark.parametrize("route", ["/v1/events", "/v1/ratings"])
+def test_a_time_may_be_a_number_of_seconds_or_milliseconds(
+    api: Api, route: str, given: float
+) -> None:
+    assert api("POST", route, json={**GOOD, "timestamp": given}).status_code == 202
+    assert api("POST", route, json=[{**GOOD, "timestamp": given}]).status_code == 202
+    lines = json.dumps({**GOOD, "timestamp": given}).encode()
+    assert api("POST", f"{route}/stream", content=lines, headers=NDJSON).status_code == 202
+    assert [entry.time_ms.tolist() for entry in appended(api)] == [[1_767_319_445_678]] * 3
 
 
 def test_an_event_without_a_time_is_stamped(api: Api) -> None:

@@ -92,6 +92,8 @@ def test_a_stream_is_accepted_and_summarised(api: Api) -> None:
         "accepted": 5_000,
         "rejected": [],
         "rejected_total": 0,
+        "warnings": [],
+        "warnings_total": 0,
         "lines": 5_000,
         "sequence": "0:5000",
     }
@@ -108,6 +110,8 @@ def test_a_block_becomes_the_same_entry_as_its_rows_one_by_one(api: Api) -> None
         row |= {"kind": "view"} if i % 5 == 0 else {"rating": rng.choice([1, 2.5, 5])}
         if i % 3:
             row["timestamp"] = f"2{rng.randrange(1000):03}-01-02T03:04:05.{i:03}999+02:00"
+        if i % 7 == 0:
+            row["timestamp"] = rng.choice([1.7e9 + i / 8, 1_700_000_000_000 + i])
         if i % 4 == 0:
             row["event_id"] = f"e{i}"
         if i % 6 == 0:

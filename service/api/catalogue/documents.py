@@ -22,6 +22,7 @@ from service.api.feedback.deletions import delete_item as deleted_item
 from service.api.feedback.deletions import delete_user as deleted_user
 from service.api.routing import ItemId, Route, Runtime, UserId
 from service.api.schemas import Cursor, Limit
+from service.api.times import in_one_format
 from service.errors import NotFound
 from service.http.cursors import make_cursor, read_cursor, read_number
 from service.http.documentation import problems
@@ -44,6 +45,7 @@ _ITEM = {
     "available_from": "2026-11-01T00:00:00Z",
 }
 _EMPTY_ITEM = ItemBody().model_dump()
+_TIMES = ("available_from", "available_until")
 _USER = {"features": {"age": 31, "plan": "family"}, "links": [{"user": "grace", "weight": 0.5}]}
 ItemInput = Annotated[ItemBody, Body(openapi_examples={"film": {"value": _ITEM}})]
 UserInput = Annotated[UserBody, Body(openapi_examples={"user": {"value": _USER}})]
@@ -247,7 +249,9 @@ async def _known_user(runtime: ApiRuntime, user: str) -> Document:
 
 def _item(item: str, document: Document, response: Response | None = None) -> Item:
     _tag(document, response)
-    return Item(item=item, version=document.version, **(_EMPTY_ITEM | (document.body or {})))
+    said = _EMPTY_ITEM | (document.body or {})
+    times = {name: in_one_format(said[name]) for name in _TIMES if said[name] is not None}
+    return Item(item=item, version=document.version, **(said | times))
 
 
 def _user(user: str, document: Document, response: Response | None = None) -> User:

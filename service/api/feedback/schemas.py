@@ -42,8 +42,8 @@ class Feedback(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     kind: str | UnsetType = UNSET
     """What happened, if it was not a rating: `view`, `click`, `purchase`, ...; `GET /v1/stats`
     lists all kinds."""
-    timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | UnsetType = UNSET
-    """When it happened; by default now."""
+    timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | float | UnsetType = UNSET
+    """When it happened: RFC 3339, Unix seconds, or milliseconds from 1e11 on; by default now."""
     event_id: str | UnsetType = UNSET
     """Your own id of the event: a repeat of it counts once."""
     rec_id: str | UnsetType = UNSET
@@ -209,7 +209,8 @@ def decode_fault(error: Exception) -> Fault:
         )
         return "malformed_json", early if "truncated" in str(error) else str(error)
     field, words = of_msgspec(error, Feedback)
-    code = "out_of_scale" if "Number out of range" in str(error) else "invalid_event"
+    off = field == "rating" and "Number out of range" in str(error)
+    code = "out_of_scale" if off else "invalid_event"
     return code, f"`{field}` {words}" if field else f"a row of feedback {words}"
 
 
