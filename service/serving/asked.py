@@ -16,7 +16,7 @@ class PagePosition(Struct, frozen=True):
 
     strategy: Strategy
     versions: Mapping[str, str]
-    """Versions of the models that rank, by strategy."""
+    """Versions of the models that rank, by strategy, or their beginnings."""
     seen_through: int
     """Sequence of the last event of the user that counts for the order."""
     shown: Sequence[int]

@@ -91,21 +91,28 @@ class Lineups:
             self._epoch, self._epoch_ends = self._epoch + 1, now + EPOCH_S
 
     def of_versions(self, partition: int | None, versions: Mapping[str, str]) -> Lineup:
-        """Return the lineup with these models, not the active ones; raise CursorExpired if gone."""
+        """Return the lineup with these models, not the active ones; raise CursorExpired if gone.
+
+        Beginnings of versions will do.
+        """
         lineup = self.current(partition)
-        if {one.strategy: one.version for one in lineup.trained} == versions:
+        active = {one.strategy: one.version for one in lineup.trained}
+        if active.keys() == versions.keys() and all(
+            active[strategy].startswith(versions[strategy]) for strategy in active
+        ):
             return lineup
         rankers = [ranker for ranker in lineup.rankers if not ranker.family.trained]
         for strategy, version in versions.items():
-            active = lineup.models.get(strategy)
-            same = active is not None and active.version == version
-            rankers.append(active if active is not None and same else self._earlier(version))
+            ranker = lineup.models.get(strategy)
+            same = ranker is not None and ranker.version.startswith(version)
+            rankers.append(ranker if ranker is not None and same else self._earlier(version))
         return replace(
             lineup, rankers=rankers, epoch=f"{self._epoch} of {sorted(versions.items())}"
         )
 
     def _earlier(self, version: str) -> Ranker:
-        ranker = self._rankers.get(version)
+        kept = (own for whole, own in self._rankers.items() if whole.startswith(version))
+        ranker = next(kept, None)
         if ranker is None:
             raise CursorExpired(
                 "the model of this list is no longer kept: begin again, without the cursor"

@@ -15,8 +15,10 @@ import numpy as np
 
 from service.api.slates.requests import Shape, refuse
 from service.http.cursors import InvalidCursor, seal, unseal
-from service.ranking.families import AnyStrategy
+from service.ranking.families import STRATEGIES
+from service.ranking.strategies import Strategy
 from service.serving.asked import PagePosition
+from service.store.models.records import SHOWN
 
 MAX_LENGTH = 8_000
 COMPRESSED = 128
@@ -27,9 +29,15 @@ _TYPES = {1: "B", 2: "H", 4: "I"}
 """Type of the packed numbers, by their width in bytes."""
 
 
+VERSION_BYTES = SHOWN // 2
+"""Bytes of each model's version: enough to tell it from the few that a process keeps."""
+
+
 class _Packed(msgspec.Struct, array_like=True):
-    strategy: AnyStrategy
-    versions: dict[str, str]
+    strategy: int
+    """By its number, as in logs."""
+    versions: bytes
+    """For each model the number of its strategy, and the beginning of its version."""
     seen_through: int
     shown: bytes
 
@@ -43,7 +51,12 @@ def make_slate_cursor(of: bytes, position: PagePosition) -> str | None:
     shown = _pack(position.shown)
     if shown is None:
         return None
-    packed = _Packed(position.strategy, dict(position.versions), position.seen_through, shown)
+    versions = b"".join(
+        bytes([STRATEGIES.index(strategy)]) + bytes.fromhex(version[:SHOWN])
+        for strategy, version in position.versions.items()
+    )
+    strategy = STRATEGIES.index(position.strategy)
+    packed = _Packed(strategy, versions, position.seen_through, shown)
     text = seal(of, _encode(packed))
     return text if len(text) <= MAX_LENGTH else None
 
@@ -54,9 +67,26 @@ def read_slate_cursor(of: bytes, given: str) -> PagePosition:
     try:
         packed = _decode(content)
         shown = _unpack(packed.shown)
+        strategy, versions = _strategy(packed.strategy), _versions(packed.versions)
     except (msgspec.DecodeError, zlib.error, ValueError):
         raise InvalidCursor from None
-    return PagePosition(packed.strategy, packed.versions, packed.seen_through, shown)
+    return PagePosition(strategy, versions, packed.seen_through, shown)
+
+
+def _strategy(number: int) -> Strategy:
+    strategy = dict(enumerate(STRATEGIES)).get(number)
+    if not strategy:
+        raise ValueError("this is the number of no strategy")
+    return strategy
+
+
+def _versions(packed: bytes) -> dict[Strategy, str]:
+    """Return how the version of each model begins, by strategy."""
+    width = 1 + VERSION_BYTES
+    if len(packed) % width:
+        raise ValueError("these are no versions")
+    models = (packed[at : at + width] for at in range(0, len(packed), width))
+    return {_strategy(model[0]): model[1:].hex() for model in models}
 
 
 def position(of: bytes, request: Shape, where: str = "query") -> PagePosition | None:
