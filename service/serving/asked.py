@@ -39,6 +39,8 @@ class Asked(Struct, frozen=True):
     item: str | None = None
     """The item to find similar items for; the answer leaves it out."""
     exclude_seen: bool = True
+    seen_by: str = "exclude_seen"
+    """The parameter that leaves out what the user has seen."""
     category: str | None = None
     filter: str | None = None
     after: PagePosition | None = None

@@ -36,7 +36,7 @@ def no_category(items: Catalogued, name: str) -> str | None:
 def _left_out(asked: Asked, seen: I32) -> str:
     """Return the causes for which this request leaves items out."""
     causes = {
-        "seen before (`exclude_seen`)": asked.exclude_seen and seen.size,
+        f"seen before (`{asked.seen_by}`)": asked.exclude_seen and seen.size,
         "named in `exclude`": asked.exclude,
         "the item itself": asked.item,
     }

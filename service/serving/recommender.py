@@ -144,11 +144,13 @@ class Recommender:
         if document.deleted:
             raise NotFound("this item was deleted: write its document to restore it")
         lineup = self._lineup(asked)
+        known = await self._known(asked)
+        seen_through = self._seen_through(asked, known)
         asked = replace(asked, item=item)
         made = await self._made(
-            asked, NOBODY, lineup, lambda pool: similar(lineup, number, pool, asked.wanted)
+            asked, known, lineup, lambda pool: similar(lineup, number, pool, asked.wanted)
         )
-        return await self._answer(asked, made, self._seen_through(asked, NOBODY), NOBODY)
+        return await self._answer(asked, made, seen_through, known)
 
     async def similar_users(self, user: str, k: int, model: Strategy | None) -> LikeUsers:
         """Return the users most similar to a user; none if no model knows the user."""

@@ -1,4 +1,4 @@
-"""The lists that are the same for everybody: popular items and trending items."""
+"""The lists that are the same for everybody but for what they have seen: popular, trending."""
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -17,6 +17,7 @@ from service.api.slates.requests import (
     read_query,
     shape_of,
 )
+from service.api.waiting import reached
 from service.http.documentation import answers
 from service.ranking.strategies import POPULAR, TRENDING, Strategy
 from service.ranking.wanted import Wanted
@@ -48,8 +49,12 @@ async def _list(request: Request, strategy: Strategy) -> Response:
     runtime = runtime_of(request)
     query = read_query(request.scope["query_string"], Query)
     of = list_name(strategy, None, shape_of(query))
+    user = query.reader
+    await reached(runtime, query.min_sequence, () if user is None else (user,))
     asked = Asked(
         Wanted(k=query.k, offset=query.offset, model=strategy),
+        user=user,
+        seen_by="user",
         exclude=checked_ids("exclude", names(query.exclude)),
         category=query.category,
         filter=query.filter,
@@ -57,4 +62,4 @@ async def _list(request: Request, strategy: Strategy) -> Response:
     )
     answer = await runtime.recommender.recommend(asked)
     fields = field_names(query.fields)
-    return response(await slate_of(runtime, answer, user=None, of=of, fields=fields))
+    return response(await slate_of(runtime, answer, user=user, of=of, fields=fields))

@@ -74,11 +74,30 @@ Fields = Annotated[
 ]
 
 
+MinSequence = Annotated[
+    Token | None,
+    Meta(description="Answer only once this `sequence` is learned: read your own writes."),
+]
+
+
 class Query(Shape, frozen=True, kw_only=True):
     """Everybody's list, asked for by GET; several ids or names are separated by commas."""
 
     exclude: Excluded = ""
     fields: Fields = ""
+    user: Annotated[
+        str | UnsetType, Meta(description="Leave out what this user has rated, bought, ...")
+    ] = UNSET
+    min_sequence: MinSequence = None
+
+    @property
+    def reader(self) -> str | None:
+        """The user whose seen items are left out; InvalidId for an id that nobody can have."""
+        if self.user is UNSET:
+            return None
+        if not is_id(self.user):
+            raise InvalidId(id_fault("user", self.user))
+        return self.user
 
 
 class SimilarQuery(Query, frozen=True, kw_only=True):
@@ -141,10 +160,7 @@ class Ranking(Shape, frozen=True, kw_only=True):
     exclude_seen: Annotated[
         bool, Meta(description="Leave out what the user has rated, bought, ...")
     ] = True
-    min_sequence: Annotated[
-        Token | None,
-        Meta(description="Answer only once this `sequence` is learned: read your own writes."),
-    ] = None
+    min_sequence: MinSequence = None
 
 
 class RecommendationQuery(Ranking, frozen=True, kw_only=True):
@@ -290,7 +306,8 @@ def list_name(route: str, about: str | None, shape: bytes) -> bytes:
 def shape_of(request: Struct) -> bytes:
     """Return all parameters that shape a list, encoded."""
     given = msgspec.structs.asdict(request)
-    return msgspec.json.encode({name: given[name] for name in given if name not in _FREE})
+    shaping = {name for name in given if name not in _FREE and given[name] is not UNSET}
+    return msgspec.json.encode({name: given[name] for name in given if name in shaping})
 
 
 def names(text: str) -> list[str]:

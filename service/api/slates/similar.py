@@ -19,6 +19,7 @@ from service.api.slates.requests import (
     read_query,
     shape_of,
 )
+from service.api.waiting import reached
 from service.http.documentation import answers
 from service.ids import path_id, sequence_token
 from service.ranking.wanted import Wanted
@@ -45,8 +46,12 @@ async def find_similar_items(request: Request) -> Response:
     item = path_id("item", scope["path_params"]["item"])
     query = read_query(scope["query_string"], SimilarQuery)
     of = list_name("similar", item, shape_of(query))
+    user = query.reader
+    await reached(runtime, query.min_sequence, () if user is None else (user,))
     asked = Asked(
         Wanted(k=query.k, offset=query.offset, model=query.model),
+        user=user,
+        seen_by="user",
         exclude=checked_ids("exclude", names(query.exclude)),
         category=query.category,
         filter=query.filter,
@@ -54,7 +59,7 @@ async def find_similar_items(request: Request) -> Response:
     )
     answer = await runtime.recommender.similar(item, asked)
     fields = field_names(query.fields)
-    return response(await slate_of(runtime, answer, user=None, of=of, fields=fields))
+    return response(await slate_of(runtime, answer, user=user, of=of, fields=fields))
 
 
 @router.get(
