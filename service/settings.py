@@ -30,6 +30,7 @@ from pydantic_settings import (
 
 from service.cron import cron_problem
 from service.errors import Misconfigured
+from service.limits import Limits
 
 PREFIX = "HEDGEROW_"
 CONFIG_NAME = "HEDGEROW_CONFIG"
@@ -193,6 +194,8 @@ class Settings(BaseSettings):
     """Milliseconds without a sign of life after which another learner takes over a partition."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Lowest severity of the log lines that are printed."""
+    limits: Limits = Limits()
+    """Bounds on the connections of each api process."""
 
     @field_validator("scale")
     @classmethod
@@ -310,7 +313,7 @@ def _refuse_unknown_names(environ: Mapping[str, str]) -> None:
 
 
 def _is_known(name: str) -> bool:
-    return name in KNOWN_NAMES or name.startswith(PREFIX + "KINDS__")
+    return name in KNOWN_NAMES or name.startswith((PREFIX + "KINDS__", PREFIX + "LIMITS__"))
 
 
 def _explain(error: ValidationError) -> str:
@@ -322,7 +325,8 @@ def _explain(error: ValidationError) -> str:
 
 def _explain_one(path: list[str], problem: ErrorDetails) -> str:
     if problem["type"] == "extra_forbidden":
-        known = Settings.model_fields if len(path) == 1 else Kind.model_fields
+        inner = Limits if path[0] == "limits" else Kind
+        known = Settings.model_fields if len(path) == 1 else inner.model_fields
         return f"{'.'.join(path)} is not a setting{nearest(path[-1], known)}"
     name = f"{PREFIX}{'__'.join(path).upper()}"
     if problem["type"] == "missing":

@@ -1,5 +1,6 @@
 """The page docs/reference/settings.md, generated from the settings."""
 
+from service.limits import Limits
 from service.settings import API_KEY_NAME, CONFIG_NAME, KINDS, PREFIX, Kind, Settings
 
 INTRODUCTION = f"""# Settings
@@ -29,6 +30,17 @@ hides = false
 
 or in the environment `{PREFIX}KINDS__VIEW__WEIGHT=0.3`.
 """
+LIMITS_TEXT = """
+## Limits
+
+They bound what anybody may take of an api process, with or without a key. In the file they are a
+table:
+
+```toml
+[limits]
+header_bytes = 16384
+```
+"""
 
 
 def settings_reference() -> str:
@@ -36,6 +48,10 @@ def settings_reference() -> str:
     rows = [
         _row(f"`{name}`", f"`{PREFIX}{name.upper()}`", _default(name), field.description)
         for name, field in Settings.model_fields.items()
+    ]
+    limits = [
+        _row(f"`{name}`", f"`{PREFIX}LIMITS__{name.upper()}`", f"`{one.default}`", one.description)
+        for name, one in Limits.model_fields.items()
     ]
     kinds = [
         _row(f"`{name}`", *(str(getattr(kind, field)) for field in Kind.model_fields))
@@ -55,6 +71,9 @@ def settings_reference() -> str:
             "",
             *_table("kind", *Kind.model_fields),
             *kinds,
+            LIMITS_TEXT,
+            *_table("name", "environment", "default", "meaning"),
+            *limits,
         ]
     )
 
@@ -69,7 +88,7 @@ def _row(*cells: str | None) -> str:
 
 
 def _default(name: str) -> str:
-    if name == "kinds":
+    if name in {"kinds", "limits"}:
         return "see below"
     default = Settings.model_fields[name].default
     return "none" if default is None else f"`{default}`"

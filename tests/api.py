@@ -13,6 +13,7 @@ import httpx
 import uvicorn
 
 from service.app import create_app
+from service.http.connections import server_config
 from service.http.problems import MEDIA_TYPE
 from service.learning.partition_loop import learn_partition
 from service.runtime import ApiRuntime, api_runtime
@@ -113,7 +114,7 @@ def served(settings: Settings, redis_url: str) -> Iterator[tuple[str, int]]:
     """Serve the application on a loopback port by a real uvicorn; yields (host, port)."""
     app = create_app(partial(api_runtime, settings, redis_url), settings)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        config = uvicorn.Config(app, access_log=False, log_config=None, lifespan="on")
+        config = server_config(app, settings.limits)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()

@@ -13,6 +13,7 @@ import uvicorn
 from service.app import create_app
 from service.cli import options
 from service.ending import follow_lifeline
+from service.http.connections import server_config
 from service.processes.listening import STARTED, listen, refuse_open_bind, url_of
 from service.runtime import api_runtime
 from service.settings import Settings, load_settings
@@ -68,14 +69,7 @@ def api(
 def serve_app(settings: Settings, url: str, listener: socket.socket) -> None:
     """Answer requests until SIGTERM or SIGINT."""
     application = create_app(partial(api_runtime, settings, url), settings)
-    config = uvicorn.Config(
-        application,
-        access_log=False,
-        log_config=None,
-        lifespan="on",
-        server_header=False,
-        timeout_graceful_shutdown=STOP_S,
-    )
+    config = server_config(application, settings.limits, timeout_graceful_shutdown=STOP_S)
     # everything loaded so far is permanent: scanning it would block the event loop for 0.1 s
     gc.collect()
     gc.freeze()

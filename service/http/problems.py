@@ -18,6 +18,7 @@ from service.http.faults import of_pydantic
 MEDIA_TYPE = "application/problem+json"
 
 CODES: dict[str, tuple[int, str]] = {
+    "malformed_request": (400, "what arrived is not HTTP/1.1"),
     "malformed_body": (400, "the body is not what its content type says"),
     "unauthorised": (401, "there is no API key, or it is unknown or revoked"),
     "forbidden": (403, "the key's role is not enough for this route"),
@@ -29,6 +30,7 @@ CODES: dict[str, tuple[int, str]] = {
     "conflict": (409, "the current state does not allow this; `detail` says which state would"),
     "cursor_expired": (410, "the list's model no longer serves: begin again without the cursor"),
     "too_large": (413, "the body, line, array or document exceeds its bound"),
+    "request_line_too_long": (414, "the path and the query are longer than the bound"),
     "unsupported_media_type": (415, "the route does not read this content type"),
     "invalid_request": (422, "a parameter or a field is unknown, missing or of the wrong type"),
     "invalid_id": (422, "an id is empty, too long, not UTF-8 or holds control characters"),
@@ -45,6 +47,7 @@ CODES: dict[str, tuple[int, str]] = {
     "invalid_document": (422, "a document of an item or user cannot be accepted"),
     "invalid_schedule": (422, "a condition of the schedule cannot be read"),
     "invalid_training": (422, "there is no such recipe, or it has no such setting"),
+    "headers_too_large": (431, "the headers are longer than the bound"),
     "internal": (500, "a bug: please report the request id"),
     "backlogged": (503, "the log is full: try again after `retry_after`"),
     "not_ready": (503, "the service is starting, or has not learned this yet: try again"),
