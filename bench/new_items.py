@@ -1,6 +1,6 @@
 """New items on ML-1M: what exploration gives them, and what it costs the others.
 
-    python -m bench.new_items [--users 600] [--json]
+    python -m bench.new_items [--data ML-1M] [--users 600] [--budget-s 0] [--json]
 
 Every twentieth film is put aside with all of its ratings and added again with its genres alone.
 Lists are made by the code that serves: fBGD, neighbours, next and popular under a stack, with the
@@ -9,7 +9,8 @@ default settings of each. Today's lists, those without exploration, stand beside
 is among the hundred shown. Others: each user's last rating of another film is predicted.
 
 Then each film gets its first five ratings. Its rank for later fans, among all films, by what is
-learned at once (next, popular) is compared with that after a new training of all models.
+learned at once (next and popular count, trained models fold the films in) is compared with that
+after a new training of all models. The same on data without categories: --data.
 """
 
 import argparse
@@ -23,6 +24,7 @@ import numpy as np
 
 from bench import data
 from bench.report import Figure, publish
+from core.batch.takers import Takers
 from core.gate import paired_interval
 from core.mixture_weights import Weights
 from core.stack.arms import STACK, Arms
@@ -44,6 +46,13 @@ from service.settings import Settings
 from service.training.material import Material
 
 SECTION = "New items, ML-1M"
+FILES = {
+    "ML-1M": data.FILES["ML-1M"],
+    "ML-100K": data.FILES["ML-100K"],
+    "FilmTrust": data.FILES["FilmTrust"],
+    "Last.fm": data.FOLDER / "lastfm-hetrec" / "user_artists.csv.gz",
+}
+"""Last.fm counts listens and has no times, and FilmTrust has none: their order is drawn."""
 FAMILIES_USED = ("fbgd", "neighbours", NEXT, POPULAR)
 EVERY, SHOWN, HOURS, FIRST = 20, 100, 8, 5
 SHARES = (Settings.model_fields["exploration_share"].default, 0.05, 0.1)
@@ -51,6 +60,8 @@ FANS = 5
 """Most later fans of a film whose lists are made."""
 CHOSEN_BY = 3_000
 """Questions by which the stack is learned."""
+LIKED = {"ML-1M": 4.0, "ML-100K": 4.0, "FilmTrust": 2.9}
+"""Lowest rating of a fan; what was listened to was liked."""
 
 
 @dataclass(frozen=True)
@@ -96,24 +107,31 @@ class World:
         return dict(enumerate(np.split(steps.item_ix, steps.user_ptr[1:-1])))
 
 
-def read(seed: int = 0) -> World:
-    with gzip.open(data.FILES["ML-1M"], "rt") as lines:
-        table = np.loadtxt(lines, delimiter=",", skiprows=1, usecols=(0, 1, 2, 3))
-    table = table[np.argsort(table[:, 3], kind="stable")]
+def read(name: str = "ML-1M", seed: int = 0) -> World:
+    with gzip.open(FILES[name], "rt") as lines:
+        columns = next(lines).strip().split(",")
+        table = np.loadtxt(lines, delimiter=",")
+    rng = np.random.default_rng(seed)
     films, item = np.unique(table[:, 1].astype(np.int64), return_inverse=True)
-    shuffled = np.random.default_rng(seed).permutation(films.size)
+    shuffled = rng.permutation(films.size)
+    has_times = "timestamp" in columns
+    time = table[:, columns.index("timestamp")] if has_times else rng.permutation(len(table))
+    order = np.argsort(time, kind="stable")
     n_new = films.size // EVERY
     is_new = np.zeros(films.size, np.bool_)
     is_new[shuffled[:n_new]] = True
     number = np.empty(films.size, np.int64)
     number[np.argsort(is_new, kind="stable")] = np.arange(films.size)
+    liked = table[:, 2] >= LIKED.get(name, 0.0)
     return World(
-        user=np.unique(table[:, 0], return_inverse=True)[1].astype(np.int64),
-        item=number[item],
-        liked=table[:, 2] >= 4.0,
+        user=np.unique(table[order, 0], return_inverse=True)[1].astype(np.int64),
+        item=number[item[order]],
+        liked=liked[order],
         n_items=films.size,
         n_old=films.size - n_new,
-        genres=_genres({int(film): int(number[at]) for at, film in enumerate(films)}),
+        genres=_genres(dict(zip(films.tolist(), number.tolist(), strict=True)))
+        if name == "ML-1M"
+        else Said(number[:0], number[:0].astype(np.int32), 0, number[:0]),
     )
 
 
@@ -158,12 +176,13 @@ def _last_of(steps: Steps) -> Questions:
 class Trial:
     """The world with its trained models, and what is asked of them."""
 
-    def __init__(self, world: World, n_users: int) -> None:
+    def __init__(self, world: World, n_users: int, budget_s: float = 0.0) -> None:
         self.world = world
         rng = np.random.default_rng(1)
         self.test, self.known = world.last(np.flatnonzero(world.old))
         _, before = world.last(self.known)
-        self._settled = settled(FAMILIES_USED, world.material(before), 0.0, 0, lambda share: None)
+        material = world.material(before)
+        self._settled = settled(FAMILIES_USED, material, budget_s, 0, lambda share: None)
         questions = _last_of(world.steps(self.known))
         some = np.sort(rng.permutation(len(questions))[:CHOSEN_BY])
         self.logit = learned(
@@ -186,6 +205,14 @@ class Trial:
             old if one.family.trained else one.ranker(material)
             for one, old in zip(self._settled, self.trained, strict=True)
         ]
+
+    def folded(self, rows: I64) -> list[Ranker]:
+        """Return the rankers after some ratings as they serve before the next training."""
+        past, old = self.world.past(rows), self.world.n_old
+        takers = Takers.of_rows(
+            [asker_of(own).preferences for own in past.values() if (own >= old).any()]
+        )
+        return [one.folding_in(takers) for one in self.counted(rows)]
 
 
 def exploring(trial: Trial) -> Iterator[Figure]:
@@ -252,22 +279,22 @@ def _gains(
     for at, user in enumerate(trial.users.tolist()):
         exploration = None if draw is None else Exploration(draw[0], draw[1], 0, str(user), draw[2])
         shown = service.shown(trial.past[user], SHOWN, exploration)
-        rank = np.flatnonzero(shown[:10] == test[user])
-        ndcg[at] = 1.0 / np.log2(rank[0] + 2.0) if rank.size else 0.0
+        ndcg[at] = _gain(shown, test[user])
         hits[at] = np.isin(shown, fans[user]).sum()
         new[at] = np.count_nonzero(shown >= trial.world.n_old)
     return ndcg, hits, new
 
 
-def after_first_events(trial: Trial) -> Iterator[Figure]:
+def after_first_events(trial: Trial, name: str) -> Iterator[Figure]:
     """Yield the ranks of new films after their first ratings, untrained and trained."""
-    world = trial.world
+    world, section = trial.world, f"New items, {name}"
     first, fans = _first_and_fans(trial)
     rows = np.sort(np.concatenate([trial.known, first]))
     past = world.past(rows)
     services = {
         "before": Service(world, trial.trained, trial.logit),
-        "at once": Service(world, trial.counted(rows), trial.logit),
+        "counted alone": Service(world, trial.counted(rows), trial.logit),
+        "at once": Service(world, trial.folded(rows), trial.logit),
         "after a training": Service(world, trial.rankers(rows), trial.logit),
     }
     ranks = {
@@ -276,20 +303,50 @@ def after_first_events(trial: Trial) -> Iterator[Figure]:
         )
         for name, service in services.items()
     }
-    for name, found in ranks.items():
+    trained = ranks["after a training"]
+    for state, found in ranks.items():
         yield Figure(
-            SECTION,
-            f"after {FIRST} ratings, {name}: mean rank of a new film for a later fan",
+            section,
+            f"after {FIRST} ratings, {state}: mean rank of a new film for a later fan",
             float(found.mean()),
             note=f"median {np.median(found):.0f}, to the top {SHOWN}: "
-            f"{np.mean(found <= SHOWN):.3f}; {len(fans)} pairs",
+            f"{np.mean(found <= SHOWN):.3f}; {len(fans)} pairs; correlation with the ranks after a "
+            f"training {np.corrcoef(found, trained)[0, 1]:.2f}",
         )
     yield Figure(
-        SECTION,
+        section,
         f"after {FIRST} ratings: mean rank at once, of that after a training",
-        float(ranks["at once"].mean() / ranks["after a training"].mean()),
+        float(ranks["at once"].mean() / trained.mean()),
         bar=1.1,
     )
+    yield _cost_to_others(trial, past, services["counted alone"], services["at once"], section)
+
+
+def _cost_to_others(
+    trial: Trial, past: Mapping[int, I32], alone: Service, folded: Service, section: str
+) -> Figure:
+    """Return what ndcg@10 of other films loses by new films that are ranked at once."""
+    test = zip(trial.world.user[trial.test].tolist(), trial.world.item[trial.test], strict=True)
+    chosen = {*trial.users.tolist()}
+    asked = [(past[user], item) for user, item in test if user in chosen]
+    before, after = (
+        np.array([_gain(service.shown(own, 10), item) for own, item in asked])
+        for service in (alone, folded)
+    )
+    cost = paired_interval(after, before, np.random.default_rng(0))
+    return Figure(
+        section,
+        f"after {FIRST} ratings: loss of ndcg@10 of the others by new films that rank at once",
+        100 * (1.0 - after.mean() / before.mean()),
+        "%",
+        bar=1.0,
+        note=f"{after.mean():.4f}; difference {cost.low:+.4f} to {cost.high:+.4f}",
+    )
+
+
+def _gain(shown: I64, item: int) -> float:
+    rank = np.flatnonzero(shown[:10] == item)
+    return float(1.0 / np.log2(rank[0] + 2.0)) if rank.size else 0.0
 
 
 def _first_and_fans(trial: Trial) -> tuple[I64, list[tuple[int, int]]]:
@@ -315,12 +372,15 @@ def _rank(shown: I64, item: int) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--users", type=int, default=600, help="users whose lists are made")
+    parser.add_argument("--budget-s", type=float, default=0.0, help="seconds to search settings")
+    parser.add_argument("--data", choices=FILES, default="ML-1M")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
-    data.require("ML-1M")
-    trial = Trial(read(), asked.users)
-    found = [*exploring(trial), *after_first_events(trial)]
-    sys.exit(publish(found, as_json=asked.json, data="ML-1M"))
+    trial = Trial(read(asked.data), asked.users, asked.budget_s)
+    # only these films have categories here, by which new items are found
+    found = [*exploring(trial)] if asked.data == "ML-1M" else []
+    found += after_first_events(trial, asked.data)
+    sys.exit(publish(found, as_json=asked.json, data=asked.data))
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ class Explanation:
 
 
 def explain(
-    objective: RowObjective, vector: F32, item_ix: I32, weight: F32, target: F32, items: I32
+    objective: RowObjective, vector: F32, item_ix: I32, weight: F32, target: F32, vectors: F32
 ) -> Explanation:
     """Return the contribution of each pair of a folded-in user to the scores of some items.
 
@@ -109,18 +109,18 @@ def explain(
                c = w sign l / 2 + a (x - r-) + h x
     Symbols    vector p (g,), folded in from the pairs, features and links of the user ·
                item_ix, weight w, target r+ (n,) the pairs, as for ``RowObjective.vector`` ·
-               items y (k,)
+               vectors q_y (k, g) of the items
     Cost       O(n g^2 + g^3 + k n g)
 
     >>> q, one = np.ones((2, 1), np.float32), np.ones(1, np.float32)
     >>> objective = RowObjective(q, one, one, np.zeros(2, np.float32), 0.0, 1.0, 0.0, 1.0)
-    >>> liked, asked = np.zeros(1, np.int32), np.ones(1, np.int32)
+    >>> liked, asked = np.zeros(1, np.int32), q[1:]
     >>> user = objective.vector(liked)
     >>> explain(objective, user, liked, one, one, asked).contribution.round(3)
     array([[0.333]])
     """
     q = objective.item_factors
-    paired, asked = q[item_ix].astype(np.float64), q[items].astype(np.float64)
+    paired, asked = q[item_ix].astype(np.float64), vectors.astype(np.float64)
     pull, curvature = _pull(objective, paired @ vector, item_ix, weight, target)
     a = paired.T @ (paired * curvature[:, None])
     reg = float(objective.regs(np.array([item_ix.size]))[0]) + objective.constant(item_ix.size)[1]

@@ -13,6 +13,7 @@ from service.served_models import ActiveModels
 from service.serving.audience import Audience
 from service.serving.cache_warming import CacheWarming
 from service.serving.catalogue_view import CatalogueView
+from service.serving.folded_items import FoldedItemsFollower
 from service.serving.later_items import LaterItemsFollower
 from service.serving.lineups import Lineups
 from service.serving.mixture_weights import MixtureWeights
@@ -72,6 +73,7 @@ class Followed:
     mixture_weights: MixtureWeights
     active: ActiveModels
     online_items: OnlineSnapshotFollower
+    folded_items: FoldedItemsFollower
     later_items: LaterItemsFollower
     new_items: NewItemsFollower
 
@@ -111,6 +113,7 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
             kept.active,
             kept.mixture_weights,
             kept.later_items,
+            kept.folded_items,
             states=[kept.popularity, kept.online_items],
         )
         recommender = Recommender(
@@ -227,6 +230,7 @@ def _followed(
         mixture_weights=_started(stack, weights),
         active=active,
         online_items=_started(stack, items),
+        folded_items=_started(stack, FoldedItemsFollower(active, items)),
         new_items=_started(stack, new_items),
         later_items=_started(
             stack, LaterItemsFollower(active, CatalogueReader(clients.blocking, name))

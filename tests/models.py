@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from core.batch.item_objective import ItemObjective
 from core.batch.row_objective import RowObjective, diagonalised
 from core.batch.snapshot import of_objective
 from core.snapshot import Snapshot
@@ -20,6 +21,22 @@ def objective(n_items: int = 12, factors: int = 4, *, seed: int = 0) -> RowObjec
     drawn = np.random.default_rng(seed).normal(size=(n_items, factors))
     negative = np.full(n_items, 0.1, np.float32)
     return diagonalised(drawn, negative, negative_target=0.0, reg=0.1, nu=0.5, mean_count=5.0)
+
+
+def item_objective(factors: int = 4) -> ItemObjective:
+    """What folds items in beside ``objective``."""
+    return ItemObjective(
+        np.ones(factors, np.float32),
+        np.eye(factors, dtype=np.float32),
+        np.ones(factors, np.float32),
+        unobserved=0.1,
+        rho=0.0,
+        total=100.0,
+        negative_target=0.0,
+        reg=0.1,
+        nu=0.5,
+        mean_count=5.0,
+    )
 
 
 def snapshot(n_items: int = 12, factors: int = 4, *, seed: int = 0, **more: Any) -> Snapshot:

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from typing import Any, Unpack
 
 from core.batch.feature_map import FeatureMap
+from core.batch.item_objective import ItemObjective
 from core.batch.nystroem import Nystroem
 from core.batch.ocmf.users import StructuredUsers
 from core.batch.row_objective import RowObjective
@@ -15,6 +16,7 @@ from core.features import FeatureEncoder
 from core.snapshot import About, Array, Snapshot, snapshot_of
 
 _ROW_ARRAYS = ("item_factors", "gram", "item_sum", "negative")
+_ITEM_ARRAYS = {name: f"items_{name}" for name in ("gram", "turn", "user_sum")}
 _STORED = {"mean_row": "typical", "shrinkage": "draw"}
 """Names in snapshots that differ from those in code.
 
@@ -60,6 +62,10 @@ def of_users(
         arrays |= {"centres": landmarks.centres, "root": landmarks.root}
         known["gamma"] = landmarks.gamma
     parameters: dict[str, Any] = {"row": numbers, "users": known}
+    if users.items is not None:
+        of_items = {one.name: getattr(users.items, one.name) for one in fields(users.items)}
+        arrays |= {stored: of_items.pop(name) for name, stored in _ITEM_ARRAYS.items()}
+        parameters["items"] = of_items
     if encoder is not None:
         parameters["encoder"] = encoder.to_json()
     return snapshot_of(model, arrays, parameters, about)
@@ -87,9 +93,18 @@ def users_of(snapshot: Snapshot) -> StructuredUsers:
         if "gamma" in numbers:
             landmarks = Nystroem(arrays["centres"], arrays["root"], numbers["gamma"])
         rest = FeatureMap(landmarks), numbers["link"], numbers.get("fading", 0.0)
-        return StructuredUsers(row, arrays.get("weights"), *rest)
-    except (KeyError, TypeError) as error:
+        return StructuredUsers(row, arrays.get("weights"), *rest, _items_of(snapshot))
+    except (KeyError, TypeError, CoreError) as error:
         raise SnapshotFormat(f"the snapshot lacks data about its users: {error}") from error
+
+
+def _items_of(snapshot: Snapshot) -> ItemObjective | None:
+    """Return the objective that folds items in; snapshots of earlier versions have none."""
+    numbers = snapshot.parameters.get("items")
+    if numbers is None:
+        return None
+    arrays: dict[str, Any] = {name: snapshot.arrays[at] for name, at in _ITEM_ARRAYS.items()}
+    return ItemObjective(**arrays, **numbers)
 
 
 def _parts(row: RowObjective) -> tuple[dict[str, Array], dict[str, Any]]:

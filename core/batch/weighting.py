@@ -24,6 +24,13 @@ def negative_weights(item_counts: I64, alpha0: float, rho: float) -> F32:
     return weights
 
 
+def unobserved_unit(item_counts: I64, alpha0: float, rho: float) -> float:
+    """Return the factor alpha0 / sum in the equation of ``negative_weights``."""
+    share = item_counts / max(int(item_counts.sum()), 1)
+    total = float((np.expm1(share) ** rho).sum())
+    return alpha0 / total if total > 0.0 else 0.0
+
+
 def scaled_reg(counts: I64, reg: float, nu: float, mean_count: float) -> F32:
     """Return the regularisation of each row: reg (count / mean count)^nu.
 

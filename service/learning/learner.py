@@ -246,7 +246,10 @@ class Learner:
             self._memory.users.forget(forgotten)
             self.watermark = commit.watermark
             self._topics.note(commit.watermark)
-            self.follower_inbox.commit(commit.watermark, commit.changes.removals.items)
+            changes = commit.changes
+            self.follower_inbox.commit(
+                commit.watermark, changes.removals.items, changes.touched_users
+            )
 
     @property
     def _max_events(self) -> int:

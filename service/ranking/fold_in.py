@@ -6,14 +6,18 @@ from typing import Any
 import numpy as np
 
 from core import slate as choices
+from core.batch.item_objective import taker_vectors
 from core.batch.ocmf.users import StructuredUsers
+from core.batch.preferences import Preferences
 from core.batch.snapshot import encoders_of, users_of
+from core.batch.takers import Takers
 from core.features import FeatureEncoder
+from core.kernels.scan import Mask
 from core.slate import Explanation
 from core.types import F32, I32
 from service.ranking.asker import Asker, Computed
 from service.ranking.family import Family, Published
-from service.ranking.pool import Pool, Ranked, nearest
+from service.ranking.pool import Pool, Ranked, nearest, ordered
 from service.ranking.ranker import HeadRanker
 
 
@@ -30,20 +34,20 @@ class FoldIn(HeadRanker):
     ) -> None:
         super().__init__(family, version, trained_through, users.row.item_factors)
         self.users = users
-        self._encoder = encoder if users.weights is not None else None
-        self.reads_features = self._encoder is not None
-        self.features = () if self._encoder is None else self._encoder.features
+        self.encoder = encoder if users.weights is not None else None
+        self.reads_features = self.encoder is not None
+        self.features = () if self.encoder is None else self.encoder.features
 
     def knows(self, asker: Asker) -> bool:
         known = self.users.row.knows(asker.preferences.item_ix)
         return known or self.version in asker.features
 
     def feature_vector(self, features: Mapping[str, Any]) -> F32 | None:
-        row = None if self._encoder is None else self._encoder.transform([features])
+        row = None if self.encoder is None else self.encoder.transform([features])
         return None if row is None else self.encoded_vector(row)
 
     def encoded_vector(self, row: Any) -> F32 | None:
-        known = self._encoder is not None and row.nnz
+        known = self.encoder is not None and row.nnz
         return self.users.feature_vectors(row)[0] if known else None
 
     def prepare(self, asker: Asker) -> Computed | None:
@@ -51,14 +55,22 @@ class FoldIn(HeadRanker):
             return None
         return Computed(self.strategy, self.version, self.fold_in(asker))
 
+    @property
+    def vectors_of(self) -> str:
+        return self.version
+
     def fold_in(self, asker: Asker) -> F32:
         features = asker.features.get(self.version)
         # the cached vector was computed from the history alone
         vector = asker.vectors.get(self.version) if features is None else None
         if vector is not None:
             return vector
-        past = asker.preferences.within(self.n_items)
+        past = self.past(asker)
         return self.users.vector(past.item_ix, past.weight, past.target, feature_vector=features)
+
+    def past(self, asker: Asker) -> Preferences:
+        """Return the preferences for the items of the training."""
+        return asker.preferences.within(len(self.item_vectors))
 
     def user_vector(self, asker: Asker) -> F32 | None:
         return self.fold_in(asker)
@@ -72,19 +84,85 @@ class FoldIn(HeadRanker):
 
     def scores_of(self, asker: Asker, items: I32) -> F32:
         found = np.full(items.size, -np.inf, np.float32)
-        known = items < self.n_items
+        known = items < len(self.item_vectors)
         found[known] = self.item_vectors[items[known]] @ self.fold_in(asker)
         return found
 
     def explain(self, asker: Asker, items: I32) -> Explanation | None:
-        past, vector = asker.preferences.within(self.n_items), self.fold_in(asker)
-        row = self.users.row
-        return choices.explain(row, vector, past.item_ix, past.weight, past.target, items)
+        return self._explained(asker, self.item_vectors[items])
 
-    def warm(self) -> None:
-        self.users.vector(np.empty(0, np.int32))
-        # the first call finds the learned items, which is slow in a large catalogue
-        self.users.row.knows(np.zeros(1, np.int32))
+    def _explained(self, asker: Asker, vectors: F32) -> Explanation:
+        """Return the contributions of the past to the scores of items with these vectors."""
+        past, vector = self.past(asker), self.fold_in(asker)
+        own = past.item_ix, past.weight, past.target
+        return choices.explain(self.users.row, vector, *own, vectors)
+
+    @property
+    def learned(self) -> Mask | None:
+        return None if self.users.items is None else self.users.row.learned
+
+    def folding_in(self, takers: Takers) -> "FoldIn":
+        side, row = self.users.items, self.users.row
+        new = takers.pairs_but(row.learned)
+        if side is None or not new.items.size:
+            return self
+        vectors = side.vectors(taker_vectors(row, takers), new)
+        return WithLaterItems(self, new.items, vectors, takers.version)
+
+
+class WithLaterItems(FoldIn):
+    """A model that also ranks items that it has not learned: events gave them vectors since."""
+
+    def __init__(self, model: FoldIn, items: I32, vectors: F32, version: str) -> None:
+        known = model.users, model.trained_through, model.encoder
+        super().__init__(model.family, model.version, *known)
+        self._later, self._vectors, self._by = items, vectors, version
+        self.n_items = max(self.n_items, int(items[-1]) + 1)
+        self.effort += vectors.size
+
+    @property
+    def made_of(self) -> str:
+        return f"{self.version} with {self._by}"
+
+    def nearest(self, vector: F32, pool: Pool, n: int) -> Ranked:
+        # an empty mask lets every item pass
+        shown = pool.allowed if pool.allowed.size else np.ones(self.n_items, np.bool_)
+        later = self._later[self._later < shown.size]
+        learned = shown.copy()
+        learned[later] = False
+        known = super().nearest(vector, Pool(learned, pool.excluded, pool.candidates), n)
+        if pool.candidates is not None:
+            later = np.intersect1d(later, pool.candidates, assume_unique=True)
+        later = Pool(shown, pool.excluded, later).listed
+        items = np.concatenate([known[0], later])
+        return ordered(items, np.concatenate([known[1], self._of(later) @ vector]), n)
+
+    def scores(self, asker: Asker) -> F32:
+        scores = np.full(self.n_items, -np.inf, np.float32)
+        scores[: len(self.item_vectors)] = super().scores(asker)
+        scores[self._later] = self._vectors @ self.fold_in(asker)
+        return scores
+
+    def scores_of(self, asker: Asker, items: I32) -> F32:
+        scores = super().scores_of(asker, items)
+        later = np.isin(items, self._later)
+        scores[later] = self._of(items[later]) @ self.fold_in(asker)
+        return scores
+
+    def explain(self, asker: Asker, items: I32) -> Explanation | None:
+        vectors = np.zeros((items.size, self._vectors.shape[1]), np.float32)
+        known, later = items < len(self.item_vectors), np.isin(items, self._later)
+        vectors[known] = self.item_vectors[items[known]]
+        vectors[later] = self._of(items[later])
+        found = self._explained(asker, vectors)
+        # later items of the past count for nothing, but have their columns
+        more = asker.preferences.within(self.n_items).item_ix.size - found.contribution.shape[1]
+        return Explanation(np.pad(found.contribution, ((0, 0), (0, more))), found.constant)
+
+    def _of(self, later: I32) -> F32:
+        """Return the vectors of some later items."""
+        vectors: F32 = self._vectors[np.searchsorted(self._later, later)]
+        return vectors
 
 
 def read_fold_in(family: Family, model: Published) -> FoldIn:

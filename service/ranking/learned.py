@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from core.batch.takers import NOBODY, Takers
 from core.transitions.successors import Successors
 from core.transitions.table import Counted
 from service.ranking.next_items import NextState
@@ -16,6 +17,7 @@ class LearnedPart:
 
     online: OnlineItems
     transitions: Counted
+    takers: Takers = NOBODY
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +28,8 @@ class LearnedState:
     """By partition; one that has learned nothing has no entry."""
     online: OnlineState = field(default_factory=OnlineState)
     following: NextState = field(default_factory=NextState)
+    takers: Takers = NOBODY
+    """Users who took items that some model has not learned."""
 
     @classmethod
     def of(cls, parts: Mapping[int, LearnedPart], *, now_ms: float) -> "LearnedState":
@@ -40,7 +44,7 @@ class LearnedState:
             ",".join(part.online.version for part in parts.values()),
             {partition: part.online.seen_through for partition, part in parts.items()},
         )
-        return cls(parts, online, following)
+        return cls(parts, online, following, Takers.joined(part.takers for part in parts.values()))
 
     def rankers(self, partition: int | None) -> Sequence[Ranker]:
         """Return the rankers for a partition's users."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from core.batch.row_objective import learned
+from core.batch.takers import Takers
 from core.features import FeatureEncoder
 from core.kernels.scan import Mask
 from core.labels.labelled_items import ItemsAsLabels
@@ -198,6 +199,15 @@ class Ranker(ABC):
         """Return a ranker that also knows these items, numbered after those of the training."""
         return self
 
+    @property
+    def learned(self) -> Mask | None:
+        """Return which items its model has learned, if it folds others in; None: it does not."""
+        return None
+
+    def folding_in(self, takers: Takers) -> "Ranker":
+        """Return a ranker that also knows items that its model has not learned, by their takers."""
+        return self
+
     @cached_property
     def _inverse_lengths(self) -> F32:
         """Return 1 / length of each item's vector (n,); 0 where nothing was learned."""
@@ -217,6 +227,11 @@ class HeadRanker(Ranker):
     def made_of(self) -> str:
         """Return the version of the items: a head with another version is stale."""
         return self.version
+
+    @property
+    def vectors_of(self) -> str:
+        """Return the version of a user's vector: a cached vector with another version is stale."""
+        return self.made_of
 
     @abstractmethod
     def fold_in(self, asker: Asker) -> F32:
@@ -260,7 +275,7 @@ class HeadRanker(Ranker):
         vector = None if made is None else made.vector
         if asker.heads is not None and asker.heads.get(self.strategy) is head:
             return made
-        return Computed(self.strategy, self.made_of, vector, head)
+        return Computed(self.strategy, self.vectors_of, vector, head)
 
     def _head(self, vector: F32, asker: Asker) -> Head:
         items, scores = self.nearest(vector, Pool(_EVERY, asker.preferences.seen), HEAD)

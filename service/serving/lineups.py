@@ -9,17 +9,21 @@ from typing import Protocol, TypeAlias
 
 from core.mixture_weights import Weights
 from service.errors import ServiceError
+from service.ranking.folded_items import FoldedItems
 from service.ranking.later_items import LaterItems
 from service.ranking.lineup import Lineup
 from service.ranking.ranker import Ranker
 from service.ranking.state import State, rankers_of
 from service.served_models import ActiveModel, ActiveModels, ActiveSet
+from service.serving.folded_items import FoldedItemsFollower
 from service.serving.later_items import LaterItemsFollower
 from service.serving.mixture_weights import MixtureWeights
 from service.store.models.mixture import MixtureRecord, arms
 
 _Records: TypeAlias = Sequence[MixtureRecord | None]
-_Sources: TypeAlias = tuple[ActiveSet, Weights, _Records, LaterItems, *tuple[State, ...]]
+_Sources: TypeAlias = tuple[
+    ActiveSet, Weights, _Records, LaterItems, FoldedItems, *tuple[State, ...]
+]
 
 EPOCH_S = 30.0
 """Longest time for which what a stack ranked for a user is kept while counts and weights move on.
@@ -50,13 +54,14 @@ class Lineups:
         models: ActiveModels,
         weights: MixtureWeights,
         later: LaterItemsFollower,
+        folded: FoldedItemsFollower,
         states: Sequence[FollowsState],
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._models, self._weights, self._later = models, weights, later
+        self._models, self._weights, self._later, self._folded = models, weights, later, folded
         self._states = states
-        self._made_of: _Sources = ActiveSet(), Weights(), (), LaterItems()
+        self._made_of: _Sources = ActiveSet(), Weights(), (), LaterItems(), FoldedItems()
         self._rankers: OrderedDict[str, Ranker] = OrderedDict()
         self._lineups: dict[int | None, Lineup] = {}
         self._clock = clock
@@ -71,6 +76,7 @@ class Lineups:
             self._weights.current,
             self._weights.records,
             self._later.current,
+            self._folded.current,
             *[followed.current for followed in self._states],
         )
         changed = not all(map(operator.is_, new, self._made_of))
@@ -120,8 +126,9 @@ class Lineups:
         return ranker
 
     def _made(self, partition: int | None) -> Lineup:
-        active, weights, records, later, *states = self._made_of
-        rankers = [self._trained(model, later) for model in active.models.values()]
+        active, weights, records, later, folded, *states = self._made_of
+        trained = (self._trained(model, later) for model in active.models.values())
+        rankers = [folded.with_folded(ranker) for ranker in trained]
         return Lineup(
             [*rankers, *rankers_of(states, partition)],
             weights,

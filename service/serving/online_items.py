@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from core.batch.takers import NOBODY, Takers
 from core.errors import CoreError
 from core.online.config import OnlineConfig
 from core.online.model import OnlineModel
-from core.snapshot import Snapshot
+from core.snapshot import Array, Snapshot
 from core.transitions.table import Counted, Transitions
 from service.errors import NotFound
 from service.ranking.learned import LearnedPart, LearnedState
@@ -51,7 +52,9 @@ class OnlineSnapshotFollower(Polled):
             with suppress(NotFound, CoreError):
                 snapshot = self._files.open(source, version)
                 newest[partition] = LearnedPart(
-                    self._items(partition, version, snapshot), _transitions(snapshot)
+                    self._items(partition, version, snapshot),
+                    _transitions(snapshot),
+                    _takers(snapshot),
                 )
         if newest != self.current.parts:
             self.current = LearnedState.of(newest, now_ms=now_ms())
@@ -63,12 +66,7 @@ class OnlineSnapshotFollower(Polled):
 
     def _items(self, partition: int, version: str, snapshot: Snapshot) -> OnlineItems:
         model = OnlineModel(self._config)
-        state = {
-            name.removeprefix("state."): np.asarray(array)
-            for name, array in snapshot.arrays.items()
-            if name.startswith("state.")
-        }
-        model.load(state)
+        model.load(_part(snapshot, "state."))
         seen_through = int(snapshot.cuts["trained_through"][str(partition)])
         items = OnlineItems(version, seen_through, model, snapshot.arrays["items"])
         # in this thread, because the first scores load the kernels for read-only arrays
@@ -77,8 +75,17 @@ class OnlineSnapshotFollower(Polled):
 
 
 def _transitions(snapshot: Snapshot) -> Counted:
-    prefix = "transitions."
-    arrays = {name: a for name, a in snapshot.arrays.items() if name.startswith(prefix)}
-    if not arrays:  # a learner from before transitions were counted has published it
-        return Transitions(1.0).counted()
-    return Counted.of({name.removeprefix(prefix): a for name, a in arrays.items()})
+    arrays = _part(snapshot, "transitions.")
+    # a learner from before transitions were counted may have published it
+    return Counted.of(arrays) if arrays else Transitions(1.0).counted()
+
+
+def _takers(snapshot: Snapshot) -> Takers:
+    arrays = _part(snapshot, "takers.")
+    return Takers.of(arrays) if arrays else NOBODY
+
+
+def _part(snapshot: Snapshot, prefix: str) -> dict[str, Array]:
+    """Return the arrays whose names begin with a prefix, without it."""
+    arrays = snapshot.arrays.items()
+    return {name.removeprefix(prefix): a for name, a in arrays if name.startswith(prefix)}

@@ -126,7 +126,7 @@ def test_an_explanation_is_exact(loss, n, described):
     pairs, items = (item_ix, weight, target), np.array([3, 7, 11], np.int32)
     z = 2 * rng.normal(size=4).astype(np.float32) if described and n else None
     vector = users.vector(*pairs, feature_vector=z)
-    made = explain(row, vector, *pairs, items)
+    made = explain(row, vector, *pairs, row.item_factors[items])
     assert made.contribution.shape == (3, n)
     np.testing.assert_allclose(made.score, row.item_factors[items] @ vector, rtol=1e-5)
     wanted = of_no_pair(users, z, vector, pairs, items)
@@ -135,7 +135,7 @@ def test_an_explanation_is_exact(loss, n, described):
 
 def explained(model, item_ix, weight, target, items):
     vector = model.vector(item_ix, weight, target)
-    return explain(model, vector, item_ix, weight, target, items)
+    return explain(model, vector, item_ix, weight, target, model.item_factors[items])
 
 
 def test_a_contribution_is_the_difference_that_its_pair_makes():

@@ -9,6 +9,8 @@ from dataclasses import fields
 import msgspec
 import numpy as np
 
+from core.batch.takers import NOBODY as NOBODY_TOOK
+from core.batch.takers import Takers
 from core.meaning import EventMeanings
 from core.mixture_weights import DEPTH, Weights
 from core.stack.arms import STACK, Arms
@@ -171,7 +173,13 @@ def _rank(items: list[int], item: int) -> int:
 
 
 def _verdict(
-    case: Case, weights: Weights, item: int, *, hidden: list[int], arms: Arms = NO_ARMS
+    case: Case,
+    weights: Weights,
+    item: int,
+    *,
+    hidden: list[int],
+    arms: Arms = NO_ARMS,
+    takers: Takers = NOBODY_TOOK,
 ) -> Verdict | None:
     settings = Settings(trending_half_life_h=1.0)
     judge = Judge(settings, model(), EventMeanings(), 0)
@@ -187,7 +195,7 @@ def _verdict(
     stored = StoredUser(history(LIKED, []), np.empty(0, np.uint32), {"kind": "1"})
     trained = [case.ranker] if case.family.trained else []
     items = Catalogued().replaced(1, dict.fromkeys(hidden, StoredItem(hidden=True)))
-    return judge.judge(sighting, stored, trained, weights, arms, items=items)
+    return judge.judge(sighting, stored, trained, weights, arms, items=items, takers=takers)
 
 
 def _row(case: Case) -> F32:

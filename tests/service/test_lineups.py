@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 from core.mixture_weights import Weights
+from service.ranking.folded_items import FoldedItems
 from service.ranking.later_items import LaterItems
 from service.served_models import ActiveSet
 from service.serving.lineups import EPOCH_S, Lineups
@@ -15,7 +16,8 @@ class Shop:
         self.now = 100.0
         self.weights = SimpleNamespace(current=Weights(), records=())
         models, later = SimpleNamespace(current=ActiveSet()), SimpleNamespace(current=LaterItems())
-        self._lineups = Lineups(models, self.weights, later, [], clock=lambda: self.now)
+        folded = SimpleNamespace(current=FoldedItems())
+        self._lineups = Lineups(models, self.weights, later, folded, [], clock=lambda: self.now)
 
     def epoch_after(self, seconds, *, changed=False):
         self.now += seconds

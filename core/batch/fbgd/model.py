@@ -13,10 +13,17 @@ import numpy as np
 
 from core.batch.fbgd.config import FbgdConfig
 from core.batch.gram import gram, spectrum
+from core.batch.item_objective import ItemObjective
 from core.batch.ranker import Bools, Ranker, liked_counts
 from core.batch.row_objective import ONE, PARTS, RowObjective
 from core.batch.shrinkage import shrunk
-from core.batch.weighting import constant_loss, mean_count, negative_weights, scaled_reg
+from core.batch.weighting import (
+    constant_loss,
+    mean_count,
+    negative_weights,
+    scaled_reg,
+    unobserved_unit,
+)
 from core.errors import ConfigError, NotFitted
 from core.interactions import Interactions, as_interactions, check_pairs, chunks
 from core.kernels import fbgd
@@ -48,6 +55,8 @@ class Fbgd(Ranker):
     def __init__(self, config: FbgdConfig) -> None:
         self.config = config
         self.objective: RowObjective | None = None
+        self.item_objective: ItemObjective | None = None
+        """By it, items are folded in that the fit has not learned."""
         self.losses: list[float] = []
         self.epochs = 0
 
@@ -78,6 +87,7 @@ class Fbgd(Ranker):
                 if on_epoch(self, epoch):
                     break
         self._hold(shrunk(sides.exported(), pairs, self.config.shrinkage))
+        self.item_objective = sides.of_items()
         return self
 
     def _hold(self, objective: RowObjective) -> None:
@@ -182,6 +192,7 @@ class _Sides:
         self._face_items()
         penalty = _penalty(self.user_reg, self.users)
         self._solve(self.columns, self.item_cut, self.item_reg, penalty, of_items=True)
+        self.of_users = self.gram, self.item_sum
         self._face_users()
 
     def _solve(
@@ -208,6 +219,23 @@ class _Sides:
             loss,
         )
         self.losses.append(self.constant + float(loss.sum()) + penalty)
+
+    def of_items(self) -> ItemObjective:
+        """Return the items' objective, with the users by which the items were updated last."""
+        config, counts = self.config, self.columns.user_counts
+        values, user_sum = self.of_users
+        return ItemObjective(
+            gram=values,
+            turn=np.ascontiguousarray(self.turn.T),
+            user_sum=user_sum,
+            unobserved=unobserved_unit(counts, config.alpha0, config.rho),
+            rho=config.rho,
+            total=float(max(int(counts.sum()), 1)),
+            negative_target=config.negative_target,
+            reg=config.reg,
+            nu=config.nu_item,
+            mean_count=mean_count(counts),
+        )
 
     def exported(self) -> RowObjective:
         """Return the users' objective.

@@ -39,6 +39,8 @@ class Regression:
             )
         normalised, divided = normalised_likes(pairs, *self.exponents)
         self._divided = divided[self.known]
+        self.own: F64 = np.zeros(self.known.size)
+        """P_ii D_i^-2b of the known items, after ``with_reg``."""
         columns: Any = normalised[:, self.known].astype(np.float64)
         self._gram: F64 = (columns.T @ columns).toarray()
 
@@ -52,6 +54,7 @@ class Regression:
         reg = reg * float(np.diag(self._gram).mean())
         inverse = self._inverse(reg)
         own = np.diag(inverse).copy()
+        self.own = own / self._divided**2
         inverse *= self._divided / -own
         inverse /= self._divided[:, None]
         inverse[np.diag_indices_from(inverse)] = 1.0 - reg * own

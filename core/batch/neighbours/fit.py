@@ -1,13 +1,14 @@
 """Fit: from all pairs to the strongest neighbours of each item."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
 from core.batch.neighbours.config import NeighboursConfig
 from core.batch.neighbours.exact import Regression
-from core.batch.neighbours.graph import graph
-from core.batch.neighbours.model import Neighbours
+from core.batch.neighbours.graph import graph, normalised_likes
+from core.batch.neighbours.model import Joining, Neighbours
 from core.errors import DataError
 from core.interactions import Interactions, check_pairs
 from core.kernels.neighbours import strongest
@@ -30,10 +31,17 @@ def fit(pairs: Interactions, config: NeighboursConfig) -> Neighbours:
     if not len(pairs.liked):
         raise DataError("there are no likes to learn from: give pairs with a target above 0")
     if config.exact:
-        blocks = Regression(pairs, config).strengths(config.reg)
+        regression = Regression(pairs, config)
+        found = _kept(regression.strengths(config.reg), pairs.n_items, config)
+        own = np.zeros(pairs.n_items, np.float32)
+        own[regression.known] = regression.own
     else:
         blocks = graph(pairs, config).strengths(config.share, config.fade)
-    return _kept(blocks, pairs.n_items, config)
+        found = _kept(blocks, pairs.n_items, config)
+        _, divided = normalised_likes(pairs, config.user_exponent, config.item_exponent)
+        own = np.divide(1.0, divided, out=np.zeros_like(divided), where=divided > 0.0)
+    exponents = config.user_exponent, config.item_exponent
+    return replace(found, joining=Joining(own.astype(np.float32), config.exact, *exponents))
 
 
 def kept_of(n_items: int, wanted: int) -> int:

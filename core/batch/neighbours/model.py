@@ -13,6 +13,19 @@ from core.types import F32, F64, I32
 
 
 @dataclass(frozen=True, eq=False)
+class Joining:
+    """What a fit knows of n items beside their strengths, so that others can join (joining.py)."""
+
+    own: F32
+    """(n,): P_ii D_i^-2b of the regression, D_i^-b of the graph; 0 for items without likes."""
+    exact: bool
+    """Whether it was the regression."""
+    user_exponent: float
+    item_exponent: float
+    """a, b."""
+
+
+@dataclass(frozen=True, eq=False)
 class Neighbours:
     """Strengths s_iy between n items; of each item i the k strongest are kept.
 
@@ -28,6 +41,8 @@ class Neighbours:
     """Item numbers (n, k), rising in a row."""
     strength: F32
     """(n, k); 0 where an item has fewer than k neighbours."""
+    joining: Joining | None = None
+    """None in models of earlier versions, which no item can join."""
 
     def __post_init__(self) -> None:
         if self.neighbour.ndim != 2 or self.neighbour.shape != self.strength.shape:
@@ -36,6 +51,8 @@ class Neighbours:
         n = len(self.neighbour)
         if self.neighbour.size and not 0 <= self.neighbour.min() <= self.neighbour.max() < n:
             raise ShapeError(f"neighbours must be item numbers in 0 .. {n - 1}")
+        if self.joining is not None and self.joining.own.shape != (n,):
+            raise ShapeError(f"own has shape {self.joining.own.shape} for {n} items")
 
     @property
     def n_items(self) -> int:
@@ -46,6 +63,20 @@ class Neighbours:
         """Return which items have neighbours, (n,)."""
         some: np.typing.NDArray[np.bool_] = np.any(self.strength, axis=1, keepdims=False)
         return some
+
+    @cached_property
+    def diagonal(self) -> F32:
+        """Return how strongly each item speaks for itself, (n,); 0 where that is not kept."""
+        own = np.arange(self.n_items)[:, None]
+        # padding names item 0 with strength 0
+        found: F32 = np.where(self.neighbour == own, self.strength, np.float32(0.0)).sum(axis=1)
+        return found
+
+    @cached_property
+    def weakest(self) -> F32:
+        """Return the least size of a strength that each item keeps, (n,); 0 if it keeps all."""
+        least: F32 = np.abs(self.strength).min(axis=1, initial=np.float32(np.inf))
+        return least
 
     def knows(self, item_ix: I32, target: F32 | None = None) -> bool:
         """Return whether a history has a like of an item that has neighbours."""

@@ -1,22 +1,30 @@
 """Snapshots of neighbours of items."""
 
+from dataclasses import fields
 from typing import Any, Unpack
 
-from core.batch.neighbours.model import Neighbours
+from core.batch.neighbours.model import Joining, Neighbours
 from core.errors import CoreError, SnapshotFormat
 from core.snapshot import About, Snapshot, snapshot_of
 
 
 def of_neighbours(model: str, fitted: Neighbours, **about: Unpack[About]) -> Snapshot:
     """Return the snapshot of a fitted model."""
-    arrays = {"neighbour": fitted.neighbour, "strength": fitted.strength}
-    return snapshot_of(model, arrays, {}, about)
+    arrays: dict[str, Any] = {"neighbour": fitted.neighbour, "strength": fitted.strength}
+    if fitted.joining is None:
+        return snapshot_of(model, arrays, {}, about)
+    numbers = {one.name: getattr(fitted.joining, one.name) for one in fields(Joining)}
+    arrays["own"] = numbers.pop("own")
+    return snapshot_of(model, arrays, {"joining": numbers}, about)
 
 
 def neighbours_of(snapshot: Snapshot) -> Neighbours:
     """Return the fitted model, which uses the snapshot's arrays without copying them."""
     try:
         arrays: dict[str, Any] = dict(snapshot.arrays)
-        return Neighbours(arrays["neighbour"], arrays["strength"])
+        joining = snapshot.parameters.get("joining")
+        if joining is not None:
+            joining = Joining(arrays["own"], **joining)
+        return Neighbours(arrays["neighbour"], arrays["strength"], joining)
     except (KeyError, TypeError, ValueError, CoreError) as error:
         raise SnapshotFormat(f"the snapshot is not of neighbours of items: {error}") from error

@@ -13,6 +13,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from core.batch.feature_map import FeatureMap, Features, checked
+from core.batch.gram import spectrum
+from core.batch.item_objective import ItemObjective
 from core.batch.ocmf.config import OcmfConfig
 from core.batch.ocmf.fit import OcmfFit
 from core.batch.ocmf.side import FeatureMatrix
@@ -128,6 +130,27 @@ class Ocmf(Ranker):
             loss=loss,
         )
         return shrunk(row, fit.listed, self.config.shrinkage)
+
+    @property
+    def item_objective(self) -> ItemObjective:
+        """Return the objective of an item's pairs, in the basis of ``row_objective``."""
+        fit, row, config = self._fitted, self.row_objective, self.config
+        _, basis = diagonal_basis(self.item_factors, row.negative)
+        users = np.asarray(fit.users, np.float64) @ basis
+        values, turn = spectrum(users.T @ users)
+        return ItemObjective(
+            gram=values.astype(np.float32),
+            turn=np.ascontiguousarray(turn, np.float32),
+            user_sum=(users.sum(axis=0) @ turn).astype(np.float32),
+            unobserved=float(fit.item_weight.max(initial=0.0)),
+            rho=0.0,
+            total=float(max(len(fit.listed), 1)),
+            negative_target=config.target,
+            reg=config.reg if config.reg_item is None else config.reg_item,
+            nu=config.nu,
+            mean_count=fit.mean_counts[1],
+            loss=row.loss,
+        )
 
     @property
     def parameters(self) -> F32 | None:
@@ -284,11 +307,11 @@ def users_of(model: Ocmf, feature_map: FeatureMap | None = None) -> StructuredUs
     >>> users.weights.shape, users.link
     ((3, 2), 0.0)
     """
-    row = model.row_objective
+    row, items = model.row_objective, model.item_objective
     if model.parameters is None:
-        return StructuredUsers(row, link=model.link)
+        return StructuredUsers(row, link=model.link, items=items)
     if feature_map is None:
         raise ConfigError("the model was fitted with features: give the map that made them")
     _, basis = diagonal_basis(model.item_factors, row.negative)
     weights = np.ascontiguousarray(model.parameters @ basis, np.float32)
-    return StructuredUsers(row, weights, feature_map, model.link)
+    return StructuredUsers(row, weights, feature_map, model.link, items=items)

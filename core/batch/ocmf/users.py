@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from core.batch.feature_map import FeatureMap, Features
+from core.batch.item_objective import ItemObjective
 from core.batch.row_objective import RowObjective
 from core.errors import ConfigError, ShapeError
 from core.interactions import Interactions
@@ -52,6 +53,8 @@ class StructuredUsers:
 
     It is 1 in models whose users have free vectors.
     """
+    items: ItemObjective | None = None
+    """By it, items are folded in; None for a model that cannot."""
 
     def feature_vectors(self, features: Features) -> F32:
         """Return z of the users with these features, (users, g)."""

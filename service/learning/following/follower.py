@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 
+from core.batch.takers import NOBODY, Takers
 from core.online.model import OnlineModel
 from service import configs
 from service.errors import StoreUnavailable
@@ -17,6 +18,8 @@ from service.learning.following.catalogue import FollowedCatalogue
 from service.learning.following.inbox import Inbox
 from service.learning.following.judge import Judge, StoredUser
 from service.learning.following.learned_weights import LearnedWeights, TrainedModel
+from service.learning.following.takers import FollowedTakers
+from service.learning.following.views import View
 from service.ranking.ranker import Ranker
 from service.served_models import ActiveModels
 from service.settings import Settings
@@ -30,6 +33,7 @@ from service.store.models.records import LEAD
 from service.store.models.registry import Registry
 from service.store.models.snapshot_files import SnapshotFiles
 from service.store.namespace import Namespace
+from service.store.profiles.generation import users_of
 from service.store.profiles.histories import live
 from service.store.profiles.history_store import HistoryStore
 from service.telemetry import logger
@@ -58,13 +62,16 @@ class Follower:
         self._keys = PartitionKeys(namespace.name, partition)
         model = OnlineModel(configs.online_config(settings, namespace))
         self._fingerprint = model.fingerprint.hex()
-        meanings = configs.meanings(settings, namespace)
-        self._judge = Judge(settings, model, meanings, partition)
+        self._meanings = configs.meanings(settings, namespace)
+        self._judge = Judge(settings, model, self._meanings, partition)
         self._files = SnapshotFiles(settings.data_dir / "snapshots")
         self._active: ActiveModels
         self._histories: HistoryStore
         self._documents: CatalogueReader
         self._catalogue: FollowedCatalogue
+        self._takers: FollowedTakers
+        self._published: list[tuple[View, Takers]] = []
+        """The newest two views that were published, with the takers as of each."""
         self._rankers: list[Ranker] = []
         self._deleted: dict[int, int] = {}
         self._passed_over = 0
@@ -102,12 +109,16 @@ class Follower:
         self._histories = HistoryStore(client, self._keys)
         self._documents = CatalogueReader(client, self._namespace.name)
         self._catalogue = FollowedCatalogue(self._documents)
+        self._takers = FollowedTakers(
+            self._inbox, self._histories, self._meanings, lambda: users_of(client, self._keys)
+        )
         # later deletions come through the inbox
         self._deleted = read_deleted_items(client, self._keys)
         due, written = 0.0, self.learned.record
         while not self._stop.is_set():
             if time.monotonic() >= due:
                 self._follow_models(client)
+                self._publish(client, again=True)
                 self._count_passed_over()
                 if self.learned.record is not written:
                     written = self.learned.record
@@ -121,11 +132,25 @@ class Follower:
         if self.learned.record is not written:
             write_mixture(client, self._keys, self.learned.record)
 
-    def _publish(self, client: Client) -> None:
+    def _publish(self, client: Client, *, again: bool = False) -> None:
+        """Publish a new view, or the last one ``again`` if there is news of the takers."""
         view = self._inbox.take_view()
-        if view is not None:
-            snapshot = view.snapshot(self._partition, self._fingerprint)
-            OnlineSnapshots(client, self._keys).publish(snapshot)
+        self._takers.look_through()
+        if view is None and again and self._published and self._takers.has_news:
+            view = self._published.pop()[0]
+        if view is None:
+            return
+        takers = self._takers.as_of(view.watermark, self._deletions())
+        snapshot = view.snapshot(self._partition, self._fingerprint, takers)
+        OnlineSnapshots(client, self._keys).publish(snapshot)
+        self._published = [*self._published[-1:], (view, takers)]
+
+    def _deletions(self) -> dict[int, int]:
+        """Return all deleted items with the sequence of their deletion."""
+        later = self._inbox.take_deleted()
+        self._takers.forget(later)
+        self._deleted |= later
+        return self._deleted
 
     def _judge_next(self) -> bool:
         """Judge a positive if one waits, then rest; return whether there was one."""
@@ -136,7 +161,10 @@ class Follower:
         began = time.monotonic()
         stored = self._stored(sighting.user)
         weights, arms = self.learned.weights, self.learned.arms
-        verdict = self._judge.judge(sighting, stored, self._rankers, weights, arms, items=items)
+        takers = next((of for view, of in self._published if view is sighting.view), NOBODY)
+        verdict = self._judge.judge(
+            sighting, stored, self._rankers, weights, arms, items=items, takers=takers
+        )
         if verdict is not None:
             self.learned.judge(verdict, sighting)
             self.learned.fit()
@@ -150,19 +178,20 @@ class Follower:
         self._passed_over = now
 
     def _stored(self, user: str) -> StoredUser:
-        self._deleted |= self._inbox.take_deleted()
+        deleted = self._deletions()
         history, trimmed = self._histories.whole(user)
         features = {}
         if any(ranker.reads_features for ranker in self._rankers):
             [document] = self._documents.users([user])
             features = document.get("features", {})
-        return StoredUser(live(history, self._deleted), trimmed, features)
+        return StoredUser(live(history, deleted), trimmed, features)
 
     def _follow_models(self, client: Client) -> None:
         """Update the rankers and their weights to the models that are active now."""
         self._active.refresh()
         models = self._active.current.models
         self._rankers = self._catalogue.refresh(model.ranker for model in models.values())
+        self._takers.follow(self._rankers)
         trained = {
             name: TrainedModel(
                 model.record.version, model.record.metrics.get(LEAD), model.ranker.family.trusted

@@ -7,11 +7,13 @@ over; the learner never waits.
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
 
+from core.kernels.scan import Mask
 from core.rng import mix
 from core.types import F32, I64
 from service.learning.backlog import Backlog
@@ -22,6 +24,8 @@ from service.learning.rows import UserRows
 
 WAITING = 1_000
 """Largest number of positives that wait to be judged."""
+MOST_TOUCHED = 10_000
+"""Most users of whom the follower is told that their history must be read again; the latest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +65,15 @@ class Inbox:
         self.arrived = threading.Event()
         """Set when there may be something to take."""
         self._deleted: deque[tuple[int, int]] = deque()
+        self.learned: Mask | None = None
+        """Items that all models have learned which fold others in; None: there are no such models.
+
+        Set by the follower, as ``followed``."""
+        self.followed: AbstractSet[str] = frozenset()
+        """Users of whose every change the follower is told."""
+        self._taking: deque[tuple[int, str]] = deque()
+        """(sequence, user) of events for other items that are not committed yet."""
+        self._touched: dict[str, None] = {}
 
     # --- the learner's side -----------------------------------------------------------------------
 
@@ -76,6 +89,7 @@ class Inbox:
 
     def before(self, backlog: Backlog, batch: Batch, follows: int) -> None:
         """Put in some of a batch's positives; to be called before the batch is learned."""
+        self._note_takers(backlog, batch)
         view = self._views.current
         if view is None or self._per_s <= 0.0 or not batch.history.size or not self.is_followed:
             return
@@ -100,13 +114,41 @@ class Inbox:
             with self._guard:
                 self._waiting.append(sighting)
 
-    def commit(self, watermark: int, deleted: Mapping[int, int]) -> None:
-        """Note a commit: its watermark, and the items that it deleted with their sequences."""
+    def commit(
+        self, watermark: int, deleted: Mapping[int, int], touched: Iterable[str] = ()
+    ) -> None:
+        """Note a commit: the items that it deleted with their sequences, and users it touched."""
         if self.is_followed:
             self._deleted.extend(deleted.items())
+        users = [user for user in touched if user in self.followed]
+        while self._taking and self._taking[0][0] <= watermark:
+            users.append(self._taking.popleft()[1])
+        self._touch(users)
         self.committed = watermark
         if self._waiting:
             self.arrived.set()
+
+    def _note_takers(self, backlog: Backlog, batch: Batch) -> None:
+        """Note the users of a batch who took an item that some model has not learned."""
+        learned = self.learned
+        if learned is None or not self.is_followed or not batch.history.size:
+            return
+        items = backlog.item[batch.history + backlog.at]
+        new = items >= learned.size
+        new[~new] = ~learned[items[~new]]
+        last = int(backlog.sequence[batch.end - 1])
+        for user in np.unique(batch.user[batch.history[new]]).tolist():
+            self._taking.append((last, batch.users[user]))
+
+    def _touch(self, users: Sequence[str]) -> None:
+        if not users:
+            return
+        with self._guard:
+            for user in users:
+                self._touched.pop(user, None)
+                self._touched[user] = None
+            while len(self._touched) > MOST_TOUCHED:
+                del self._touched[next(iter(self._touched))]
 
     def _drop_all_but(self, view: View | None) -> None:
         """Drop positives with older views than this one: two views at most stay in memory."""
@@ -133,6 +175,12 @@ class Inbox:
         while self._deleted:
             item, sequence = self._deleted.popleft()
             taken[item] = sequence
+        return taken
+
+    def take_touched(self) -> list[str]:
+        """Return the users to read again, the latest last."""
+        with self._guard:
+            taken, self._touched = list(self._touched), {}
         return taken
 
     def take_sighting(self) -> Sighting | None:

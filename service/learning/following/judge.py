@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from core.batch.preferences import Preferences, preferences
+from core.batch.takers import NOBODY, Takers
 from core.kernels.count import TIME
 from core.meaning import EventMeanings
 from core.mixture import mixed
@@ -29,6 +30,7 @@ from service.learning.following.states import states_of
 from service.learning.following.views import View, nothing_learned
 from service.ranking.asker import Asker
 from service.ranking.choice import choose, feature_vectors, heard, weighed
+from service.ranking.folded_items import FoldedItems
 from service.ranking.lineup import Lineup
 from service.ranking.pool import Pool
 from service.ranking.ranker import Listed, Ranker
@@ -87,6 +89,7 @@ class Judge:
         self._model, self._partition = model, partition
         self._meanings = meanings
         self._half_life_ms = settings.trending_half_life_h * 3_600_000
+        self._folded = FoldedItems()
         self._take(nothing_learned(model))
 
     @property
@@ -103,8 +106,9 @@ class Judge:
         arms: Arms = Arms(),  # noqa: B008 - frozen
         *,
         items: Catalogued,
+        takers: Takers = NOBODY,
     ) -> Verdict | None:
-        """Return the ranks; None if the event is not a test.
+        """Return the ranks; None if the event is not a test. ``takers`` are as of the view.
 
         An event is not a test if it is late, if the user has seen the item or has no preferences,
         if the item may not be shown, or if a model that is judged was trained on it.
@@ -127,6 +131,8 @@ class Judge:
         )
         if known.item_ix.size == 0 or sighting.item in known.seen:
             return None
+        self._folded = self._folded.refreshed(models, takers)
+        models = [self._folded.with_folded(model) for model in models]
         lineup = Lineup([*models, *self._untrained], weights, arms)
         allowed = items.mask(now_ms(), max(lineup.n_items, sighting.item + 1))
         if not allowed[sighting.item]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core import popularity
+from core.batch.takers import NOBODY, Takers
 from core.online.model import OnlineModel
 from core.snapshot import Snapshot
 from core.transitions.table import Counted, Transitions
@@ -36,10 +37,11 @@ class View:
     """(n, 3) counters, see core/counters.py."""
     transitions: Counted
 
-    def snapshot(self, partition: int, fingerprint: str) -> Snapshot:
-        """Return the online snapshot: item rows, shared state and transitions."""
+    def snapshot(self, partition: int, fingerprint: str, takers: Takers = NOBODY) -> Snapshot:
+        """Return the online snapshot: item rows, shared state, transitions and takers."""
         arrays = {"items": self.items} | {f"state.{name}": a for name, a in self.state.items()}
         arrays |= {f"transitions.{name}": a for name, a in self.transitions.arrays().items()}
+        arrays |= {f"takers.{name}": a for name, a in takers.arrays().items()}
         cuts = {"trained_through": {str(partition): self.watermark}}
         return Snapshot(ONLINE, arrays, {"fingerprint": fingerprint}, {}, cuts)
 

@@ -43,8 +43,9 @@ class FbgdRecipe(FoldInRecipe):
         if previous is not None:
             # one epoch brings a model up to date with a few new events
             warm = Fbgd(replace(config, epochs=1)).fit(material.pairs, previous=previous.row)
-            return StructuredUsers(warm.fitted)
-        return StructuredUsers(Fbgd(config).fit(material.pairs).fitted)
+            return StructuredUsers(warm.fitted, items=warm.item_objective)
+        model = Fbgd(config).fit(material.pairs)
+        return StructuredUsers(model.fitted, items=model.item_objective)
 
     def answers(
         self, material: Material, config: FbgdConfig, model: StructuredUsers

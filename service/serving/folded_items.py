@@ -1,0 +1,23 @@
+"""Keeps the items that models have not learned folded in, by the takers that learners publish."""
+
+import asyncio
+
+from service.ranking.folded_items import FoldedItems
+from service.served_models import ActiveModels
+from service.serving.online_items import OnlineSnapshotFollower
+from service.serving.polling import Polled
+
+
+class FoldedItemsFollower(Polled):
+    """Folds items in when models or takers have changed; ``current`` is replaced as a whole."""
+
+    def __init__(self, models: ActiveModels, learned: OnlineSnapshotFollower) -> None:
+        super().__init__()
+        self._models, self._learned = models, learned
+        self.current = FoldedItems()
+
+    async def refresh(self) -> None:
+        """Fold items in now, if anything changed."""
+        models = [model.ranker for model in self._models.current.models.values()]
+        takers = self._learned.current.takers
+        self.current = await asyncio.to_thread(self.current.refreshed, models, takers)
