@@ -12,3 +12,25 @@ class Limits(BaseModel):
 
     header_bytes: Annotated[int, Field(ge=1024, le=1 << 20)] = 64 << 10
     """Maximum bytes of a request line and its headers; more is refused with 414 or 431."""
+    header_s: Annotated[float, Field(gt=0)] = 20
+    """Seconds that a client may take to send a request line and its headers, from its connection or
+    the answer before on; then 408.
+    """
+    body_s: Annotated[float, Field(gt=0)] = 20
+    """Seconds in each of which a body must arrive at ``body_bytes_per_s`` on average; then 408.
+    Time in which the service does not read counts for nothing.
+    """
+    body_bytes_per_s: Annotated[float, Field(ge=0)] = 500
+    """Least speed of a body in bytes a second; 0: any."""
+    stream_pause_s: Annotated[float, Field(gt=0)] = 300
+    """Seconds that a body of NDJSON may pause: it has no least speed; then 408."""
+    connections: Annotated[int, Field(ge=16)] = 4096
+    """Maximum connections of each api process. Beyond it, the one that has waited longest for its
+    client is closed; if none waits, the new one is refused with 503.
+    """
+    connections_per_address: Annotated[int, Field(ge=1)] = 512
+    """Maximum connections of one address (IPv6: of one /64 network) to each api process; then 503.
+    Loopback and ``trusted_proxies`` are exempt.
+    """
+    count_loopback: bool = False
+    """Whether ``connections_per_address`` holds for loopback, too: then no proxy may be there."""

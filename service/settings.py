@@ -9,6 +9,7 @@ import json
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,6 +23,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
+    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     SettingsError,
@@ -194,6 +196,10 @@ class Settings(BaseSettings):
     """Milliseconds without a sign of life after which another learner takes over a partition."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Lowest severity of the log lines that are printed."""
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
+    """Addresses or networks (10.0.0.0/8) of reverse proxies, separated by commas: their header
+    ``X-Forwarded-For`` names the client. Nobody else's is read.
+    """
     limits: Limits = Limits()
     """Bounds on the connections of each api process."""
 
@@ -211,6 +217,25 @@ class Settings(BaseSettings):
         if cron is not None and (problem := cron_problem(cron)) is not None:
             raise ValueError(problem)
         return cron
+
+    @field_validator("trusted_proxies", mode="before")
+    @classmethod
+    def _separated(cls, names: Any) -> Any:
+        if not isinstance(names, str):
+            return names
+        # a child process gets what its parent read, as JSON
+        listed = json.loads(names) if names.startswith("[") else names.split(",")
+        return tuple(name.strip() for name in listed if name.strip())
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _networks(cls, proxies: tuple[str, ...]) -> tuple[str, ...]:
+        for proxy in proxies:
+            try:
+                ip_network(proxy)
+            except ValueError as error:
+                raise ValueError(f"{error}: give 10.1.2.3 or 10.0.0.0/8, say") from error
+        return proxies
 
     @field_validator("kinds", mode="before")
     @classmethod

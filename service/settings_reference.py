@@ -91,4 +91,4 @@ def _default(name: str) -> str:
     if name in {"kinds", "limits"}:
         return "see below"
     default = Settings.model_fields[name].default
-    return "none" if default is None else f"`{default}`"
+    return "none" if default in {None, ()} else f"`{default}`"

@@ -114,7 +114,7 @@ def served(settings: Settings, redis_url: str) -> Iterator[tuple[str, int]]:
     """Serve the application on a loopback port by a real uvicorn; yields (host, port)."""
     app = create_app(partial(api_runtime, settings, redis_url), settings)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        config = server_config(app, settings.limits)
+        config = server_config(app, settings)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()

@@ -14,12 +14,12 @@ from service.app import create_app
 from service.cli import options
 from service.ending import follow_lifeline
 from service.http.connections import server_config
-from service.processes.listening import STARTED, listen, refuse_open_bind, url_of
+from service.processes.listening import STARTED, listen, refuse_open_bind, room_for, url_of
 from service.runtime import api_runtime
 from service.settings import Settings, load_settings
 from service.store.connection import connect
 from service.store.namespace import open_namespace
-from service.telemetry import set_up_logs
+from service.telemetry import logger, set_up_logs
 
 STOP_S = 10
 """Seconds that requests under way may take once we are told to stop."""
@@ -68,8 +68,15 @@ def api(
 
 def serve_app(settings: Settings, url: str, listener: socket.socket) -> None:
     """Answer requests until SIGTERM or SIGINT."""
+    wanted = settings.limits.connections
+    room = room_for(wanted)
+    if room < wanted:
+        detail = "the system lets this process open too few files: raise `ulimit -Hn`"
+        logger().warning("fewer_connections", wanted=wanted, room=room, detail=detail)
+        limits = settings.limits.model_copy(update={"connections": room})
+        settings = settings.model_copy(update={"limits": limits})
     application = create_app(partial(api_runtime, settings, url), settings)
-    config = server_config(application, settings.limits, timeout_graceful_shutdown=STOP_S)
+    config = server_config(application, settings, timeout_graceful_shutdown=STOP_S)
     # everything loaded so far is permanent: scanning it would block the event loop for 0.1 s
     gc.collect()
     gc.freeze()

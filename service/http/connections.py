@@ -1,32 +1,32 @@
 """The connections of an api process: what a client may send before the application sees a request.
 
-uvicorn's protocol parses HTTP but waits for ever and keeps whatever comes. Ours counts the bytes of
-each request's line and headers, and answers with a problem once they are too many.
+uvicorn's protocol parses HTTP, but waits for ever and keeps whatever comes. Ours counts it,
+tells ``Admission`` what it waits for, and answers with a problem when a bound is passed.
 """
 
 import asyncio
 import secrets
-from typing import Any, ClassVar, NamedTuple
+from http import HTTPStatus
+from typing import Any, ClassVar
 
 import uvicorn
 from starlette.responses import Response
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from service.http.admission import Admission, Refusal
 from service.http.problems import CODES, problem
 from service.limits import Limits
+from service.settings import Settings
 
 LINGER_S = 1.0
 """Seconds that a refused client has to read why, before the connection is closed."""
 LINGER_BYTES = 1 << 20
 """Bytes that a refused client may still send meanwhile."""
+ANSWERED_BYTES = 16 << 20
+"""Bytes of a body that a client may still send after its answer."""
+PIPELINED = 128
+"""Requests of one connection that may wait for the answer to the one before."""
 COLON_AND_LINE_END = 4
-
-
-class Refusal(NamedTuple):
-    """Why a client is refused before the application sees its request."""
-
-    code: str
-    detail: str
 
 
 MALFORMED = Refusal(
@@ -34,9 +34,11 @@ MALFORMED = Refusal(
 )
 
 
-def server_config(app: Any, limits: Limits, **more: Any) -> uvicorn.Config:
+def server_config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
     """Return uvicorn's configuration for an application behind bounded connections."""
-    protocol = type("Bounded", (BoundedProtocol,), {"limits": limits})
+    proxies = settings.trusted_proxies
+    own = {"limits": settings.limits, "admission": Admission(settings.limits, proxies)}
+    protocol = type("Bounded", (BoundedProtocol,), own)
     return uvicorn.Config(
         app,
         http=protocol,
@@ -45,6 +47,8 @@ def server_config(app: Any, limits: Limits, **more: Any) -> uvicorn.Config:
         log_config=None,
         lifespan="on",
         server_header=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         **more,
     )
 
@@ -52,7 +56,8 @@ def server_config(app: Any, limits: Limits, **more: Any) -> uvicorn.Config:
 class BoundedProtocol(HttpToolsProtocol):
     """One connection."""
 
-    limits: ClassVar[Limits] = Limits()
+    limits: ClassVar[Limits]
+    admission: ClassVar[Admission]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -60,8 +65,39 @@ class BoundedProtocol(HttpToolsProtocol):
         """Bytes of the request line and the headers that are complete, trailers included."""
         self._arrived = 0
         """Bytes that arrived since the last request, or since the last part of this one's body."""
+        self.body_bytes = 0
+        self._in_body = False
+        self._surplus = 0
         self._refusal: Refusal | None = None
         self._closing: asyncio.TimerHandle | None = None
+
+    @property
+    def paused(self) -> bool:
+        """Whether the application does not want more for now."""
+        return self.flow.read_paused
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the body consists of lines, and somebody reads them."""
+        return not self._answered and any(
+            name == b"content-type" and value.startswith(b"application/x-ndjson")
+            for name, value in self.headers
+        )
+
+    @property
+    def _answered(self) -> bool:
+        """Whether every request so far has its answer."""
+        return getattr(self.cycle, "response_complete", True)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        refusal = self.admission.enter(self, self._address)
+        if refusal is not None:
+            self._refuse(refusal)
+
+    @property
+    def _address(self) -> str | None:
+        return self.client[0] if self.client else None
 
     def data_received(self, data: bytes) -> None:
         self._arrived += len(data)
@@ -73,6 +109,8 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._arrived > self.limits.header_bytes:
             # the parser reports only complete headers, and copies the rest with each packet
             self._refuse(self._too_long())
+        elif self._in_body:
+            self.admission.receives(self)
 
     def eof_received(self) -> None:
         if self._refusal is not None:
@@ -81,6 +119,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self._closing is not None:
             self._closing.cancel()
+        self.admission.leave(self, self._address)
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
@@ -97,19 +136,44 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._arrived = 0
+        if len(self.pipeline) >= PIPELINED:
+            raise ValueError("too many requests at once")
         super().on_headers_complete()
+        self._in_body = True
+        self.admission.works(self)
 
     def on_body(self, body: bytes) -> None:
         self._arrived = 0
+        self.body_bytes += len(body)
+        if self._answered:
+            self._surplus += len(body)
+            if self._surplus > ANSWERED_BYTES:
+                self.transport.abort()
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self._head = self._arrived = 0
+        self._head = self._arrived = self._surplus = 0
+        self._in_body = False
+        self.admission.received(self)
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        is_last = not self.pipeline
+        super().on_response_complete()
+        if is_last and not self.transport.is_closing():
+            self.admission.waits(self)
 
     def send_400_response(self, msg: str) -> None:
         """Answer what the parser, or a bound within it, does not accept."""
         self._refuse(self._too_long() if self._head > self.limits.header_bytes else MALFORMED)
+
+    def refuse(self, refusal: Refusal) -> None:
+        """End the connection because its client is slow, or to make room for others."""
+        if self._in_body or self._arrived:
+            self._refuse(refusal)
+        else:
+            # an idle client expects no answer
+            self.transport.close()
 
     def _count(self, n: int) -> None:
         self._head += n
@@ -131,19 +195,33 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._refusal is not None:
             return
         self._refusal = refusal
-        if not getattr(self.cycle, "response_complete", True):
-            # an earlier request still waits for its answer: ours would be taken for it
+        if self.admission.overfull:
+            self.transport.abort()
+            return
+        if not self._is_next():
+            # the client would take ours for the answer to another request
             self.transport.close()
             return
         request_id = secrets.token_hex(6)
-        answer = problem(request_id, CODES[refusal.code][0], *refusal)
+        status = CODES[refusal.code][0]
+        retry_after = 1 if status == HTTPStatus.SERVICE_UNAVAILABLE else None
+        answer = problem(request_id, status, *refusal, retry_after=retry_after)
         answer.headers["x-request-id"] = request_id
         answer.headers["connection"] = "close"
         self.transport.write(self._as_bytes(answer))
         if self.transport.can_write_eof():
             self.transport.write_eof()
+        if self._in_body:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         # closing at once would reset the connection while the client still sends
         self._closing = self.loop.call_later(LINGER_S, self.transport.close)
+
+    def _is_next(self) -> bool:
+        """Whether the next answer that the client expects is that to the incomplete request."""
+        if self._in_body:
+            return not (self._answered or self.cycle.response_started or self.pipeline)
+        return self._answered
 
     def _as_bytes(self, answer: Response) -> bytes:
         headers = [*self.server_state.default_headers, *answer.raw_headers]

@@ -29,6 +29,7 @@ CODES: dict[str, tuple[int, str]] = {
     "no_earlier_version": (409, "there is no earlier version to go back to: promote one"),
     "conflict": (409, "the current state does not allow this; `detail` says which state would"),
     "cursor_expired": (410, "the list's model no longer serves: begin again without the cursor"),
+    "too_slow": (408, "the request did not arrive in time"),
     "too_large": (413, "the body, line, array or document exceeds its bound"),
     "request_line_too_long": (414, "the path and the query are longer than the bound"),
     "unsupported_media_type": (415, "the route does not read this content type"),
@@ -52,6 +53,7 @@ CODES: dict[str, tuple[int, str]] = {
     "backlogged": (503, "the log is full: try again after `retry_after`"),
     "not_ready": (503, "the service is starting, or has not learned this yet: try again"),
     "sequence_not_reached": (503, "`min_sequence` was not learned in time: try again"),
+    "too_many_connections": (503, "a bound on connections is reached: try again"),
     "store_unavailable": (503, "Redis does not answer: try again"),
 }
 """Every error code: the status of an answer with this code, and its meaning."""

@@ -1,5 +1,6 @@
 """The socket of the api, and the rule that a service without keys listens on loopback only."""
 
+import resource
 import shlex
 import socket
 
@@ -10,6 +11,8 @@ from service.store.api_keys import read_ring
 from service.store.connection import Client
 
 BACKLOG = 2048
+OWN_DESCRIPTORS = 256
+"""Files and connections of an api process besides those of clients, generously."""
 STARTED = "Hedgerow listens on "
 """Beginning of the line on stdout that ends with the URL."""
 
@@ -55,6 +58,19 @@ def listen(host: str, port: int) -> socket.socket:
             f"cannot listen on {host}:{port} ({error.strerror}); choose another with --port"
         ) from error
     return listener
+
+
+def room_for(connections: int) -> int:
+    """Return how many connections this process can have, at most ``connections``.
+
+    The system's soft limit on open files, often 1 024, is raised to the hard one where needed.
+    """
+    needed = connections + OWN_DESCRIPTORS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return connections if soft == resource.RLIM_INFINITY else min(needed, soft) - OWN_DESCRIPTORS
 
 
 def url_of(listener: socket.socket) -> str:

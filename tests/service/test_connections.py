@@ -1,20 +1,16 @@
 """What a client may send before anybody knows who it is."""
 
-import json
 import socket
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from service.http.problems import CODES, MEDIA_TYPE
 from service.limits import Limits
 from service.settings import Settings
 from tests.api import exchange, served
+from tests.service.raw_clients import HELLO, Address, check_refused, is_cut_off, sent
 
-Address = tuple[str, int]
 LIMIT = 4_096
-HELLO = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -22,52 +18,6 @@ def address(redis_server: str) -> Iterator[Address]:
     settings = Settings(namespace="t-connections", limits=Limits(header_bytes=LIMIT))
     with served(settings, redis_server) as address:
         yield address
-
-
-def sent(address: Address, *parts: bytes) -> bytes:
-    """Send parts one by one until the server hangs up or all are sent; return its answer."""
-    with socket.create_connection(address, timeout=60) as client:
-        try:
-            for part in parts:
-                client.sendall(part)
-        except OSError:
-            pass
-        return received(client)
-
-
-def received(client: socket.socket) -> bytes:
-    parts = []
-    try:
-        while part := client.recv(65_536):
-            parts.append(part)
-    except ConnectionResetError:
-        pass
-    return b"".join(parts)
-
-
-def is_cut_off(client: socket.socket) -> bool:
-    """Send up to 256 MB without an end of line; return whether the server hangs up meanwhile."""
-    try:
-        for _ in range(4_096):
-            client.sendall(b"a" * 65_536)
-    except OSError:
-        return True
-    return False
-
-
-def check_refused(answer: bytes, code: str) -> dict[str, Any]:
-    """Assert that the only answer is the problem ``code``, and that the connection ends with it."""
-    head, _, body = answer.partition(b"\r\n\r\n")
-    line, *headers = head.decode().lower().split("\r\n")
-    named = dict(header.split(": ", 1) for header in headers)
-    problem: dict[str, Any] = json.loads(body)
-    assert problem["code"] == code
-    assert int(line.split()[1]) == problem["status"] == CODES[code][0]
-    assert named["content-type"] == MEDIA_TYPE
-    assert named["connection"] == "close"
-    assert named["x-request-id"] == problem["request_id"]
-    assert int(named["content-length"]) == len(body)
-    return problem
 
 
 def test_headers_within_the_bound_are_read(address: Address) -> None:

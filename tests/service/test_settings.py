@@ -4,6 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from service.errors import Misconfigured
+from service.limits import Limits
 from service.settings import KINDS, Settings, environment, load_settings, without_hedgerow
 
 
@@ -151,3 +152,23 @@ def test_settings_are_frozen() -> None:
 
 def test_the_rest_of_an_environment_is_kept() -> None:
     assert without_hedgerow({"HEDGEROW_PORT": "1", "PATH": "/bin"}) == {"PATH": "/bin"}
+
+
+def test_lists_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGEROW_TRUSTED_PROXIES", "10.0.0.0/8, ::1,")
+    settings = load_settings()
+    assert settings.trusted_proxies == ("10.0.0.0/8", "::1")
+    for name, value in environment(settings).items():
+        monkeypatch.setenv(name, value)
+    assert load_settings() == settings
+    monkeypatch.setenv("HEDGEROW_TRUSTED_PROXIES", "my-proxy")
+    with pytest.raises(Misconfigured, match=r"HEDGEROW_TRUSTED_PROXIES.*give 10"):
+        load_settings()
+
+
+def test_a_limit_can_be_changed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEDGEROW_LIMITS__CONNECTIONS", "64")
+    assert load_settings().limits.model_dump() == Limits(connections=64).model_dump()
+    monkeypatch.setenv("HEDGEROW_LIMITS__CONECTIONS", "64")
+    with pytest.raises(Misconfigured, match="did you mean connections"):
+        load_settings()
