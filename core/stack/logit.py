@@ -9,9 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from core.kernels import candidates as kernels
 from core.stack.choices import Choices
-from core.types import F32, F64, I64
+from core.types import F32, F64
 
 SHORT = 7
 """Length from which on a history is no longer short."""
@@ -68,20 +67,9 @@ class Logit:
         found: F64 = standard(signals, self.mean, self.scale) @ by_length
         return found
 
-    def by_ranker(self, signals: F32, length: int, first: I64) -> tuple[F32, F32]:
-        """Return z of the items (m,), and the part of each of r rankers in it (m, r).
-
-        Equation   part = sum over the ranker's signals of w x, less its mean over the items
-        Shapes     first (r + 1,): the columns of a ranker; those behind the last belong to none
-        """
-        z = np.empty(len(signals), np.float32)
-        part = np.empty((len(signals), first.size - 1), np.float32)
-        by_length = self.weights @ context(self.length, length)
-        kernels.add_up(signals, self.mean, self._inverse, by_length, first, z, part)
-        return z, part
-
     @cached_property
-    def _inverse(self) -> F32:
+    def inverse(self) -> F32:
+        """Return 1 / scale, (d,)."""
         return inverse_of(self.scale)
 
     def score_all(self, choices: Choices) -> F64:

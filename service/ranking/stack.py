@@ -16,6 +16,7 @@ from core.kernels import candidates as kernels
 from core.kernels.scan import Mask
 from core.stack.choices import Choice
 from core.stack.logit import Logit, probabilities
+from core.stack.sums import by_ranker
 from core.types import F32, I32, I64
 from service.ranking.asker import Asker, Computed
 from service.ranking.pool import HEAD, NOTHING, Head, Pool, Ranked
@@ -137,7 +138,7 @@ class Stack(Struct, frozen=True, eq=False):
 
     def _added_up(self, found: Candidates, length: int) -> tuple[F32, F32]:
         """Return z of each candidate, and the part of each ranker in it."""
-        return self.logit.by_ranker(found.signals, length, _columns_of(self.rankers))
+        return by_ranker(self.logit, found.signals, length, _columns_of(self.rankers))
 
     def _ranked(self, found: Candidates, asker: Asker, pool: Pool, n: int) -> StackHead:
         scores, parts = self._added_up(found, asker.preferences.item_ix.size)
