@@ -105,6 +105,8 @@ class PartitionStats(Answer):
     """Deletions that were learned."""
     trimmed_records: int
     """Old events that were removed from histories because these are bounded."""
+    dead_letters: int
+    """Entries of the log that could not be learned; `hedgerow dead-letters` shows why."""
     memory: dict[str, int]
     """About how many bytes each family of keys takes."""
 
@@ -261,6 +263,7 @@ async def _partition(runtime: ApiRuntime, partition: int) -> PartitionStats:
         other_events=state.others,
         deletions=state.deletions,
         trimmed_records=state.trimmed_records,
+        dead_letters=progress.dead_letters,
         memory=await runtime.profiles.memory_by_family(partition),
     )
 

@@ -171,6 +171,8 @@ def _partition(report: PartitionReport, refused: str | None) -> Finding:
     wrong = refused
     if not refused and report.leader is None and report.behind > 0:
         wrong = "no learner is running: start `hedgerow serve` or `hedgerow learner`"
+    if not wrong and report.dead_letters:
+        wrong = "feedback could not be learned: see `hedgerow dead-letters list`"
     values = asdict(report) | {"behind": report.behind}
     return Finding(f"partition {report.partition}", values, wrong)
 

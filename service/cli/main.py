@@ -33,6 +33,10 @@ COMMANDS = {
     "models": ("service.cli.models", "List trained models, and choose which ones serve."),
     "keys": ("service.cli.keys", "Create, list and revoke API keys."),
     "namespaces": ("service.cli.namespaces", "List the namespaces of a store, or delete one."),
+    "dead-letters": (
+        "service.cli.dead_letters",
+        "Look at feedback that could not be learned, and decide about it.",
+    ),
     "rebuild": ("service.cli.rebuild", "Learn everything again from the histories."),
     "openapi": ("service.cli.openapi", "Print the OpenAPI document."),
     "doctor": ("service.cli.doctor", "Check this machine, the settings and the store."),

@@ -10,6 +10,7 @@ from core.types import F32, I64, U8, U64
 from service.errors import Misconfigured
 from service.learning.commit_size import CommitSize
 from service.learning.dedupe import DedupeWindow
+from service.learning.inspection import SoundEntry
 from service.store.log.codec import (
     AWAITED,
     AWAITED_ANSWER,
@@ -19,7 +20,6 @@ from service.store.log.codec import (
     HAS_SOURCE,
     MERGE_USER,
     Entry,
-    decode,
 )
 from service.store.profiles.dedupe_chunk import DedupeChunk
 
@@ -40,20 +40,17 @@ class EntrySpan:
 class Backlog:
     """n events in the order of the log; ``at`` is the first unlearned one. All arrays (n,)."""
 
-    def __init__(
-        self, entries: Sequence[tuple[int, bytes]], watermark: int, window: DedupeWindow
-    ) -> None:
+    def __init__(self, entries: Sequence[SoundEntry], watermark: int, window: DedupeWindow) -> None:
         index: dict[str, int] = {}
         columns: list[tuple[Any, ...]] = []
         self.spans: list[EntrySpan] = []
         self.at = first = 0
-        for last, packed in entries:
-            entry = _decode(last, packed)
+        for last, packed_bytes, entry in entries:
             skip = max(0, watermark + len(entry) - last)
             watermark = _follow(watermark, last, len(entry))
             columns.append(_columns(entry, last, skip, index, window))
             end = first + len(entry) - skip
-            self.spans.append(EntrySpan(first, end, len(packed), entry.appended_ms))
+            self.spans.append(EntrySpan(first, end, packed_bytes, entry.appended_ms))
             first = end
         self.users = list(index)
         self.user_ix: I64
@@ -156,16 +153,6 @@ class Backlog:
             return None
         new = has[self.repeated[has] == 0]
         return DedupeChunk(span.appended_ms, self.digests[self._digest_ends[new] - 1].tobytes())
-
-
-def _decode(last: int, packed: bytes) -> Entry:
-    try:
-        return decode(packed)
-    except ValueError as error:
-        raise Misconfigured(
-            f"log entry {last} cannot be read ({error}): "
-            "was it written by another version of Hedgerow?"
-        ) from error
 
 
 def _follow(watermark: int, last: int, n: int) -> int:

@@ -19,6 +19,7 @@ from service.learning.dedupe import DedupeWindow
 from service.learning.deletions import Deletions
 from service.learning.following import views
 from service.learning.following.inbox import Inbox
+from service.learning.inspection import Inspection, SoundEntry
 from service.learning.learning_step import changed_arrays, machine
 from service.learning.memory import load_memory
 from service.learning.merges import Merges
@@ -26,16 +27,19 @@ from service.learning.outcome import Outcome
 from service.learning.rows import restore
 from service.learning.topics import Topics
 from service.settings import Settings
+from service.store.catalogue.numbers import item_count
 from service.store.connection import Client
 from service.store.keys import PartitionKeys
 from service.store.log.codec import DELETE_RATING, MERGE_USER, MOVE_USER
+from service.store.log.dead_letters import DeadLetter
 from service.store.log.stream import LogReader
 from service.store.namespace import Namespace
-from service.store.profiles.commit import Commit, DedupeChange, StateChange
+from service.store.profiles.commit import Changes, Commit, DedupeChange, StateChange
 from service.store.profiles.expert_history import ExpertPoint, ExpertStanding
 from service.store.profiles.rows import RowStore
 from service.store.profiles.take_over import check_epoch, take_over
 from service.store.profiles.writer import ProfileWriter
+from service.telemetry import logger
 
 BLOCK_MS = 500
 """Longest wait of a read for the next event, in ms; a learner notices a stop within this time."""
@@ -45,7 +49,7 @@ EXPERT_HISTORY_EVERY = 1_000
 """Number of events between two points of the experts' history."""
 _FIRST_GUESS_S = 5e-6
 """Assumed time to learn an event before it is measured, in seconds."""
-_COUNTERS = ("learned", "duplicates", "others", "deletions", "trimmed_records")
+_COUNTERS = ("learned", "duplicates", "others", "deletions", "trimmed_records", "dead_letters")
 
 
 class Learner:
@@ -70,6 +74,7 @@ class Learner:
         self.model: OnlineModel = OnlineModel(configs.online_config(settings, namespace))
         self._keys = PartitionKeys(namespace.name, partition)
         self._log = LogReader(client, self._keys)
+        self._inspection = Inspection(namespace.scale, lambda: item_count(client, namespace.name))
         self.state = take_over(
             client, self._keys, fingerprint=self.model.fingerprint, machine=machine()
         )
@@ -158,11 +163,20 @@ class Learner:
     # --- one batch --------------------------------------------------------------------------------
 
     def _read(self, block_ms: int) -> Backlog | None:
-        entries = self._log.read_after(self._learned_to, block_ms=block_ms, max_bytes=READ_BYTES)
-        if not entries:
-            return None
-        self._topics.publish(idle=False)
-        self.follower_inbox.refresh(self._learned_to)
+        while entries := self._log.read_after(
+            self._learned_to, block_ms=block_ms, max_bytes=READ_BYTES
+        ):
+            self._topics.publish(idle=False)
+            self.follower_inbox.refresh(self._learned_to)
+            inspected = self._inspection.of(entries, self._learned_to)
+            if inspected.sound:
+                return self._take(inspected.sound)
+            if inspected.dead is not None:
+                self._set_aside(inspected.dead)
+            block_ms = 0
+        return None
+
+    def _take(self, entries: Sequence[SoundEntry]) -> Backlog:
         try:
             self._backlog = Backlog(entries, self._learned_to, self._window)
         except Misconfigured:
@@ -170,6 +184,26 @@ class Learner:
             self.check_epoch()
             raise
         return self._backlog
+
+    def _set_aside(self, dead: DeadLetter) -> None:
+        """Move an entry that cannot be learned out of the way, and go on behind it."""
+        self.settle()
+        # a suspended learner must not judge entries by what it knew before another took over
+        self.check_epoch()
+        self._counters["dead_letters"] += dead.n
+        commit = Commit(
+            follows=self._learned_to,
+            watermark=dead.last,
+            changes=Changes(),
+            state=StateChange(counters=self._counters),
+            dead=dead,
+            log_bytes=len(dead.packed),
+        )
+        self._learned_to = dead.last
+        self._commits.append((commit, ()))
+        logger().error(
+            "entry_set_aside", first=dead.first, last=dead.last, reason=dead.reason, events=dead.n
+        )
 
     def _learn_batch(self, backlog: Backlog) -> int:
         began, first = time.perf_counter(), backlog.at

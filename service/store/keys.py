@@ -233,6 +233,12 @@ class PartitionKeys:
         return self._key("dedupe")
 
     @property
+    def dead(self) -> str:
+        """stream, capped, ids = sequences of their last events (commit): {f: first sequence, r:
+        reason, d: packed entry} of the log, which could not be learned, see log/dead_letters.py."""
+        return self._key("dead")
+
+    @property
     def changes(self) -> str:
         """stream, capped, ids = watermarks (commit): {f: watermark it follows, e: epoch, u: touched
         users, one a

@@ -326,13 +326,6 @@ def test_histories_without_a_state_stop_the_start(learner_of, feed, client):
         learner_of()
 
 
-def test_an_unreadable_entry_stops_the_learner_with_its_name(learner_of, feed):
-    learner = learner_of()
-    feed.append_packed(b"nonsense", 1)
-    with pytest.raises(Misconfigured, match="log entry 1 "):
-        learner.drain()
-
-
 def test_a_hole_in_the_log_stops_the_learner(learner_of, feed, client):
     learner = learner_of()
     client.incrby(feed.keys.sequence, 5)

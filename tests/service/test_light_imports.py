@@ -26,6 +26,7 @@ LIGHT = [
     "service.settings",
 ]
 VERBS = {
+    "dead-letters list": "none",
     "keys list": "no keys",
     "models list": "fbgd",
     "namespaces list": "t-",

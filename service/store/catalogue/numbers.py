@@ -145,6 +145,12 @@ class ItemNumbers:
         self._ids.update((number, item) for item, number in numbers.items())
 
 
+def item_count(client: redis.Redis, namespace: str) -> int:
+    """Return how many item numbers were given out: 0 .. count - 1."""
+    with store_errors():
+        return int(client.llen(NamespaceKeys(namespace).item_ids))
+
+
 def item_ids(client: redis.Redis, namespace: str, first: int, last: int) -> list[str]:
     """Return the ids of the numbers from ``first`` to ``last`` inclusive that have been given."""
     with store_errors():

@@ -36,6 +36,8 @@ class PartitionState:
     deletions: int = 0
     trimmed_records: int = 0
     """Number of history records removed because of the bound on histories."""
+    dead_letters: int = 0
+    """Number of events in log entries that could not be learned and were set aside."""
     newest_ms: int = 0
     """Time by the api's clock when it appended the newest learned event."""
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from core.types import F32, I64
 from service.store.log.change import NO_ANSWERS, NO_ITEMS
+from service.store.log.dead_letters import DeadLetter
 from service.store.profiles.click_through import SourceCounts
 from service.store.profiles.counters import Pieces
 from service.store.profiles.dedupe_chunk import DedupeChunk
@@ -131,5 +132,7 @@ class Commit:
     """Predictions for waiting requests, as ``codec.AWAITED_ANSWER``."""
     expert_point: ExpertPoint | None = None
     """New point of the experts' history."""
+    dead: DeadLetter | None = None
+    """A log entry that could not be learned; the commit holds nothing else of it."""
     log_bytes: int = 0
     """Size in bytes of the log entries that this commit completes."""

@@ -56,5 +56,9 @@ def columns(history: NDArray[np.void]) -> HistoryColumns:
 
 
 def read_history(packed: bytes | None) -> NDArray[np.void]:
-    """Return the records of a stored history; no records if it is missing."""
-    return np.frombuffer(packed or b"", dtype=HISTORY)
+    """Return the records of a stored history; no records if it is missing.
+
+    Bytes after the last whole record are damage; the next append cuts them off.
+    """
+    packed = packed or b""
+    return np.frombuffer(packed, dtype=HISTORY, count=len(packed) // HISTORY.itemsize)

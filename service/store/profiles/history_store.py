@@ -13,7 +13,7 @@ import redis
 from service.store.connection import store_errors
 from service.store.keys import PartitionKeys
 from service.store.profiles.histories import Numbers, Records
-from service.store.profiles.history_record import read_history
+from service.store.profiles.history_record import HISTORY, read_history
 
 
 class HistoryStore:
@@ -47,8 +47,20 @@ class HistoryStore:
         """Return the records in the last ``n_bytes`` of each user's history."""
         with store_errors(), self._client.pipeline(transaction=False) as pipe:
             for user in users:
-                pipe.getrange(self._keys.history(user), -n_bytes, -1)
-            return [read_history(tail) for tail in cast("list[bytes]", pipe.execute())]
+                pipe.strlen(self._keys.history(user))
+                # more than wanted: there may be odd bytes behind the last record
+                pipe.getrange(self._keys.history(user), -(n_bytes + HISTORY.itemsize), -1)
+            answers = pipe.execute()
+        return [
+            _tail(size, tail, n_bytes)
+            for size, tail in zip(answers[::2], answers[1::2], strict=True)
+        ]
+
+
+def _tail(size: int, tail: bytes, n_bytes: int) -> Records:
+    """Return the last records of a history of this size, given its last bytes."""
+    end = len(tail) - size % HISTORY.itemsize
+    return read_history(tail[max(end - n_bytes, 0) : end])
 
 
 def read_trimmed(packed: bytes | None) -> Numbers:

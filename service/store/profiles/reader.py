@@ -258,6 +258,7 @@ def _single_keys(keys: PartitionKeys, generation: int) -> list[tuple[str, str]]:
         ("changes", keys.changes),
         ("impressions", keys.impressions),
         ("showings", keys.showings),
+        ("dead_letters", keys.dead),
         ("responses", keys.responses),
         ("expert_history", keys.expert_history),
         ("deleted_items", keys.deleted_items),

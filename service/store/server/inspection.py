@@ -42,6 +42,8 @@ class PartitionReport:
     learned: int
     waiting_bytes: int
     leader: str | None
+    dead_letters: int
+    """Number of log entries that were set aside."""
 
     @property
     def behind(self) -> int:
@@ -51,13 +53,14 @@ class PartitionReport:
     @classmethod
     def of(cls, partition: int, replies: Sequence[Any]) -> "PartitionReport":
         """Read the replies to the commands of ``ask_partition``."""
-        (sequence, waiting, leader), watermark = replies
+        (sequence, waiting, leader), watermark, dead_letters = replies
         return cls(
             partition,
             appended=int(sequence or 0),
             learned=int(watermark or 0),
             waiting_bytes=int(waiting or 0),
             leader=None if leader is None else leader.decode(),
+            dead_letters=int(dead_letters),
         )
 
 
@@ -66,6 +69,7 @@ def ask_partition(pipe: Pipeline | AsyncPipeline, namespace: str, partition: int
     keys = PartitionKeys(namespace, partition)
     pipe.mget(keys.sequence, keys.log_bytes, keys.lease)
     pipe.hget(keys.state, "watermark")
+    pipe.xlen(keys.dead)
 
 
 def inspect_partition(client: redis.Redis, namespace: str, partition: int) -> PartitionReport:
