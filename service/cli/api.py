@@ -14,6 +14,7 @@ from service.app import create_app
 from service.cli import options
 from service.ending import follow_lifeline
 from service.http.connections import server_config
+from service.processes.interpreter import take_short_turns
 from service.processes.listening import STARTED, listen, refuse_open_bind, room_for, url_of
 from service.runtime import api_runtime
 from service.settings import Settings, load_settings
@@ -50,6 +51,7 @@ def api(
     settings = load_settings(host=host, port=port)
     set_up_logs("api", settings.log_level)
     follow_lifeline(lifeline)
+    take_short_turns()
     url = options.given_redis(settings, "api")
     with connect(url, role="api-start") as client:
         # here, where a message can still be plain: inside the app it would be a traceback

@@ -11,6 +11,7 @@ from service.ending import follow_lifeline
 from service.errors import Superseded
 from service.learning.partition_loop import learn_partition
 from service.processes.commands import SUPERSEDED
+from service.processes.interpreter import take_short_turns
 from service.settings import load_settings
 from service.store.connection import connect
 from service.store.namespace import open_namespace
@@ -35,6 +36,7 @@ def learner(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     follow_lifeline(lifeline)
+    take_short_turns()
     url = options.given_redis(settings, "learner")
     if lifeline is None:
         # started by hand: an unreachable store is an error at once; a later outage is waited out
