@@ -19,12 +19,16 @@ import gzip
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from bench import data
 from bench.report import Figure, publish
+from core.batch.content.encoder import Described, DocumentEncoder
 from core.batch.takers import Takers
+from core.features import EncoderFit, of_item
 from core.gate import paired_interval
 from core.mixture_weights import Weights
 from core.stack.arms import STACK, Arms
@@ -36,11 +40,11 @@ from service.evaluation.rankers import asker_of, settled
 from service.evaluation.stacking import learned
 from service.ranking.exploration import Exploration, NewItems
 from service.ranking.lineup import Lineup
-from service.ranking.new_items import Said, new_items
+from service.ranking.new_items import LookAlikes, Said, new_items
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
 from service.ranking.slates import slate
-from service.ranking.strategies import NEXT, POPULAR
+from service.ranking.strategies import NEXT, POPULAR, Strategy
 from service.ranking.wanted import Wanted
 from service.settings import Settings
 from service.training.material import Material
@@ -74,6 +78,8 @@ class World:
     n_items: int
     n_old: int
     genres: Said
+    bodies: Sequence[Mapping[str, Any]] = ()
+    """What is said of each film; empty for data without documents."""
 
     @property
     def old(self) -> "np.typing.NDArray[np.bool_]":
@@ -94,12 +100,24 @@ class World:
     def material(self, rows: I64) -> Material:
         """Return what a training learns from some ratings."""
         steps = self.steps(rows)
-        return Material(Part(steps, _last_of(steps)).pairs, steps=steps)
+        pairs = Part(steps, _last_of(steps)).pairs
+        if not self.bodies:
+            return Material(pairs, steps=steps)
+        described = self._encoder.transform(self.bodies[: steps.n_items])
+        return Material(pairs, steps=steps, described=Described(self._encoder, described))
 
-    def new(self, rows: I64) -> NewItems:
+    @cached_property
+    def _encoder(self) -> DocumentEncoder:
+        fit = EncoderFit(np.random.default_rng(0))
+        fit.add(map(of_item, self.bodies[: self.n_old]))
+        return DocumentEncoder(fit.encoder())
+
+    def new(self, rows: I64, placing: Ranker | None = None) -> NewItems:
         """Return the films that are new after some ratings, and what is said of all."""
         events = np.bincount(self.item[rows], self.liked[rows], self.n_items)
-        return new_items(self.genres, np.ones(self.n_items, np.bool_), events, np.zeros(0))
+        allowed = np.ones(self.n_items, np.bool_)
+        new = new_items(self.genres, allowed, events, np.zeros(0), placing)
+        return LookAlikes().joined(new, events)
 
     def past(self, rows: I64) -> dict[int, I32]:
         """Return the items of each user in some ratings, oldest first."""
@@ -107,7 +125,8 @@ class World:
         return dict(enumerate(np.split(steps.item_ix, steps.user_ptr[1:-1])))
 
 
-def read(name: str = "ML-1M", seed: int = 0) -> World:
+def read(name: str = "ML-1M", seed: int = 0, n_new: int | None = None) -> World:
+    """Return the world with some films put aside, every twentieth unless their number is given."""
     with gzip.open(FILES[name], "rt") as lines:
         columns = next(lines).strip().split(",")
         table = np.loadtxt(lines, delimiter=",")
@@ -117,32 +136,50 @@ def read(name: str = "ML-1M", seed: int = 0) -> World:
     has_times = "timestamp" in columns
     time = table[:, columns.index("timestamp")] if has_times else rng.permutation(len(table))
     order = np.argsort(time, kind="stable")
-    n_new = films.size // EVERY
+    n_new = films.size // EVERY if n_new is None else n_new
     is_new = np.zeros(films.size, np.bool_)
     is_new[shuffled[:n_new]] = True
     number = np.empty(films.size, np.int64)
     number[np.argsort(is_new, kind="stable")] = np.arange(films.size)
     liked = table[:, 2] >= LIKED.get(name, 0.0)
+    said = documents() if name == "ML-1M" else {}
+    numbers = dict(zip(films.tolist(), number.tolist(), strict=True))
     return World(
         user=np.unique(table[order, 0], return_inverse=True)[1].astype(np.int64),
         item=number[item[order]],
         liked=liked[order],
         n_items=films.size,
         n_old=films.size - n_new,
-        genres=_genres(dict(zip(films.tolist(), number.tolist(), strict=True)))
-        if name == "ML-1M"
+        genres=_genres(numbers, said)
+        if said
         else Said(number[:0], number[:0].astype(np.int32), 0, number[:0]),
+        bodies=[said[film] for film in sorted(numbers, key=numbers.__getitem__)] if said else (),
     )
 
 
-def _genres(number: dict[int, int]) -> Said:
-    names: dict[str, int] = {}
-    pairs: list[tuple[int, int]] = []
+def documents() -> dict[int, dict[str, Any]]:
+    """Return what is said of all films, by id, as somebody would write it."""
     with gzip.open(data.FOLDER / "ml-1m" / "movies.csv.gz", "rt") as lines:
-        for row in csv.DictReader(lines):
-            if (film := number.get(int(row["item"]))) is not None:
-                genres = row["genres"].split("|")
-                pairs += [(film, names.setdefault(genre, len(names))) for genre in genres]
+        return {
+            int(row["item"]): {
+                "categories": row["genres"].split("|"),
+                "features": {
+                    "title": row["title"].rpartition(" (")[0],
+                    "year": int(row["title"].rstrip()[-5:-1]),
+                },
+            }
+            for row in csv.DictReader(lines)
+        }
+
+
+def _genres(number: dict[int, int], said: Mapping[int, Mapping[str, Any]]) -> Said:
+    names: dict[str, int] = {}
+    pairs = [
+        (number[film], names.setdefault(genre, len(names)))
+        for film in said
+        if film in number
+        for genre in said[film]["categories"]
+    ]
     item, column = np.array(sorted(pairs)).T
     opens = np.full(len(number), np.iinfo(np.int64).min)
     return Said(item, column.astype(np.int32), len(names), opens)
@@ -176,22 +213,33 @@ def _last_of(steps: Steps) -> Questions:
 class Trial:
     """The world with its trained models, and what is asked of them."""
 
-    def __init__(self, world: World, n_users: int, budget_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        world: World,
+        n_users: int,
+        budget_s: float = 0.0,
+        families: Sequence[Strategy] = FAMILIES_USED,
+    ) -> None:
         self.world = world
         rng = np.random.default_rng(1)
         self.test, self.known = world.last(np.flatnonzero(world.old))
         _, before = world.last(self.known)
         material = world.material(before)
-        self._settled = settled(FAMILIES_USED, material, budget_s, 0, lambda share: None)
+        self._settled = settled(families, material, budget_s, 0, lambda share: None)
         questions = _last_of(world.steps(self.known))
         some = np.sort(rng.permutation(len(questions))[:CHOSEN_BY])
-        self.logit = learned(
-            self.rankers(before), questions.keep(some), world.n_old, repeats=False, seed=0
-        ).logit
+        self._asked = self.rankers(before), questions.keep(some)
+        self.logit = self.learned(families)
         self.trained = self.rankers(self.known)
         self.past = world.past(self.known)
         users = np.unique(world.user[self.test])
         self.users = np.sort(rng.permutation(users)[:n_users])
+
+    def learned(self, families: Sequence[Strategy]) -> Logit:
+        """Return the stack of some families, fitted to each user's last rating but one."""
+        rankers, questions = self._asked
+        some = [one for one in rankers if one.strategy in families]
+        return learned(some, questions, self.world.n_old, repeats=False, seed=0).logit
 
     def rankers(self, rows: I64) -> list[Ranker]:
         """Return all rankers after a training by some ratings."""

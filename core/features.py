@@ -83,24 +83,33 @@ class FeatureEncoder:
         """Return the feature names, each once."""
         return [column.name for column in self.columns]
 
-    def transform(self, documents: Sequence[Document]) -> sp.csr_array:
-        """Return X (documents, width) of zeros and ones; rows without known features are empty."""
-        rows = [self._row(document) for document in documents]
-        ptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
-        columns = np.fromiter((at for row in rows for at in row), np.int64, int(ptr[-1]))
-        ones = np.ones(columns.size, np.float32)
-        return sp.csr_array((ones, columns, ptr), shape=(len(rows), self.width))
+    def transform(self, documents: Sequence[Document], *, smooth: bool = False) -> sp.csr_array:
+        """Return X (documents, width) of zeros and ones; rows without known features are empty.
 
-    def _row(self, document: Document) -> list[int]:
-        row = set()
+        With ``smooth``, a number counts in two neighbouring intervals, by its distance from where
+        each begins: numbers that differ little then have similar rows.
+        """
+        rows = [self._row(document, smooth=smooth) for document in documents]
+        ptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+        columns = np.fromiter((at for row in rows for at in sorted(row)), np.int64, int(ptr[-1]))
+        values = (row[at] for row in rows for at in sorted(row))
+        shares = np.fromiter(values, np.float32, columns.size)
+        return sp.csr_array((shares, columns, ptr), shape=(len(rows), self.width))
+
+    def _row(self, document: Document, *, smooth: bool) -> dict[int, float]:
+        """Return the values of a document by column."""
+        row: dict[int, float] = {}
         for name, value in document.items():
             if name in self._numbers and (number := _number(value)) is not None:
                 first, edges = self._numbers[name]
-                row.add(first + bisect_right(edges, number))
+                if smooth and len(edges) > 1:
+                    row |= {first + at: share for at, share in _shares(edges, number)}
+                else:
+                    row[first + bisect_right(edges, number)] = 1.0
             else:
                 columns = (self._column_of.get((name, text)) for text in _texts(value))
-                row.update(column for column in columns if column is not None)
-        return sorted(row)
+                row |= {column: 1.0 for column in columns if column is not None}
+        return row
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return the encoder as JSON values."""
@@ -286,3 +295,20 @@ def _edges(numbers: Sequence[float]) -> tuple[float, ...]:
     """Return the distinct inner quantiles; an interval starts at its edge."""
     inner = np.unique(np.quantile(numbers, np.arange(1, BINS) / BINS, method="higher"))
     return tuple(edge for edge in inner.tolist() if edge > min(numbers))
+
+
+def _shares(edges: Sequence[float], number: float) -> list[tuple[int, float]]:
+    """Return the intervals in which a number counts, with shares that add up to 1.
+
+    The first interval has no beginning; it is taken to be as wide as the second.
+
+    >>> _shares((0.0, 10.0, 20.0), 7.5), _shares((0.0, 10.0), -14.0)
+    ([(1, 0.25), (2, 0.75)], [(0, 1.0)])
+    """
+    begins = [2.0 * edges[0] - edges[1], *edges]
+    at = bisect_right(begins, number)
+    if at in {0, len(begins)}:
+        return [(max(at - 1, 0), 1.0)]
+    low, high = begins[at - 1], begins[at]
+    share = (number - low) / (high - low)
+    return [(at - 1, 1.0 - share), (at, share)] if share > 0.0 else [(at - 1, 1.0)]

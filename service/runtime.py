@@ -215,6 +215,7 @@ def _followed(
     weights = MixtureWeights(MixtureReader(clients.requests, name, partitions), active)
     items = OnlineSnapshotFollower(clients.blocking, namespace, experts, data_dir / "online")
     popularity = Popularity(counts, settings.trending_half_life_h)
+    later_items = LaterItemsFollower(active, CatalogueReader(clients.blocking, name))
     new_items = NewItemsFollower(
         seed=namespace.seed,
         share=settings.exploration_share,
@@ -222,6 +223,8 @@ def _followed(
         popularity=popularity,
         learned=items,
         showings=ShowingsReader(clients.requests, name, partitions),
+        models=active,
+        later=later_items,
     )
     return Followed(
         changes=changes,
@@ -232,9 +235,7 @@ def _followed(
         online_items=_started(stack, items),
         folded_items=_started(stack, FoldedItemsFollower(active, items)),
         new_items=_started(stack, new_items),
-        later_items=_started(
-            stack, LaterItemsFollower(active, CatalogueReader(clients.blocking, name))
-        ),
+        later_items=_started(stack, later_items),
     )
 
 

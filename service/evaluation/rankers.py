@@ -37,6 +37,7 @@ def families_that_rank(*, ordered: bool = True) -> list[Strategy]:
         or (
             family.trained
             and not family.reads_user_features
+            and not family.reads_item_features
             and (ordered or not family.reads_order)
         )
     ]

@@ -18,12 +18,16 @@ from core.rng import mix
 from core.types import F32, F64, I32
 from service.ranking.asker import Asker
 from service.ranking.mixing import Pick
+from service.ranking.newcomers import NOBODY_NEW, Newcomers
 from service.ranking.pool import NOTHING, Pool
+from service.ranking.ranker import Ranker
 from service.ranking.strategies import EXPLORE, MIXTURE
 from service.ranking.wanted import Wanted
 
 KEPT_PLACES = 3
 """First places of a list, which no new item takes."""
+SPREAD = 0.5
+"""Spread of the fit over new items, where a ranker tells it: about that of affinities."""
 FIT, SURPRISE = 2.0, 0.5
 """Weights of the affinity and of chance in the choice among new items; that of doubt is 1."""
 
@@ -36,6 +40,10 @@ class NewItems(Struct, frozen=True, eq=False):
     doubt: F32 = np.empty(0, np.float32)
     """(m,) from 1 down to 0: how little is known of each; see ``doubt_of``."""
     described: Described = NOTHING_SAID
+    placing: Ranker | None = None
+    """The ranker that places items by their documents; None: categories alone tell what fits."""
+    coming: Newcomers = NOBODY_NEW
+    """Those of them that a stack ranks as it ranks their look-alikes."""
 
 
 class Exploration(Struct, frozen=True, eq=False):
@@ -101,11 +109,24 @@ class Exploration(Struct, frozen=True, eq=False):
         may[may] &= pool.allowed[items[may]]
         may &= ~_among(items, pool.excluded)
         items, doubt = items[may], self.new.doubt[may]
-        fit = affinity_of(self.new.described, asker, items)
+        fit = self._fit(asker, items)
         merit = FIT * fit + doubt + SURPRISE * self._chance(items)
         best = np.argsort(-merit, kind="stable")[:n]
         pairs = zip(items[best].tolist(), fit[best].tolist(), strict=True)
         return [Pick(item, value, EXPLORE) for item, value in pairs]
+
+    def _fit(self, asker: Asker, items: I32) -> F32:
+        """Return how well items (m,) fit the asker, in units of an affinity."""
+        placing = self.new.placing
+        if placing is None or not placing.knows(asker):
+            return affinity_of(self.new.described, asker, items)
+        scores = placing.scores_of(asker, items)
+        scored = np.isfinite(scores)
+        spread = float(scores[scored].std()) if scored.any() else 0.0
+        fit = np.zeros(items.size, np.float32)
+        if spread > 0.0:
+            fit[scored] = SPREAD * (scores[scored] - scores[scored].mean()) / spread
+        return fit
 
     def _drawn(self, purpose: int) -> int:
         """Return a number below 2^64 that the asker and the hour determine."""

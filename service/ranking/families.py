@@ -19,18 +19,28 @@ the mixture belong to a version. A personal one says in ``reasons`` why it may n
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from core.batch.autoregression import config as autoregression
+from core.batch.content import config as content
 from core.batch.fbgd import config as fbgd
 from core.batch.neighbours import config as neighbours
 from core.batch.ocmf import config as ocmf
 from core.labels import config as labels
 from core.ordinal import config as ordinal
+from service.ranking.content import read_content
 from service.ranking.family import Families, Family, Reasons, table
 from service.ranking.fold_in import read_fold_in
 from service.ranking.labelled import read_labelled
 from service.ranking.neighbours import read_neighbours
 from service.ranking.sequence import read_sequence
 from service.ranking.starred import read_starred
-from service.ranking.strategies import EXPLORE, MIXTURE, NEXT, ONLINE, POPULAR, TRENDING, Strategy
+from service.ranking.strategies import (
+    EXPLORE,
+    MIXTURE,
+    NEXT,
+    ONLINE,
+    POPULAR,
+    TRENDING,
+    Strategy,
+)
 
 FAMILIES: Families = table(
     (
@@ -157,6 +167,19 @@ FAMILIES: Families = table(
             read=read_neighbours,
             explains=True,
             reads_dislikes=False,
+        ),
+        Family(
+            strategy="content",
+            number=11,
+            title="What items are like",
+            about="Ranks items by what is said of them, even those that nobody took yet.",
+            compares_items=True,
+            recipes=content.RECIPES,
+            read=read_content,
+            compares_users=True,
+            explains=True,
+            reads_item_features=True,
+            reads_later_items=True,
         ),
     )
 )

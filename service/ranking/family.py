@@ -83,6 +83,11 @@ class Family:
     reads_later_items: bool = False
     """Whether it ranks items that were added after its training, by their documents."""
 
+    @property
+    def places_items(self) -> bool:
+        """Whether documents place items for people with a history, even what nobody took yet."""
+        return self.reads_history and self.reads_later_items
+
     @cached_property
     def trained(self) -> bool:
         """Whether its models are trained and come from the registry."""

@@ -72,7 +72,7 @@ def _found(ranked: Ranked, ranker: Ranker, made: Iterable[Computed | None]) -> R
 
 def _stacked(stack: Stack, asker: Asker, pool: Pool, n: int) -> RankedItems:
     """Rank by the stack; each item names the ranker that adds most to its score."""
-    names = [ranker.strategy for ranker in stack.rankers]
+    names = [*(ranker.strategy for ranker in stack.rankers), stack.newcomers.strategy]
     head, made = stack.listed(asker, pool, n)
     rows = zip(head.items.tolist(), head.scores.tolist(), head.loudest.tolist(), strict=True)
     picks = [Pick(number, value, names[at]) for number, value, at in rows]

@@ -23,7 +23,7 @@ from core.stack.signals import SIGNALS, signals_of_scores
 from core.types import F32, I32
 from service.ranking.asker import Asker, Computed
 from service.ranking.family import Family
-from service.ranking.pool import HEAD, Head, Pool, Ranked, chosen
+from service.ranking.pool import HEAD, NOTHING, Head, Pool, Ranked, chosen
 from service.ranking.strategies import Strategy
 
 NO_VECTORS: F32 = np.empty((0, 0), np.float32)
@@ -191,12 +191,23 @@ class Ranker(ABC):
         scores = self.item_vectors @ (self.item_vectors[item] * inverse[item])
         return chosen(scores * inverse, pool, n)
 
-    def later_vectors(self, bodies: Sequence[Mapping[str, Any]]) -> F32:
-        """Return vectors for items that were added after the training, from their documents."""
-        return self.item_vectors[:0]
+    @property
+    def unplaced(self) -> I32:
+        """Return the items of the training that it could place if something were said of them."""
+        return NOTHING
 
-    def with_later(self, vectors: F32) -> "Ranker":
-        """Return a ranker that also knows these items, numbered after those of the training."""
+    def alike(self, items: I32, known: Mask, n: int) -> I32 | None:
+        """Return the n known items that are most like each of m, (m, n), by what is said of them.
+
+        ``known`` is a mask of the items; -1 where an item has fewer. None: it reads no documents.
+        """
+        return None
+
+    def with_later(self, bodies: Mapping[int, Mapping[str, Any]]) -> "Ranker":
+        """Return a ranker that also knows the items with these documents, by number.
+
+        All items after those of the training are among them, up to the last one.
+        """
         return self
 
     @property

@@ -60,6 +60,9 @@ def slate(
 ) -> Slate:
     """Return the best items of the pool for this asker, with new items in some places."""
     choice = choose(lineup, asker, wanted)
+    if exploration is not None and choice.stack is not None:
+        stack = replace(choice.stack, newcomers=exploration.new.coming)
+        choice = replace(choice, stack=stack)
     reason = choice.reason
     n = wanted.n_ranked
     found = ranked_items(choice, lineup, asker, pool, n)

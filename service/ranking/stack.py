@@ -17,8 +17,9 @@ from core.kernels.scan import Mask
 from core.stack.choices import Choice
 from core.stack.logit import Logit, probabilities
 from core.stack.sums import by_ranker
-from core.types import F32, I32, I64
+from core.types import F32, F64, I32, I64
 from service.ranking.asker import Asker, Computed
+from service.ranking.newcomers import NOBODY_NEW, Newcomers
 from service.ranking.pool import HEAD, NOTHING, Head, Pool, Ranked
 from service.ranking.ranker import Listed, Ranker
 from service.ranking.strategies import MIXTURE, Strategy
@@ -105,13 +106,15 @@ class Stack(Struct, frozen=True, eq=False):
 
     version: str = msgspec.field(default_factory=lambda: f"alone-{next(_NUMBERS)}")
     """A cached head answers for all stacks of its version."""
+    newcomers: Newcomers = NOBODY_NEW
+    """New items, which are ranked as their look-alikes are."""
 
     def listed(self, asker: Asker, pool: Pool, n: int) -> tuple[StackHead, Sequence[Computed]]:
         """Return the best n candidates, and results that a cache may keep."""
         if not self._may_use_heads(asker, pool, n):
             choice = candidates(self.rankers, asker, pool, n)
             return self._ranked(choice, asker, pool, n), choice.made
-        cached = asker.head(MIXTURE, self.version)
+        cached = asker.head(MIXTURE, self.made_of)
         if isinstance(cached, StackHead) and cached.mask() is not None:
             found = cached.first(pool, n) if cached.of(pool.allowed) else None
             if found is None:
@@ -131,6 +134,11 @@ class Stack(Struct, frozen=True, eq=False):
         by_features = any(ranker.version in asker.features for ranker in self.rankers)
         return not by_features and asker.may_use_heads(pool, n)
 
+    @property
+    def made_of(self) -> str:
+        """Return the version of a cached head: of the stack and of the new items."""
+        return f"{self.version}+{self.newcomers.version}"
+
     def order(self, found: Candidates, length: int) -> I32:
         """Return the candidates, best first."""
         z, _ = self._added_up(found, length)
@@ -141,15 +149,16 @@ class Stack(Struct, frozen=True, eq=False):
         return by_ranker(self.logit, found.signals, length, _columns_of(self.rankers))
 
     def _ranked(self, found: Candidates, asker: Asker, pool: Pool, n: int) -> StackHead:
-        scores, parts = self._added_up(found, asker.preferences.item_ix.size)
-        order = _order(scores)[:n]
-        likely = probabilities(scores)
+        own, parts = self._added_up(found, asker.preferences.item_ix.size)
+        items, z = self.newcomers.joined(found.items, own, pool)
+        order = _order(z)[:n]
+        likely = probabilities(z)
         return StackHead(
-            version=self.version,
-            items=found.items[order],
+            version=self.made_of,
+            items=items[order],
             scores=likely[order].astype(np.float32),
-            whole=found.items.size < SHARED_HEADS,
-            loudest=parts[order].argmax(axis=1).astype(np.int32),
+            whole=items.size < SHARED_HEADS,
+            loudest=self._loudest(found, parts, items[order]),
             mask=weakref.ref(_owner(pool.allowed)),
             size=pool.allowed.size,
         )
@@ -181,6 +190,15 @@ class Stack(Struct, frozen=True, eq=False):
         told = zip(known, parts[[row[item] for item in known]].tolist(), strict=True)
         return {item: dict(zip(names, own, strict=True)) for item, own in told}
 
+    def _loudest(self, found: Candidates, parts: F32, items: I32) -> I32:
+        """Return which ranker adds most to each item; the one after them for a new item."""
+        loudest = np.full(items.size, len(self.rankers), np.int32)
+        if found.items.size:
+            at = np.minimum(np.searchsorted(found.items, items), found.items.size - 1)
+            own = found.items[at] == items
+            loudest[own] = parts[at[own]].argmax(axis=1)
+        return loudest
+
     def best(self, asker: Asker, pool: Pool, n: int) -> Ranked:
         """Return the best n candidates with their probabilities among all candidates.
 
@@ -205,7 +223,7 @@ def _columns_of(rankers: Sequence[Ranker]) -> I64:
     return np.fromiter(ends, np.int64, len(rankers) + 1)
 
 
-def _order(z: F32) -> I64:
+def _order(z: F32 | F64) -> I64:
     """Return the rows of candidates, best first; of equal ones the lower item number."""
     return np.argsort(-z, kind="stable")
 

@@ -1,6 +1,6 @@
 """Predicted stars, from features of users and items; it also ranks items without ratings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -50,10 +50,8 @@ class Starred(Ranker):
     def _all_vectors(self) -> tuple[F32, F32]:
         return self.item_vectors, self._later
 
-    def later_vectors(self, bodies: Sequence[Mapping[str, Any]]) -> F32:
-        return self.stars.vectors_of(self.items.transform([of_item(body) for body in bodies]))
-
-    def with_later(self, vectors: F32) -> "Starred":
+    def with_later(self, bodies: Mapping[int, Mapping[str, Any]]) -> "Starred":
+        rows = self.items.transform([of_item(body) for _, body in sorted(bodies.items())])
         return Starred(
             self.family,
             self.version,
@@ -61,7 +59,7 @@ class Starred(Ranker):
             self.trained_through,
             users=self.users,
             items=self.items,
-            later=vectors,
+            later=self.stars.vectors_of(rows),
         )
 
     @cached_property

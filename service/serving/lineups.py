@@ -91,7 +91,7 @@ class Lineups:
     def _begin_epoch(self, new: _Sources) -> None:
         """Begin an epoch if the last one is old, or if models or items changed."""
         now, (active, _, _, later, *_) = self._clock(), new
-        same = active is self._made_of[0] and later is self._made_of[3]
+        same = active is self._made_of[0] and later.rankers == self._made_of[3].rankers
         self._moved_on = now < self._epoch_ends and same
         if not self._moved_on:
             self._epoch, self._epoch_ends = self._epoch + 1, now + EPOCH_S

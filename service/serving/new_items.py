@@ -11,8 +11,11 @@ from core.types import F64, I64
 from service.ranking.everybody import Orders
 from service.ranking.exploration import Exploration, NewItems
 from service.ranking.learned import LearnedState
-from service.ranking.new_items import Said, new_items
+from service.ranking.new_items import LookAlikes, Said, new_items
+from service.ranking.ranker import Ranker
+from service.served_models import ActiveModels
 from service.serving.catalogue_view import CatalogueView
+from service.serving.later_items import LaterItemsFollower
 from service.serving.online_items import OnlineSnapshotFollower
 from service.serving.polling import Polled
 from service.serving.popularity import Popularity
@@ -46,18 +49,21 @@ class NewItemsFollower(Polled):
         popularity: Popularity,
         learned: OnlineSnapshotFollower,
         showings: ShowingsReader,
+        models: ActiveModels,
+        later: LaterItemsFollower,
     ) -> None:
         super().__init__()
         self._seed, self._share, self._showings = seed, share, showings
+        self._models, self._later, self._alike = models, later, LookAlikes()
         self._view, self._popularity, self._learned = view, popularity, learned
-        self._made_of: list[object] = [None] * 4
+        self._made_of: list[object] = [None] * 5
         self._made_ms = 0
         self.current = Fresh()
 
     def exploration(self, user: str | None, time_ms: int) -> Exploration | None:
         """Return the draw for an asker; None: there is nothing new to show."""
         new = self.current.new
-        if not self._share or not new.items.size:
+        if not new.items.size:
             return None
         return Exploration(new, self._share, self._seed, user or "", time_ms // HOUR_MS)
 
@@ -67,7 +73,8 @@ class NewItemsFollower(Polled):
             return
         counts, time_ms = await self._showings.refreshed(), now_ms()
         items, orders, learned = self._view.current, self._popularity.current, self._learned.current
-        made_of = [items, orders, learned, counts]
+        placing = self._placing()
+        made_of = [items, orders, learned, counts, placing]
         late = time_ms - self._made_ms >= PERIOD_MS
         if not late and all(map(operator.is_, made_of, self._made_of)):
             return
@@ -78,12 +85,18 @@ class NewItemsFollower(Polled):
 
         def made() -> Fresh:
             said = Said(*items.category_pairs[:3], opens)
-            return _fresh(
-                new_items(said, allowed, events, counts[:, SHOWN].astype(np.float64)), counts
-            )
+            shown = counts[:, SHOWN].astype(np.float64)
+            new = new_items(said, allowed, events, shown, placing)
+            return _fresh(self._alike.joined(new, events), counts)
 
         self.current = await asyncio.to_thread(made)
         self._made_of, self._made_ms = made_of, time_ms
+
+    def _placing(self) -> Ranker | None:
+        """Return the active ranker that places items by their documents."""
+        active = (model.ranker for model in self._models.current.models.values())
+        ranker = next((one for one in active if one.family.places_items), None)
+        return None if ranker is None else self._later.current.with_later(ranker)
 
 
 def _fresh(new: NewItems, counts: I64) -> Fresh:

@@ -94,21 +94,22 @@ def _obstacle(family: Family, data: Dataset, tried: Tried) -> str:
     bound = not (tried.serves and family.reads_history)
     if family.reads_user_features and not known["users"] and bound:
         return "no user with a history has features that others share"
-    if family.predicts_stars and not known["items"]:
+    if (family.predicts_stars or family.places_items) and not known["items"]:
         return "no item has features that others share"
     judges = data.held_out.user_ix.size
-    if judges < FEWEST_USERS and not (tried.serves or tried.model == DEFAULT_RECIPE):
+    # what places new items is no rival of the usual recipe: it serves beside it
+    usual = tried.model == DEFAULT_RECIPE or family.places_items
+    if judges < FEWEST_USERS and not (tried.serves or usual):
         return f"only {judges} held-out users, {FEWEST_USERS} are needed to tell what it adds"
     return ""
 
 
 def features_known(data: Dataset) -> Mapping[str, bool]:
     """Return whether users with a history, and items, have features that others share."""
-    users = data.encoded
-    items = None if users is None else users.items
+    users, items = data.encoded, data.described
     return {
         "users": users is not None and bool(users.features.nnz),
-        "items": items is not None and bool(items.features.nnz),
+        "items": items is not None and bool(items.rows.nnz),
     }
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from core.batch.content.encoder import Described, DocumentEncoder
 from core.batch.preferences import preference_rows
 from core.features import EncoderFit, FeatureEncoder, LeftOut, of_item
 from core.gate import FEWEST_USERS
@@ -103,6 +104,8 @@ class Dataset:
     """Sequence of the last event included, by partition."""
     rated: "RatedSample | None" = None
     order: "Order | None" = None
+    described: Described | None = None
+    """What is said of the items, whether or not anything is said of users."""
 
     @property
     def at_cut(self) -> Material:
@@ -123,20 +126,22 @@ class Dataset:
             encoded = replace(encoded, items=None)
         rated = self.rated if family.predicts_stars else None
         order = self.order if family.reads_order else None
-        return replace(self, encoded=encoded, rated=rated, order=order)
+        described = self.described if family.reads_item_features else None
+        return replace(self, encoded=encoded, rated=rated, order=order, described=described)
 
     def _material(
         self, pairs: Interactions, rated: RatedPairs | None, steps: Steps | None
     ) -> Material:
         encoded = self.encoded
         if encoded is None:
-            return Material(pairs, rated=rated, steps=steps)
+            return Material(pairs, described=self.described, rated=rated, steps=steps)
         items = None if encoded.items is None else encoded.items.features
         return Material(
             pairs,
             user_features=encoded.features,
             links=encoded.links,
             item_features=items,
+            described=self.described,
             rated=rated,
             steps=steps,
         )
@@ -184,7 +189,7 @@ def read(
             encoder.add(body.get("features", {}) for body in reader.documents(page.users))
     on_progress(0.3)
     chosen = encoder.encoder() if with_documents else None
-    items = _encoded_items(reader) if with_items else None
+    items, described = _encoded_items(reader) if with_items else (None, None)
     most_rated = limits.rated if with_ratings else 0
     data: Dataset
     for cut in times.cuts():
@@ -194,7 +199,7 @@ def read(
         for page in reader.pages():
             building.add(page)
             on_progress(0.3 + 0.7 * min(building.n_users / max(n_users, 1), 1.0))
-        data = building.finish()
+        data = replace(building.finish(), described=described)
         if data.held_out.user_ix.size >= FEWEST_USERS:
             break
     if data.encoded is None:
@@ -202,14 +207,23 @@ def read(
     return replace(data, encoded=replace(data.encoded, left_out=encoder.left_out))
 
 
-def _encoded_items(reader: HistorySource) -> EncodedItems:
+def _encoded_items(reader: HistorySource) -> tuple[EncodedItems, Described]:
     fit = EncoderFit(np.random.default_rng(0))
     for bodies in reader.item_documents():
         fit.add(map(of_item, bodies))
-    encoder = fit.encoder()
-    parts = [encoder.transform([*map(of_item, bodies)]) for bodies in reader.item_documents()]
-    rows: Any = sp.vstack([*parts, encoder.transform([])], format="csr")
-    return EncodedItems(encoder, sp.csr_array(rows), fit.left_out)
+    facts = fit.encoder()
+    encoder = DocumentEncoder(facts)
+    features, rows = [facts.transform([])], [encoder.transform([])]
+    for bodies in reader.item_documents():
+        features.append(facts.transform([*map(of_item, bodies)]))
+        rows.append(encoder.transform(bodies))
+    encoded = EncodedItems(facts, _stacked(features), fit.left_out)
+    return encoded, Described(encoder, _stacked(rows))
+
+
+def _stacked(parts: Sequence[sp.csr_array]) -> sp.csr_array:
+    rows: Any = sp.vstack(parts, format="csr")
+    return sp.csr_array(rows)
 
 
 class _Building:

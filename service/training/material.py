@@ -8,6 +8,7 @@ from typing import Any
 
 import scipy.sparse as sp
 
+from core.batch.content.encoder import Described
 from core.batch.ocmf.graph import similarity
 from core.interactions import Interactions
 from core.ordinal.fit_stars import RatedPairs
@@ -25,6 +26,8 @@ class Material:
     """Links between users: (users, users) weights, or (links, 2) user numbers."""
     item_features: sp.csr_array | None = None
     """(items, d)"""
+    described: Described | None = None
+    """What is said of the items."""
     rated: RatedPairs | None = None
     """A sample of the ratings."""
     steps: Steps | None = None

@@ -9,11 +9,13 @@ import numpy as np
 from core.gate import FEWEST_USERS, Interval, paired_interval
 from core.stack.guard import Guarded
 from service.ranking.families import FAMILIES
+from service.ranking.ranker import Ranker
 from service.training.candidates import Tried
 from service.training.contest import Contest, contest
 from service.training.dataset import Dataset
 from service.training.model_training import ModelTraining
-from service.training.next_events import next_events
+from service.training.next_events import NextEvents, next_events
+from service.training.placing import foreseen
 from service.training.settled import COUNTED, ranker_of
 from service.training.validation import validated_popular
 from service.training.worth import Worth, worth
@@ -58,11 +60,15 @@ def weigh(
         if not one.training.family.reads_history:
             _weigh_by_features(one, seed)
     by_history = {one.tried.model: one for one in fitted if one.training.family.reads_history}
-    table = _contest(data, by_history, seed, on_share)
+    events = next_events(data)
+    table = _contest(data, by_history, events, seed, on_share)
     families = {name: one.tried.strategy for name, one in by_history.items()}
     found = worth(table, [*COUNTED], families, seed)
     for name, what in found.items():
         _note(by_history[name].tried, what, float(table.alone(name).mean()))
+    for name, one in by_history.items():
+        if one.training.family.places_items and not one.tried.chosen:
+            _weigh_by_documents(one, table.rankers[name], events, seed)
     if not serves and not any(one.tried.chosen for one in fitted):
         _choose_the_first(found, by_history)
     wanted = _wanted(fitted)
@@ -86,7 +92,9 @@ def _too_few(fitted: Sequence[Fitted], metrics: dict[str, Any]) -> Weighed:
     return Weighed(_wanted(fitted), f"{trained} alone: {why}", metrics)
 
 
-def _contest(data: Dataset, fitted: Mapping[str, Fitted], seed: int, on_share: OnShare) -> Contest:
+def _contest(
+    data: Dataset, fitted: Mapping[str, Fitted], events: NextEvents, seed: int, on_share: OnShare
+) -> Contest:
     known = data.at_cut
     counted = {name: made(FAMILIES[name], known) for name, made in COUNTED.items()}
     trained = {
@@ -94,7 +102,7 @@ def _contest(data: Dataset, fitted: Mapping[str, Fitted], seed: int, on_share: O
         for name, one in fitted.items()
     }
     rankers = counted | trained
-    return contest(rankers, next_events(data), seed, lambda share: on_share(0.5 * share))
+    return contest(rankers, events, seed, lambda share: on_share(0.5 * share))
 
 
 def _weigh_by_features(one: Fitted, seed: int) -> None:
@@ -107,6 +115,19 @@ def _weigh_by_features(one: Fitted, seed: int) -> None:
     added = paired_interval(own.scores, popular.scores, np.random.default_rng(seed))
     found = Worth(added, chosen=added.low > 0.0, beside=("popular",))
     _note(one.tried, found, float(own.scores.mean()))
+
+
+def _weigh_by_documents(one: Fitted, ranker: Ranker, events: NextEvents, seed: int) -> None:
+    """Choose a family that places new items if it ranks by documents better than by chance.
+
+    It need not add to what others know of old items: of new ones it alone knows anything.
+    """
+    found = foreseen(ranker, events)
+    if found.size:
+        lead = paired_interval(found, np.full(found.size, 0.5), np.random.default_rng(seed))
+        says = f"places items by documents alone: AUC {0.5 + lead.mean:.3f}"
+        one.tried.chosen = lead.low > 0.0
+        one.tried.why += f"; {says}, from {0.5 + lead.low:.3f} to {0.5 + lead.high:.3f}"
 
 
 def _note(tried: Tried, found: Worth, alone: float) -> None:

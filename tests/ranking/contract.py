@@ -329,7 +329,7 @@ def the_entry_says_what_the_ranker_can(case: Case) -> None:
     assert ranker.knows(case.asker(LIKED, kind=None)) == family.reads_history
     assert family.title
     assert family.about.endswith(".")
-    later = ranker.with_later(ranker.later_vectors([{"features": {"kind": "1"}}]))
+    later = ranker.with_later({ranker.n_items: {"features": {"kind": "1"}}})
     assert (later.n_items > ranker.n_items) == family.reads_later_items
 
 

@@ -28,7 +28,7 @@ def contributions(ranker: Ranker, asker: Asker, items: I32) -> F64:
         return _following(ranker, asker, items)
     assert isinstance(ranker, FoldIn)
     row, own, user = ranker.users.row, asker.preferences, ranker.fold_in(asker).astype(np.float64)
-    q = row.item_factors.astype(np.float64)
+    q, asked = row.item_factors.astype(np.float64), ranker.item_vectors.astype(np.float64)
     assert row.mean_row is None or row.shrinkage == 0.0, "shrinkage would add its term"
     reg = float(row.regs(np.array([own.item_ix.size]))[0])
     system = np.diag(row.gram.astype(np.float64) + reg)
@@ -48,7 +48,9 @@ def contributions(ranker: Ranker, asker: Asker, items: I32) -> F64:
         pulls.append(float(pull))
     inverse = np.linalg.inv(system)
     each = list(zip(own.item_ix, pulls, strict=True))
-    return np.array([[pull * q[item] @ inverse @ q[past] for past, pull in each] for item in items])
+    return np.array(
+        [[pull * asked[item] @ inverse @ q[past] for past, pull in each] for item in items]
+    )
 
 
 def _of_neighbours(ranker: ByNeighbours, asker: Asker, items: I32) -> F64:

@@ -41,8 +41,8 @@ def test_items_without_features_are_in_no_list(stars):
 
 def test_later_items_are_ranked_by_their_documents(stars):
     model = ranker(stars)
-    bodies = [{"features": {"kind": "k1"}}, {}]
-    later = model.with_later(model.later_vectors(bodies))
+    bodies = {N_ITEMS: {"features": {"kind": "k1"}}, N_ITEMS + 1: {}}
+    later = model.with_later(bodies)
     assert later.n_items == N_ITEMS + 2
     found = later.best(described(later, "k1"), everything(N_ITEMS + 2), N_ITEMS + 2)
     assert N_ITEMS in found.items

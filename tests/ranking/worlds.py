@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from core import popularity
+from core.batch.content.encoder import Described, DocumentEncoder
 from core.batch.preferences import preferences
 from core.features import Column, FeatureEncoder
 from core.interactions import Interactions, from_pairs
@@ -184,7 +185,10 @@ def material() -> Material:
     n_users = liked.n_users
     steps = steps_of(users, liked.item_ix, order, n_users=n_users, n_items=N_ITEMS)
     items = item_kinds(N_ITEMS)
-    return Material(liked, features, item_features=items, rated=rated, steps=steps)
+    described = Described(DocumentEncoder(KINDS), items)
+    return Material(
+        liked, features, item_features=items, described=described, rated=rated, steps=steps
+    )
 
 
 @cache
