@@ -25,8 +25,8 @@ CATEGORY = "category"
 
 Mask = NDArray[np.bool_]
 Value = bool | int | float | str
-Facts = Mapping[str, Value | Sequence[str]]
-"""Features of one item: name -> value or list of strings."""
+Facts = Mapping[str, Value | Sequence[Value]]
+"""Features of one item: name -> value or list of values."""
 
 TEXT = np.dtypes.StringDType()
 _TYPES: dict[type, Any] = {bool: np.dtype(np.bool_), float: np.dtype(np.float64), str: TEXT}
@@ -92,7 +92,7 @@ class Columns:
         return Columns(self.n, columns)
 
 
-def _typed(values: Iterable[tuple[int, Value | Sequence[str] | None]]) -> dict[type, Column]:
+def _typed(values: Iterable[tuple[int, Value | Sequence[Value] | None]]) -> dict[type, Column]:
     """Return the columns of (item, value or list) pairs by the type of the value."""
     by_type: dict[type, tuple[list[int], list[Value]]] = {}
     for number, given in values:

@@ -15,6 +15,7 @@ from service.serving.cache_warming import CacheWarming
 from service.serving.catalogue_view import CatalogueView
 from service.serving.folded_items import FoldedItemsFollower
 from service.serving.later_items import LaterItemsFollower
+from service.serving.latest import LatestFollower
 from service.serving.lineups import Lineups
 from service.serving.mixture_weights import MixtureWeights
 from service.serving.new_items import NewItemsFollower
@@ -76,6 +77,7 @@ class Followed:
     folded_items: FoldedItemsFollower
     later_items: LaterItemsFollower
     new_items: NewItemsFollower
+    latest: LatestFollower
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
             kept.mixture_weights,
             kept.later_items,
             kept.folded_items,
-            states=[kept.popularity, kept.online_items],
+            states=[kept.popularity, kept.online_items, kept.latest],
         )
         recommender = Recommender(
             namespace,
@@ -236,6 +238,7 @@ def _followed(
         folded_items=_started(stack, FoldedItemsFollower(active, items)),
         new_items=_started(stack, new_items),
         later_items=_started(stack, later_items),
+        latest=_started(stack, LatestFollower(view, CatalogueFeed(clients.requests, name))),
     )
 
 

@@ -20,6 +20,7 @@ ROLES: Roles = {
     ("POST", "/v1/items/audience"): "read",
     ("GET", "/v1/popular"): "read",
     ("GET", "/v1/trending"): "read",
+    ("GET", "/v1/latest"): "read",
     ("GET", "/v1/users/{user}/predictions/{item}"): "read",
     ("POST", "/v1/predictions"): "read",
     ("GET", "/v1/experts"): "read",

@@ -79,8 +79,8 @@ def _rankers(lineup: Lineup, asker: Asker, wanted: Wanted) -> tuple[Sequence[Ran
     """Return the rankers for this asker, and why they are not those that the request named."""
     everybodys = lineup.everybodys
     model = wanted.resumed or wanted.model
-    named = None if model is None else everybodys.get(model) or lineup.models.get(model)
-    if named is not None and (model in everybodys or named.knows(asker)):
+    named = None if model is None else lineup.named(model)
+    if named is not None and (named.family.for_everybody or named.knows(asker)):
         return [named], None
     personal = {name: ranker for name, ranker in lineup.models.items() if ranker.knows(asker)}
     # drop a ranker that knows little about this user, unless it is the only personal one

@@ -1,4 +1,4 @@
-"""Lists that are the same for everybody: popular items and trending items."""
+"""Lists that are the same for everybody: popular items, trending items and the latest."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,13 +6,17 @@ from functools import cached_property
 
 import numpy as np
 
-from core.types import F32, I32
+from core.types import F32, I32, I64
 from service.ranking.asker import Asker
 from service.ranking.families import FAMILIES
 from service.ranking.family import Family
 from service.ranking.pool import Pool, Ranked, chosen, first
 from service.ranking.ranker import Listed, Ranker
-from service.ranking.strategies import POPULAR, TRENDING
+from service.ranking.strategies import LATEST, POPULAR, TRENDING
+
+DAY_MS = 86_400_000
+UNDATED = 1e-6
+"""Score of an item without a time, for each item before it."""
 
 
 def _nothing() -> Ranked:
@@ -94,6 +98,33 @@ class Orders:
             SharedList(FAMILIES[strategy], order, self.seen_through)
             for strategy, order in orders.items()
         ]
+
+
+@dataclass(frozen=True, eq=False)
+class Latest:
+    """The items in the order in which they came, the latest first: the state of this family."""
+
+    order: Ranked = field(default_factory=_nothing)
+    """All items; the score is when an item came, in days since 1970, near 0 if that is unknown."""
+
+    @classmethod
+    def of(cls, since: I64) -> "Latest":
+        """Return the order of items by the times since when they are there, (n,) in ms.
+
+        Of items without a time, which is negative, the one with the highest number is the latest.
+        """
+        numbers = np.arange(since.size)
+        days = np.where(since >= 0, since / DAY_MS, UNDATED * numbers)
+        order = np.lexsort((numbers, -days)).astype(np.int32)
+        return cls((order, days[order].astype(np.float32)))
+
+    def rankers(self, partition: int | None) -> Sequence[SharedList]:
+        """Return the ranker, which is the same for all partitions."""
+        return [self._ranker]
+
+    @cached_property
+    def _ranker(self) -> SharedList:
+        return SharedList(FAMILIES[LATEST], self.order, {})
 
 
 def _filled(scores: F32, n: int) -> F32:

@@ -34,6 +34,7 @@ from service.ranking.sequence import read_sequence
 from service.ranking.starred import read_starred
 from service.ranking.strategies import (
     EXPLORE,
+    LATEST,
     MIXTURE,
     NEXT,
     ONLINE,
@@ -180,6 +181,17 @@ FAMILIES: Families = table(
             explains=True,
             reads_item_features=True,
             reads_later_items=True,
+        ),
+        Family(
+            strategy=LATEST,
+            number=12,
+            title="Latest",
+            about="Lists what was added last.",
+            for_everybody=True,
+            mixes=False,
+            judged=False,
+            reads_history=False,
+            serves_without_history=True,
         ),
     )
 )

@@ -55,6 +55,8 @@ class Family:
     """Only for a family that is personal and not trained; the others' follow from the entry."""
     for_everybody: bool = False
     """Whether its list is the same for everybody."""
+    mixes: bool = True
+    """Whether it takes part in mixtures; else it answers only where it is named."""
     compares_items: bool = False
     """Whether it finds items similar to an item."""
     compares_items_best: bool = False

@@ -68,8 +68,14 @@ class Lineup:
 
     @cached_property
     def everybodys(self) -> Mapping[Strategy, Ranker]:
-        """Return the rankers whose list is the same for everybody."""
-        return by_strategy(one for one in self.rankers if one.family.for_everybody)
+        """Return the rankers whose list is the same for everybody, as far as they mix."""
+        return by_strategy(
+            one for one in self.rankers if one.family.for_everybody and one.family.mixes
+        )
+
+    def named(self, strategy: Strategy) -> Ranker | None:
+        """Return the ranker of a strategy; None: there is none."""
+        return next((one for one in self.rankers if one.strategy == strategy), None)
 
     @cached_property
     def popular(self) -> Ranker:

@@ -7,9 +7,10 @@ Strategy: TypeAlias = str
 """The name of a family (see ``families.py``), or ``MIXTURE``."""
 
 ONLINE, MIXTURE, POPULAR, TRENDING, NEXT = "online", "mixture", "popular", "trending", "next"
+LATEST = "latest"
 """Strategies with a role of their own: blended and predicts by default; several rankers as one;
-fills every list up; has a route; is counted by the learner. All other names stand in the table
-alone."""
+fills every list up; has a route; is counted by the learner; has a route and follows the catalogue.
+All other names stand in the table alone."""
 
 EXPLORE = "explore"
 """What brought a new item into a slate (see ``exploration.py``). It names single items, never a

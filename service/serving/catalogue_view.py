@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from core.filter import CATEGORY
 from service.errors import NotReady, StoreUnavailable
-from service.store.catalogue.columns import BLOCK, EMPTY, Block, Catalogued, read
+from service.store.catalogue.columns import BLOCK, EMPTY, TIMES, Block, Catalogued, read
 from service.store.catalogue.feed import SLICE, CatalogueFeed, StoredItem
 from service.telemetry import logger
 
@@ -42,7 +42,7 @@ class CatalogueView:
         self.current = Catalogued()
         self.ready = False
         """Whether the items have been read; until then hidden items are not known as hidden."""
-        self._seen_features: set[str] = set()
+        self._seen_features: set[str] = set(TIMES)
         """All features that any document has had; a filter may name one that is gone by now."""
         self._wanted: set[str] = {CATEGORY}
         """The features that get columns when all documents are read again."""

@@ -190,6 +190,7 @@ def _recommend(shop: httpx.Client) -> None:
     _good(shop.post("/v1/items/audience", json={"item": HEDGE, "k": 2}))
     _good(shop.get("/v1/popular?k=2&fields=title"))
     _good(shop.get("/v1/trending?k=2&fields=title"))
+    _good(shop.get("/v1/latest?k=2&fields=title"))
     shown = {"user": "ada", "item": slate["items"][0]["item"], "rec_id": slate["rec_id"]}
     rows = [shown | {"kind": kind} for kind in ("impression", "click")]
     _good(shop.post("/v1/events?wait=learned", json=rows))

@@ -27,6 +27,7 @@ from service.learning.following.states import states_of
 from service.learning.following.views import View
 from service.ranking.asker import Asker
 from service.ranking.choice import feature_vectors
+from service.ranking.everybody import Latest
 from service.ranking.families import FAMILIES
 from service.ranking.family import Family, Published
 from service.ranking.lineup import Lineup
@@ -161,7 +162,8 @@ def transitions() -> Transitions:
 
 def untrained() -> dict[str, Ranker]:
     """Return the rankers of what a learner holds."""
-    states = states_of(view(), model(), 0, half_life_ms=HALF_LIFE_MS)
+    came = Latest.of(np.where(np.arange(N_ITEMS) % 3, (np.arange(N_ITEMS) // 5) * 86_400_000, -1))
+    states = [came, *states_of(view(), model(), 0, half_life_ms=HALF_LIFE_MS)]
     return {ranker.strategy: ranker for ranker in rankers_of(states, 0)}
 
 

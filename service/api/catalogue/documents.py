@@ -22,7 +22,7 @@ from service.api.feedback.deletions import delete_item as deleted_item
 from service.api.feedback.deletions import delete_user as deleted_user
 from service.api.routing import ItemId, Route, Runtime, UserId
 from service.api.schemas import Cursor, Limit
-from service.api.times import in_one_format
+from service.api.times import in_one_format, rfc3339_or_none
 from service.errors import NotFound
 from service.http.cursors import make_cursor, read_cursor, read_number
 from service.http.documentation import problems
@@ -251,7 +251,8 @@ def _item(item: str, document: Document, response: Response | None = None) -> It
     _tag(document, response)
     said = _EMPTY_ITEM | (document.body or {})
     times = {name: in_one_format(said[name]) for name in _TIMES if said[name] is not None}
-    return Item(item=item, version=document.version, **(said | times))
+    created = rfc3339_or_none(document.created_ms)
+    return Item(item=item, version=document.version, created=created, **(said | times))
 
 
 def _user(user: str, document: Document, response: Response | None = None) -> User:

@@ -64,6 +64,8 @@ class Item(Answer):
     """Not recommended before this moment."""
     available_until: Time | None
     """Not recommended from this moment on."""
+    created: Time | None
+    """When the document was first written; null before that, and where it was not recorded."""
 
 
 class ItemPage(Page[Item]):

@@ -1,4 +1,4 @@
-"""The lists that are the same for everybody but for what they have seen: popular, trending."""
+"""The lists that are the same for everybody but for what they have seen: popular, latest, ..."""
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -19,7 +19,7 @@ from service.api.slates.requests import (
 )
 from service.api.waiting import reached
 from service.http.documentation import answers
-from service.ranking.strategies import POPULAR, TRENDING, Strategy
+from service.ranking.strategies import LATEST, POPULAR, TRENDING, Strategy
 from service.ranking.wanted import Wanted
 from service.serving.asked import Asked
 
@@ -43,6 +43,15 @@ async def list_popular(request: Request) -> Response:
 async def list_trending(request: Request) -> Response:
     """The most popular items lately: each positive counts half as much after a half-life."""
     return await _list(request, TRENDING)
+
+
+@router.get("/v1/latest", summary="List what was added last", openapi_extra=_EXTRA)
+async def list_latest(request: Request) -> Response:
+    """The latest items: by `available_from`, or else by when they were written for the first time.
+
+    The score is that day, in days since 1970, and 0 where it is not known.
+    """
+    return await _list(request, LATEST)
 
 
 async def _list(request: Request, strategy: Strategy) -> Response:

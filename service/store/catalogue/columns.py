@@ -25,6 +25,9 @@ MASK_BYTES = 64 << 20
 LEAST_MASKS = 4
 """Number of masks that are cached whatever their size."""
 
+TIMES = frozenset({"available_from", "available_until", "created"})
+"""What filters see of a document beside features; a feature of the same name comes first."""
+
 ALWAYS, NEVER = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
 _EPOCH, _MS = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 
@@ -44,6 +47,8 @@ class Block:
     opens: I64
     closes: I64
     """An item is shown from ``opens`` on and before ``closes``, in ms."""
+    created: I64
+    """When an item was written for the first time, in ms; ``ALWAYS`` where that is not known."""
     columns: Columns
     """Columns of the categories, and of the features that filters have named."""
 
@@ -51,11 +56,15 @@ class Block:
         """Return the block with new documents for some items, by their index in the block."""
         indexes = list(items)
         closed, opens, closes = self.closed.copy(), self.opens.copy(), self.closes.copy()
+        created = self.created.copy()
         closed[indexes] = [item.hidden or item.deleted for item in items.values()]
         opens[indexes] = [_moment(item.available_from, ALWAYS) for item in items.values()]
         closes[indexes] = [_moment(item.available_until, NEVER) for item in items.values()]
+        created[indexes] = [
+            ALWAYS if item.created_ms is None else item.created_ms for item in items.values()
+        ]
         facts = {index: _facts(item) for index, item in items.items()}
-        return Block(closed, opens, closes, self.columns.replaced(facts, names))
+        return Block(closed, opens, closes, created, self.columns.replaced(facts, names))
 
     def shown(self, now_ms: int) -> tuple[Mask, int, int]:
         """Return which items may be shown now, and from when and before when that is valid."""
@@ -68,7 +77,11 @@ class Block:
 
 
 EMPTY = Block(
-    np.zeros(BLOCK, np.bool_), np.full(BLOCK, ALWAYS), np.full(BLOCK, NEVER), Columns(BLOCK, {})
+    np.zeros(BLOCK, np.bool_),
+    np.full(BLOCK, ALWAYS),
+    np.full(BLOCK, NEVER),
+    np.full(BLOCK, ALWAYS),
+    Columns(BLOCK, {}),
 )
 """A block of items without documents."""
 
@@ -228,6 +241,15 @@ class Catalogued:
         opens = np.concatenate([np.empty(0, np.int64), *[block.opens for block in self.blocks]])
         return np.pad(opens[:n], (0, max(n - opens.size, 0)), constant_values=ALWAYS)
 
+    def since(self, n: int) -> I64:
+        """Return since when items 0 .. n - 1 are there, in ms; ``ALWAYS`` where that is unknown.
+
+        It is ``available_from``, or else when the document was written for the first time.
+        """
+        parts = [np.where(b.opens == ALWAYS, b.created, b.opens) for b in self.blocks]
+        since = np.concatenate([np.empty(0, np.int64), *parts])
+        return np.pad(since[:n], (0, max(n - since.size, 0)), constant_values=ALWAYS)
+
     def replaced(self, version: int, items: Mapping[int, StoredItem]) -> "Catalogued":
         """Return the items with new documents for some of them, by item number."""
         blocks = list(self.blocks)
@@ -280,7 +302,21 @@ def _words(kinds: Iterable[type]) -> str:
 
 
 def _facts(item: StoredItem) -> Facts:
-    return {**item.features, CATEGORY: item.categories}
+    moments = {name: _time(moment) for name, moment in _moments(item) if moment is not None}
+    return {**moments, **item.features, CATEGORY: item.categories}
+
+
+def _moments(item: StoredItem) -> Iterable[tuple[str, datetime | None]]:
+    yield "available_from", item.available_from
+    yield "available_until", item.available_until
+    known = item.created_ms is not None
+    yield "created", _EPOCH + timedelta(milliseconds=item.created_ms or 0) if known else None
+
+
+def _time(moment: datetime) -> list[float | str]:
+    """Return a time as a filter compares it: in seconds since 1970, or as text to the second."""
+    told = moment.astimezone(UTC).replace(microsecond=0, tzinfo=None)
+    return [(moment - _EPOCH) / timedelta(seconds=1), f"{told.isoformat()}Z"]
 
 
 def _moment(moment: datetime | None, otherwise: int) -> int:

@@ -15,6 +15,7 @@ import msgspec
 import redis.asyncio
 
 from service.errors import VersionConflict
+from service.store.clock import now_ms
 from service.store.connection import store_errors
 from service.store.keys import NamespaceKeys
 
@@ -41,6 +42,9 @@ class Document:
     version: int = 0
     body: Body | None = None
     packed: bytes = b""
+    created_ms: int | None = None
+    """When an item was written for the first time, or again after a deletion; None for a user, and
+    for an item that an earlier version of this code wrote."""
 
     @property
     def deleted(self) -> bool:
@@ -162,15 +166,24 @@ def unpacked(packed: bytes | None) -> Document:
     if packed is None:
         return Document()
     stored = msgspec.json.decode(packed, type=dict[str, Any])
-    version = stored.pop("version")
-    return Document(version, None if stored.pop("deleted", False) else stored, packed)
+    version, created_ms = stored.pop("version"), stored.pop("created_ms", None)
+    body = None if stored.pop("deleted", False) else stored
+    return Document(version, body, packed, created_ms)
 
 
 def _next(old: Document, body: Body | None, *, is_item: bool) -> Document:
     """Return the successor of ``old``; without a body, a tombstone for an item, none for a user."""
     version = old.version + 1
     if body is not None:
-        return Document(version, body, msgspec.json.encode({"version": version, **body}))
+        created_ms = _created_ms(old) if is_item else None
+        created = {} if created_ms is None else {"created_ms": created_ms}
+        packed = msgspec.json.encode({"version": version, **created, **body})
+        return Document(version, body, packed, created_ms)
     if not is_item:
         return Document()
     return Document(version, None, msgspec.json.encode({"version": version, "deleted": True}))
+
+
+def _created_ms(old: Document) -> int | None:
+    """Return when an item was created that follows ``old``."""
+    return now_ms() if old.body is None else old.created_ms

@@ -32,6 +32,7 @@ class StoredItem(msgspec.Struct, gc=False):
     available_until: datetime | None = None
     categories: list[str] = []
     features: dict[str, Any] = {}
+    created_ms: int | None = None
 
 
 _decode = msgspec.json.Decoder(StoredItem).decode
