@@ -23,6 +23,7 @@ from service.api.models import experts, jobs, models, rankers, schedule
 from service.api.slates import audience, batch, popular, predictions, recommendations, similar
 from service.errors import ServiceError
 from service.http.auth import FRESH_S, KeyCheck
+from service.http.body_budget import BodyBudget
 from service.http.document import document
 from service.http.edge import Edge
 from service.http.interactive_page import add_interactive_page
@@ -111,6 +112,7 @@ def create_app(
         swagger_ui_oauth2_redirect_url=None,
     )
     app.state.settings = settings
+    app.state.bodies = BodyBudget(settings.limits.body_bytes_held)
     # set when the server must stop: it ends the event streams
     app.state.stopping = threading.Event()
     app.router.redirect_slashes = False

@@ -11,6 +11,7 @@ ServiceError (status, code, retry_after_s)
 ├── Conflict 409              the state of the thing does not allow the request
 ├── Unauthorised 401, Forbidden 403
 ├── TooLarge 413              a body, line, array or page beyond its bound
+├── Overloaded 503           the process holds too many bytes of other requests
 ├── Backlogged 503            the log is full: try again
 ├── NotReady 503              not learned yet, or the service is starting
 ├── StoreUnavailable 503      Redis does not answer
@@ -78,6 +79,10 @@ class Forbidden(ServiceError):
 
 class TooLarge(ServiceError):
     status, code = 413, "too_large"
+
+
+class Overloaded(ServiceError):
+    status, code, retry_after_s = 503, "overloaded", 1
 
 
 class Backlogged(ServiceError):

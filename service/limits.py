@@ -24,6 +24,10 @@ class Limits(BaseModel):
     """Least speed of a body in bytes a second; 0: any."""
     stream_pause_s: Annotated[float, Field(gt=0)] = 300
     """Seconds that a body of NDJSON may pause: it has no least speed; then 408."""
+    body_bytes_held: Annotated[int, Field(ge=1 << 20)] = 64 << 20
+    """Maximum bytes of bodies, beyond the first 16 kB of each, that an api process holds at one
+    time; then 503. Streams of NDJSON are not held.
+    """
     connections: Annotated[int, Field(ge=16)] = 4096
     """Maximum connections of each api process. Beyond it, the one that has waited longest for its
     client is closed; if none waits, the new one is refused with 503.

@@ -54,6 +54,7 @@ CODES: dict[str, tuple[int, str]] = {
     "not_ready": (503, "the service is starting, or has not learned this yet: try again"),
     "sequence_not_reached": (503, "`min_sequence` was not learned in time: try again"),
     "too_many_connections": (503, "a bound on connections is reached: try again"),
+    "overloaded": (503, "too much of other requests is under way: try again"),
     "store_unavailable": (503, "Redis does not answer: try again"),
 }
 """Every error code: the status of an answer with this code, and its meaning."""
@@ -120,6 +121,9 @@ def answer(request_id: str, error: Exception) -> Response | None:
         return of_service_error(request_id, error)
     if isinstance(error, RequestValidationError):
         return _of_validation_error(request_id, error)
+    if isinstance(error, HTTPException) and isinstance(error.__cause__, ServiceError):
+        # raised while the framework read the body
+        return of_service_error(request_id, error.__cause__)
     if isinstance(error, HTTPException):
         return of_http_exception(request_id, error)
     return None

@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from service.http.auth import Roles
+from service.http.body_budget import Held
 
 
 class Route(APIRoute):
@@ -43,8 +44,11 @@ class Route(APIRoute):
             if scope["query_string"]:
                 self._check_parameters(scope["query_string"])
             if not self.streams and scope["method"] != "GET":
-                receive = bounded(receive, state.settings.max_body_bytes)
-            await self.answer(scope, receive, send)
+                with state.bodies.holding() as held:
+                    most = state.settings.max_body_bytes
+                    await self.answer(scope, bounded(receive, most, held), send)
+            else:
+                await self.answer(scope, receive, send)
         else:
             # the framework would name the methods of this route alone
             allowed = sorted(m for m, path in self.roles if path == self.path_format)
@@ -121,17 +125,19 @@ def _direct(endpoint: Callable[[Request], Awaitable[Response]]) -> Any:
     return app
 
 
-def bounded(receive: Receive, limit: int) -> Receive:
-    """Return ``receive`` that refuses a body of more than ``limit`` bytes."""
+def bounded(receive: Receive, limit: int, held: Held) -> Receive:
+    """Return ``receive`` that refuses a body of more than ``limit`` bytes, and counts its bytes."""
     left = limit
 
     async def receive_bounded() -> Message:
         nonlocal left
         message = await receive()
         if message["type"] == "http.request":
-            left -= len(message.get("body", b""))
+            n = len(message.get("body", b""))
+            left -= n
             if left < 0:
                 raise HTTPException(413, f"the body is longer than {limit} bytes: send it in parts")
+            held.add(n)
         return message
 
     return receive_bounded

@@ -98,8 +98,9 @@ BEFORE_ANY_ROUTE = {
     "headers_too_large",
     "too_slow",
     "too_many_connections",
+    "overloaded",
 }
-"""The codes of refusals for which no route is looked up."""
+"""The codes of refusals that every route may answer, whatever it does: docs/reference/errors.md."""
 
 
 def test_every_code_is_of_some_operation() -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import json
+import select
 import socket
 import subprocess
 import sys
@@ -165,3 +167,27 @@ def test_the_limit_on_open_files_is_raised_where_it_is_too_low() -> None:
     )
     out = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert out.stdout.split() == ["16", "300", "500", "756", "744", "1000"]
+
+
+def test_bodies_of_all_clients_have_one_bound(redis_url: str) -> None:
+    half = PUT + b"content-length: 900000\r\n\r\n{" + b" " * 800_000
+    with limited(redis_url, body_bytes_held=1 << 20) as address, ExitStack() as stack:
+        clients = [stack.enter_context(connected(address, half)) for _ in range(4)]
+        ready, _, _ = select.select(clients, [], [], 60)
+        while len(ready) < 3:
+            ready, _, _ = select.select(clients, [], [], 60)
+        for refused in ready:
+            head, _, body = refused.recv(65_536).partition(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 503")
+            problem = json.loads(body)
+            assert problem["code"] == "overloaded"
+            assert "HEDGEROW_LIMITS__BODY_BYTES_HELD" in problem["detail"]
+        # small bodies are read all the same
+        with connected(address, PUT + b"content-length: 2\r\n\r\n{}") as small:
+            assert b"200 OK" in small.recv(65_536)
+        # what the first holds becomes free once it is answered
+        for first in set(clients) - set(ready):
+            first.sendall(b" " * 99_998 + b"}")
+            assert b"200 OK" in first.recv(65_536)
+        with connected(address, half + b" " * 99_998 + b"}") as big:
+            assert b"200 OK" in big.recv(65_536)

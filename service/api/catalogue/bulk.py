@@ -137,8 +137,9 @@ class _Upload:
     async def array(self, request: Request) -> None:
         """Write the rows of one array."""
         settings = self._runtime.settings
-        body = await read_body(bounded(request.receive, settings.max_body_bytes))
-        rows = _rows(body, self._documents.id_field, settings.max_array)
+        with request.app.state.bodies.holding() as held:
+            body = await read_body(bounded(request.receive, settings.max_body_bytes, held))
+            rows = _rows(body, self._documents.id_field, settings.max_array)
         self.written.lines = len(rows)
         for first in range(0, len(rows), ROWS):
             bodies: dict[str, list[tuple[int, Body]]] = {}
