@@ -79,7 +79,7 @@ format: .venv/installed-dev  ## let ruff put the code in shape
 	$(BIN)/ruff format .
 
 # each one is `python -m bench.WORDS`; bench/README.md says what it measures and how long it takes
-SPEED = "speed" "ranking --only warm,target,large,rate,memory,busy,linear" "slates" "slates_under_training" \
+SPEED = "speed" "ranking --only warm,target,large,rate,memory,busy,linear" "slates" "batch" "slates_under_training" \
 	"freshness" "retrain" "snapshots"
 # FULL=1: all splits, every setting, the whole grid of the rivals; what is in the tables is not computed again
 SHORT = "ranking --only quality,stated" "one_class losses --settings 2 --splits 2" "one_class graph --settings 2 --splits 2"
