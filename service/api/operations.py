@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from core.meaning import NEGATIVE_TO, POSITIVE_FROM, RATING_WEIGHT
 from core.scale import Scale
+from service.api.figures import Figure
 from service.api.routing import Route, Runtime
 from service.api.schemas import Answer
 from service.api.times import Time, in_one_format
@@ -64,9 +65,9 @@ class KindMeaning(Answer):
 class RatingMeaning(Answer):
     """The meaning of a rating for the rankers; the experts learn it too."""
 
-    positive_from: float
+    positive_from: Figure
     """The least rating that says that a user wants the item."""
-    negative_to: float
+    negative_to: Figure
     """The highest rating that says that a user does not."""
     weight: float
     """How much a rating counts."""

@@ -49,6 +49,7 @@ def test_a_model_is_shown_with_its_whole_record(api: Api, registry: Registry) ->
     [model] = api("GET", "/v1/models").json()["items"]
     assert model == {
         "version": made.version,
+        "short_version": made.version[:12],
         "strategy": "fbgd",
         "model": "fbgd",
         "created": "2026-11-18T12:00:00.000Z",

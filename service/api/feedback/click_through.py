@@ -6,6 +6,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from core.meaning import RATING
+from service.api.figures import Figure
 from service.api.routing import Route, Runtime
 from service.api.schemas import Answer
 from service.ids import sequence_token
@@ -27,7 +28,7 @@ class SlateResponses(Answer):
     """Events of the kind `impression`."""
     clicks: int
     """Events of the kind `click`."""
-    click_through: float | None
+    click_through: Figure | None
     """Clicks for each impression; null before the first impression."""
     events: dict[str, int]
     """Number of events that named a slate, by kind of feedback, including `rating`."""

@@ -14,6 +14,7 @@ from service.api.feedback.schemas import (
     Written,
     source_warning,
 )
+from service.api.figures import figure
 from service.api.waiting import learned
 from service.errors import InvalidEvent
 from service.ids import sequence_token
@@ -115,7 +116,7 @@ class Intake:
             answers = self._changes.answers(partition, range(first, first + len(indexes)))
             for index, answer in zip(indexes, answers, strict=True):
                 if answer is not None:
-                    found.append(Learned(index, *answer))
+                    found.append(Learned(index, *map(figure, answer)))
         return sorted(found, key=lambda row: row.index)
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from service.api.figures import Figure
 from service.api.routing import Route, Runtime
 from service.api.schemas import Answer
 from service.errors import NotFound
@@ -33,17 +34,17 @@ class Expert(Answer):
     """Numbers that it keeps for each user and item."""
     c: float | None
     """Its aggressiveness: how far one rating may move it; null where the family has none."""
-    weight: float
+    weight: Figure
     """How good it is by itself, as a share of 1."""
-    part: float
+    part: Figure
     """What it contributes to predictions; all sum to 1, and one may be negative."""
-    cumulative_loss: float
+    cumulative_loss: Figure
     """The sum of its losses; a loss is a quarter of the absolute error."""
-    recent_loss: float
+    recent_loss: Figure
     """Its mean loss over about the last 1 000 ratings."""
     updates: int
     """Ratings that it learned from."""
-    regret_to_best: float
+    regret_to_best: Figure
     """Its cumulative loss minus that of the best expert in hindsight."""
 
 
@@ -67,11 +68,11 @@ class HistoryExpert(Answer):
 
     name: str
     """As in `GET /v1/experts`."""
-    weight: float
+    weight: Figure
     """How good it was by itself, as a share of 1."""
-    part: float
+    part: Figure
     """What it contributed to predictions."""
-    recent_loss: float
+    recent_loss: Figure
     """Its mean loss over about the last 1 000 ratings."""
 
 
@@ -100,7 +101,7 @@ class TopicItem(Answer):
 
     item: str
     """The item."""
-    strength: float
+    strength: Figure
     """The item's factor for the topic."""
 
 

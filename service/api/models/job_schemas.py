@@ -4,6 +4,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from service.api.figures import Figure, Measured
+from service.api.models.schemas import Versioned
 from service.api.schemas import Answer, Name, Page, Request
 from service.api.times import Time, rfc3339, rfc3339_or_none
 from service.ranking.families import FAMILIES
@@ -43,15 +45,15 @@ class Retrain(Request):
 class Added(Answer):
     """A mean, and the bounds of its 95 % interval."""
 
-    mean: float
+    mean: Figure
     """The mean."""
-    low: float
+    low: Figure
     """The lower bound."""
-    high: float
+    high: Figure
     """The upper bound."""
 
 
-class Tried(Answer):
+class Tried(Versioned):
     """One recipe in a training that names none."""
 
     model: str
@@ -65,28 +67,28 @@ class Tried(Answer):
     """Whether it adds to the others, so that it is trained."""
     why: str
     """Why it was chosen, was not chosen or could not be tried."""
-    ndcg10: float | None
+    ndcg10: Figure | None
     """ndcg@10 of its own lists for what held-out users took next; null: it was not measured."""
     added: Added | None
     """The ndcg@10 that it adds to the stack of `popular`, `next` and the recipes chosen before."""
-    seconds: float
+    seconds: Figure
     """Wall seconds that it took."""
     version: str | None
     """The model that it published."""
-    metrics: dict[str, Any]
+    metrics: Measured
     """As `metrics` of a job of this recipe alone."""
-    decision: dict[str, Any]
+    decision: Measured
     """The decision of the gate; empty unless a model was trained."""
 
 
-class Job(Answer):
+class Job(Versioned):
     """A training: ordered, under way or ended."""
 
     id: str
     """Names the job in routes."""
     status: Status
     """It only moves forward: `queued`, `running`, then one of the others."""
-    progress: float
+    progress: Figure
     """0 to 1."""
     stage: str
     """The step of a running job: reading, searching, fitting, weighing, judging, refining,
@@ -115,9 +117,9 @@ class Job(Answer):
     """When it ended."""
     error: str | None
     """Why it failed or was cancelled, and what to do."""
-    metrics: dict[str, Any]
+    metrics: Measured
     """Quality of the new model, of the serving model and of popularity on held-out users; costs."""
-    decision: dict[str, Any]
+    decision: Measured
     """The decision of the gate: `outcome` (`promoted`, `refused`, `not_judged`), `reason`, and the
     difference that it is based on. Of a job without `model`: the best outcome of all recipes
     (`not_chosen` if none was trained), and why no more recipes were trained."""
@@ -186,7 +188,7 @@ class CurrentSchedule(Answer):
     """Events of the log that were learned by then, impressions included."""
     new_events: int
     """Events of the log that were learned since, impressions included."""
-    drift_now: float
+    drift_now: Figure
     """The recent online error divided by the usual one, or by the error since the last training
     began if that is higher."""
 

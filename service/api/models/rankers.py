@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fastapi import APIRouter
 
 from core.mixture_weights import LENGTHS
+from service.api.figures import Figure
 from service.api.routing import Route, Runtime
 from service.api.schemas import Answer
 from service.ids import sequence_token
@@ -34,16 +35,16 @@ class Ranker(Answer):
 
     name: str
     """Its strategy."""
-    weight: float
+    weight: Figure
     """In the mixture, by all judgements; the weights sum to 1."""
     model_version: str
     """The version that was judged; the name of the strategy where it has no models."""
     judged: int
     """Positives that this version was judged on; do not compare rankers with different counts."""
-    mrr: float | None
+    mrr: Figure | None
     """Mean reciprocal rank of the item that the user took among all unseen ones, 0 beyond 100, over
     about the last 10 000 judgements; null before the first."""
-    ndcg_at_10: float | None
+    ndcg_at_10: Figure | None
     """The mean ndcg@10 likewise; null before the first judgement."""
 
 
@@ -52,7 +53,7 @@ class LengthWeight(Answer):
 
     name: str
     """Its strategy."""
-    weight: float
+    weight: Figure
     """In the mixture, for histories of this length."""
 
 
@@ -72,11 +73,11 @@ class HistoryLength(Answer):
 class Interval(Answer):
     """A mean with its 95 % interval."""
 
-    mean: float
+    mean: Figure
     """The mean."""
-    low: float
+    low: Figure
     """The lower bound."""
-    high: float
+    high: Figure
     """The upper bound."""
 
 
@@ -85,14 +86,14 @@ class Arm(Answer):
 
     name: str
     """`stack`, `fusion`, or the strategy of a ranker."""
-    weight: float
+    weight: Figure
     """By all judgements. For each length of history, the heaviest arm answers, but the stack gives
     way only to an arm more than three times as heavy."""
     judged: int
     """Positives for which it had a list."""
-    mrr: float | None
+    mrr: Figure | None
     """The mean reciprocal rank of the items that users took; null before the first judgement."""
-    ndcg_at_10: float | None
+    ndcg_at_10: Figure | None
     """The mean ndcg@10 likewise; null before the first judgement."""
     served_lead: Interval | None
     """How much more ndcg@10 the served slates had than this arm, on the same positive events."""
@@ -103,11 +104,11 @@ class SignalWeight(Answer):
 
     signal: str
     """The ranker, or `history`, and what it says about an item."""
-    weight: float
+    weight: Figure
     """For a history of average length."""
-    by_length: float
+    by_length: Figure
     """Added for each standard deviation of the logarithm of the length."""
-    short: float
+    short: Figure
     """Added for histories of fewer than 7 preferences, times log(8 / (1 + preferences))."""
 
 
@@ -116,7 +117,7 @@ class StackPart(Answer):
 
     name: str
     """The ranker, or `history`."""
-    ndcg_at_10: float
+    ndcg_at_10: Figure
     """What the stack loses without it, on the newest quarter of the positive events that it
     learned."""
 

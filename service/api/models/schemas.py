@@ -3,14 +3,15 @@
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from pydantic import StringConstraints
+from pydantic import StringConstraints, computed_field
 
+from service.api.figures import Measured
 from service.api.schemas import Answer, Page, Request
 from service.api.times import Time, rfc3339
 from service.ids import sequence_token
 from service.ranking.families import TrainedStrategy
 from service.served_models import ActiveSet
-from service.store.models.records import MOST_TEXT, ModelChange, ModelRecord
+from service.store.models.records import MOST_TEXT, SHOWN, ModelChange, ModelRecord
 
 Why = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
 
@@ -29,7 +30,19 @@ class RollBack(Reason):
     """Needed when models of several strategies are active."""
 
 
-class Model(Answer):
+class Versioned(Answer):
+    """Something with the version of a model."""
+
+    version: str | None
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def short_version(self) -> str | None:
+        """The first 12 characters of `version`: they are enough wherever a version is asked for."""
+        return None if self.version is None else self.version[:SHOWN]
+
+
+class Model(Versioned):
     """A trained model; it never changes."""
 
     version: str
@@ -44,9 +57,9 @@ class Model(Answer):
     """The training that made it, see `/v1/jobs/{job}`."""
     parameters: dict[str, Any]
     """The settings that it was trained with."""
-    metrics: dict[str, Any]
+    metrics: Measured
     """Quality of the model, of the model that served and of popularity on held-out users; costs."""
-    decision: dict[str, Any]
+    decision: Measured
     """The decision of the gate: `outcome` (`promoted`, `refused`, `not_judged`), `reason`, and the
     difference that it is based on."""
     cuts: dict[str, Any]
@@ -61,7 +74,7 @@ class Model(Answer):
     """Whether it stays active until it is unpinned."""
 
 
-class ServedModel(Answer):
+class ServedModel(Versioned):
     """The model that the answering process serves for a strategy."""
 
     strategy: str
@@ -87,7 +100,7 @@ class Models(Answer):
     """What the answering process has loaded."""
 
 
-class Change(Answer):
+class Change(Versioned):
     """One change of the active model."""
 
     at: Time

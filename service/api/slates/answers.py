@@ -7,12 +7,13 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
 
+from service.api.figures import figure
 from service.api.slates.cursors import make_slate_cursor
 from service.ids import sequence_token
 from service.ranking.choice import ScoreKind
 from service.ranking.families import AnyStrategy, ItemStrategy
 from service.ranking.reasons import MOST_NAMED, meant
-from service.rec_ids import encode
+from service.rec_ids import encode, model_prefix
 from service.runtime import ApiRuntime
 from service.serving.asked import Answer
 
@@ -93,6 +94,8 @@ class Slate(Struct):
     """The best first."""
     model_version: str
     """The version of the models that made the list; the name of the strategy if it has none."""
+    short_version: str | None
+    """The 12 digits of it that `rec_id` holds and click-through shows; null without a model."""
     strategy: AnyStrategy
     """The strategy that made the list."""
     trained_through: str
@@ -181,15 +184,15 @@ async def slate_of(
     """Return an answer as a slate; ``of`` names the list and every parameter that shapes it."""
     made, origin = answer.slate, answer.slate.origin
     items = [
-        SlateItem(item, pick.score, pick.strategy)
+        SlateItem(item, figure(pick.score), pick.strategy)
         for item, pick in zip(answer.ids, made.picks, strict=True)
     ]
     if answer.because is not None:
         for one, reasons in zip(items, answer.because, strict=True):
-            one.because = [Because(item, part) for item, part in reasons]
+            one.because = [Because(item, figure(part)) for item, part in reasons]
     if made.parts is not None:
         for one, parts in zip(items, made.parts, strict=True):
-            one.parts = dict(parts)
+            one.parts = {name: figure(part) for name, part in dict(parts).items()}
     if fields:
         await _add_fields(runtime, items, [pick.item for pick in made.picks], fields)
     blend = origin.blend
@@ -198,6 +201,7 @@ async def slate_of(
         rec_id=encode(origin.strategy, origin.version, answer.time_ms, user),
         items=items,
         model_version=origin.version,
+        short_version=model_prefix(origin.version) or None,
         strategy=origin.strategy,
         trained_through=sequence_token(origin.trained_through),
         seen_through=answer.seen_through,

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Body
 from fastapi.exceptions import RequestValidationError
 from pydantic import Field
 
+from service.api.figures import Figure
 from service.api.routing import Route, Runtime
 from service.api.schemas import Answer, Features, Id, Request, Text
 from service.http.cursors import InvalidCursor, seal, unseal
@@ -45,7 +46,7 @@ class FeaturePart(Answer):
 
     feature: str
     """The feature and its value."""
-    part: float
+    part: Figure
     """What it adds to the score."""
 
 
@@ -54,7 +55,7 @@ class AudienceMember(Answer):
 
     user: str
     """The user."""
-    score: float
+    score: Figure
     """How well the item fits; only compare scores of one answer."""
     because: list[FeaturePart]
     """The features that raise the score most, the largest first."""

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from service.api.figures import Figure
 from service.api.schemas import Answer, Id, Request
 from service.ranking.families import PredictingStrategy, StarStrategy
 
@@ -33,9 +34,9 @@ class ExpertPart(Answer):
 
     name: str
     """As in `GET /v1/experts`."""
-    rating: float
+    rating: Figure
     """Its own prediction."""
-    weight: float
+    weight: Figure
     """Its part in the answer; all sum to 1, and one may be negative."""
 
 
@@ -46,11 +47,11 @@ class PredictedRating(Answer):
     """The user."""
     item: str
     """The item."""
-    rating: float
+    rating: Figure
     """The predicted rating, on the scale of the namespace."""
-    low: float
+    low: Figure
     """Where the central 80 % interval begins: one of ten ratings is lower."""
-    high: float
+    high: Figure
     """Where the central 80 % interval ends: one of ten ratings is higher."""
     experts: list[ExpertPart]
     """The predictions of the single experts."""
@@ -76,9 +77,9 @@ class OrdinalPrediction(PredictedRating):
     """The strategy that predicts."""
     level: int
     """The level of stars, counted from 1 for the lowest."""
-    level_probabilities: list[float]
+    level_probabilities: list[Figure]
     """The probability of each level, the lowest level first."""
-    expected: float
+    expected: Figure
     """The mean of the levels' ratings; `rating` is the same."""
     reason: str | None
     """Why it is the same for any user or any item; null if it is for this pair."""

@@ -4,6 +4,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from service.api.figures import figure
 from service.api.routing import QueryRoute, runtime_of
 from service.api.slates.answers import SimilarUser, SimilarUsers, response, slate_of
 from service.api.slates.cursors import position
@@ -86,7 +87,7 @@ async def find_similar_users(request: Request) -> Response:
     return response(
         SimilarUsers(
             user=user,
-            users=[SimilarUser(name, score) for name, score in found.users],
+            users=[SimilarUser(name, figure(score)) for name, score in found.users],
             model_version=model.version if model else None,
             strategy=model.strategy if model else None,
             trained_through=sequence_token(model.trained_through) if model else None,
