@@ -15,6 +15,7 @@ ServiceError (status, code, retry_after_s)
 ├── Backlogged 503            the log is full: try again
 ├── NotReady 503              not learned yet, or the service is starting
 ├── StoreUnavailable 503      Redis does not answer
+├── StoreRolledBack 503       Redis answers, but has lost what this process knows of
 ├── Superseded                another learner took over (this process stops)
 └── Misconfigured             settings, store or namespace do not fit (the process does not start)
 
@@ -95,6 +96,12 @@ class NotReady(ServiceError):
 
 class StoreUnavailable(ServiceError):
     status, code, retry_after_s = 503, "store_unavailable", 1
+
+
+class StoreRolledBack(ServiceError):
+    """Raised instead of a write to a store that is not the one, or not as far, as is known here."""
+
+    status, code, retry_after_s = 503, "store_rolled_back", 1
 
 
 class Superseded(ServiceError):

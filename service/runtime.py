@@ -33,6 +33,7 @@ from service.store.catalogue.feed import CatalogueFeed
 from service.store.catalogue.numbers import ItemNumbers
 from service.store.catalogue.reader import CatalogueReader
 from service.store.connection import AsyncClient, Client, connect, connect_async
+from service.store.identity.known import Known
 from service.store.jobs.queue import Jobs
 from service.store.jobs.schedule import Schedules
 from service.store.log.append_queue import AppendQueue
@@ -45,6 +46,7 @@ from service.store.namespace import Namespace, open_namespace
 from service.store.profiles.counters import CountsReader
 from service.store.profiles.reader import ProfileReader
 from service.store.profiles.showings import ShowingsReader
+from service.store.recovery.watch import Keeper, StoreWatch
 from service.store.server.inspection import ServerReport, inspect_server
 
 FollowerT = TypeVar("FollowerT", bound=Polled | CatalogueView)
@@ -54,6 +56,7 @@ FollowerT = TypeVar("FollowerT", bound=Polled | CatalogueView)
 class StoreAccess:
     """Objects that read and write the store on request."""
 
+    known: Known
     append_queue: AppendQueue
     numbers: ItemNumbers
     profiles: ProfileReader
@@ -68,6 +71,7 @@ class StoreAccess:
 class Followed:
     """Objects that follow the store and keep a copy of it in memory."""
 
+    watch: StoreWatch
     changes: ChangeFollower
     view: CatalogueView
     popularity: Popularity
@@ -130,6 +134,8 @@ async def api_runtime(settings: Settings, redis_url: str) -> AsyncIterator[ApiRu
             new_items=kept.new_items,
         )
         stack.push_async_callback(recommender.close)
+        stack.push_async_callback(kept.watch.close)
+        await kept.watch.start(stored.numbers, *_keepers(kept))
         yield ApiRuntime(
             **vars(stored),
             **vars(kept),
@@ -179,15 +185,17 @@ def _stored(
     model: OnlineModel,
 ) -> StoreAccess:
     name, redis, blocking = namespace.name, clients.requests, clients.blocking
-    writer = LogWriter(redis, namespace, max_bytes=settings.log_max_bytes)
+    known = Known(namespace.partitions)
+    writer = LogWriter(redis, namespace, max_bytes=settings.log_max_bytes, known=known)
     append_queue = AppendQueue(writer, namespace.partitions)
     stack.push_async_callback(append_queue.close)
     return StoreAccess(
+        known=known,
         append_queue=append_queue,
-        numbers=ItemNumbers(redis, name, settings.max_items),
+        numbers=ItemNumbers(redis, name, settings.max_items, known=known),
         profiles=ProfileReader(redis, namespace, model.layout, start=model.arrays()),
-        catalogue=Catalogue(redis, name),
-        keys=ApiKeys(redis, name),
+        catalogue=Catalogue(redis, name, known=known),
+        keys=ApiKeys(redis, name, known=known),
         registry=Registry(blocking, name),
         jobs=Jobs(blocking, clients.jobs, name),
         schedules=Schedules(blocking, settings),
@@ -203,7 +211,7 @@ def _followed(
     users: Users,
 ) -> Followed:
     name, partitions, data_dir = namespace.name, namespace.partitions, settings.data_dir
-    changes = ChangeFollower(clients.feeds, name, partitions)
+    changes = ChangeFollower(clients.feeds, name, partitions, known=stored.known)
     changes.start(users)
     stack.push_async_callback(changes.close)
     warming = CacheWarming(users, asyncio.get_running_loop())
@@ -229,6 +237,7 @@ def _followed(
         later=later_items,
     )
     return Followed(
+        watch=StoreWatch(clients.requests, clients.blocking, namespace, stored.known),
         changes=changes,
         view=_started(stack, view),
         popularity=_started(stack, popularity),
@@ -240,6 +249,11 @@ def _followed(
         later_items=_started(stack, later_items),
         latest=_started(stack, LatestFollower(view, CatalogueFeed(clients.requests, name))),
     )
+
+
+def _keepers(kept: Followed) -> list[Keeper]:
+    """Return what must be told when the store is another, or has lost something."""
+    return [one for one in vars(kept).values() if not isinstance(one, StoreWatch)]
 
 
 def _started(stack: AsyncExitStack, follower: FollowerT) -> FollowerT:

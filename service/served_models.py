@@ -17,6 +17,7 @@ from service.errors import ServiceError, StoreUnavailable
 from service.ranking.families import FAMILIES
 from service.ranking.family import Published
 from service.ranking.ranker import Ranker
+from service.store.identity.survey import Survey
 from service.store.models.records import ModelRecord
 from service.store.models.registry import Registry
 from service.store.models.snapshot_files import SnapshotFiles
@@ -111,10 +112,18 @@ class ActiveModels:
         """Replaced as a whole by one assignment."""
         self.ready = False
         """Whether the registry has been read."""
+        self._may_vanish = False
 
     def start(self) -> None:
         """Start to follow the registry in a thread."""
         self._thread.start()
+
+    def forget(self, now: Survey, *, went_back: bool) -> None:
+        """Follow whatever the registry says now, even that it is empty."""
+        self._may_vanish = went_back
+
+    def hold(self, now: Survey) -> None:
+        """Go on: an empty registry is not followed, see ``_refresh``."""
 
     def close(self) -> None:
         """Stop following the registry; the models in ``current`` stay usable."""
@@ -130,6 +139,9 @@ class ActiveModels:
 
     def _refresh(self) -> None:
         versions, old = self._registry.active(), self.current
+        if not versions and old.models and not self._may_vanish:
+            # a strategy never loses its model: this is another store, perhaps an emptied one
+            return
         loaded = {strategy: self._loaded(strategy, versions[strategy]) for strategy in versions}
         new = ActiveSet(
             {strategy: model for strategy, (model, _) in loaded.items() if model is not None},

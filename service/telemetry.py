@@ -29,6 +29,7 @@ EVENTS = {
     "kernels_loaded": "an api process has loaded its compiled kernels and can predict and rank",
     "learner_stands_by": "another learner leads the partition; this one waits until it is gone",
     "learner_started": "a learner leads its partition and reads the log",
+    "learner_starts_over": "the store was restarted or went back; the learner reads all again",
     "learner_stopped": "a learner ended because it was told to",
     "learner_superseded": "another learner took over the partition",
     "library_message": "a message of a library",
@@ -47,9 +48,16 @@ EVENTS = {
     "stack_not_foretold": "models serve, but Redis was away when a training was to store the first "
     "weights of their stack; the followers learn them from events",
     "store_answers": "Redis answers again",
+    "store_changed": "the store was restarted, or went back: this process has dropped its copies "
+    "and reads again",
+    "store_refused": "the store has lost what this process knows of, and what is left may not be "
+    "used: everything that would be written is refused",
+    "store_rolled_back": "the store has lost events or items; what is left fits together, and a "
+    "new era begins: known is what was known, found is what is left",
     "store_loading": "the private server reads its files; everything else waits for it",
     "store_restarted": "the private server ended by itself and was started again",
     "store_unavailable": "Redis does not answer; repeated every minute until it does",
+    "store_watch_failed": "an unexpected error while looking at the store; it is looked at again",
     "trainer_stands_by": "another trainer works for the namespace; this one waits until it is gone",
     "trainer_started": "a trainer waits for trainings that are requested or due",
     "trainer_superseded": "another trainer took over the namespace; this one stands by",

@@ -99,8 +99,11 @@ class Feed:
     def append_packed(self, packed: bytes, n: int, max_bytes: int = 1 << 30) -> int:
         self.counter += 1
         keys = self.keys
-        names = (keys.sequence, keys.log, keys.log_bytes, keys.append_receipt(self.process))
-        return self.client.eval(_SCRIPT, 4, *names, n, packed, self.counter, max_bytes, RECEIPT_S)
+        receipt = keys.append_receipt(self.process)
+        names = (keys.sequence, keys.log, keys.log_bytes, receipt, keys.state)
+        # whatever store it is, however far
+        arguments = (n, packed, self.counter, max_bytes, RECEIPT_S, "", 0)
+        return self.client.eval(_SCRIPT, len(names), *names, *arguments)
 
     @property
     def watermark(self) -> int:

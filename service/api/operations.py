@@ -12,7 +12,7 @@ from core.scale import Scale
 from service.api.figures import Figure
 from service.api.routing import Route, Runtime
 from service.api.schemas import Answer
-from service.api.times import Time, in_one_format
+from service.api.times import Time, in_one_format, rfc3339
 from service.errors import StoreUnavailable
 from service.http.documentation import problems
 from service.http.problems import problem
@@ -21,6 +21,7 @@ from service.runtime import ApiRuntime
 from service.store.clock import now_ms
 from service.store.namespace import scale_text
 from service.store.progress import partition_progress, unlearned
+from service.store.recovery.healing import Rollback
 
 router = APIRouter(route_class=Route, tags=["operations"])
 
@@ -125,6 +126,28 @@ class NewItemStats(Answer):
     """Share of the places of a list, after the first three, that they get."""
 
 
+class Positions(Answer):
+    """How far a store is."""
+
+    sequences: list[int]
+    """The newest event of each partition."""
+    items: int
+    """Items with a number."""
+
+
+class RollbackStats(Answer):
+    """A time when the store was found to have lost something that it had acknowledged."""
+
+    at: Time
+    """When it was found."""
+    era: int
+    """The era of the store that began with it, from 1."""
+    known: Positions
+    """How far it was known to be."""
+    found: Positions
+    """How far it was then."""
+
+
 class Stats(Answer):
     """Statistics of the service."""
 
@@ -148,6 +171,8 @@ class Stats(Answer):
     """The items that are new now."""
     partitions: list[PartitionStats]
     """Each partition's learner and log."""
+    rollbacks: list[RollbackStats]
+    """When the store was found to have lost something, the newest 20, the newest first."""
     memory: dict[str, int]
     """About how many bytes each family of keys takes, in all partitions."""
     rating: RatingMeaning
@@ -180,6 +205,8 @@ async def check_readiness(request: Request, runtime: Runtime) -> Ready | Respons
     namespace = runtime.namespace
     idle: list[int] = []
     missing = [] if runtime.online_predictions.warm and runtime.recommender.warm else ["kernels"]
+    if runtime.watch.lost is not None:
+        missing.append(f"the store that is known ({runtime.watch.lost.detail})")
     if not runtime.view.ready:
         missing.append("catalogue")
     if not runtime.active.ready:
@@ -213,6 +240,7 @@ async def get_stats(runtime: Runtime) -> Stats:
     namespace = runtime.namespace
     partitions = [await _partition(runtime, p) for p in range(namespace.partitions)]
     models = await asyncio.to_thread(runtime.registry.records)
+    rollbacks = await asyncio.to_thread(runtime.watch.rollbacks)
     return Stats(
         namespace=namespace.name,
         created=in_one_format(namespace.created),
@@ -224,6 +252,7 @@ async def get_stats(runtime: Runtime) -> Stats:
         items=await runtime.numbers.count(),
         new_items=_new_items(runtime),
         partitions=partitions,
+        rollbacks=[_rollback(one) for one in rollbacks],
         memory=_summed([partition.memory for partition in partitions])
         | {"models": sum(model.bytes for model in models)},
         rating=_rating(namespace.scale),
@@ -232,6 +261,15 @@ async def get_stats(runtime: Runtime) -> Stats:
             for name, kind in runtime.settings.kinds.items()
         ],
         seen_through=sequence_token({p.partition: p.learned_through for p in partitions}),
+    )
+
+
+def _rollback(found: Rollback) -> RollbackStats:
+    return RollbackStats(
+        at=rfc3339(found.at_ms),
+        era=found.era,
+        known=Positions(sequences=list(found.known.sequences), items=found.known.items),
+        found=Positions(sequences=list(found.found.sequences), items=found.found.items),
     )
 
 

@@ -3,6 +3,9 @@
 Everything is open while the store holds no key and the service listens on loopback. The keys are
 read from the store again every second, so a revoked key works for at most two more seconds. They
 are also read again before an unknown key is refused, so a new key works at once.
+
+What a store loses never opens anything: once there was a key, nothing is open again, and a key that
+was revoked stays so. While the store is another one, the keys of the known one go on working.
 """
 
 import asyncio
@@ -13,8 +16,9 @@ from typing import Literal, Protocol
 
 from starlette.types import Scope
 
-from service.errors import Forbidden, Unauthorised
+from service.errors import Forbidden, StoreRolledBack, Unauthorised
 from service.store.api_keys import KeyRing, Role
+from service.store.identity.survey import Survey
 
 Need = Role | Literal["open"]
 
@@ -24,6 +28,10 @@ Roles = Mapping[tuple[str, str], Need]
 _RANK: dict[Need, int] = {"open": 0, "read": 1, "write": 2, "admin": 3}
 FRESH_S = 1.0
 """Seconds after which the keys are read again."""
+LOST = (
+    "the store has lost its API keys, and nothing is open without one: put the store's backup in "
+    "place, or make a key with `hedgerow keys create`"
+)
 _PAUSE_S = 0.1
 """Seconds between two reads: requests with unknown keys may wait that long for their refusal."""
 
@@ -54,8 +62,14 @@ def caller(scope: Scope) -> str:
 class KeyCheck:
     """Checks that the caller of a route has the role that it needs."""
 
-    def __init__(self, keys: KeySource, host: str, *, fresh_s: float = FRESH_S) -> None:
+    def __init__(
+        self, keys: KeySource, host: str, *, had_keys: bool = False, fresh_s: float = FRESH_S
+    ) -> None:
+        """``had_keys``: there were keys before this process, whatever the store holds now."""
         self._keys, self._fresh_s = keys, fresh_s
+        self.had_keys = had_keys
+        """Whether there ever was a key; nothing is open then."""
+        self._revoked: frozenset[str] = frozenset()
         self._loopback = is_loopback(host)
         self._ring = KeyRing({})
         self._read_at = float("-inf")
@@ -69,7 +83,7 @@ class KeyCheck:
         now = time.monotonic()
         if now - self._read_at > self._fresh_s:
             await self._read_since(now - self._fresh_s)
-        if self._loopback and not self._ring:
+        if self._loopback and not self._ring and not self.had_keys:
             return
         header = _authorization(scope)
         rank = self._rank(header)
@@ -78,9 +92,18 @@ class KeyCheck:
             await self._read_since(now)
             rank = self._rank(header)
         if rank == 0:
-            raise Unauthorised(_refusal(header))
+            is_lost = self.had_keys and not self._ring
+            raise Unauthorised(LOST if is_lost else _refusal(header))
         if rank < _RANK[need]:
             raise Forbidden(f"this route needs a key with the role `{need}`")
+
+    def forget(self, now: Survey, *, went_back: bool) -> None:
+        """Read the keys anew: they are those of another store, or of an earlier time."""
+        self._ring, self._read_at = KeyRing({}), float("-inf")
+        self._ranks.clear()
+
+    def hold(self, now: Survey) -> None:
+        """Keep the keys: ``ApiKeys`` does not read those of another store."""
 
     def _rank(self, header: bytes) -> int:
         rank = self._ranks.get(header)
@@ -101,9 +124,21 @@ class KeyCheck:
                 return
             await asyncio.sleep(max(0.0, self._read_at + _PAUSE_S - time.monotonic()))
             asked = time.monotonic()
-            self._ring = await self._keys.ring()
-            self._ranks.clear()
+            try:
+                self._take_over(await self._keys.ring())
+            except StoreRolledBack:
+                if not self._ring:
+                    raise
             self._read_at = asked
+
+    def _take_over(self, ring: KeyRing) -> None:
+        if not ring and self._ring:
+            # keys never go away, they are revoked: this store has lost them
+            return
+        self._revoked |= ring.revoked
+        self._ring = ring.without(self._revoked)
+        self.had_keys = self.had_keys or bool(ring)
+        self._ranks.clear()
 
 
 def _authorization(scope: Scope) -> bytes:

@@ -56,6 +56,7 @@ CODES: dict[str, tuple[int, str]] = {
     "too_many_connections": (503, "a bound on connections is reached: try again"),
     "overloaded": (503, "too much of other requests is under way: try again"),
     "store_unavailable": (503, "Redis does not answer: try again"),
+    "store_rolled_back": (503, "the store has lost what the service knew of; nothing was written"),
 }
 """Every error code: the status of an answer with this code, and its meaning."""
 

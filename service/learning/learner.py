@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from core.online.model import OnlineModel
 from core.transitions.sweep import ROUND_BYTES
 from service import configs
-from service.errors import Misconfigured
+from service.errors import Misconfigured, StoreRolledBack
 from service.learning.backlog import Backlog
 from service.learning.batch import answers
 from service.learning.batch_learning import BatchLearning
@@ -29,6 +29,7 @@ from service.learning.topics import Topics
 from service.settings import Settings
 from service.store.catalogue.numbers import item_count
 from service.store.connection import Client
+from service.store.identity.survey import run_of
 from service.store.keys import PartitionKeys
 from service.store.log.codec import DELETE_RATING, MERGE_USER, MOVE_USER
 from service.store.log.dead_letters import DeadLetter
@@ -37,7 +38,7 @@ from service.store.namespace import Namespace
 from service.store.profiles.commit import Changes, Commit, DedupeChange, StateChange
 from service.store.profiles.expert_history import ExpertPoint, ExpertStanding
 from service.store.profiles.rows import RowStore
-from service.store.profiles.take_over import check_epoch, take_over
+from service.store.profiles.take_over import check_standing, take_over
 from service.store.profiles.writer import ProfileWriter
 from service.telemetry import logger
 
@@ -75,10 +76,16 @@ class Learner:
         self._keys = PartitionKeys(namespace.name, partition)
         self._log = LogReader(client, self._keys)
         self._inspection = Inspection(namespace.scale, lambda: item_count(client, namespace.name))
+        # before anything is read: whatever a restart loses, the writer refuses to go on with it
+        self._run = run_of(client)
         self.state = take_over(
-            client, self._keys, fingerprint=self.model.fingerprint, machine=machine()
+            client,
+            self._keys,
+            fingerprint=self.model.fingerprint,
+            machine=machine(),
+            identity=namespace.identity,
         )
-        self._writer = ProfileWriter(client, self._keys, self.state)
+        self._writer = ProfileWriter(client, self._keys, self.state, self._run)
         self.watermark = self.state.watermark
         """Sequence of the last event that is learned and committed."""
         self._counters = {name: getattr(self.state, name) for name in _COUNTERS}
@@ -124,6 +131,15 @@ class Learner:
         On return the commit is under way if more events wait, else it is done. After
         StoreUnavailable the next step continues where this one stopped.
         """
+        try:
+            return self._step(block_ms)
+        except Misconfigured:
+            # a suspended learner finds gaps if another took over meanwhile and trimmed the log;
+            # after a rollback the log and the items are not those that it has read
+            self.check_epoch()
+            raise
+
+    def _step(self, block_ms: int) -> int:
         self._finish(but=1)
         backlog = self._backlog or self._read(0 if self._commits else block_ms)
         n = 0
@@ -146,8 +162,13 @@ class Learner:
         self._finish(but=0)
 
     def check_epoch(self) -> None:
-        """Raise Superseded if another learner took over; a commit would notice too, but later."""
-        check_epoch(self._client, self._keys, self.state.epoch)
+        """Raise Superseded if another learner took over, StoreRolledBack if the store went back.
+
+        A commit would notice too, but later.
+        """
+        if run_of(self._client) != self._run:
+            raise StoreRolledBack("the store was restarted")
+        check_standing(self._client, self._keys, self.state, self.watermark)
 
     def drain(self) -> int:
         """Learn everything that is in the log; return the number of events."""
@@ -170,20 +191,12 @@ class Learner:
             self.follower_inbox.refresh(self._learned_to)
             inspected = self._inspection.of(entries, self._learned_to)
             if inspected.sound:
-                return self._take(inspected.sound)
+                self._backlog = Backlog(inspected.sound, self._learned_to, self._window)
+                return self._backlog
             if inspected.dead is not None:
                 self._set_aside(inspected.dead)
             block_ms = 0
         return None
-
-    def _take(self, entries: Sequence[SoundEntry]) -> Backlog:
-        try:
-            self._backlog = Backlog(entries, self._learned_to, self._window)
-        except Misconfigured:
-            # a suspended learner finds gaps if another took over meanwhile and trimmed the log
-            self.check_epoch()
-            raise
-        return self._backlog
 
     def _set_aside(self, dead: DeadLetter) -> None:
         """Move an entry that cannot be learned out of the way, and go on behind it."""

@@ -3,19 +3,23 @@
 import contextlib
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from core.online.model import OnlineModel
 from service.configs import online_config
-from service.errors import StoreUnavailable, Superseded
+from service.errors import ServiceError, StoreRolledBack, StoreUnavailable, Superseded
 from service.learning.following.follower import following
 from service.learning.learner import Learner
 from service.learning.learning_step import warm_up
 from service.settings import Settings
-from service.store.connection import connect
+from service.store.connection import Client, connect
+from service.store.identity.identity import Identity
+from service.store.identity.known import Positions
 from service.store.keys import PartitionKeys
 from service.store.log.lease import Lease
-from service.store.namespace import open_namespace
+from service.store.namespace import Namespace, open_namespace
+from service.store.recovery.judging import settle
 from service.telemetry import Outage, logger
 
 T = TypeVar("T")
@@ -29,32 +33,88 @@ def learn_partition(
 ) -> None:
     """Learn a partition until ``stop`` is set: wait for its lease, take over, and learn.
 
-    Raises Superseded when another learner took over; the caller may start again as a standby.
+    Raises Superseded when another learner took over; the caller may start again as a standby. When
+    the store was restarted or has lost something, everything is read again from what it holds.
     """
-    log = logger().bind(partition=partition)
     with connect(redis_url, role=f"learner-{partition}") as client:
-        namespace = _when_answered(stop, lambda: open_namespace(client, settings))
+        namespace = _when_sound(stop, lambda: open_namespace(client, settings))
         if namespace is None:
             return
         warm_up(OnlineModel(online_config(settings, namespace)))
-        lease = Lease(client, PartitionKeys(namespace.name, partition).lease, settings.lease_ms)
-        waiting = False
-        while not _when_answered(stop, lease.acquire):
-            if not waiting:
-                log.info("learner_stands_by")
-            waiting = True
-            if stop.wait(PAUSE_S):
+        leader = _Leader(settings, redis_url, client, namespace, partition)
+        while not stop.is_set():
+            try:
+                leader.lead(stop)
                 return
+            except StoreRolledBack as error:
+                leader.log.warning("learner_starts_over", reason=error.detail)
+                _when_sound(stop, leader.settle)
+
+
+class _Leader:
+    """Leads a partition in one life of the store after the other."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        redis_url: str,
+        client: Client,
+        namespace: Namespace,
+        partition: int,
+    ) -> None:
+        self._settings, self._redis_url, self._client = settings, redis_url, client
+        self._namespace, self._partition = namespace, partition
+        self._identity = Identity.parse(namespace.identity)
+        self._watermark = 0
+        self.log = logger().bind(partition=partition)
+
+    def lead(self, stop: threading.Event) -> None:
+        """Wait for the lease, take over, and learn until ``stop`` is set."""
+        client, namespace, partition = self._client, self._namespace, self._partition
+        lease = Lease(
+            client, PartitionKeys(namespace.name, partition).lease, self._settings.lease_ms
+        )
+        if not self._acquired(lease, stop):
+            return
         try:
-            learner = _when_answered(stop, lambda: Learner(settings, client, namespace, partition))
+            learner = _when_answered(
+                stop, lambda: Learner(self._settings, client, namespace, partition)
+            )
             if learner is not None:
-                log.info("learner_started", epoch=learner.state.epoch, watermark=learner.watermark)
-                with following(settings, redis_url, namespace, partition, learner.follower_inbox):
-                    _learn_on(learner, lease, stop)
-                log.info("learner_stopped", watermark=learner.watermark)
+                self._learn(learner, lease, stop)
         finally:
             with contextlib.suppress(StoreUnavailable):
                 lease.release()
+
+    def settle(self) -> None:
+        """Return when the store may be used again; StoreRolledBack while it may not."""
+        sequences = [0] * self._namespace.partitions
+        sequences[self._partition] = self._watermark
+        known = Positions(tuple(sequences))
+        found = settle(self._client, self._namespace.name, self._identity, known)
+        if found.identity is not None:
+            self._identity, self._watermark = found.identity, 0
+            self._namespace = replace(self._namespace, identity=str(found.identity))
+
+    def _acquired(self, lease: Lease, stop: threading.Event) -> bool:
+        waiting = False
+        while not _when_answered(stop, lease.acquire):
+            if not waiting:
+                self.log.info("learner_stands_by")
+            waiting = True
+            if stop.wait(PAUSE_S):
+                return False
+        return True
+
+    def _learn(self, learner: Learner, lease: Lease, stop: threading.Event) -> None:
+        self.log.info("learner_started", epoch=learner.state.epoch, watermark=learner.watermark)
+        settings, url, inbox = self._settings, self._redis_url, learner.follower_inbox
+        try:
+            with following(settings, url, self._namespace, self._partition, inbox):
+                _learn_on(learner, lease, stop)
+        finally:
+            self._watermark = learner.watermark
+        self.log.info("learner_stopped", watermark=learner.watermark)
 
 
 def _learn_on(learner: Learner, lease: Lease, stop: threading.Event) -> None:
@@ -76,16 +136,25 @@ def _learn_on(learner: Learner, lease: Lease, stop: threading.Event) -> None:
             learner.settle()
 
 
-def _when_answered(stop: threading.Event, attempt: Callable[[], T]) -> T | None:
+def _when_answered(
+    stop: threading.Event,
+    attempt: Callable[[], T],
+    passing: tuple[type[ServiceError], ...] = (StoreUnavailable,),
+) -> T | None:
     """Return the result of ``attempt`` once the store answers; None if ``stop`` is set before."""
     outage = Outage()
     while not stop.is_set():
         try:
             result = attempt()
-        except StoreUnavailable as error:
+        except passing as error:
             outage.lasts(error.detail)
             stop.wait(PAUSE_S)
         else:
             outage.over()
             return result
     return None
+
+
+def _when_sound(stop: threading.Event, attempt: Callable[[], T]) -> T | None:
+    """*Same as* ``_when_answered``, once the store is the one that is known, too."""
+    return _when_answered(stop, attempt, (StoreUnavailable, StoreRolledBack))

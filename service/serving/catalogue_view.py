@@ -14,6 +14,7 @@ from core.filter import CATEGORY
 from service.errors import NotReady, StoreUnavailable
 from service.store.catalogue.columns import BLOCK, EMPTY, TIMES, Block, Catalogued, read
 from service.store.catalogue.feed import SLICE, CatalogueFeed, StoredItem
+from service.store.identity.survey import Survey
 from service.telemetry import logger
 
 PAUSE_S = 0.05
@@ -48,6 +49,9 @@ class CatalogueView:
         """The features that get columns when all documents are read again."""
         self._lost = True
         """Whether all documents must be read again, because changes were missed."""
+        self._held = False
+        self._forgotten = 0
+        """How often the items were forgotten: what was read before is worth nothing."""
         self._following: asyncio.Task[None] | None = None
         self._reading: asyncio.Task[None] | None = None
 
@@ -59,6 +63,16 @@ class CatalogueView:
     def start(self) -> None:
         """Begin to follow."""
         self._following = asyncio.create_task(self._follow())
+
+    def forget(self, now: Survey, *, went_back: bool) -> None:
+        """Read all items again: the store is another, or has lost changes."""
+        self._lost, self._held = True, False
+        self._forgotten += 1
+
+    def hold(self, now: Survey) -> None:
+        """Keep the items as they are while the store cannot be trusted."""
+        self._held = True
+        self._forgotten += 1
 
     async def close(self) -> None:
         """Stop following."""
@@ -105,10 +119,17 @@ class CatalogueView:
                 await asyncio.sleep(LONGEST_PAUSE_S)
 
     async def _step(self) -> None:
+        if self._held:
+            await asyncio.sleep(LONGEST_PAUSE_S)
+            return
+        forgotten = self._forgotten
         if self._lost:
             await self._read_anew()
         before = self.current
         after = await self._advanced(before, block_ms=self._block_ms)
+        if forgotten != self._forgotten:
+            # the store has changed while this was read
+            return
         if after is None:
             self._lost = True
         elif after is not before and self.current is before:
@@ -141,10 +162,13 @@ class CatalogueView:
     async def _replace(self) -> None:
         copy: Catalogued | None = None
         while copy is None:
+            forgotten = self._forgotten
             copy = await self._all(frozenset(self._wanted))
             # the current items were updated meanwhile: the copy must catch up, never go back
             while copy is not None and not self._lost and copy.version < self.current.version:
                 copy = await self._advanced(copy, block_ms=None)
+            if forgotten != self._forgotten:
+                copy = None
         self.current, self._lost, self.ready = copy, False, True
 
     async def _all(self, names: frozenset[str]) -> Catalogued:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from time import perf_counter
 
 from service.errors import StoreUnavailable
+from service.store.identity.survey import Survey
 from service.telemetry import logger
 
 PERIOD_S = 2.0
@@ -22,6 +23,7 @@ class Polled(ABC):
 
     def __init__(self) -> None:
         self._task: asyncio.Task[None] | None = None
+        self._held = False
 
     @abstractmethod
     async def refresh(self) -> None:
@@ -31,6 +33,14 @@ class Polled(ABC):
         """Begin to poll."""
         self._task = asyncio.create_task(self._poll())
         self._task.add_done_callback(self._ended)
+
+    def forget(self, now: Survey, *, went_back: bool) -> None:
+        """Poll again; the next poll notices by itself that the store is another."""
+        self._held = False
+
+    def hold(self, now: Survey) -> None:
+        """Keep the results as they are while the store cannot be trusted."""
+        self._held = True
 
     async def close(self) -> None:
         """Stop polling."""
@@ -55,7 +65,8 @@ class Polled(ABC):
         while True:
             began = perf_counter()
             with contextlib.suppress(StoreUnavailable):
-                await self.refresh()
+                if not self._held:
+                    await self.refresh()
             await asyncio.sleep(_pause(perf_counter() - began))
 
 

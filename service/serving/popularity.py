@@ -7,7 +7,7 @@ from core import popularity
 from core.types import F64
 from service.ranking.everybody import Orders
 from service.serving.polling import Polled
-from service.store.profiles.counters import CountsReader
+from service.store.profiles.counters import CountsReader, Learned
 
 
 class Popularity(Polled):
@@ -16,17 +16,15 @@ class Popularity(Polled):
     def __init__(self, reader: CountsReader, half_life_h: float) -> None:
         super().__init__()
         self._reader, self._half_life_ms = reader, half_life_h * 3_600_000
-        self._states: list[tuple[int, int]] = []
+        self._states: list[Learned] = []
         self.current = Orders()
 
     async def refresh(self) -> None:
         """Read the counters now, if anything was learned since."""
-        states = await self._reader.watermarks()
+        states = await self._reader.states()
         if states != self._states:
-            rows = [
-                await self._reader.rows(p, generation) for p, (generation, _) in enumerate(states)
-            ]
-            watermarks = {partition: watermark for partition, (_, watermark) in enumerate(states)}
+            rows = [await self._reader.rows(p, one.generation) for p, one in enumerate(states)]
+            watermarks = {partition: one.watermark for partition, one in enumerate(states)}
             # in a thread: sorting a million items takes a tenth of a second
             self.current = await asyncio.to_thread(self._orders, rows, watermarks)
             self._states = states

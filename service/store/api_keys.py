@@ -1,24 +1,32 @@
 """API keys, ``hr_<id>_<secret>``: a random secret that is shown once and stored as its SHA-256.
 
 Async for the api, sync for the command line. A revoked key stays in the store, so that revoking
-the last key never opens the service.
+the last key never opens the service. Nor does a store that has lost its keys: see ``http/auth``.
 """
 
 import hashlib
 import hmac
 import secrets
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import msgspec
 import redis
 import redis.asyncio
 
-from service.errors import NotFound
+from service.errors import NotFound, StoreRolledBack
 from service.store.connection import store_errors
+from service.store.identity.known import Known
+from service.store.identity.scripts import checking
 from service.store.keys import NamespaceKeys
+
+# KEYS  keys, namespace.  ARGV  id, key, the store that the caller knows
+_PUT, _ = checking("""
+if not is_known(KEYS[2], ARGV[3]) then return OTHER_STORE end
+return redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+""")
 
 Role = Literal["read", "write", "admin"]
 
@@ -45,6 +53,16 @@ class KeyRing:
     def __bool__(self) -> bool:
         return bool(self.keys)
 
+    def without(self, revoked: Collection[str]) -> "KeyRing":
+        """Return the keys with these, whose revocation the store may have lost, revoked."""
+        lost = [key for key in self.keys.values() if key.id in revoked and key.revoked is None]
+        return KeyRing({**self.keys, **{key.id: replace(key, revoked=_now()) for key in lost}})
+
+    @property
+    def revoked(self) -> frozenset[str]:
+        """The ids of the revoked keys."""
+        return frozenset(key.id for key in self.keys.values() if key.revoked is not None)
+
     def authenticate(self, presented: bytes) -> Role | None:
         """Return the role of the presented key, None if it is unknown, wrong or revoked."""
         prefix, _, rest = presented.partition(b"_")
@@ -59,29 +77,42 @@ class KeyRing:
 class ApiKeys:
     """The keys of a namespace, for the api."""
 
-    def __init__(self, client: redis.asyncio.Redis, namespace: str) -> None:
-        self._client = client
-        self._key = NamespaceKeys(namespace).api_keys
+    def __init__(
+        self, client: redis.asyncio.Redis, namespace: str, *, known: Known | None = None
+    ) -> None:
+        """``known``: which store the keys are in; any store without it."""
+        self._client, self._known = client, known or Known()
+        self._keys = NamespaceKeys(namespace)
 
     async def ring(self) -> KeyRing:
-        """Return all keys."""
+        """Return all keys; StoreRolledBack if they are those of another store."""
         with store_errors():
-            stored = await cast("Awaitable[dict[bytes, bytes]]", self._client.hgetall(self._key))
+            pipe = self._client.pipeline(transaction=True)
+            pipe.hgetall(self._keys.api_keys)
+            pipe.hget(self._keys.settings, "identity")
+            stored, identity = await cast("Awaitable[list[Any]]", pipe.execute())
+        known = self._known.identity
+        if known is not None and identity != str(known).encode():
+            raise StoreRolledBack("the store is another one, or went back: its keys are not known")
         return _ring(stored)
 
     async def create(self, role: Role, name: str) -> tuple[ApiKey, str]:
         """Create a key; its secret is returned here and never again."""
         key, secret = _mint(role, name)
-        with store_errors():
-            await self._client.hset(self._key, key.id, _packed(key))
+        await self._put(key)
         return key, secret
 
     async def revoke(self, key_id: str) -> ApiKey:
         """Revoke a key; NotFound if no key has this id."""
         key = _revoked(await self.ring(), key_id)
-        with store_errors():
-            await self._client.hset(self._key, key.id, _packed(key))
+        await self._put(key)
         return key
+
+    async def _put(self, key: ApiKey) -> None:
+        keys, token = self._keys, self._known.token
+        send: Callable[..., Awaitable[Any]] = self._client.execute_command
+        with store_errors():
+            await send("EVAL", _PUT, 2, keys.api_keys, keys.settings, key.id, _packed(key), token)
 
 
 def read_ring(client: redis.Redis, namespace: str) -> KeyRing:

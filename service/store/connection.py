@@ -15,7 +15,7 @@ from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from service.errors import StoreUnavailable
+from service.errors import StoreRolledBack, StoreUnavailable
 
 Client = redis.Redis
 AsyncClient = redis.asyncio.Redis
@@ -26,6 +26,8 @@ SOCKET_TIMEOUT_S = 5.0
 
 NOT_NOW = ("MISCONF ", "NOREPLICAS ", "UNBLOCKED ")
 """Beginnings of passing errors without a class in redis-py: full disk, lost replicas, failover."""
+OTHER_STORE = "OTHERSTORE "
+"""Beginning of the error of our scripts for a caller that knew another store (``identity``)."""
 
 
 def connect(url: str, *, role: str, timeout_s: float = SOCKET_TIMEOUT_S) -> redis.Redis:
@@ -81,7 +83,10 @@ def check_given(url: str) -> None:
 
 @contextmanager
 def store_errors() -> Iterator[None]:
-    """Turn passing errors of Redis into StoreUnavailable; programming errors pass through."""
+    """Turn passing errors of Redis into StoreUnavailable; programming errors pass through.
+
+    The refusal of a script whose caller knew another store becomes StoreRolledBack.
+    """
     try:
         yield
     except redis_errors.BusyLoadingError as error:
@@ -100,6 +105,10 @@ def store_errors() -> Iterator[None]:
             "Redis is a read-only replica: give the primary's address"
         ) from error
     except redis_errors.ResponseError as error:
+        if OTHER_STORE in str(error):
+            raise StoreRolledBack(
+                "the store was restarted or went back meanwhile, nothing was written: send it again"
+            ) from error
         if not str(error).startswith(NOT_NOW):
             raise
         raise StoreUnavailable(f"Redis refuses for now ({error}): see its log") from error

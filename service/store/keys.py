@@ -20,9 +20,15 @@ class NamespaceKeys:
 
     @property
     def settings(self) -> str:
-        """hash: properties fixed at creation. partitions=1 scale=1:5 seed=0
-        created=2026-11-18T12:00:00Z."""
+        """hash: properties fixed at creation, and the identity (store/identity). partitions=1
+        scale=1:5 seed=0 created=2026-11-18T12:00:00Z identity=9f2c01ab34de5678.0.5c1d9a00."""
         return self._key("namespace")
+
+    @property
+    def rollbacks(self) -> str:
+        """list, the newest 20 (store/identity/healing.py): what the store was found to have lost.
+        {"at_ms":...,"era":1,"known":{"sequences":[1000],"items":51},"found":{...}}."""
+        return self._key("rollbacks")
 
     @property
     def item_numbers(self) -> str:
@@ -167,7 +173,7 @@ class PartitionKeys:
     @property
     def state(self) -> str:
         """hash (commit, rebuild): see log/state.py. epoch=3 watermark=1000209 generation=0
-        fingerprint=dba9328c87f99b7d."""
+        fingerprint=dba9328c87f99b7d. identity=... is that of the namespace (store/identity)."""
         return self._key("state")
 
     @property

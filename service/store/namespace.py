@@ -7,10 +7,11 @@ from typing import cast
 import redis
 
 from core.scale import Scale
-from service.errors import Misconfigured
+from service.errors import Misconfigured, StoreRolledBack
 from service.settings import Settings
 from service.store.connection import store_errors
-from service.store.keys import NamespaceKeys
+from service.store.identity.identity import Identity
+from service.store.keys import NamespaceKeys, PartitionKeys
 
 
 @dataclass(frozen=True)
@@ -22,25 +23,44 @@ class Namespace:
     scale: Scale
     seed: int
     created: str
+    identity: str = ""
+    """The identity (``store/identity``) when the namespace was opened."""
 
 
 def open_namespace(client: redis.Redis, settings: Settings) -> Namespace:
     """Create the namespace, or raise Misconfigured if it exists with other fixed properties."""
-    wanted = {
-        "partitions": str(settings.partitions),
-        "scale": settings.scale,
-        "seed": str(settings.seed),
-    }
+    wanted = _wanted(settings)
     key = NamespaceKeys(settings.namespace).settings
     now = datetime.now(UTC).isoformat(timespec="seconds")
+    first = wanted | {"created": now, "identity": str(Identity.new())}
     with store_errors(), client.pipeline(transaction=True) as pipe:
-        for name, value in (wanted | {"created": now}).items():
+        for name, value in first.items():
             pipe.hsetnx(key, name, value)
         pipe.hgetall(key)
         answer = cast("dict[bytes, bytes]", pipe.execute()[-1])
     stored = {name.decode(): value.decode() for name, value in answer.items()}
     _check(settings.namespace, stored, wanted)
-    return namespace_of(settings.namespace, stored)
+    opened = namespace_of(settings.namespace, stored)
+    _identify(client, opened)
+    return opened
+
+
+def existing_namespace(client: redis.Redis, settings: Settings) -> Namespace:
+    """*Same as* ``open_namespace``, but StoreRolledBack if it does not exist any longer."""
+    if read_namespace(client, settings.namespace) is None:
+        raise StoreRolledBack(
+            f"the namespace {settings.namespace} is gone: the store was emptied or replaced"
+        )
+    return open_namespace(client, settings)
+
+
+def _identify(client: redis.Redis, namespace: Namespace) -> None:
+    """Give partitions the identity that have none yet."""
+    with store_errors(), client.pipeline(transaction=True) as pipe:
+        for partition in range(namespace.partitions):
+            state = PartitionKeys(namespace.name, partition).state
+            pipe.hsetnx(state, "identity", namespace.identity)
+        pipe.execute()
 
 
 def read_namespace(client: redis.Redis, name: str) -> Namespace | None:
@@ -74,7 +94,16 @@ def namespace_of(name: str, stored: dict[str, str]) -> Namespace:
         scale=scale_of(stored["scale"]),
         seed=int(stored["seed"]),
         created=stored["created"],
+        identity=stored.get("identity", ""),
     )
+
+
+def _wanted(settings: Settings) -> dict[str, str]:
+    return {
+        "partitions": str(settings.partitions),
+        "scale": settings.scale,
+        "seed": str(settings.seed),
+    }
 
 
 def _check(name: str, stored: dict[str, str], wanted: dict[str, str]) -> None:

@@ -8,6 +8,7 @@ import redis
 
 from service.errors import Misconfigured
 from service.store.connection import store_errors
+from service.store.identity.identity import Identity
 from service.store.keys import NamespaceKeys
 from service.store.namespace import Namespace, scale_text
 
@@ -19,6 +20,7 @@ def copy_namespace(client: redis.Redis, source: Namespace, name: str) -> Namespa
         "scale": scale_text(source.scale),
         "seed": str(source.seed),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "identity": str(Identity.new()),
     }
     with store_errors():
         if not client.hsetnx(NamespaceKeys(name).settings, "created", fixed["created"]):
@@ -27,7 +29,7 @@ def copy_namespace(client: redis.Redis, source: Namespace, name: str) -> Namespa
                 f"or delete it with `hedgerow namespaces delete {name}`"
             )
         client.hset(NamespaceKeys(name).settings, mapping=fixed)
-    return replace(source, name=name, created=fixed["created"])
+    return replace(source, name=name, created=fixed["created"], identity=fixed["identity"])
 
 
 def copy_item_numbers(client: redis.Redis, source: str, target: str) -> None:

@@ -27,6 +27,7 @@ from service.store.models.mixture import FirstStack, StackRecord, write_first_st
 from service.store.models.records import ModelRecord
 from service.store.models.registry import Registry
 from service.store.namespace import Namespace
+from service.store.recovery.steady import SteadyItems
 from service.telemetry import logger
 from service.training.afterwards import Afterwards, costs
 from service.training.candidates import Candidate, Tried, considered
@@ -59,6 +60,7 @@ class AllFamilies:
         self._settings, self._client, self._namespace = settings, client, namespace
         self._record, self._reporter = record, reporter
         self._registry = Registry(client, namespace.name)
+        self._items = SteadyItems(client, namespace)
         self._records = JobRecords(client, namespace.name)
         self._afterwards = Afterwards(settings, client, namespace, record)
         self._tried: list[Tried] = []
@@ -176,7 +178,7 @@ class AllFamilies:
         record = one.training.record_of(snapshot, judged)
         tried.version = record.version
         with self._stage("publishing", (ends[2], ends[3]), name):
-            self._registry.publish(snapshot, record)
+            self._registry.publish(snapshot, record, token=self._items.token)
         tried.seconds = round(tried.seconds + perf_counter() - began, 3)
         return record
 

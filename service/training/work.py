@@ -16,7 +16,8 @@ from service.settings import Settings
 from service.store.connection import Client
 from service.store.jobs.records import PROMOTING, JobGone, JobRecord, JobRecords
 from service.store.models.registry import Registry
-from service.store.namespace import Namespace, open_namespace
+from service.store.namespace import Namespace, existing_namespace
+from service.store.recovery.steady import SteadyItems
 from service.telemetry import logger
 from service.training.afterwards import Afterwards, costs
 from service.training.all_families import AllFamilies
@@ -31,7 +32,7 @@ def run(settings: Settings, client: Client, job: str, reporter: type[Reporter] =
     records = JobRecords(client, settings.namespace)
     record = records.record(job)
     try:
-        namespace = open_namespace(client, settings)
+        namespace = existing_namespace(client, settings)
         reports = reporter(records, record)
         if record.model is None:
             AllFamilies(settings, client, namespace, record, reports).run()
@@ -59,6 +60,7 @@ class OneRecipe:
         self._settings, self._client, self._namespace = settings, client, namespace
         self._record, self._reporter = record, reporter
         self._registry = Registry(client, namespace.name)
+        self._items = SteadyItems(client, namespace)
         self._training = ModelTraining(self._registry, namespace.seed, record, model, reporter)
         self._afterwards = Afterwards(settings, client, namespace, record)
 
@@ -77,7 +79,7 @@ class OneRecipe:
             snapshot = training.refine(data, judged)
         published = training.record_of(snapshot, judged)
         with stage("publishing", version=published.version):
-            self._registry.publish(snapshot, published)
+            self._registry.publish(snapshot, published, token=self._items.token)
         with stage(PROMOTING):
             decision = training.promote(published, judged.decision)
         removed = self._afterwards.prune()

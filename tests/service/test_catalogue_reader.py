@@ -45,10 +45,10 @@ def test_users_documents_are_read_by_name(reader, redis_url, namespace):
 
 
 def test_the_state_changes_with_documents_and_numbers_alone(reader, change, redis_url, namespace):
-    assert reader.state() == (0, 0)
+    assert reader.state() == (0, 0, "")
     run(redis_url, lambda redis: ItemNumbers(redis, namespace, 9).numbers(["a", "b"]))
     first = reader.state()
-    assert first == (2, 0)
+    assert first == (2, 0, "")
     change({0: {"hidden": True}})
     second = reader.state()
     assert second == reader.state() != first

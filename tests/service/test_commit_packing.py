@@ -34,7 +34,7 @@ def commands(commit, keys=KEYS):
     assert parsed[0] == [b"MULTI"]
     end = parsed.index([b"EXEC"])
     state = keys.state.encode()
-    watch = [[b"WATCH", state], [b"HMGET", state, b"epoch", b"watermark"]]
+    watch = [[b"WATCH", state], [b"HMGET", state, b"epoch", b"watermark", b"identity"]]
     assert parsed[end + 1 :] == watch, "the watch for the next commit travels with this one"
     return [[one[0], *one[2:]] if one[0] == b"EVAL" else one for one in parsed[1:end]]
 

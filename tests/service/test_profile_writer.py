@@ -5,8 +5,9 @@ import threading
 import numpy as np
 import pytest
 
-from service.errors import StoreUnavailable, Superseded
+from service.errors import StoreRolledBack, StoreUnavailable, Superseded
 from service.store.connection import connect
+from service.store.identity.survey import run_of
 from service.store.keys import PartitionKeys
 from service.store.log.state import read_state
 from service.store.profiles.commit import (
@@ -118,9 +119,27 @@ def test_a_writer_is_refused_when_another_took_over(client, keys):
 
 def test_a_commit_must_follow_the_watermark(client, keys):
     writer = writer_of(client, keys)
-    with pytest.raises(Superseded, match="watermark is 0, not 5"):
+    with pytest.raises(StoreRolledBack, match="went back from event 5 to 0"):
+        writer.commit(commit_of(5, 6))
+    client.hset(keys.state, "watermark", 7)
+    with pytest.raises(Superseded, match="watermark is 7, not 5"):
         writer.commit(commit_of(5, 6))
     assert client.exists(keys.history("ann")) == 0
+
+
+def test_a_writer_is_refused_by_a_restarted_server_and_by_another_identity(client, keys):
+    state = take_over(client, keys, fingerprint=FINGERPRINT, machine="m")
+    restarted = ProfileWriter(client, keys, state, run="0" * 40)
+    with pytest.raises(StoreRolledBack, match="restarted"):
+        restarted.commit(commit_of(0, 1))
+    here = ProfileWriter(client, keys, state, run=run_of(client))
+    here.commit(commit_of(0, 1))
+    client.hset(keys.state, "identity", "9f2c.1.5c1d")
+    with pytest.raises(StoreRolledBack, match="another one"):
+        here.commit(commit_of(1, 2))
+    assert client.strlen(keys.history("ann")) == 24
+    restarted.close()
+    here.close()
 
 
 def test_an_error_inside_a_transaction_is_not_swallowed(client, keys):

@@ -94,8 +94,10 @@ class _Documents:
 
 
 async def _write_items(runtime: ApiRuntime, bodies: Mapping[str, Body]) -> Collection[str]:
+    token = runtime.known.token
     numbers = await runtime.numbers.give(bodies)
-    await runtime.catalogue.replace_items({numbers[item]: bodies[item] for item in numbers})
+    documents = {numbers[item]: bodies[item] for item in numbers}
+    await runtime.catalogue.replace_items(documents, token=token)
     return bodies.keys() - numbers.keys()
 
 

@@ -102,9 +102,11 @@ async def write_item(
     runtime: Runtime, item: ItemId, body: ItemInput, response: Response, if_match: IfMatch = None
 ) -> Item:
     """Create or replace the item's document."""
+    # before the number is looked up: the store refuses a number that another one gave
+    token = runtime.known.token
     [number] = await runtime.numbers.numbers([item])
-    new = stored(body)
-    document = await runtime.catalogue.change_item(number, lambda _: new, _version(if_match))
+    new, if_version = stored(body), _version(if_match)
+    document = await runtime.catalogue.change_item(number, lambda _: new, if_version, token=token)
     return _item(item, document, response)
 
 
@@ -118,12 +120,13 @@ async def change_item(
     runtime: Runtime, item: ItemId, patch: Patch, response: Response, if_match: IfMatch = None
 ) -> Item:
     """Change the given members of the item's document and keep the others."""
+    token = runtime.known.token
     number = await _number(runtime, item)
     [current] = await runtime.catalogue.items([number])
     if current.deleted:
         raise _deleted_item()
     document = await runtime.catalogue.change_item(
-        number, lambda old: _patched(ItemBody, old, patch), _version(if_match)
+        number, lambda old: _patched(ItemBody, old, patch), _version(if_match), token=token
     )
     return _item(item, document, response)
 
@@ -139,7 +142,8 @@ async def delete_item(runtime: Runtime, item: ItemId, response: Response) -> Rec
 
     Feedback sent afterwards counts from zero; the item is listed again once it is written again.
     """
-    receipt = await deleted_item(runtime, item, await _number(runtime, item))
+    token = runtime.known.token
+    receipt = await deleted_item(runtime, item, await _number(runtime, item), token)
     response.status_code = 200 if receipt.learned else 202
     return receipt
 

@@ -45,27 +45,33 @@ OF_DELETIONS = ("backlogged", "version_conflict")
 """Codes of the problems that any deletion can meet."""
 
 
-async def delete_rating(runtime: ApiRuntime, user: str, item: str, number: int) -> Receipt:
-    """Delete every event of a pair."""
+async def delete_rating(
+    runtime: ApiRuntime, user: str, item: str, number: int, token: str
+) -> Receipt:
+    """Delete every event of a pair; ``token`` is that of the store that gave the number."""
     partition = partition_of(user, runtime.namespace.partitions)
     row = _row(DELETE_RATING, user, number)
-    return await _delete(runtime, "rating", row, [partition], user=user, item=item)
+    return await _delete(runtime, "rating", row, [partition], token, user=user, item=item)
 
 
 async def delete_user(runtime: ApiRuntime, user: str) -> Receipt:
     """Delete a user's row, history and document."""
     partition = partition_of(user, runtime.namespace.partitions)
-    receipt = await _delete(runtime, "user", _row(DELETE_USER, user, 0), [partition], user=user)
+    row, token = _row(DELETE_USER, user, 0), runtime.known.token
+    receipt = await _delete(runtime, "user", row, [partition], token, user=user)
     await runtime.catalogue.change_user(user, lambda _: None)
     return receipt
 
 
-async def delete_item(runtime: ApiRuntime, item: str, number: int) -> Receipt:
-    """Delete an item's rows, its events in all histories, and its document."""
+async def delete_item(runtime: ApiRuntime, item: str, number: int, token: str) -> Receipt:
+    """Delete an item's rows, its events in all histories, and its document.
+
+    ``token`` is that of the store that gave the number.
+    """
     partitions = range(runtime.namespace.partitions)
     row = _row(DELETE_ITEM, "", number)
-    receipt = await _delete(runtime, "item", row, partitions, item=item)
-    await runtime.catalogue.change_item(number, lambda _: None)
+    receipt = await _delete(runtime, "item", row, partitions, token, item=item)
+    await runtime.catalogue.change_item(number, lambda _: None, token=token)
     return receipt
 
 
@@ -78,12 +84,13 @@ async def _delete(
     what: What,
     row: Row,
     partitions: Sequence[int],
+    token: str,
     *,
     user: str | None = None,
     item: str | None = None,
 ) -> Receipt:
     appended = await settled(
-        [runtime.append_queue.submit(partition, (row,)) for partition in partitions]
+        [runtime.append_queue.submit(partition, (row,), token) for partition in partitions]
     )
     sequences = dict(zip(partitions, appended, strict=True))
     return Receipt(

@@ -73,10 +73,11 @@ async def delete_rating(
     404 only if nobody ever named the item: whether this user rated it is known once the deletion is
     learned.
     """
+    token = runtime.known.token
     [number] = await runtime.numbers.lookup([item])
     if number is None:
         raise NotFound("there is no such item, so nobody has rated it")
-    receipt = await deleted_rating(runtime, user, item, number)
+    receipt = await deleted_rating(runtime, user, item, number, token)
     response.status_code = 200 if receipt.learned else 202
     return receipt
 

@@ -16,7 +16,7 @@ from service.api.feedback.schemas import (
 )
 from service.api.figures import figure
 from service.api.waiting import learned
-from service.errors import InvalidEvent
+from service.errors import InvalidEvent, StoreRolledBack
 from service.ids import sequence_token
 from service.runtime import ApiRuntime
 from service.store.catalogue.numbers import TooManyItems
@@ -24,6 +24,8 @@ from service.store.clock import now_ms
 from service.store.log.append_queue import Row
 from service.store.partitions import partition_of
 
+Events = list[tuple[int, Feedback]]
+"""Events with their indexes in the request."""
 PATIENCE_S = 30.0
 """Seconds that a stream waits for room in a full log before it gives up."""
 
@@ -54,21 +56,39 @@ class Intake:
         self.partitions = runtime.namespace.partitions
         self.numbers = runtime.numbers
         self.append_queue = runtime.append_queue
-        self._changes = runtime.changes
+        self.known = runtime.known
+        self._watch, self._changes = runtime.watch, runtime.changes
 
     async def accept_one(self, event: Feedback, key: str | None) -> tuple[str, list[Warned]]:
         """Append an event, return its sequence token and warnings; InvalidEvent for a fault."""
         fault = self.rules.fault(event)
         if fault is not None:
             raise InvalidEvent(fault[1], code=fault[0])
+        try:
+            return await self._append_one(event, key)
+        except StoreRolledBack:
+            await self.examine()
+        return await self._append_one(event, key)
+
+    async def examine(self) -> None:
+        """Look at the store after it refused to be written to.
+
+        On return it is the store that is known: what it refused, numbered anew, it will take.
+        StoreRolledBack says that it will not.
+        """
+        await self._watch.examine()
+
+    async def _append_one(self, event: Feedback, key: str | None) -> tuple[str, list[Warned]]:
+        # before the number is looked up: the store refuses a number that another one gave
+        token = self.known.token
         number = self.numbers.known.get(event.item)
         if number is None:
             [number] = await self.numbers.numbers([event.item])
         event_id = None if key is None else f"{key}#0"
         row = self.rules.row(event, number, now_ms=now_ms(), event_id=event_id, awaited=False)
         partition = partition_of(event.user, self.partitions)
-        token = f"{partition}:{await self.append_queue.submit(partition, (row,))}"
-        return token, _warnings(0, event, row)
+        sequence = await self.append_queue.submit(partition, (row,), token)
+        return f"{partition}:{sequence}", _warnings(0, event, row)
 
     async def accept(
         self, events: Sequence[Feedback | Fault], key: str | None, *, awaited: bool = False
@@ -83,14 +103,24 @@ class Intake:
             elif fault is not None:
                 result.rejected.append(Rejected(index, *fault))
         if good:
-            await self._append(good, key, awaited, result)
+            try:
+                refused = await self._append(good, key, awaited, result)
+            except StoreRolledBack:
+                refused = good
+            if refused:
+                await self.examine()
+                if await self._append(refused, key, awaited, result):
+                    raise StoreRolledBack("the store keeps changing: send the rows again")
+        result.warnings.sort(key=lambda warned: warned.index)
         return result
 
     async def _append(
-        self, good: list[tuple[int, Feedback]], key: str | None, awaited: bool, result: Accepted
-    ) -> None:
+        self, good: Events, key: str | None, awaited: bool, result: Accepted
+    ) -> Events:
+        """Append events; return those that the store refused because it is another by now."""
+        token = self.known.token
         numbers = await self.numbers.give(event.item for _, event in good)
-        now, rows = now_ms(), dict[int, list[Row]]()
+        now, chunks = now_ms(), dict[int, tuple[list[Row], Events]]()
         for index, event in good:
             if event.item not in numbers:
                 result.rejected.append(Rejected(index, TooManyItems.code, self.numbers.exhausted))
@@ -100,11 +130,26 @@ class Intake:
             row = self.rules.row(
                 event, numbers[event.item], now_ms=now, event_id=event_id, awaited=awaited
             )
-            rows.setdefault(partition, []).append(row)
-            result.warnings += _warnings(index, event, row)
-            result.indexes.setdefault(partition, []).append(index)
-        pending = [self.append_queue.submit(partition, chunk) for partition, chunk in rows.items()]
-        result.sequences = dict(zip(rows, await settled(pending), strict=True))
+            rows, events = chunks.setdefault(partition, ([], []))
+            rows.append(row)
+            events.append((index, event))
+        pending = [
+            self.append_queue.submit(partition, rows, token)
+            for partition, (rows, _) in chunks.items()
+        ]
+        ends = await asyncio.gather(*pending, return_exceptions=True)
+        refused: Events = []
+        for (partition, (rows, events)), end in zip(chunks.items(), ends, strict=True):
+            if isinstance(end, StoreRolledBack):
+                refused += events
+            elif isinstance(end, BaseException):
+                raise end
+            else:
+                result.sequences[partition] = end
+                result.indexes[partition] = [index for index, _ in events]
+                for row, (index, event) in zip(rows, events, strict=True):
+                    result.warnings += _warnings(index, event, row)
+        return refused
 
     async def predicted(self, accepted: Accepted, timeout_ms: int) -> list[Learned] | None:
         """Wait until the rows are learned; return the predictions just before, None if too slow."""

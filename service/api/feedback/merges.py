@@ -141,6 +141,7 @@ async def _join(runtime: ApiRuntime, pair: _Pair, time_ms: int) -> dict[int, int
 
 async def _move(runtime: ApiRuntime, pair: _Pair) -> dict[int, int]:
     """Send the source's events to the user's partition, then tell its own how far it got."""
+    token = runtime.known.token
     history, own = [await runtime.profiles.history(one) for one in (pair.source, pair.user)]
     if not history.size:
         return {pair.ours: runtime.changes.watermark(pair.ours)}
@@ -148,9 +149,10 @@ async def _move(runtime: ApiRuntime, pair: _Pair) -> dict[int, int]:
     stay, _ = rated_by_both(own, history)
     copied = history[(history["kind"] != RATING) | ~np.isin(history["item"], stay["item"])]
     rows = _rows(copied, pair.source, pair.user)
-    sent = await settled([runtime.append_queue.submit(pair.ours, rows)] if rows else [])
+    queue = runtime.append_queue
+    sent = await settled([queue.submit(pair.ours, rows, token)] if rows else [])
     moved = encode(_entry((pair.source,), 0, MOVE_USER, through))
-    [end] = await settled([runtime.append_queue.submit_entry(pair.theirs, moved, 1)])
+    [end] = await settled([queue.submit_entry(pair.theirs, moved, 1, token)])
     ours = sent[0] if sent else runtime.changes.watermark(pair.ours)
     return {pair.ours: ours, pair.theirs: end}
 

@@ -5,8 +5,9 @@ Nothing more is read while the log is full: memory is bounded, and a slow learne
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -30,7 +31,7 @@ from service.api.feedback.schemas import (
     source_warning,
 )
 from service.api.times import is_moment, milliseconds
-from service.errors import Backlogged
+from service.errors import Backlogged, StoreRolledBack
 from service.http.lines import BodyLines, LineBlock
 from service.ids import is_id, sequence_token
 from service.rec_ids import source_of
@@ -127,37 +128,60 @@ class Upload:
         self._summary.lines += block.n
         indexes, events = self._decode(block)
         items = dict.fromkeys([event.item for event in events])
-        numbers = await self._intake.numbers.give(items)
+        token, numbers = await self._numbers(items)
         if len(numbers) < len(items):
             indexes, events = self._numbered(indexes, events, numbers)
-        entries = self._entries(indexes, events, numbers) if events else []
+        shares = self._shares(indexes, events) if events else []
+        entries = [self._entry(share, numbers) for share in shares]
         named = len(events) - [event.rec_id for event in events].count(UNSET)
-        if SOURCE_BYTES * named > sum(len(one.sources) for _, one in entries):
+        if SOURCE_BYTES * named > sum(len(one.sources) for one in entries):
             self._warn(indexes, events)
+        packed = [encode(one) for one in entries]
         await self._appended()
         # in the background, but one at a time: the order of the lines is the order of the log
-        self._under_way = asyncio.create_task(self._append(entries))
+        self._under_way = asyncio.create_task(self._append(shares, packed, token))
+
+    async def _numbers(self, items: Iterable[str]) -> tuple[str, dict[str, int]]:
+        """Return the numbers of items, and the token of the store that gave them."""
+        intake = self._intake
+        try:
+            return intake.known.token, await intake.numbers.give(items)
+        except StoreRolledBack:
+            await intake.examine()
+        return intake.known.token, await intake.numbers.give(items)
 
     async def _appended(self) -> None:
         if self._under_way is not None:
             under_way, self._under_way = self._under_way, None
             await under_way
 
-    async def _append(self, entries: list[tuple[int, Entry]]) -> None:
-        await settled([asyncio.ensure_future(self._append_entry(p, e)) for p, e in entries])
+    async def _append(self, shares: list["_Share"], packed: list[bytes], token: str) -> None:
+        pairs = zip(shares, packed, strict=True)
+        await settled([asyncio.ensure_future(self._append_share(s, p, token)) for s, p in pairs])
 
-    async def _append_entry(self, partition: int, entry: Entry) -> int:
-        clock, packed = asyncio.get_running_loop(), encode(entry)
+    async def _append_share(self, share: "_Share", packed: bytes, token: str) -> int:
+        try:
+            return await self._append_packed(share, packed, token)
+        except StoreRolledBack:
+            await self._intake.examine()
+        # it restarted, or lost numbers that this process knew: they are given anew
+        token, numbers = await self._numbers({event.item for event in share.events})
+        if any(event.item not in numbers for event in share.events):
+            raise TooManyItems(self._intake.numbers.exhausted)
+        return await self._append_packed(share, encode(self._entry(share, numbers)), token)
+
+    async def _append_packed(self, share: "_Share", packed: bytes, token: str) -> int:
+        clock, (partition, n) = asyncio.get_running_loop(), (share.partition, len(share.events))
         deadline, pause = clock.time() + self._intake.patience_s, FIRST_PAUSE_S
         while True:
             try:
-                last = await self._intake.append_queue.submit_entry(partition, packed, len(entry))
+                last = await self._intake.append_queue.submit_entry(partition, packed, n, token)
             except Backlogged:
                 if clock.time() > deadline:
                     raise
             else:
                 self._sequences[partition] = last
-                self._summary.accepted += len(entry)
+                self._summary.accepted += n
                 return last
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
@@ -228,29 +252,29 @@ class Upload:
 
     # --- events to entries -------------------------------------------------------------------
 
-    def _entries(
-        self, indexes: Sequence[int], events: list[Feedback], numbers: dict[str, int]
-    ) -> list[tuple[int, Entry]]:
-        """Return the events as one entry for each partition that they concern."""
+    def _shares(self, indexes: Sequence[int], events: list[Feedback]) -> list["_Share"]:
+        """Return the events as one share for each partition that they concern."""
         partitions = self._intake.partitions
         if partitions == 1:
-            return [(0, entry(self._intake.rules, indexes, events, numbers, self._key))]
+            return [_Share(0, indexes, events)]
         positions: dict[int, list[int]] = {}
         for position, event in enumerate(events):
             positions.setdefault(partition_of(event.user, partitions), []).append(position)
         return [
-            (
-                partition,
-                entry(
-                    self._intake.rules,
-                    [indexes[i] for i in chosen],
-                    [events[i] for i in chosen],
-                    numbers,
-                    self._key,
-                ),
-            )
+            _Share(partition, [indexes[i] for i in chosen], [events[i] for i in chosen])
             for partition, chosen in positions.items()
         ]
+
+    def _entry(self, share: "_Share", numbers: dict[str, int]) -> Entry:
+        return entry(self._intake.rules, share.indexes, share.events, numbers, self._key)
+
+
+class _Share(NamedTuple):
+    """The events of a block that concern one partition, with the indexes of their lines."""
+
+    partition: int
+    indexes: Sequence[int]
+    events: list[Feedback]
 
 
 def one_a_line(block: LineBlock) -> bool:

@@ -58,9 +58,9 @@ class _Copy:
 
     def __init__(self, reader: CatalogueReader) -> None:
         self._reader = reader
-        self._n_items, version = reader.state()
-        self._n_read = 0
-        self.items = Catalogued(version, names=frozenset())
+        state = reader.state()
+        self._n_items, self._n_read = state.n_items, 0
+        self.items = Catalogued(state.version, names=frozenset())
 
     def read(self, n: int) -> bool:
         """Read the next n documents; return whether these were the last."""

@@ -5,7 +5,6 @@ item leaves a tombstone (its number lives on in histories); a deleted user leave
 change of an item adds an entry to a capped stream, see ``feed``.
 """
 
-import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -17,6 +16,8 @@ import redis.asyncio
 from service.errors import VersionConflict
 from service.store.clock import now_ms
 from service.store.connection import store_errors
+from service.store.identity.known import Known
+from service.store.identity.scripts import checking
 from service.store.keys import NamespaceKeys
 
 Body = dict[str, Any]
@@ -28,8 +29,9 @@ CHANGES_KEPT = 100_000
 ATTEMPTS = 16
 """Number of times a change is tried if others change the same document."""
 
-_SCRIPT = resources.files(__package__).joinpath("replace_document.lua").read_text()
-_SCRIPT_SHA = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()
+_SCRIPT, _SCRIPT_SHA = checking(
+    resources.files(__package__).joinpath("replace_document.lua").read_text()
+)
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,16 @@ class Catalogue:
     """The documents of a namespace."""
 
     def __init__(
-        self, client: redis.asyncio.Redis, namespace: str, *, changes_kept: int = CHANGES_KEPT
+        self,
+        client: redis.asyncio.Redis,
+        namespace: str,
+        *,
+        known: Known | None = None,
+        changes_kept: int = CHANGES_KEPT,
     ) -> None:
+        """``known``: which store may be written to; any store without it."""
         self._client = client
+        self._known = known or Known()
         self._changes_kept = changes_kept
         self._keys = NamespaceKeys(namespace)
 
@@ -70,17 +79,23 @@ class Catalogue:
         """Return the document of each user."""
         return await self._read([self._keys.user_document(user) for user in users])
 
-    async def change_item(self, number: int, edit: Edit, if_version: int | None = None) -> Document:
-        """Apply ``edit`` to an item's document; VersionConflict if it is not at ``if_version``."""
-        return await self._change(self._item(number), edit, if_version)
+    async def change_item(
+        self, number: int, edit: Edit, if_version: int | None = None, *, token: str = ""
+    ) -> Document:
+        """Apply ``edit`` to an item's document; VersionConflict if it is not at ``if_version``.
+
+        ``token`` is that of the store that gave the number; by default that of now.
+        """
+        return await self._change(self._item(number, token), edit, if_version)
 
     async def change_user(self, user: str, edit: Edit, if_version: int | None = None) -> Document:
         """Apply ``edit`` to a user's document; VersionConflict if it is not at ``if_version``."""
         return await self._change(self._user(user), edit, if_version)
 
-    async def replace_items(self, bodies: Mapping[int, Body]) -> None:
+    async def replace_items(self, bodies: Mapping[int, Body], *, token: str = "") -> None:
         """Replace the documents of many items, at whatever version they are."""
-        await self._replace_all({self._item(number): body for number, body in bodies.items()})
+        items = {self._item(number, token): body for number, body in bodies.items()}
+        await self._replace_all(items)
 
     async def replace_users(self, bodies: Mapping[str, Body]) -> None:
         """Replace the documents of many users, at whatever version they are."""
@@ -141,22 +156,31 @@ class Catalogue:
             await send("SCRIPT LOAD", _SCRIPT)
 
     def _arguments(self, target: "_Target", old: Document, new: Document) -> tuple[Any, ...]:
-        keys = (target.key, self._keys.user_documents, self._keys.catalogue_changes)
-        values = (old.packed, new.packed, target.name, target.number, self._changes_kept)
-        return (_SCRIPT_SHA, len(keys), *keys, *values)
+        keys = self._keys
+        touched = (target.key, keys.user_documents, keys.catalogue_changes, keys.settings)
+        values = (
+            *(old.packed, new.packed, target.name, target.number),
+            *(self._changes_kept, target.token),
+        )
+        return (_SCRIPT_SHA, len(touched), *touched, *values)
 
-    def _item(self, number: int) -> "_Target":
-        return _Target(self._keys.item_document(number), number=str(number))
+    def _item(self, number: int, token: str) -> "_Target":
+        key = self._keys.item_document(number)
+        return _Target(key, number=str(number), token=token or self._known.token)
 
     def _user(self, user: str) -> "_Target":
-        return _Target(self._keys.user_document(user), name=user)
+        return _Target(self._keys.user_document(user), name=user, token=self._known.token)
 
 
 @dataclass(frozen=True)
 class _Target:
-    """The key of a document, with a user's name in the index or an item's number in the changes."""
+    """The key of a document, with a user's name in the index or an item's number in the changes.
+
+    ``token`` is that of the store that it belongs to.
+    """
 
     key: str
+    token: str
     name: str = ""
     number: str = ""
 

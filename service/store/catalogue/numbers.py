@@ -1,10 +1,10 @@
 """Item numbers: one dense u32 per item id and namespace.
 
 A number is given before the first event that names the item. It is never reused, so cached numbers
-stay valid.
+stay valid as long as the store loses nothing: ``known.token`` says of which store they are, and the
+cache is dropped whenever it changes.
 """
 
-import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from importlib import resources
 from typing import Any, TypeVar, cast
@@ -13,8 +13,11 @@ import redis
 import redis.asyncio
 from redis import exceptions as redis_errors
 
-from service.errors import ServiceError
+from service.errors import ServiceError, StoreRolledBack
 from service.store.connection import store_errors
+from service.store.identity.known import Known
+from service.store.identity.scripts import checking
+from service.store.identity.survey import Survey
 from service.store.keys import NamespaceKeys
 
 MAX_CACHED = 2_000_000
@@ -24,8 +27,9 @@ CHUNK = 500
 
 T = TypeVar("T")
 
-_SCRIPT = resources.files(__package__).joinpath("give_numbers.lua").read_text()
-_SCRIPT_SHA = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()
+_SCRIPT, _SCRIPT_SHA = checking(
+    resources.files(__package__).joinpath("give_numbers.lua").read_text()
+)
 
 
 class TooManyItems(ServiceError):
@@ -43,15 +47,25 @@ class ItemNumbers:
         namespace: str,
         max_items: int,
         *,
+        known: Known | None = None,
         max_cached: int = MAX_CACHED,
     ) -> None:
         self._client = client
+        self._store = known or Known()
         self._max_cached = max_cached
         self._keys = NamespaceKeys(namespace)
         self._max_items = max_items
         self.known: dict[str, int] = {}
         """The cache of numbers by id: look here first, it needs no await."""
         self._ids: dict[int, str] = {}
+
+    def forget(self, now: Survey, *, went_back: bool) -> None:
+        """Drop the cache: the store is another, or has lost something."""
+        self.known.clear()
+        self._ids.clear()
+
+    def hold(self, now: Survey) -> None:
+        """Keep the cache: the models in memory name these items, and nothing can be written."""
 
     async def numbers(self, ids: Sequence[str]) -> list[int]:
         """Return the number of each id, giving new ones; TooManyItems beyond ``max_items``."""
@@ -65,11 +79,15 @@ class ItemNumbers:
 
         Ids beyond ``max_items`` are left out.
         """
+        token = self._store.token
         found = {item: self.known.get(item, -1) for item in ids}
         for chunk in _chunks([item for item, number in found.items() if number < 0]):
             given = dict(zip(chunk, await self._give(chunk), strict=True))
             found.update(given)
-            self._remember({item: number for item, number in given.items() if number >= 0})
+            new = {item: number for item, number in given.items() if number >= 0}
+            self._remember(new, token)
+            if token == self._store.token:
+                self._store.note_items(max(new.values(), default=-1) + 1)
         if -1 not in found.values():
             return found
         return {item: number for item, number in found.items() if number >= 0}
@@ -84,6 +102,7 @@ class ItemNumbers:
 
     async def lookup(self, ids: Sequence[str]) -> list[int | None]:
         """Return the number of each id, None for an id that never had an event or document."""
+        token = self._store.token
         found = {item: self.known.get(item) for item in ids}
         for chunk in _chunks([item for item, number in found.items() if number is None]):
             with store_errors():
@@ -92,12 +111,13 @@ class ItemNumbers:
                     self._client.hmget(self._keys.item_numbers, chunk),
                 )
             given = {i: int(n) for i, n in zip(chunk, answer, strict=True) if n is not None}
-            self._remember(given)
+            self._remember(given, token)
             found.update(given)
         return [found[item] for item in ids]
 
     async def ids(self, numbers: Sequence[int]) -> list[str]:
-        """Return the id of each number; every number must have been given."""
+        """Return the id of each number; StoreRolledBack if one is not given, as all have been."""
+        token = self._store.token
         here = list(map(self._ids.get, numbers))
         if None not in here:
             return cast("list[str]", here)
@@ -107,10 +127,12 @@ class ItemNumbers:
                 pipe = self._client.pipeline(transaction=False)
                 for number in chunk:
                     pipe.lindex(self._keys.item_ids, number)
-                answer = cast("list[bytes]", await pipe.execute())
-            ids = [item.decode() for item in answer]
+                answer = cast("list[bytes | None]", await pipe.execute())
+            ids = [item.decode() for item in answer if item is not None]
+            if len(ids) < len(chunk):
+                raise StoreRolledBack("the store has lost items that this list names: ask again")
             found.update(zip(chunk, ids, strict=True))
-            self._remember(dict(zip(ids, chunk, strict=True)))
+            self._remember(dict(zip(ids, chunk, strict=True)), token)
         return [cast("str", found[number]) for number in numbers]
 
     async def page(self, first: int, limit: int) -> list[str]:
@@ -129,7 +151,9 @@ class ItemNumbers:
 
     async def _give(self, ids: Sequence[str]) -> list[int]:
         send: Callable[..., Awaitable[Any]] = self._client.execute_command
-        arguments = (2, self._keys.item_numbers, self._keys.item_ids, self._max_items, *ids)
+        keys = (self._keys.item_numbers, self._keys.item_ids, self._keys.settings)
+        known = (self._store.token, self._store.positions.items)
+        arguments = (len(keys), *keys, self._max_items, *known, *ids)
         with store_errors():
             try:
                 answer = await send("EVALSHA", _SCRIPT_SHA, *arguments)
@@ -137,7 +161,10 @@ class ItemNumbers:
                 answer = await send("EVAL", _SCRIPT, *arguments)
         return cast("list[int]", answer)
 
-    def _remember(self, numbers: dict[str, int]) -> None:
+    def _remember(self, numbers: dict[str, int], token: str) -> None:
+        """Cache numbers that were read while ``token`` was that of the store."""
+        if token != self._store.token:
+            return
         if len(self.known) + len(numbers) > self._max_cached:
             self.known.clear()
             self._ids.clear()

@@ -29,6 +29,8 @@ class CatalogueState(NamedTuple):
     """Number of items with a number."""
     version: int
     """Number of the newest change of a document, 0 before the first."""
+    identity: str = ""
+    """Which store and era: after a rollback the same numbers mean others."""
 
 
 class CatalogueReader:
@@ -43,8 +45,9 @@ class CatalogueReader:
             pipe = self._client.pipeline(transaction=False)
             pipe.llen(self._keys.item_ids)
             pipe.xrevrange(self._keys.catalogue_changes, count=1)
-            n_items, newest = pipe.execute()
-        return CatalogueState(n_items, version_of(newest))
+            pipe.hget(self._keys.settings, "identity")
+            n_items, newest, identity = pipe.execute()
+        return CatalogueState(n_items, version_of(newest), (identity or b"").decode())
 
     def items(self, numbers: Iterable[int]) -> list[Body]:
         """Return the body of each item's document; empty if there is none or it was deleted."""

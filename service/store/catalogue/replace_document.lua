@@ -1,8 +1,9 @@
 -- Replace a document if it still is what the caller read; keep the index of documents in step, tell of items.
--- KEYS  document, index (zset of names), changes (stream of item numbers)
+-- KEYS  document, index (zset of names), changes (stream of item numbers), namespace
 -- ARGV  what it was ('' for none), what it becomes ('' for none), its name in the index ('' for no index),
---       its item number ('' for no item), most changes kept
--- Answers 1 if it was replaced, 0 if it is another by now.
+--       its item number ('' for no item), most changes kept, the store that the caller knows
+-- Answers 1 if it was replaced, 0 if it is another by now; OTHERSTORE.
+if not is_known(KEYS[4], ARGV[6]) then return OTHER_STORE end
 local current = redis.call('GET', KEYS[1]) or ''
 if current ~= ARGV[1] then return 0 end
 if ARGV[2] == '' then

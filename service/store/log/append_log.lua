@@ -1,13 +1,17 @@
 -- Append one entry of n events to the log of a partition; a repeat gets the first answer.
--- KEYS  sequence, log, log-bytes, receipt of this process
--- ARGV  n, packed entry, counter of this process, most bytes in the log, seconds a receipt lives
--- Answers the sequence of the last event, -1 when the log is full, -2 for a counter from the past.
+-- KEYS  sequence, log, log-bytes, receipt of this process, state
+-- ARGV  n, packed entry, counter of this process, most bytes in the log, seconds a receipt lives,
+--       the store that the caller knows, the newest event that it knows
+-- Answers the sequence of the last event, -1 when the log is full, -2 for a counter from the past; OTHERSTORE.
 local receipt = redis.call('GET', KEYS[4])
 if receipt then
+  -- first of all: an entry that was appended before a restart must not be refused, and then sent anew
   local counter, sequence = string.match(receipt, '^(%d+) (%d+)$')
   if tonumber(ARGV[3]) == tonumber(counter) then return tonumber(sequence) end
   if tonumber(ARGV[3]) < tonumber(counter) then return -2 end
 end
+if not is_known(KEYS[5], ARGV[6]) then return OTHER_STORE end
+if tonumber(redis.call('GET', KEYS[1]) or '0') < tonumber(ARGV[7]) then return OTHER_STORE end
 local waiting = tonumber(redis.call('GET', KEYS[3]) or '0')
 if waiting > 0 and waiting + #ARGV[2] > tonumber(ARGV[4]) then return -1 end
 local sequence = string.format('%.0f', redis.call('INCRBY', KEYS[1], ARGV[1]))

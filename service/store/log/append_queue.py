@@ -40,13 +40,14 @@ class Row(NamedTuple):
 class Log(Protocol):
     """The next step: ``stream.LogWriter``."""
 
-    async def append(self, partition: int, packed: bytes, n: int) -> int:
+    async def append(self, partition: int, packed: bytes, n: int, token: str) -> int:
         """Append and return the sequence of the last event."""
 
 
 @dataclass(frozen=True)
 class _Rows:
     rows: Sequence[Row]
+    token: str
     done: asyncio.Future[int]
 
 
@@ -54,25 +55,31 @@ class _Rows:
 class _Packed:
     packed: bytes
     n: int
+    token: str
     done: asyncio.Future[int]
 
 
 class AppendQueue:
-    """Appends rows to the log; each future resolves to the sequence of its last row."""
+    """Appends rows to the log; each future resolves to the sequence of its last row.
+
+    A ``token`` (``identity.known``) says from which store the item numbers in the rows are.
+    """
 
     def __init__(self, log: Log, partitions: int) -> None:
         self._lanes = [_Lane(log, partition) for partition in range(partitions)]
 
-    def submit(self, partition: int, rows: Sequence[Row]) -> asyncio.Future[int]:
+    def submit(self, partition: int, rows: Sequence[Row], token: str = "") -> asyncio.Future[int]:
         """Queue rows that may share an entry with others; they get adjacent sequences."""
         done = asyncio.get_running_loop().create_future()
-        self._lanes[partition].put(_Rows(rows, done))
+        self._lanes[partition].put(_Rows(rows, token, done))
         return done
 
-    def submit_entry(self, partition: int, packed: bytes, n: int) -> asyncio.Future[int]:
+    def submit_entry(
+        self, partition: int, packed: bytes, n: int, token: str = ""
+    ) -> asyncio.Future[int]:
         """Queue an encoded entry that is not merged with others: a large block of an upload."""
         done = asyncio.get_running_loop().create_future()
-        self._lanes[partition].put(_Packed(packed, n, done))
+        self._lanes[partition].put(_Packed(packed, n, token, done))
         return done
 
     async def close(self) -> None:
@@ -108,23 +115,23 @@ class _Lane:
     async def _append_next(self) -> None:
         work = self._waiting.popleft()
         if isinstance(work, _Packed):
-            await self._append(work.packed, work.n, [(work.done, work.n)])
+            await self._append(work.packed, work.n, work.token, [(work.done, work.n)])
             return
         rows, answers = list(work.rows), [(work.done, len(work.rows))]
         while len(rows) < MAX_ENTRY_ROWS and self._waiting:
             following = self._waiting[0]
-            if isinstance(following, _Packed):
+            if isinstance(following, _Packed) or following.token != work.token:
                 break
             rows += following.rows
             answers.append((following.done, len(rows)))
             self._waiting.popleft()
-        await self._append(encode(entry_of(rows)), len(rows), answers)
+        await self._append(encode(entry_of(rows)), len(rows), work.token, answers)
 
     async def _append(
-        self, packed: bytes, n: int, answers: list[tuple[asyncio.Future[int], int]]
+        self, packed: bytes, n: int, token: str, answers: list[tuple[asyncio.Future[int], int]]
     ) -> None:
         try:
-            last = await self._log.append(self._partition, packed, n)
+            last = await self._log.append(self._partition, packed, n, token)
         except ServiceError as error:
             _fail(answers, error)
             return

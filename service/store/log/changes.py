@@ -11,8 +11,10 @@ from typing import Any, Protocol, cast
 import numpy as np
 import redis.asyncio
 
-from service.errors import StoreUnavailable
+from service.errors import StoreRolledBack, StoreUnavailable
 from service.store.connection import store_errors
+from service.store.identity.known import Known
+from service.store.identity.survey import Survey
 from service.store.keys import PartitionKeys
 from service.store.log.change import Change
 from service.store.log.codec import LEARNED
@@ -21,6 +23,7 @@ from service.telemetry import logger
 BLOCK_MS = 2_000
 COMMITS_READ = 64
 """Commits per read; each may name a thousand users."""
+WAITED = "the store went back while this waited: send it again"
 KEPT_ANSWERS = 20_000
 """Most predictions that a process keeps for waiting requests."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 1.0
@@ -42,8 +45,17 @@ class Listener(Protocol):
 class ChangeFollower:
     """Follows the feeds of all partitions while it is open."""
 
-    def __init__(self, client: redis.asyncio.Redis, namespace: str, partitions: int) -> None:
-        self._feeds = [_Feed(client, namespace, partition) for partition in range(partitions)]
+    def __init__(
+        self,
+        client: redis.asyncio.Redis,
+        namespace: str,
+        partitions: int,
+        *,
+        known: Known | None = None,
+    ) -> None:
+        """``known`` is told how far the partitions are."""
+        known = known or Known(partitions)
+        self._feeds = [_Feed(client, namespace, p, known) for p in range(partitions)]
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
 
@@ -76,6 +88,15 @@ class ChangeFollower:
             # repeated, because redis-py loses a cancellation that comes while it takes a connection
             _, pending = await asyncio.wait(pending, timeout=0.1)
 
+    def forget(self, now: Survey, *, went_back: bool) -> None:
+        """Begin anew at what is learned now; requests that wait for lost events are refused."""
+        for feed, learned in zip(self._feeds, now.learned, strict=True):
+            feed.begin_anew(learned, went_back=went_back)
+
+    def hold(self, now: Survey) -> None:
+        """Begin anew, too: what users did in the store that is gone must not be told as learned."""
+        self.forget(now, went_back=True)
+
     def watermark(self, partition: int) -> int:
         """Return the sequence up to which the partition is known to have learned."""
         return self._feeds[partition].watermark
@@ -91,8 +112,10 @@ class ChangeFollower:
 
 
 class _Feed:
-    def __init__(self, client: redis.asyncio.Redis, namespace: str, partition: int) -> None:
-        self._client = client
+    def __init__(
+        self, client: redis.asyncio.Redis, namespace: str, partition: int, known: Known
+    ) -> None:
+        self._client, self._known = client, known
         self._partition = partition
         self._keys = PartitionKeys(namespace, partition)
         self.listeners: tuple[Listener, ...] = ()
@@ -105,6 +128,8 @@ class _Feed:
         """
         self.answers: OrderedDict[int, Prediction] = OrderedDict()
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self._begun = 0
+        """How often the feed was begun anew."""
 
     async def reached(self, sequence: int) -> None:
         if self.watermark >= sequence:
@@ -117,13 +142,21 @@ class _Feed:
         pause = FIRST_PAUSE_S
         while True:
             try:
+                begun = self._begun
                 # read the state, too: a lost or trimmed feed must not hide the progress
                 learned = await self._learned()
+                if begun != self._begun:
+                    continue
+                if learned < self.watermark:
+                    self.begin_anew(learned, went_back=True)
+                    begun = self._begun
                 if self._read_through is None:
                     self._read_through = f"{learned}-0"
                 # first read the entries up to it: waiting requests need their predictions
                 while await self._read(block_ms=None):
                     pass
+                if begun != self._begun:
+                    continue
                 if learned > _sequence(self._read_through):
                     self._lost()
                     self._read_through = f"{learned}-0"
@@ -134,6 +167,21 @@ class _Feed:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_S)
 
+    def begin_anew(self, learned: int, *, went_back: bool) -> None:
+        """Follow from ``learned`` on; whatever was cached may have changed."""
+        self.watermark, self._read_through, self._epoch = learned, None, -1
+        self._begun += 1
+        self.answers.clear()
+        self._lost()
+        waiting, self._waiting = self._waiting, []
+        for sequence, done in waiting:
+            if not went_back:
+                self._waiting.append((sequence, done))
+            elif not done.done():
+                done.set_exception(StoreRolledBack(WAITED))
+                # also mark it as retrieved: the waiting request may be gone
+                done.exception()
+
     async def _learned(self) -> int:
         with store_errors():
             answer = await cast(
@@ -143,8 +191,12 @@ class _Feed:
 
     async def _read(self, *, block_ms: int | None) -> bool:
         after: dict[Any, Any] = {self._keys.changes: self._read_through}
+        begun = self._begun
         with store_errors():
             answer: Any = await self._client.xread(after, count=COMMITS_READ, block=block_ms)
+        if begun != self._begun:
+            # read after a position in a store that is no more
+            return False
         for name, fields in answer[0][1] if answer else ():
             change = Change.unpack(fields)
             self._keep(change.answers)
@@ -177,6 +229,7 @@ class _Feed:
 
     def _advance(self, watermark: int) -> None:
         self.watermark = max(self.watermark, watermark)
+        self._known.note_sequence(self._partition, self.watermark)
         still = []
         for sequence, done in self._waiting:
             if sequence > self.watermark:

@@ -40,6 +40,8 @@ class PartitionState:
     """Number of events in log entries that could not be learned and were set aside."""
     newest_ms: int = 0
     """Time by the api's clock when it appended the newest learned event."""
+    identity: str = ""
+    """The identity of the namespace (``store/identity``)."""
 
     @staticmethod
     def of(stored: Mapping[bytes, bytes]) -> "PartitionState":

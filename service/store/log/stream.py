@@ -4,7 +4,6 @@ Only the append script writes it; only the learner's commit trims it.
 """
 
 import asyncio
-import hashlib
 import secrets
 from collections.abc import Awaitable, Callable
 from importlib import resources
@@ -16,6 +15,8 @@ from redis import exceptions as redis_errors
 
 from service.errors import Backlogged, StoreUnavailable
 from service.store.connection import store_errors
+from service.store.identity.known import Known
+from service.store.identity.scripts import checking
 from service.store.keys import PartitionKeys
 from service.store.namespace import Namespace
 
@@ -26,8 +27,7 @@ RETRY_S = 5.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.25
 
 _FULL, _STALE = -1, -2
-_SCRIPT = resources.files(__package__).joinpath("append_log.lua").read_text()
-_SCRIPT_SHA = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()
+_SCRIPT, _SCRIPT_SHA = checking(resources.files(__package__).joinpath("append_log.lua").read_text())
 
 
 class LogWriter:
@@ -43,10 +43,13 @@ class LogWriter:
         namespace: Namespace,
         *,
         max_bytes: int,
+        known: Known | None = None,
         process_id: str | None = None,
         retry_s: float = RETRY_S,
     ) -> None:
+        """``known``: which store it may write to; any store without it."""
         self._client = client
+        self._known = known or Known(namespace.partitions)
         self._max_bytes = max_bytes
         self._retry_s = retry_s
         self._process = process_id or secrets.token_hex(8)
@@ -55,14 +58,19 @@ class LogWriter:
             _script_keys(namespace.name, p, self._process) for p in range(namespace.partitions)
         ]
 
-    async def append(self, partition: int, packed: bytes, n: int) -> int:
+    async def append(self, partition: int, packed: bytes, n: int, token: str = "") -> int:
         """Append an entry of n events and return the sequence of the last one.
 
-        Raises Backlogged if the log is full. Raises StoreUnavailable if the store did not answer
-        for ``retry_s``; the events may or may not be in the log then.
+        ``token`` is that of the store that gave the item numbers in the entry; by default that of
+        now. Raises Backlogged if the log is full, StoreRolledBack if the store is another by now or
+        has lost events. Raises StoreUnavailable if the store did not answer for ``retry_s``; the
+        events may or may not be in the log then.
         """
         self._counters[partition] += 1
-        arguments = (n, packed, self._counters[partition], self._max_bytes, RECEIPT_S)
+        arguments = (
+            *(n, packed, self._counters[partition], self._max_bytes, RECEIPT_S),
+            *(token or self._known.token, self._known.sequence(partition)),
+        )
         answer = await self._until_answered(self._keys[partition], arguments)
         if answer == _FULL:
             raise Backlogged("the log is full, the learner is behind: send the rows again later")
@@ -70,6 +78,7 @@ class LogWriter:
             raise StoreUnavailable(
                 "an append was overtaken by a later one of this process: send it again"
             )
+        self._known.note_sequence(partition, answer)
         return answer
 
     async def _until_answered(self, keys: list[str], arguments: tuple[Any, ...]) -> int:
@@ -136,4 +145,4 @@ class LogReader:
 
 def _script_keys(namespace: str, partition: int, process: str) -> list[str]:
     keys = PartitionKeys(namespace, partition)
-    return [keys.sequence, keys.log, keys.log_bytes, keys.append_receipt(process)]
+    return [keys.sequence, keys.log, keys.log_bytes, keys.append_receipt(process), keys.state]

@@ -51,10 +51,13 @@ class PublishedModels:
         self._keys = NamespaceKeys(namespace)
         self._patience_s = patience_s
 
-    def publish(self, snapshot: Snapshot, record: ModelRecord) -> None:
+    def publish(
+        self, snapshot: Snapshot, record: ModelRecord, *, token: Callable[[], str] = lambda: ""
+    ) -> None:
         """Store a model and make it visible; it serves once ``set_active`` names it.
 
-        An outage of the server is waited out, up to a minute. Publishing twice is harmless.
+        ``token`` returns that of the store whose item numbers the model names, just before it
+        becomes visible: StoreRolledBack if the store is another. An outage of the server is waited out, up to a minute. Publishing twice is harmless.
         """
         if record.version != snapshot.version:
             raise ValueError("the record is of another snapshot")
@@ -63,10 +66,11 @@ class PublishedModels:
         for index, chunk in enumerate(_chunks(blob(snapshot))):
             chunks.append(key := self._keys.model_chunk(upload, index))
             self._patiently(partial(self._put, key, chunk))
-        keys = [self._keys.models, self._keys.model(record.version), *chunks]
+        keys = [self._keys.models, self._keys.model(record.version), self._keys.settings, *chunks]
         manifest, packed = json.dumps(snapshot.manifest), json.dumps(asdict(record))
         values = (record.version, record.created_ms, record.strategy, packed, manifest, upload)
-        if self._patiently(lambda: self._evaluate(PUBLISH, keys, *values)) == b"lost":
+        done = self._patiently(lambda: self._evaluate(PUBLISH, keys, *values, token()))
+        if done == b"lost":
             raise StoreUnavailable(
                 "chunks of the model expired before the last one was stored: publish it again"
             )

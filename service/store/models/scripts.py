@@ -2,12 +2,15 @@
 
 from importlib import resources
 
+from service.store.identity.scripts import checking
+
 
 def _script(name: str) -> str:
     return resources.files(__package__).joinpath(f"{name}.lua").read_text()
 
 
-PUBLISH, REMOVE = _script("publish_model"), _script("remove_model")
+PUBLISH, _ = checking(_script("publish_model"))
+REMOVE = _script("remove_model")
 ACTIVATE, ROLL_BACK, UNPIN = (
     _script("activate_model"),
     _script("roll_back_model"),

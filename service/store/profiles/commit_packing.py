@@ -44,7 +44,7 @@ class CommitPacking:
     def watch(self) -> tuple[bytes, bytes]:
         """Return the commands that watch the state and read it."""
         state = self._keys.state
-        return packed("WATCH", state), packed("HMGET", state, "epoch", "watermark")
+        return packed("WATCH", state), packed("HMGET", state, "epoch", "watermark", "identity")
 
     def pack(self, commit: Commit) -> PackedTransaction:
         """Return the transaction, followed by the watch for the next commit."""

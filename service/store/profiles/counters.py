@@ -4,7 +4,7 @@ The commit writes runs of touched rows; readers read in slices.
 """
 
 from collections.abc import Awaitable, Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import redis
@@ -64,16 +64,26 @@ async def whole(client: redis.asyncio.Redis, key: str) -> bytes:
     return b"".join(parts)
 
 
-async def states(
-    client: redis.asyncio.Redis, partitions: Sequence[PartitionKeys]
-) -> list[tuple[int, int]]:
-    """Return (generation, watermark) of each partition."""
+class Learned(NamedTuple):
+    """A moment of a partition: as long as it stays the same, so does what was learned."""
+
+    generation: int
+    watermark: int
+    identity: str
+    """Which store and era: after a rollback the same watermark means other events."""
+
+
+async def states(client: redis.asyncio.Redis, partitions: Sequence[PartitionKeys]) -> list[Learned]:
+    """Return the moment of each partition."""
     with store_errors():
         pipe = client.pipeline(transaction=False)
         for keys in partitions:
-            pipe.hmget(keys.state, "generation", "watermark")
+            pipe.hmget(keys.state, "generation", "watermark", "identity")
         answers = cast("list[list[bytes | None]]", await pipe.execute())
-    return [(int(generation or 0), int(watermark or 0)) for generation, watermark in answers]
+    return [
+        Learned(int(generation or 0), int(watermark or 0), (identity or b"").decode())
+        for generation, watermark, identity in answers
+    ]
 
 
 class CountsReader:
@@ -83,8 +93,8 @@ class CountsReader:
         self._client = client
         self._keys = [PartitionKeys(namespace, partition) for partition in range(partitions)]
 
-    async def watermarks(self) -> list[tuple[int, int]]:
-        """Return (generation, watermark) of each partition."""
+    async def states(self) -> list[Learned]:
+        """Return the moment of each partition."""
         return await states(self._client, self._keys)
 
     async def rows(self, partition: int, generation: int) -> F64:

@@ -23,7 +23,7 @@ from service.store.profiles.topics import StoredTopics, read_topics
 
 SAMPLE = 32
 """Sampled keys per family when memory is estimated."""
-_ROWS_STATE = [b"epoch", b"watermark", b"generation", b"fingerprint"]
+_ROWS_STATE = [b"epoch", b"watermark", b"generation", b"fingerprint", b"identity"]
 """Fields of the state that a read of rows needs."""
 ATTEMPTS = 5
 """Most attempts to read rows while their generation keeps changing."""
@@ -45,6 +45,7 @@ class RowsAnswer:
 class _Arrays:
     generation: int
     watermark: int
+    identity: str
     arrays: dict[str, F64]
 
 
@@ -66,7 +67,7 @@ class ProfileReader:
         self._client, self._namespace, self._layout = client, namespace, layout
         self._start = {name: array.copy() for name, array in (start or {}).items()}
         self._keys = [PartitionKeys(namespace.name, p) for p in range(namespace.partitions)]
-        self._known = [_Arrays(0, -1, {})] * namespace.partitions
+        self._known = [_Arrays(0, -1, "", {})] * namespace.partitions
         self._changed = [True] * namespace.partitions
         """By partition, whether the last read found another state than the read before."""
 
@@ -104,9 +105,9 @@ class ProfileReader:
             self._check(state)
             if with_arrays and state.generation == known.generation:
                 arrays = self._unpacked(answer[2])
-                known = _Arrays(state.generation, state.watermark, arrays)
-            elif state.generation != known.generation:
-                known = _Arrays(state.generation, -1, {})
+                known = _Arrays(state.generation, state.watermark, state.identity, arrays)
+            elif (state.generation, state.identity) != (known.generation, known.identity):
+                known = _Arrays(state.generation, -1, state.identity, {})
             self._known[partition] = known
             self._changed[partition] = known.watermark != before
             if known.watermark == state.watermark:

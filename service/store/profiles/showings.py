@@ -12,7 +12,7 @@ import redis.asyncio
 
 from core.types import I64, U32
 from service.store.keys import PartitionKeys
-from service.store.profiles.counters import read_whole, states, whole
+from service.store.profiles.counters import Learned, read_whole, states, whole
 
 SHOWN, CLICKED = range(2)
 """Columns of a row: number of impressions, number of clicks."""
@@ -30,7 +30,7 @@ class ShowingsReader:
     def __init__(self, client: redis.asyncio.Redis, namespace: str, partitions: int) -> None:
         self._client = client
         self._keys = [PartitionKeys(namespace, partition) for partition in range(partitions)]
-        self._states: Sequence[tuple[int, int]] = []
+        self._states: Sequence[Learned] = []
         self._rows: I64 = np.zeros((0, WIDTH), np.int64)
 
     async def refreshed(self) -> I64:

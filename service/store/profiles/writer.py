@@ -8,13 +8,14 @@ from typing import Any, cast
 
 import redis
 
-from service.errors import StoreUnavailable, Superseded
+from service.errors import StoreRolledBack, StoreUnavailable, Superseded
 from service.store.connection import store_errors
+from service.store.identity.survey import run_in
 from service.store.keys import PartitionKeys
 from service.store.log.state import PartitionState
 from service.store.profiles.commit import Commit
 from service.store.profiles.commit_packing import CommitPacking
-from service.store.profiles.transaction import PackedTransaction
+from service.store.profiles.transaction import PackedTransaction, packed
 
 
 class ProfileWriter:
@@ -23,9 +24,12 @@ class ProfileWriter:
     It asks for the result of a commit before it sends the commit again.
     """
 
-    def __init__(self, client: redis.Redis, keys: PartitionKeys, state: PartitionState) -> None:
-        """``state`` is the answer of ``take_over``."""
-        self._client, self._epoch = client, state.epoch
+    def __init__(
+        self, client: redis.Redis, keys: PartitionKeys, state: PartitionState, run: str = ""
+    ) -> None:
+        """``state`` is the answer of ``take_over``, ``run`` that of the server at that time."""
+        self._client, self._epoch, self._identity = client, state.epoch, state.identity
+        self._run = run
         self._packing = CommitPacking(keys, epoch=state.epoch, generation=state.generation)
         self._connection: Any = None
         self._standing: int | None = None
@@ -43,9 +47,13 @@ class ProfileWriter:
             try:
                 if self._is_sent:
                     self._receive(transaction)
-                while self._stands_at() != commit.watermark:
-                    if self._standing != commit.follows:
-                        raise Superseded(f"the watermark is {self._standing}, not {commit.follows}")
+                while (standing := self._stands_at()) != commit.watermark:
+                    if standing < commit.follows:
+                        raise StoreRolledBack(
+                            f"the store went back from event {commit.follows} to {standing}"
+                        )
+                    if standing != commit.follows:
+                        raise Superseded(f"the watermark is {standing}, not {commit.follows}")
                     self._send(transaction)
                     self._receive(transaction)
             except BaseException:
@@ -77,14 +85,24 @@ class ProfileWriter:
         if self._standing is None:
             if self._connection is None:
                 self._connection = self._client.connection_pool.get_connection()
+                self._check_run()
             for command in self._packing.watch():
                 self._connection.send_packed_command([command])
             self._read_standing()
         return cast("int", self._standing)
 
+    def _check_run(self) -> None:
+        """Refuse a server that was restarted: what it has lost may be in our memory."""
+        if self._run:
+            self._connection.send_packed_command([packed("INFO", "replication")])
+            if run_in(self._connection.read_response()) != self._run:
+                raise StoreRolledBack("the store was restarted")
+
     def _read_standing(self) -> None:
         self._connection.read_response()
-        epoch, watermark = self._connection.read_response()
+        epoch, watermark, identity = self._connection.read_response()
+        if (identity or b"").decode() != self._identity:
+            raise StoreRolledBack("the store is another one, or went back")
         if epoch is None or int(epoch) != self._epoch:
             raise Superseded(
                 f"epoch {self._epoch} is over, {(epoch or b'none').decode()} has begun"

@@ -1,0 +1,92 @@
+"""Whether what a namespace holds fits together: events, watermarks, item numbers.
+
+A rollback of a whole server always leaves a state that fits. One that does not was made by hand: a
+part of the keys was deleted, restored or written.
+"""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import numpy as np
+import redis
+
+from service.store.connection import store_errors
+from service.store.keys import NamespaceKeys, PartitionKeys
+from service.store.log.codec import DELETE_USER, MERGE_USER, MOVE_USER, decode
+
+ENTRIES_READ = 64
+"""Log entries in one read: bounds how long other clients wait."""
+COUNTS_BYTES, SHOWINGS_BYTES = 24, 8
+"""Bytes of an item in the counters and in the showings, see ``keys``."""
+_NO_ITEM = (MERGE_USER, MOVE_USER, DELETE_USER)
+"""Kinds of events whose item is no item number."""
+
+
+def faults(client: redis.Redis, namespace: str, partitions: int) -> list[str]:
+    """Return what does not fit together; nothing if a learner can go on."""
+    keys = [PartitionKeys(namespace, partition) for partition in range(partitions)]
+    found = [
+        f"partition {partition}: {one}"
+        for partition, ours in enumerate(keys)
+        for one in _of_partition(client, ours)
+    ]
+    highest = max(highest_item(client, ours) for ours in keys)
+    # read last: others may give numbers and append events meanwhile
+    with store_errors(), client.pipeline(transaction=True) as pipe:
+        pipe.llen(NamespaceKeys(namespace).item_ids)
+        pipe.hlen(NamespaceKeys(namespace).item_numbers)
+        n_ids, n_numbers = pipe.execute()
+    if n_ids != n_numbers:
+        found.append(f"{n_numbers} items have a number, but {n_ids} numbers have an item")
+    if highest >= n_ids:
+        found.append(f"item number {highest} is named, but only {n_ids} were given")
+    return found
+
+
+def highest_item(client: redis.Redis, keys: PartitionKeys) -> int:
+    """Return the highest item number that a partition names, -1 if there is none."""
+    with store_errors():
+        generation = cast("bytes | None", client.hget(keys.state, "generation"))
+        counts = client.strlen(keys.counts(int(generation or 0)))
+        shown = client.strlen(keys.showings)
+    counted = max(counts // COUNTS_BYTES, shown // SHOWINGS_BYTES) - 1
+    return max(counted, _highest_in_log(client, keys))
+
+
+def _of_partition(client: redis.Redis, keys: PartitionKeys) -> Iterator[str]:
+    with store_errors(), client.pipeline(transaction=True) as pipe:
+        pipe.get(keys.sequence)
+        pipe.hmget(keys.state, ["watermark", "epoch"])
+        pipe.xrange(keys.log, count=1)
+        pipe.xrevrange(keys.log, count=1)
+        pipe.exists(keys.users)
+        sequence, state, first, last, has_users = pipe.execute()
+    appended, watermark = int(sequence or 0), int(state[0] or 0)
+    if has_users and not int(state[1] or 0):
+        yield "there are histories, but no online state"
+    if appended < watermark:
+        yield f"event {watermark} is learned, but the newest event is {appended}"
+    elif not last and appended > watermark:
+        yield f"the events after {watermark} up to {appended} are not in the log"
+    if last and _number(last[0][0]) != appended:
+        yield f"the log ends with event {_number(last[0][0])}, the newest event is {appended}"
+    if first and _number(first[0][0]) - len(decode(first[0][1][b"d"])) > watermark:
+        yield f"the log does not begin with the first event after {watermark}"
+
+
+def _highest_in_log(client: redis.Redis, keys: PartitionKeys) -> int:
+    highest, after = -1, "-"
+    while True:
+        with store_errors():
+            answer: Any = client.xrange(keys.log, after, "+", count=ENTRIES_READ)
+        for _, fields in answer:
+            entry = decode(fields[b"d"])
+            items = entry.item[~np.isin(entry.kind, _NO_ITEM)]
+            highest = max(highest, int(items.max(initial=0)) if items.size else -1)
+        if len(answer) < ENTRIES_READ:
+            return highest
+        after = f"({answer[-1][0].decode()}"
+
+
+def _number(name: bytes) -> int:
+    return int(name.partition(b"-")[0])
