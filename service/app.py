@@ -95,7 +95,12 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_runtime() as runtime:
             app.state.runtime = runtime
-            app.state.key_check = KeyCheck(runtime.keys, settings.host, fresh_s=keys_fresh_s)
+            app.state.key_check = KeyCheck(
+                runtime.keys,
+                settings.host,
+                had_keys=runtime.known.had_keys,
+                fresh_s=keys_fresh_s,
+            )
             runtime.watch.tell(app.state.key_check)
             app.state.intake = Intake(runtime, patience_s=patience_s)
             # in the background: of all requests, only predictions and slates wait for it

@@ -34,6 +34,7 @@ from service.store.catalogue.numbers import ItemNumbers
 from service.store.catalogue.reader import CatalogueReader
 from service.store.connection import AsyncClient, Client, connect, connect_async
 from service.store.identity.known import Known
+from service.store.identity.memory import Memory
 from service.store.jobs.queue import Jobs
 from service.store.jobs.schedule import Schedules
 from service.store.log.append_queue import AppendQueue
@@ -237,7 +238,9 @@ def _followed(
         later=later_items,
     )
     return Followed(
-        watch=StoreWatch(clients.requests, clients.blocking, namespace, stored.known),
+        watch=StoreWatch(
+            clients.requests, clients.blocking, namespace, stored.known, Memory(data_dir)
+        ),
         changes=changes,
         view=_started(stack, view),
         popularity=_started(stack, popularity),

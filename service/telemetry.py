@@ -50,6 +50,8 @@ EVENTS = {
     "store_answers": "Redis answers again",
     "store_changed": "the store was restarted, or went back: this process has dropped its copies "
     "and reads again",
+    "store_not_remembered": "the data directory cannot be written: a loss of the store while "
+    "nothing runs would stay unnoticed",
     "store_refused": "the store has lost what this process knows of, and what is left may not be "
     "used: everything that would be written is refused",
     "store_rolled_back": "the store has lost events or items; what is left fits together, and a "

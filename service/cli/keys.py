@@ -13,6 +13,7 @@ from service.processes.listening import keys_create
 from service.settings import load_settings
 from service.store.api_keys import ApiKey, Role, create_key, read_ring, revoke_key
 from service.store.connection import connect
+from service.store.identity.memory import Memory
 from service.store.server.opening import open_store
 
 app = options.verb()
@@ -35,6 +36,7 @@ def create(
     with open_store(settings, create=True) as url, connect(url, role="keys") as client:
         key, secret = create_key(client, settings.namespace, role, name)
         ring = read_ring(client, settings.namespace)
+        Memory(settings.data_dir).remember_keys(settings.namespace)
     if not any(one.role == "admin" and one.revoked is None for one in ring.keys.values()):
         say(
             "from now on every request needs a key; there is no admin key yet: "

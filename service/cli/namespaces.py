@@ -15,6 +15,7 @@ from service.cli.options import say
 from service.errors import Misconfigured
 from service.settings import load_settings
 from service.store.connection import Client, connect
+from service.store.identity.memory import Memory
 from service.store.namespace import scale_text
 from service.store.namespaces import Contents, contents, delete_namespace
 from service.store.namespaces import namespaces as all_of
@@ -60,6 +61,7 @@ def delete(
                 "items for ever: add --yes to confirm (`hedgerow export` saves the histories)"
             )
         deleted = delete_namespace(client, name)
+        Memory(load_settings(data_dir=data_dir).data_dir).forget(name)
     say(f"the namespace {name} is deleted, {deleted:,} keys")
 
 

@@ -94,6 +94,7 @@ class ApiKeys:
         known = self._known.identity
         if known is not None and identity != str(known).encode():
             raise StoreRolledBack("the store is another one, or went back: its keys are not known")
+        self._known.had_keys = self._known.had_keys or bool(stored)
         return _ring(stored)
 
     async def create(self, role: Role, name: str) -> tuple[ApiKey, str]:

@@ -25,8 +25,14 @@ class NamespaceKeys:
         return self._key("namespace")
 
     @property
+    def layout(self) -> str:
+        """hash family -> version of its layout (store/layout.py); "by": the version that wrote it.
+        log -> 1, by -> 0.1.0."""
+        return self._key("layout")
+
+    @property
     def rollbacks(self) -> str:
-        """list, the newest 20 (store/identity/healing.py): what the store was found to have lost.
+        """list, the newest 20 (store/recovery/healing.py): what the store was found to have lost.
         {"at_ms":...,"era":1,"known":{"sequences":[1000],"items":51},"found":{...}}."""
         return self._key("rollbacks")
 

@@ -10,8 +10,10 @@ from core.scale import Scale
 from service.errors import Misconfigured, StoreRolledBack
 from service.settings import Settings
 from service.store.connection import store_errors
-from service.store.identity.identity import Identity
-from service.store.keys import NamespaceKeys, PartitionKeys
+from service.store.identity.memory import Memory
+from service.store.identity.survey import succeeds
+from service.store.keys import NamespaceKeys
+from service.store.layout import upgrade
 
 
 @dataclass(frozen=True)
@@ -28,21 +30,51 @@ class Namespace:
 
 
 def open_namespace(client: redis.Redis, settings: Settings) -> Namespace:
-    """Create the namespace, or raise Misconfigured if it exists with other fixed properties."""
-    wanted = _wanted(settings)
-    key = NamespaceKeys(settings.namespace).settings
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    first = wanted | {"created": now, "identity": str(Identity.new())}
+    """Create the namespace, or bring it to the layout of this version.
+
+    Misconfigured if it exists with other fixed properties, or in a newer layout. StoreRolledBack if
+    the data directory remembers another namespace of this name.
+    """
+    name, wanted = settings.namespace, _wanted(settings)
+    stored = _stored(client, name)
+    _recognise(settings, stored)
+    if stored:
+        _check(name, stored, wanted)
+    else:
+        stored = _create(client, name, wanted)
+        _check(name, stored, wanted)
+    upgrade(client, name, int(stored["partitions"]))
+    found = read_namespace(client, name)
+    if found is None:
+        raise StoreRolledBack(f"the namespace {name} was deleted while it was opened")
+    return found
+
+
+def _create(client: redis.Redis, name: str, wanted: dict[str, str]) -> dict[str, str]:
+    key, now = NamespaceKeys(name).settings, datetime.now(UTC).isoformat(timespec="seconds")
     with store_errors(), client.pipeline(transaction=True) as pipe:
-        for name, value in first.items():
-            pipe.hsetnx(key, name, value)
-        pipe.hgetall(key)
-        answer = cast("dict[bytes, bytes]", pipe.execute()[-1])
-    stored = {name.decode(): value.decode() for name, value in answer.items()}
-    _check(settings.namespace, stored, wanted)
-    opened = namespace_of(settings.namespace, stored)
-    _identify(client, opened)
-    return opened
+        # another process may be creating it, too
+        for field, value in (wanted | {"created": now}).items():
+            pipe.hsetnx(key, field, value)
+        pipe.execute()
+    return _stored(client, name)
+
+
+def _recognise(settings: Settings, stored: dict[str, str]) -> None:
+    """Raise StoreRolledBack if the data directory remembers another namespace."""
+    remembered = Memory(settings.data_dir).of(settings.namespace)
+    identity = stored.get("identity", "")
+    if not remembered.incarnation or succeeds(
+        identity, stored.get("replaces", ""), remembered.incarnation
+    ):
+        return
+    raise StoreRolledBack(
+        f"the data directory {settings.data_dir} knows a namespace {settings.namespace} "
+        f"({remembered.incarnation}, {remembered.positions}), and the store has "
+        f"{f'another one ({identity})' if identity else 'none'}: the store was emptied, replaced, "
+        "or is not the right one. Put the right one or its backup in place, or accept what is "
+        "there with `hedgerow doctor --repair`"
+    )
 
 
 def existing_namespace(client: redis.Redis, settings: Settings) -> Namespace:
@@ -54,21 +86,16 @@ def existing_namespace(client: redis.Redis, settings: Settings) -> Namespace:
     return open_namespace(client, settings)
 
 
-def _identify(client: redis.Redis, namespace: Namespace) -> None:
-    """Give partitions the identity that have none yet."""
-    with store_errors(), client.pipeline(transaction=True) as pipe:
-        for partition in range(namespace.partitions):
-            state = PartitionKeys(namespace.name, partition).state
-            pipe.hsetnx(state, "identity", namespace.identity)
-        pipe.execute()
-
-
 def read_namespace(client: redis.Redis, name: str) -> Namespace | None:
     """Return the namespace as it is stored, or None if there is none."""
+    stored = _stored(client, name)
+    return namespace_of(name, stored) if stored else None
+
+
+def _stored(client: redis.Redis, name: str) -> dict[str, str]:
     with store_errors():
         answer = cast("dict[bytes, bytes]", client.hgetall(NamespaceKeys(name).settings))
-    stored = {field.decode(): value.decode() for field, value in answer.items()}
-    return namespace_of(name, stored) if stored else None
+    return {field.decode(): value.decode() for field, value in answer.items()}
 
 
 def scale_of(text: str) -> Scale:

@@ -42,7 +42,7 @@ def job(client, namespace):
     reporter = SimpleNamespace(stage=lambda *_, **__: nullcontext())
     room = open_namespace(client, settings)
     made = AllFamilies(settings, client, room, SimpleNamespace(id="j"), reporter)
-    made._registry = SimpleNamespace(publish=lambda *_: None)
+    made._registry = SimpleNamespace(publish=lambda *_, **__: None)
     return made
 
 

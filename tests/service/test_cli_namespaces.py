@@ -56,7 +56,7 @@ def test_a_deleted_namespace_leaves_no_key_and_its_neighbour_all(
     done = typed(redis_url, "delete", namespace, "--yes")
     assert done.exit_code == 0, done.output
     assert keys_of(client, namespace) == []
-    assert len(keys_of(client, neighbour)) == 2
+    assert len(keys_of(client, neighbour)) == 4
     assert listed(redis_url, namespace) == []
     assert isinstance(typed(redis_url, "delete", namespace, "--yes").exception, NotFound)
 

@@ -36,6 +36,8 @@ class Known:
         """Identity and run of the store; empty until the first survey: then any store will do."""
         self.identity: Identity | None = None
         self.run = ""
+        self.had_keys = False
+        """Whether there ever was an API key."""
         self._sequences = [0] * partitions
         self._items = 0
 

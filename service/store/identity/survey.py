@@ -37,10 +37,15 @@ class Survey:
 
     def succeeds(self, incarnation: str) -> bool:
         """Whether this is the namespace that had this incarnation, or what replaces it."""
-        if self.identity is None:
-            return False
-        ours = {self.identity.incarnation, *self.replaces}
-        return incarnation in ours or ANY in self.replaces
+        return succeeds(str(self.identity or ""), " ".join(self.replaces), incarnation)
+
+
+def succeeds(identity: str, replaces: str, incarnation: str) -> bool:
+    """Whether a stored namespace is the one that had this incarnation, or what replaces it."""
+    if not identity:
+        return False
+    ours = {Identity.parse(identity).incarnation, *replaces.split()}
+    return incarnation in ours or ANY in ours
 
 
 def survey(client: redis.Redis, namespace: str, partitions: int) -> Survey:

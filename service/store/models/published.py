@@ -57,7 +57,8 @@ class PublishedModels:
         """Store a model and make it visible; it serves once ``set_active`` names it.
 
         ``token`` returns that of the store whose item numbers the model names, just before it
-        becomes visible: StoreRolledBack if the store is another. An outage of the server is waited out, up to a minute. Publishing twice is harmless.
+        becomes visible: StoreRolledBack if the store is another. An outage of the server is waited
+        out, up to a minute. Publishing twice is harmless.
         """
         if record.version != snapshot.version:
             raise ValueError("the record is of another snapshot")

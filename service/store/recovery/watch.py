@@ -12,6 +12,7 @@ from service.errors import StoreRolledBack, StoreUnavailable
 from service.store.connection import AsyncClient, Client
 from service.store.identity.identity import Identity
 from service.store.identity.known import Known, Positions
+from service.store.identity.memory import Memory
 from service.store.identity.survey import Survey, survey_async
 from service.store.namespace import Namespace
 from service.store.recovery.healing import Rollback, read_rollbacks
@@ -20,6 +21,8 @@ from service.telemetry import logger
 
 PERIOD_S = 1.0
 """Seconds between two looks at the store."""
+REMEMBER_S = 5.0
+"""Seconds between two notes in the data directory."""
 
 REPAIR = (
     "stop what writes to it, put the right store or its backup in place, or accept what is there "
@@ -41,12 +44,22 @@ class StoreWatch:
     """Looks at the store while it is open."""
 
     def __init__(
-        self, client: AsyncClient, blocking: Client, namespace: Namespace, known: Known
+        self,
+        client: AsyncClient,
+        blocking: Client,
+        namespace: Namespace,
+        known: Known,
+        memory: Memory,
     ) -> None:
-        """``client`` surveys, ``blocking`` heals from a thread."""
+        """``client`` surveys, ``blocking`` heals from a thread; ``memory`` outlives the process."""
         self._client, self._blocking, self._known = client, blocking, known
         self._name, self._partitions = namespace.name, namespace.partitions
-        self._first = Identity.parse(namespace.identity)
+        self._memory, self._remember_at = memory, 0.0
+        before = memory.of(self._name)
+        self._first = Identity.parse(before.identity or namespace.identity)
+        self._before = before.positions if before.identity else known.positions
+        known.had_keys = before.had_keys
+        self._has_noted_keys = before.had_keys
         self._keepers: tuple[Keeper, ...] = ()
         self._looking: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -71,6 +84,8 @@ class StoreWatch:
                 task.cancel()
             # repeatedly: redis-py loses a cancellation that arrives while it takes a connection
             _, pending = await asyncio.wait(pending, timeout=0.1)
+        if self.lost is None:
+            await asyncio.to_thread(self._remember)
 
     def rollbacks(self) -> list[Rollback]:
         """Return what the store was found to have lost, the newest first; for threads."""
@@ -97,7 +112,8 @@ class StoreWatch:
 
     async def _look(self) -> None:
         # what is known now must be in the survey; what is learned later need not be
-        before, known = self._known.positions, self._known.identity or self._first
+        known = self._known.identity or self._first
+        before = self._known.positions if self._known.identity else self._before
         found = await survey_async(self._client, self._name, self._partitions)
         try:
             if judge(found, known, before) is not Verdict.SOUND:
@@ -106,6 +122,26 @@ class StoreWatch:
             self._refuse(error, found)
         else:
             self._accept(found, went_back=found.identity != known)
+            await self._remember_now_and_then()
+
+    async def _remember_now_and_then(self) -> None:
+        """Note in the data directory how far the store is, and at once that there are keys."""
+        loop, has_news = asyncio.get_running_loop(), self._known.had_keys > self._has_noted_keys
+        if has_news or loop.time() >= self._remember_at:
+            self._remember_at = loop.time() + REMEMBER_S
+            await asyncio.to_thread(self._remember)
+
+    def _remember(self) -> None:
+        if self._known.identity is None:
+            return
+        try:
+            self._memory.remember(self._name, self._known.identity, self._known.positions)
+            if self._known.had_keys:
+                self._memory.remember_keys(self._name)
+                self._has_noted_keys = True
+        except OSError as error:
+            # only a loss of the store while nothing runs would stay unnoticed
+            logger().warning("store_not_remembered", reason=str(error))
 
     def _accept(self, found: Survey, *, went_back: bool) -> None:
         """Trust the store as it was found."""
@@ -117,6 +153,7 @@ class StoreWatch:
             return
         is_first = self._known.identity is None
         self._known.adopt(found.identity, found.run, found.positions)
+        self._remember_at = 0.0
         if is_first:
             return
         logger().warning("store_changed", went_back=went_back, now=str(found.positions))

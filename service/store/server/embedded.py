@@ -24,6 +24,7 @@ from redis.retry import Retry
 
 from service.ending import command_line, end_process, end_stranger, end_with_parent
 from service.errors import Misconfigured, StoreUnavailable
+from service.store.server.append_only import check_files
 from service.store.server.program import find_server
 from service.telemetry import logger
 
@@ -86,6 +87,7 @@ class EmbeddedServer:
         if self._lock is None:
             self._take_lock()
         try:
+            check_files(self._files)
             if self._socket_dir is None:
                 stop_leftover(self._record)
                 self._socket_dir = private_directory(self._data_dir)
