@@ -3,9 +3,11 @@
 import json
 import os
 import platform
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,14 +23,18 @@ from core.snapshot import mapped
 from service.cli import options
 from service.cli.options import say
 from service.configs import online_config
-from service.errors import Misconfigured, NotFound, ServiceError
+from service.errors import Misconfigured, NotFound, ServiceError, StoreRolledBack
 from service.processes.commands import ONE_THREAD
 from service.processes.compiled import cache_dir, is_compiled
 from service.settings import Settings, load_settings
 from service.settings_reference import settings_reference
 from service.store.connection import connect, without_password
+from service.store.identity.memory import Memory
 from service.store.models.registry import Registry
 from service.store.namespace import open_namespace, read_namespace, scale_text
+from service.store.recovery.healing import read_rollbacks
+from service.store.recovery.repair import Step, plan
+from service.store.server.append_only import lost_manifest, manifest_is_lost
 from service.store.server.inspection import (
     PartitionReport,
     ServerReport,
@@ -61,6 +67,16 @@ def doctor(
     reference: Annotated[
         bool, typer.Option("--settings-reference", help="Print docs/reference/settings.md and end.")
     ] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Say what would make a refused store usable, and ask.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="With --repair: do it without asking.")
+    ] = False,
+    reopen: Annotated[
+        bool,
+        typer.Option("--open", help="With --repair: forget that there were API keys."),
+    ] = False,
     data_dir: options.DataDir = None,
     as_json: options.Json = False,
 ) -> None:
@@ -71,6 +87,9 @@ def doctor(
     if compile_:
         compile_kernels()
         return
+    if repair:
+        done = repair_store(load_settings(data_dir=data_dir), yes=yes, reopen=reopen)
+        raise typer.Exit(0 if done else 1)
     findings = list(examine(load_settings(data_dir=data_dir)))
     if as_json:
         typer.echo(json.dumps({one.topic: one.value for one in findings}, default=str))
@@ -97,6 +116,49 @@ def compile_kernels() -> None:
     with console.status("compiling the kernels for this machine"):
         for done, (name, seconds) in enumerate(compile_all(), 1):
             console.print(f"{done} of {n}: for {name}, {seconds:.1f} s", highlight=False)
+
+
+def repair_store(settings: Settings, *, yes: bool, reopen: bool) -> bool:
+    """Tell the steps that make a refused store usable, and do them if they are wanted.
+
+    Return whether nothing is left to do.
+    """
+    files = settings.data_dir / "redis"
+    if settings.redis_url is None and manifest_is_lost(files):
+        return _done([_manifest_step(files)], yes=yes)
+    with open_store(settings) as url, connect(url, role="doctor") as client:
+        steps = plan(client, settings)
+        if reopen:
+            memory = Memory(settings.data_dir)
+            says = "forget that there were API keys: without any, everything is open on loopback"
+            steps.append(Step(says, lambda: memory.forget_keys(settings.namespace)))
+        return _done(steps, yes=yes)
+
+
+def _manifest_step(files: Path) -> Step:
+    found = lost_manifest(files)
+    if found is None:
+        raise Misconfigured(
+            f"the names of the files in {files} do not say in which order they belong together: "
+            "restore a backup of the folder"
+        )
+    path, text = found
+    return Step(f"write {path}:\n{text}", lambda: path.write_text(text))
+
+
+def _done(steps: list[Step], *, yes: bool) -> bool:
+    if not steps:
+        say("there is nothing to repair")
+        return True
+    for number, step in enumerate(steps, 1):
+        say(f"{number}. {step.says}")
+    if not yes and not (sys.stdin.isatty() and typer.confirm("Do this?")):
+        say("nothing was done: add --yes to do it")
+        return False
+    for step in steps:
+        step.do()
+    say("done; what runs goes on by itself within seconds")
+    return True
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
@@ -146,6 +208,8 @@ def _store(settings: Settings, url: str) -> Iterator[Finding]:
         server = inspect_server(client)
         yield Finding("server", f"{server.product} {server.version}")
         yield Finding("durable", server.durable, _unless_wanted(settings, server))
+        for step in plan(client, settings):
+            yield Finding("repair", step.says, "see `hedgerow doctor --repair`")
         namespace = read_namespace(client, settings.namespace)
         if namespace is None:
             yield Finding("namespace", f"{settings.namespace}: nothing stored yet")
@@ -154,8 +218,10 @@ def _store(settings: Settings, url: str) -> Iterator[Finding]:
         try:
             open_namespace(client, settings)
             yield Finding("namespace", stored)
-        except Misconfigured as error:
+        except (Misconfigured, StoreRolledBack) as error:
             yield Finding("namespace", stored, error.detail)
+        for lost in read_rollbacks(client, namespace.name)[:1]:
+            yield Finding("last rollback", f"{options.moment(lost.at_ms)}: {lost}")
         experts = fingerprint(online_config(settings, namespace))
         for partition in range(namespace.partitions):
             refused = inspect_rows(client, namespace.name, partition, experts)

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 
+from core.errors import CoreError
 from core.online.model import OnlineModel
 from core.transitions.sweep import ROUND_BYTES
 from service import configs
@@ -133,7 +134,7 @@ class Learner:
         """
         try:
             return self._step(block_ms)
-        except Misconfigured:
+        except (CoreError, Misconfigured):
             # a suspended learner finds gaps if another took over meanwhile and trimmed the log;
             # after a rollback the log and the items are not those that it has read
             self.check_epoch()

@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from service.settings import Settings
+from service.settings import Settings, environment
 from service.store.connection import Client, connect
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.profiles.history_record import read_history
 from tests.flows import dying_trainer
 from tests.flows.roles import Role
 from tests.server import PrivateServer, wait_until
+from tests.service.running import hedgerow
 
 JSON = {"content-type": "application/json"}
 
@@ -81,6 +82,7 @@ class Store:
     def replace_by_an_empty_one(self) -> None:
         self.server.kill()
         shutil.rmtree(self.files)
+        self.files.mkdir()
         self.server.start()
 
     def promote_a_replica(self, meanwhile: Callable[[], object]) -> None:
@@ -114,6 +116,14 @@ class World:
 
     def get(self, path: str) -> tuple[int, Any]:
         return request(self.port, "GET", path)
+
+    def post(self, user: str, item: str) -> tuple[int, Any]:
+        body = {"user": user, "item": item, "rating": 3}
+        return request(self.port, "POST", "/v1/ratings", body)
+
+    def hedgerow(self, *arguments: str) -> Any:
+        """Run the command line with the settings of the roles."""
+        return hedgerow(*arguments, **environment(self.settings))
 
     def refused(self) -> bool:
         """Whether the client was told that the store went back, and nothing else since."""

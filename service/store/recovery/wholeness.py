@@ -5,6 +5,7 @@ part of the keys was deleted, restored or written.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -53,7 +54,31 @@ def highest_item(client: redis.Redis, keys: PartitionKeys) -> int:
     return max(counted, _highest_in_log(client, keys))
 
 
-def _of_partition(client: redis.Redis, keys: PartitionKeys) -> Iterator[str]:
+@dataclass(frozen=True)
+class Ends:
+    """Where the parts of a partition's log begin and end."""
+
+    appended: int
+    """The newest event that was appended."""
+    watermark: int
+    """The newest event that was learned."""
+    first: int | None
+    """The oldest event in the log; None for an empty log."""
+    last: int
+    """The newest event that is learned or in the log."""
+    has_rows: bool
+    """Whether a learner ever was there, or there are no histories."""
+
+    @property
+    def follows(self) -> int:
+        """The event after which the log begins, if it misses some, else the watermark."""
+        if self.first is None:
+            return self.last
+        return max(self.watermark, self.first - 1)
+
+
+def ends(client: redis.Redis, keys: PartitionKeys) -> Ends:
+    """Return where the log of a partition begins and ends."""
     with store_errors(), client.pipeline(transaction=True) as pipe:
         pipe.get(keys.sequence)
         pipe.hmget(keys.state, ["watermark", "epoch"])
@@ -61,17 +86,27 @@ def _of_partition(client: redis.Redis, keys: PartitionKeys) -> Iterator[str]:
         pipe.xrevrange(keys.log, count=1)
         pipe.exists(keys.users)
         sequence, state, first, last, has_users = pipe.execute()
-    appended, watermark = int(sequence or 0), int(state[0] or 0)
-    if has_users and not int(state[1] or 0):
-        yield "there are histories, but no online state"
-    if appended < watermark:
-        yield f"event {watermark} is learned, but the newest event is {appended}"
-    elif not last and appended > watermark:
-        yield f"the events after {watermark} up to {appended} are not in the log"
-    if last and _number(last[0][0]) != appended:
-        yield f"the log ends with event {_number(last[0][0])}, the newest event is {appended}"
-    if first and _number(first[0][0]) - len(decode(first[0][1][b"d"])) > watermark:
-        yield f"the log does not begin with the first event after {watermark}"
+    watermark = int(state[0] or 0)
+    begins = _number(first[0][0]) - len(decode(first[0][1][b"d"])) + 1 if first else None
+    return Ends(
+        appended=int(sequence or 0),
+        watermark=watermark,
+        first=begins,
+        last=max(watermark, _number(last[0][0])) if last else watermark,
+        has_rows=bool(int(state[1] or 0)) or not has_users,
+    )
+
+
+def _of_partition(client: redis.Redis, keys: PartitionKeys) -> Iterator[str]:
+    found = ends(client, keys)
+    if not found.has_rows:
+        yield "there are histories, but no online state: run `hedgerow rebuild`"
+    if found.follows > found.watermark:
+        yield f"the events after {found.watermark} up to {found.follows} are not in the log"
+    if found.last > found.appended:
+        yield f"there is event {found.last}, but the newest event is said to be {found.appended}"
+    if found.last < found.appended:
+        yield f"the newest event is said to be {found.appended}, but the log ends with {found.last}"
 
 
 def _highest_in_log(client: redis.Redis, keys: PartitionKeys) -> int:
