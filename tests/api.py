@@ -3,10 +3,12 @@
 import asyncio
 import contextlib
 import socket
+import tempfile
 import threading
 from collections.abc import Coroutine, Iterator
 from functools import partial
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import httpx
@@ -35,6 +37,7 @@ class Api:
     def __init__(self, settings: Settings, redis_url: str, **more: float) -> None:
         self._runner = asyncio.Runner()
         self._stack = contextlib.AsyncExitStack()
+        settings = self._stack.enter_context(housed(settings))
         self.settings = settings
         self.app = create_app(partial(api_runtime, settings, redis_url), settings, **more)
 
@@ -92,6 +95,16 @@ class Api:
 
 
 @contextlib.contextmanager
+def housed(settings: Settings) -> Iterator[Settings]:
+    """Settings with a data directory of their own: it remembers the stores that it has seen."""
+    if settings.data_dir != Settings.model_fields["data_dir"].default:
+        yield settings
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        yield settings.model_copy(update={"data_dir": Path(directory)})
+
+
+@contextlib.contextmanager
 def learning(settings: Settings, redis_url: str) -> Iterator[None]:
     """Run the learner of each partition in a thread."""
     stop = threading.Event()
@@ -112,6 +125,11 @@ def learning(settings: Settings, redis_url: str) -> Iterator[None]:
 @contextlib.contextmanager
 def served(settings: Settings, redis_url: str) -> Iterator[tuple[str, int]]:
     """Serve the application on a loopback port by a real uvicorn; yields (host, port)."""
+    with housed(settings) as ours:
+        yield from _served(ours, redis_url)
+
+
+def _served(settings: Settings, redis_url: str) -> Iterator[tuple[str, int]]:
     app = create_app(partial(api_runtime, settings, redis_url), settings)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         config = server_config(app, settings)

@@ -127,7 +127,8 @@ class KeyCheck:
             try:
                 self._take_over(await self._keys.ring())
             except StoreRolledBack:
-                if not self._ring:
+                # what was known of the right store holds: its keys, or that there were none
+                if self._read_at == float("-inf"):
                     raise
             self._read_at = asked
 

@@ -78,7 +78,7 @@ def _complete(operation: Json, route: APIRoute, need: str, about: About) -> None
     codes = {"invalid_request", "internal"}
     if need != "open":
         operation["security"] = [{"key": []}]
-        codes |= {"unauthorised", "forbidden", "store_unavailable"}
+        codes |= {"unauthorised", "forbidden", "store_unavailable", "store_rolled_back"}
     for parameter in operation.get("parameters", ()):
         codes.update(about.parameter_codes.get(parameter["name"], ()))
     if "requestBody" in operation:

@@ -81,10 +81,13 @@ def test_an_emptied_store_is_refused_until_an_operator_accepts_it(room, namespac
         assert "doctor --repair" in problem["detail"]
         wait_until(lambda: here.get("/readyz")[0] == 503)
         assert "store" in here.get("/readyz")[1]["detail"]
-        assert here.get("/v1/users/u1/recommendations")[0] == 200
-        assert here.get("/v1/popular")[0] == 200
         acknowledged = len(here.posting.acknowledged)
         refused = len(here.posting.answers)
+        # the keys are read again meanwhile
+        for _ in range(20):
+            assert here.get("/v1/users/u1/recommendations")[0] == 200
+            assert here.get("/v1/popular")[0] == 200
+            here.posting.stop.wait(0.1)
         wait_until(lambda: len(here.posting.answers) > refused + 50)
         assert len(here.posting.acknowledged) == acknowledged
         # the learner and the trainer wait; neither begins anything in a store that is not known

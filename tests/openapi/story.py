@@ -14,6 +14,7 @@ import httpx
 import msgspec
 
 from service.settings import Settings
+from service.store.connection import connect
 from tests.api import JSON, NDJSON, Api, learning
 from tests.openapi.recording import Recording
 from tests.server import PrivateServer, wait_until
@@ -281,6 +282,14 @@ def _lonely_api(recording: Recording) -> None:
             api.ready()
             api.app.state.intake = None
             ask("POST", "/v1/events", 500, json={"user": "ada", "item": HEDGE, "rating": 4})
+        with (
+            connect(store.url, role="story") as client,
+            _api(recording, store.url, "emptied") as (api, ask),
+        ):
+            api.ready()
+            ask("GET", "/v1/popular", 200)
+            client.flushall()
+            ask("POST", "/v1/events", 503, json={"user": "ada", "item": HEDGE, "rating": 4})
         with _api(recording, store.url, "gone") as (api, ask):
             api.ready()
             store.kill()
