@@ -101,8 +101,8 @@ def test_an_emptied_store_is_refused_until_an_operator_accepts_it(room, namespac
         assert client.keys("hr:*:namespace") == []
         assert here.hedgerow("doctor", "--repair", "--yes").returncode == 0
         here.goes_on(50)
-        after = here.posting.acknowledged[acknowledged:]
         here.posting.end()
+        after = here.posting.acknowledged[acknowledged:]
         wait_until(lambda: all_learned(client, namespace))
         assert misplaced(client, namespace) == []
         assert {int(user[1:]) for user, _ in stored(client, namespace)} == set(after)

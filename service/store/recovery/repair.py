@@ -18,7 +18,7 @@ from service.store.identity.survey import Survey, survey
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.namespace import Namespace, open_namespace, read_namespace
 from service.store.recovery.healing import begin_era
-from service.store.recovery.wholeness import ends, faults, highest_item
+from service.store.recovery.wholeness import NO_ROWS, ends, faults, highest_item
 
 PLACEHOLDER = "lost-item-"
 """Beginning of the id of an item whose own id is lost; its number follows."""
@@ -87,7 +87,7 @@ def _replace(client: redis.Redis, namespace: str, incarnation: str) -> None:
 def _steps_for_faults(client: redis.Redis, namespace: Namespace) -> Iterator[Step]:
     """Yield the steps for what does not fit together, and a new era for all who have read it."""
     name, partitions = namespace.name, range(namespace.partitions)
-    if not faults(client, name, namespace.partitions):
+    if all(NO_ROWS in one for one in faults(client, name, namespace.partitions)):
         return
     keys = [PartitionKeys(name, partition) for partition in partitions]
     for ours in keys:

@@ -15,6 +15,7 @@ from service.store.connection import store_errors
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.log.codec import DELETE_USER, MERGE_USER, MOVE_USER, decode
 
+NO_ROWS = "there are histories, but no online state: run `hedgerow rebuild`"
 ENTRIES_READ = 64
 """Log entries in one read: bounds how long other clients wait."""
 COUNTS_BYTES, SHOWINGS_BYTES = 24, 8
@@ -100,7 +101,7 @@ def ends(client: redis.Redis, keys: PartitionKeys) -> Ends:
 def _of_partition(client: redis.Redis, keys: PartitionKeys) -> Iterator[str]:
     found = ends(client, keys)
     if not found.has_rows:
-        yield "there are histories, but no online state: run `hedgerow rebuild`"
+        yield NO_ROWS
     if found.follows > found.watermark:
         yield f"the events after {found.watermark} up to {found.follows} are not in the log"
     if found.last > found.appended:
