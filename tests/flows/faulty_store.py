@@ -119,7 +119,7 @@ class World:
 
     def post(self, user: str, item: str) -> tuple[int, Any]:
         body = {"user": user, "item": item, "rating": 3}
-        return request(self.port, "POST", "/v1/ratings", body)
+        return request(self.port, "POST", "/v1/events", body)
 
     def hedgerow(self, *arguments: str) -> Any:
         """Run the command line with the settings of the roles."""
@@ -169,7 +169,7 @@ class Posting(threading.Thread):
         number = 0
         while not self.stop.wait(0.002):
             body = {"user": f"u{number}", "item": f"i{number}", "rating": 1 + number % 5}
-            status, answer = request(self.port, "POST", "/v1/ratings", body)
+            status, answer = request(self.port, "POST", "/v1/events", body)
             self.answers.append("202" if status == 202 else (answer or {}).get("code", "none"))
             if status == 202:
                 self.acknowledged.append(number)

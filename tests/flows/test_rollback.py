@@ -116,7 +116,7 @@ def test_a_lost_manifest_is_told_and_written_again(room):
         running.wait_until_ready(api)
         for number in range(20):
             body = {"user": f"u{number}", "item": f"i{number}", "rating": 3}
-            assert request(port_of(running), "POST", "/v1/ratings", body)[0] == 202
+            assert request(port_of(running), "POST", "/v1/events", body)[0] == 202
     data = room / "data"
     [manifest] = data.rglob("*.manifest")
     manifest.unlink()
@@ -140,7 +140,7 @@ def test_files_that_are_gone_are_told_at_the_start(room):
     with service(room) as running, running.client() as api:
         running.wait_until_ready(api)
         body = {"user": "ada", "item": "i1", "rating": 3}
-        assert request(port_of(running), "POST", "/v1/ratings", body)[0] == 202
+        assert request(port_of(running), "POST", "/v1/events", body)[0] == 202
     shutil.rmtree(room / "data" / "redis")
     environment = {"HEDGEROW_DATA_DIR": str(room / "data")}
     refused = hedgerow("serve", "--port", "0", **environment)
