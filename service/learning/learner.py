@@ -20,7 +20,7 @@ from service.learning.dedupe import DedupeWindow
 from service.learning.deletions import Deletions
 from service.learning.following import views
 from service.learning.following.inbox import Inbox
-from service.learning.inspection import Inspection, SoundEntry
+from service.learning.inspection import Inspection
 from service.learning.learning_step import changed_arrays, machine
 from service.learning.memory import load_memory
 from service.learning.merges import Merges

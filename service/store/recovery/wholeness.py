@@ -4,7 +4,8 @@ A rollback of a whole server always leaves a state that fits. One that does not 
 part of the keys was deleted, restored or written.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ import redis
 
 from service.store.connection import store_errors
 from service.store.keys import NamespaceKeys, PartitionKeys
-from service.store.log.codec import DELETE_USER, MERGE_USER, MOVE_USER, decode
+from service.store.log.codec import DELETE_USER, MERGE_USER, MOVE_USER, Entry, decode
 
 NO_ROWS = "there are histories, but no online state: run `hedgerow rebuild`"
 ENTRIES_READ = 64
@@ -88,7 +89,7 @@ def ends(client: redis.Redis, keys: PartitionKeys) -> Ends:
         pipe.exists(keys.users)
         sequence, state, first, last, has_users = pipe.execute()
     watermark = int(state[0] or 0)
-    begins = _number(first[0][0]) - len(decode(first[0][1][b"d"])) + 1 if first else None
+    begins = _begins(first[0], watermark) if first else None
     return Ends(
         appended=int(sequence or 0),
         watermark=watermark,
@@ -115,13 +116,25 @@ def _highest_in_log(client: redis.Redis, keys: PartitionKeys) -> int:
     while True:
         with store_errors():
             answer: Any = client.xrange(keys.log, after, "+", count=ENTRIES_READ)
-        for _, fields in answer:
-            entry = decode(fields[b"d"])
+        for entry in _decoded(answer):
             items = entry.item[~np.isin(entry.kind, _NO_ITEM)]
             highest = max(highest, int(items.max(initial=0)) if items.size else -1)
         if len(answer) < ENTRIES_READ:
             return highest
         after = f"({answer[-1][0].decode()}"
+
+
+def _begins(entry: tuple[bytes, dict[bytes, bytes]], watermark: int) -> int:
+    """Return the first event of a log entry; one that nobody can read begins where it should."""
+    n = [len(one) for one in _decoded([entry])]
+    return _number(entry[0]) - n[0] + 1 if n else watermark + 1
+
+
+def _decoded(entries: Sequence[tuple[bytes, dict[bytes, bytes]]]) -> Iterator[Entry]:
+    """Yield the entries that can be read; the learner sets the others aside."""
+    for _, fields in entries:
+        with suppress(ValueError):
+            yield decode(fields[b"d"])
 
 
 def _number(name: bytes) -> int:
