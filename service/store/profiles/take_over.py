@@ -29,9 +29,9 @@ def take_over(
             try:
                 pipe.watch(keys.state)
                 state = PartitionState.of(cast("dict[bytes, bytes]", pipe.hgetall(keys.state)))
+                check_rows(state, fingerprint, has_users=bool(pipe.exists(keys.users)))
                 if identity and state.identity != identity:
                     raise StoreRolledBack("the store is another one, or went back")
-                check_rows(state, fingerprint, has_users=bool(pipe.exists(keys.users)))
                 pipe.multi()
                 pipe.hset(keys.state, mapping=_next_fields(state, fingerprint, machine))
                 pipe.hgetall(keys.state)
