@@ -17,13 +17,12 @@ from typing import Any
 from core.errors import CoreError
 from core.search.search import Budget
 from core.stack.guard import Guarded
-from core.stack.logit import Logit
 from service.errors import InvalidTraining, StoreUnavailable
 from service.ranking.families import FAMILIES
 from service.settings import Settings
 from service.store.connection import Client
 from service.store.jobs.records import PROMOTING, JobRecord, JobRecords
-from service.store.models.mixture import FirstStack, StackRecord, write_first_stack
+from service.store.models.mixture import write_first_stack
 from service.store.models.records import ModelRecord
 from service.store.models.registry import Registry
 from service.store.namespace import Namespace
@@ -32,18 +31,16 @@ from service.telemetry import logger
 from service.training.afterwards import Afterwards, costs
 from service.training.candidates import Candidate, Tried, considered
 from service.training.dataset import Dataset
+from service.training.foretelling import first_stack
 from service.training.model_training import ModelTraining
 from service.training.reading import read_for
 from service.training.reporter import Reporter
-from service.training.settled import COUNTED
 from service.training.weighing import Fitted, Weighed, weigh
 
 SEARCHED, WEIGHED, PUBLISHED = 0.6, 0.7, 0.99
 """Progress after the fits, after the choice and before the promotions."""
 LEAST_SHARE = 0.5
 """Share of an equal part of the budget that is left to a recipe, however long the others took."""
-OF_HISTORY = "history"
-"""First word of the signals that belong to no family."""
 
 
 class AllFamilies:
@@ -187,19 +184,13 @@ class AllFamilies:
 
         A family that the gate refused has none in it, unless an earlier model of it serves.
         """
-        if found is None or found.alone is not None:
-            return
         try:
-            first = FirstStack(self._record.id, self._of_what_serves(found.logit))
-            write_first_stack(self._client, self._namespace.name, first)
+            first = first_stack(self._record.id, found, self._registry.active())
+            if first is not None:
+                write_first_stack(self._client, self._namespace.name, first)
         except StoreUnavailable as error:
             # the models serve all the same; the followers learn the weights
             logger().warning("stack_not_foretold", job=self._record.id, reason=error.detail)
-
-    def _of_what_serves(self, logit: Logit) -> StackRecord:
-        serve = {*self._registry.active(), *COUNTED, OF_HISTORY}
-        names = [name for name in logit.names if name.split(":")[0] in serve]
-        return StackRecord.of(logit.aligned(names), 0, {})
 
     def _end(self, data: Dataset, metrics: Mapping[str, Any], stopped: str) -> None:
         removed = self._afterwards.prune()

@@ -11,6 +11,7 @@ from core.stack.choices import Choice, Choices, choices_of, ndcg10, ranks
 from core.stack.guard import Guarded, cross_fitted, guarded
 from core.types import F32, F64, I32, I64
 from service.ranking.asker import Asker
+from service.ranking.families import FAMILIES
 from service.ranking.pool import Pool
 from service.ranking.ranker import Ranker
 from service.ranking.stack import (
@@ -20,7 +21,9 @@ from service.ranking.stack import (
     score_columns,
     signal_names,
 )
-from service.training.next_events import NextEvents
+from service.training.dataset import Dataset
+from service.training.next_events import NextEvents, first_events, next_events
+from service.training.settled import COUNTED
 
 OnShare = Callable[[float], None]
 
@@ -37,6 +40,8 @@ class Contest:
     """Whether an item is among the first of a ranker, (rows, rankers)."""
     user_of: I64
     """The user of each event, (events,)."""
+    of_beginners: Mask
+    """Which events are of beginners, (events,): they teach a stack, and no gain counts them."""
     seed: int
 
     def gains(self, names: Sequence[str]) -> F64:
@@ -82,12 +87,22 @@ class Contest:
         """Return the mean gain of each user; an event without candidates gained nothing."""
         of_event: F64 = np.zeros(self.user_of.size)
         of_event[events] = gain
-        _, user = np.unique(self.user_of, return_inverse=True)
-        means: F64 = np.bincount(user, of_event) / np.bincount(user)
+        known = ~self.of_beginners
+        _, user = np.unique(self.user_of[known], return_inverse=True)
+        means: F64 = np.bincount(user, of_event[known]) / np.bincount(user)
         return means
 
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng([self.seed, 2])
+
+
+def contest_of(
+    trained: Mapping[str, Ranker], data: Dataset, seed: int, on_share: OnShare
+) -> Contest:
+    """Let rankers that were trained up to the cut compete, beside those that need no training."""
+    counted = {name: made(FAMILIES[name], data.at_cut) for name, made in COUNTED.items()}
+    events = next_events(data).and_then(first_events(data))
+    return contest({**counted, **trained}, events, seed, on_share)
 
 
 def contest(
@@ -109,6 +124,7 @@ def contest(
         choices_of(listed) if kept else _nothing(width),
         np.concatenate([*none, *headed]),
         events.user_ix[kept],
+        events.of_beginners[kept],
         seed,
     )
 

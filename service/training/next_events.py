@@ -1,4 +1,4 @@
-"""The held-out positive events one by one, in order: the item that a user took next.
+"""The positive events after the cut one by one, in order: the item that a user took next.
 
 The models have learned events up to the cut; the user's history is that of the moment before the
 event, as when models serve. So the figures are those that the follower's judge would measure.
@@ -12,21 +12,28 @@ import numpy as np
 from core.batch.preferences import Preferences
 from core.errors import DataError
 from core.interactions import Interactions
+from core.kernels.scan import Mask
+from core.stack.logit import SHORT
 from core.steps import latest
 from core.types import F32, I32, I64
 from service.training.dataset import Dataset, Order
 
 MOST_EVENTS = 3_000
 """Most held-out positives by which families are chosen."""
+MOST_FIRST = 1_000
+"""Most positives of beginners: with them a quarter of all that a stack learns from has a short
+history, as in its window (``core.stack.window``)."""
 
 
 @dataclass(frozen=True, eq=False)
 class NextEvents:
-    """n held-out positives, at most ``MOST_EVENTS``; the first ones of all users come first."""
+    """n positives after the cut."""
 
     data: Dataset
     row: I64
-    """Row of the user among the held-out users, (n,)."""
+    """Row of the user among the held-out users, (n,); -1 for a beginner."""
+    user_ix: I64
+    """Row of the user in the dataset, (n,)."""
     before: I64
     """Number of the user's steps between the cut and the event, (n,)."""
     item: I32
@@ -36,9 +43,9 @@ class NextEvents:
         return self.row.size
 
     @property
-    def user_ix(self) -> I64:
-        """Return the row of the user in the dataset, (n,)."""
-        return self.data.held_out.user_ix[self.row]
+    def of_beginners(self) -> Mask:
+        """Mark the events of beginners, (n,)."""
+        return np.asarray(self.row < 0)
 
     def preferences(self, n: int) -> Preferences:
         """Return what was known of the user before event n."""
@@ -50,9 +57,15 @@ class NextEvents:
         parts = [np.concatenate([old, new[since]]) for old, new in zip(known, whole, strict=True)]
         at = np.argsort(parts[0])
         item_ix, weight, target = (part[at] for part in parts)
-        seen = np.union1d(_row(data.held_out.seen, row)[0], between).astype(np.int32)
+        seen = between if row < 0 else np.union1d(_row(data.held_out.seen, row)[0], between)
         steps = np.concatenate([order.known.of(user), between])
-        return Preferences(item_ix, weight, target, seen, latest(steps))
+        return Preferences(item_ix, weight, target, np.unique(seen).astype(np.int32), latest(steps))
+
+    def and_then(self, more: "NextEvents") -> "NextEvents":
+        """Return these events, and more of the same data."""
+        names = ("row", "user_ix", "before", "item")
+        joined = (np.concatenate([getattr(one, name) for one in (self, more)]) for name in names)
+        return NextEvents(self.data, *joined)
 
 
 def next_events(data: Dataset, *, most: int = MOST_EVENTS) -> NextEvents:
@@ -62,7 +75,23 @@ def next_events(data: Dataset, *, most: int = MOST_EVENTS) -> NextEvents:
     drawn = np.random.default_rng(0).random(len(columns))
     kept = np.sort(np.lexsort((drawn, columns[:, 1]))[:most])
     row, _, before, item = columns[kept].T
-    return NextEvents(data, row, before, item.astype(np.int32))
+    return NextEvents(data, row, data.held_out.user_ix[row], before, item.astype(np.int32))
+
+
+def first_events(data: Dataset, *, most: int = MOST_FIRST) -> NextEvents:
+    """Return positives after the first preferences of beginners, who came after the cut.
+
+    Only of them is known what follows a short history, to models that have learned nothing of it.
+    """
+    order, rng = _order_of(data), np.random.default_rng(0)
+    came = np.diff(order.later.user_ptr)
+    beginners = np.flatnonzero((np.diff(order.known.user_ptr) == 0) & (came > 1))
+    # each has at most SHORT - 1 events: a sample of users with all of theirs
+    some = rng.permutation(beginners)[:most].tolist()
+    found = [event for user in some for event in _first_events(data, user)]
+    user_ix, before, item = np.array(found[:most], np.int64).reshape(-1, 3).T
+    row = np.full(user_ix.size, -1, np.int64)
+    return NextEvents(data, row, user_ix, before, item.astype(np.int32))
 
 
 def _events(data: Dataset) -> Iterator[tuple[int, int, int, int]]:
@@ -75,6 +104,18 @@ def _events(data: Dataset) -> Iterator[tuple[int, int, int, int]]:
         came.sort()
         for turn, before in enumerate(came.tolist()):
             yield row, turn, before, int(steps[before])
+
+
+def _first_events(data: Dataset, user: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the user, the steps before and the item of each positive after a short history."""
+    steps = _order_of(data).later.of(user)
+    preferred, _, target = _row(data.whole, user)
+    items, first = np.unique(steps, return_index=True)
+    came = np.sort(first[np.isin(items, preferred)])
+    liked = target[np.searchsorted(preferred, steps[came])] > 0.0
+    for n in range(1, min(SHORT, came.size)):
+        if liked[n]:
+            yield user, int(came[n]), int(steps[came[n]])
 
 
 def _order_of(data: Dataset) -> Order:

@@ -8,10 +8,9 @@ import numpy as np
 
 from core.gate import FEWEST_USERS, Interval, paired_interval
 from core.stack.guard import Guarded
-from service.ranking.families import FAMILIES
 from service.ranking.ranker import Ranker
 from service.training.candidates import Tried
-from service.training.contest import Contest, contest
+from service.training.contest import Contest, contest_of
 from service.training.dataset import Dataset
 from service.training.model_training import ModelTraining
 from service.training.next_events import NextEvents, next_events
@@ -60,12 +59,12 @@ def weigh(
         if not one.training.family.reads_history:
             _weigh_by_features(one, seed)
     by_history = {one.tried.model: one for one in fitted if one.training.family.reads_history}
-    events = next_events(data)
-    table = _contest(data, by_history, events, seed, on_share)
+    table = _contest(data, by_history, seed, on_share)
     families = {name: one.tried.strategy for name, one in by_history.items()}
     found = worth(table, [*COUNTED], families, seed)
     for name, what in found.items():
         _note(by_history[name].tried, what, float(table.alone(name).mean()))
+    events = next_events(data)
     for name, one in by_history.items():
         if one.training.family.places_items and not one.tried.chosen:
             _weigh_by_documents(one, table.rankers[name], events, seed)
@@ -92,17 +91,12 @@ def _too_few(fitted: Sequence[Fitted], metrics: dict[str, Any]) -> Weighed:
     return Weighed(_wanted(fitted), f"{trained} alone: {why}", metrics)
 
 
-def _contest(
-    data: Dataset, fitted: Mapping[str, Fitted], events: NextEvents, seed: int, on_share: OnShare
-) -> Contest:
-    known = data.at_cut
-    counted = {name: made(FAMILIES[name], known) for name, made in COUNTED.items()}
+def _contest(data: Dataset, fitted: Mapping[str, Fitted], seed: int, on_share: OnShare) -> Contest:
     trained = {
         name: ranker_of(one.training.family, one.training.recipe, one.model, one.data.encoded)
         for name, one in fitted.items()
     }
-    rankers = counted | trained
-    return contest(rankers, events, seed, lambda share: on_share(0.5 * share))
+    return contest_of(trained, data, seed, lambda share: on_share(0.5 * share))
 
 
 def _weigh_by_features(one: Fitted, seed: int) -> None:

@@ -211,6 +211,34 @@ def test_events_that_arrive_too_fast_are_skipped_and_counted(client, namespace, 
     assert learner.follower_inbox.passed_over == 500 - taken
 
 
+def test_of_too_many_events_some_after_short_histories_are_judged(
+    client, namespace, feed, tmp_path
+):
+    settings = Settings(namespace=namespace, data_dir=tmp_path, judged_per_s=40)
+    learner = Learner(settings, client, open_namespace(client, settings), 0)
+    old = [f"old{n}" for n in range(100)]
+    feed.append([Event(user, f"i{item}", 5) for item in range(10) for user in old])
+    feed.append([Event(f"new{n}", "i1", 5) for n in range(12)])
+    learner.drain()
+    learner.follower_inbox.is_followed = True
+    learner.follower_inbox.refresh(learner.watermark)
+    feed.append(
+        [
+            *(Event(f"new{n}", "i2", 5) for n in range(12)),
+            *(Event(user, f"i{item}", 5) for item in range(10, 20) for user in old),
+        ]
+    )
+    learner.drain()
+    learner.close()
+    taken = []
+    while (sighting := learner.follower_inbox.take_sighting()) is not None:
+        taken.append(sighting)
+    # a quarter of 40 is for them; a uniform sample would have one of them every other time
+    assert sum(one.user.startswith("new") for one in taken) >= 10
+    assert all(one.user.startswith("new") for one in taken if one.extra)
+    assert sum(not one.extra for one in taken) >= 28
+
+
 def test_skipped_events_are_counted_through_restarts(redis_url, client, namespace, feed, tmp_path):
     settings = Settings(namespace=namespace, data_dir=tmp_path, judged_per_s=1)
     for counted in (199, 398):

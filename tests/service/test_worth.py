@@ -13,9 +13,9 @@ from service.ranking.families import FAMILIES
 from service.ranking.pool import Pool
 from service.settings import Settings
 from service.store.profiles.history_reader import HistoryReader
-from service.training.contest import contest
+from service.training.contest import contest, contest_of
 from service.training.dataset import read
-from service.training.next_events import next_events
+from service.training.next_events import first_events, next_events
 from service.training.recipes import SERVED
 from service.training.settled import COUNTED, ranker_of
 from service.training.worth import worth
@@ -80,6 +80,43 @@ def test_the_first_events_of_all_users_are_kept_before_second_ones(data):
     first_of = dict(zip(every.row.tolist()[::-1], every.item.tolist()[::-1], strict=True))
     kept = dict(zip(some.row.tolist(), some.item.tolist(), strict=True))
     assert kept.items() <= first_of.items()
+
+
+def beginner(client, namespace, *stars):
+    """Return the data of a world in which zoe came last and gave these stars to items 0, 1, .."""
+    told = world()
+    last = max(record.time_ms for record in told)
+    own = [Record("zoe", item, value, time_ms=last + item) for item, value in enumerate(stars)]
+    stored = store_histories(client, Settings(namespace=namespace), [*told, *own])
+    return read(HistoryReader(client, stored), READING, with_documents=False, with_order=True)
+
+
+def test_first_events_are_what_beginners_liked_after_a_short_history(client, namespace):
+    stars = [5.0, 1.0, 5.0, 3.0, 4.0, 1.0, 5.0, 5.0, 5.0, 5.0]
+    events = first_events(beginner(client, namespace, *stars))
+    # after six preferences a history is no longer short, and three stars are no preference
+    assert events.item.tolist() == [2, 4, 6, 7]
+    assert events.of_beginners.all()
+    first, second = events.preferences(0), events.preferences(1)
+    assert (first.item_ix.tolist(), first.target.tolist()) == ([0, 1], [1.0, 0.0])
+    assert second.item_ix.tolist() == [0, 1, 2]
+    assert second.seen.tolist() == [0, 1, 2, 3]
+    assert second.latest.tolist() == [3, 2, 1, 0]
+
+
+def test_without_beginners_there_are_no_first_events(data):
+    assert len(first_events(data)) == 0
+
+
+def test_beginners_teach_the_stack_and_no_gain_counts_them(client, namespace):
+    data = beginner(client, namespace, *[5.0] * 8)
+    whole = contest_of({}, data, 0, lambda share: None)
+    known = contest(whole.rankers, next_events(data), 0, lambda share: None)
+    assert len(whole.choices) == len(known.choices) + 6
+    names = ["popular", "next"]
+    assert whole.gains(names).size == known.gains(names).size
+    np.testing.assert_array_equal(whole.alone("popular"), known.alone("popular"))
+    assert (whole.stack(names).logit.weights != known.stack(names).logit.weights).any()
 
 
 def test_a_family_alone_has_the_figures_of_its_lists(data, rankers):

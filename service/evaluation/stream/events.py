@@ -56,6 +56,15 @@ class Events:
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
     @cached_property
+    def past(self) -> I64:
+        """Return the number of earlier events of the same user, (n,)."""
+        found = np.empty(len(self), np.int64)
+        found[self._by_user] = np.arange(len(self)) - np.repeat(
+            self.user_ptr[:-1], np.diff(self.user_ptr)
+        )
+        return found
+
+    @cached_property
     def histories(self) -> Records:
         """Return the records of all users, one user after the other, (n,)."""
         at = self._by_user

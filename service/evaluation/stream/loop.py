@@ -19,7 +19,7 @@ from service import configs
 from service.evaluation.stream.events import Events
 from service.evaluation.stream.learner import StreamLearner
 from service.evaluation.stream.training import PARTITION, Trained, Trainings
-from service.learning.following.inbox import Sighting
+from service.learning.following.inbox import OF_SHORT, Sighting, follows_few
 from service.learning.following.judge import Judge, StoredUser, Verdict
 from service.learning.following.learned_weights import LearnedWeights
 from service.settings import Settings
@@ -59,7 +59,9 @@ class Question(NamedTuple):
     event: int
     """The event that gives the answer, ``follows`` or a later one."""
     first: int = 0
-    """Number of events of a new user; 0: the question is of the sample and teaches the weights."""
+    """Number of events of a new user; 0: the question teaches the weights."""
+    extra: bool = False
+    """Whether it is no part of the sample: it teaches alone, because the history is short."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class Loop:
             self._train(window.start)
             for question in (one for one in questions if one.follows in window):
                 verdict = self._answer(question)
-                if verdict is not None:
+                if verdict is not None and not question.extra:
                     found.append(Answered(question, n, verdict))
                 if len(found) % 50 == 0:
                     on_progress("judging", len(found) / len(questions))
@@ -116,6 +118,7 @@ class Loop:
         self._trained = self._trainings.after(through)
         self.training_seconds.append(perf_counter() - begun)
         self.learned.follow(self._trained.models, self._judge.versions)
+        self.learned.foretold(self._trained.foretold)
 
     def _answer(self, question: Question) -> Verdict | None:
         self._learner.learn(question.follows)
@@ -149,15 +152,22 @@ class Loop:
             follows=question.follows,
             user_row=self._learner.row(user),
             view=self._learner.view(),
+            extra=question.extra,
         )
 
     def _questions(self, start: int) -> list[Question]:
-        """Return a sample of the positives from ``start`` on, and those of new users."""
+        """Return a sample of the positives from ``start`` on, and those of new users.
+
+        To the sample come others after short histories, as the inbox of a follower has them.
+        """
         rng = np.random.default_rng([self._schedule.seed, 5])
-        positive = start + np.flatnonzero(self._positive[start:])
-        sample = rng.permutation(positive)[: self._schedule.sample]
-        asked = [Question(event, event) for event in sample.tolist()]
-        return sorted([*asked, *self._of_new_users(start)])
+        most = self._schedule.sample
+        positive = rng.permutation(start + np.flatnonzero(self._positive[start:]))
+        others = positive[most:]
+        short = others[follows_few(self._events.past[others])][: round(most / (1 / OF_SHORT - 1))]
+        asked = [Question(event, event) for event in positive[:most].tolist()]
+        more = [Question(event, event, extra=True) for event in short.tolist()]
+        return sorted([*asked, *more, *self._of_new_users(start)])
 
     def _of_new_users(self, start: int) -> Iterator[Question]:
         for user in np.unique(self._events.user[start:]).tolist():

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,12 +17,15 @@ from service.ranking.families import FAMILIES
 from service.ranking.ranker import Ranker
 from service.ranking.strategies import Strategy
 from service.store.catalogue.documents import Body
+from service.store.models.mixture import FirstStack
 from service.store.profiles.history_reader import Histories
 from service.store.profiles.history_record import sequences
 from service.training import dataset as datasets
+from service.training.contest import contest_of
 from service.training.dataset import Dataset
+from service.training.foretelling import first_stack
 from service.training.recipe import ServedRecipe
-from service.training.settled import Settled, ranker_of
+from service.training.settled import COUNTED, Settled, ranker_of
 from service.training.validation import validated_popular
 
 OnShare = Callable[[float], None]
@@ -78,10 +81,12 @@ class Trained:
 
     rankers: Sequence[Ranker] = ()
     models: Mapping[str, TrainedModel] = field(default_factory=dict)
+    foretold: FirstStack | None = None
+    """Only of a first training: later ones foretell nothing that was not learned by then."""
 
 
 class Trainings:
-    """Trains on schedule; settings are searched once, by the first training."""
+    """Trains on schedule; the first training searches the settings, and foretells the stack."""
 
     def __init__(
         self,
@@ -99,15 +104,25 @@ class Trainings:
 
     def after(self, through: int) -> Trained:
         """Return the models of all events up to a sequence."""
-        data = self._read(through)
+        data, is_first = self._read(through), self._settled is None
         if self._settled is None:
             self._settled = settled(
                 self._families, data.at_cut, self._budget_s, self._seed, self._on_share
             )
         made = [_trained(one, data, through) for one in self._settled]
         return Trained(
-            [ranker for ranker, _ in made], {ranker.strategy: model for ranker, model in made}
+            [one.ranker for one in made],
+            {one.ranker.strategy: one.about for one in made},
+            self._foretold(data, [one.at_cut for one in made]) if is_first else None,
         )
+
+    def _foretold(self, data: Dataset, at_cut: Sequence[Ranker]) -> FirstStack | None:
+        """Return the weights that an order of all families would foretell."""
+        if data.held_out.user_ix.size < FEWEST_USERS:
+            return None
+        trained = {ranker.strategy: ranker for ranker in at_cut}
+        found = contest_of(trained, data, self._seed, self._on_share)
+        return first_stack("the first", found.stack([*COUNTED, *trained]), [*trained])
 
     def _read(self, through: int) -> Dataset:
         data = datasets.read(
@@ -121,7 +136,15 @@ class Trainings:
         return data
 
 
-def _trained(one: Settled, data: Dataset, through: int) -> tuple[Ranker, TrainedModel]:
+class _Made(NamedTuple):
+    """A ranker of all events, what is known of it, and the ranker of those before the cut."""
+
+    ranker: Ranker
+    about: TrainedModel
+    at_cut: Ranker
+
+
+def _trained(one: Settled, data: Dataset, through: int) -> _Made:
     """Fit to the events before a cut, measure the lead after it, and learn the rest."""
     recipe: ServedRecipe[Any] | None = one.recipe
     if recipe is None:
@@ -131,7 +154,8 @@ def _trained(one: Settled, data: Dataset, through: int) -> tuple[Ranker, Trained
     validation = recipe.validated(data, fitted)
     enough = validation.scores.size >= FEWEST_USERS
     lead = validation.lead(validated_popular(data)) if enough else None
+    ranker = at_cut = ranker_of(one.family, recipe, fitted, through={PARTITION: through})
     if data.cut.holds_out:
         fitted = recipe.fit(data.now, one.config, previous=fitted)
-    ranker = ranker_of(one.family, recipe, fitted, through={PARTITION: through})
-    return ranker, TrainedModel(ranker.version, lead, one.family.trusted)
+        ranker = ranker_of(one.family, recipe, fitted, through={PARTITION: through})
+    return _Made(ranker, TrainedModel(ranker.version, lead, one.family.trusted), at_cut)

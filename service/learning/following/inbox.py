@@ -15,6 +15,7 @@ import numpy as np
 
 from core.kernels.scan import Mask
 from core.rng import mix
+from core.stack.logit import SHORT
 from core.types import F32, I64
 from service.learning.backlog import Backlog
 from service.learning.batch import Batch
@@ -26,6 +27,10 @@ WAITING = 1_000
 """Largest number of positives that wait to be judged."""
 MOST_TOUCHED = 10_000
 """Most users of whom the follower is told that their history must be read again; the latest."""
+OF_SHORT = 0.25
+"""Share of the positives that is kept for those after short histories, where there is no room for
+all: they are rare where most users have been known for long, and the weights for them are learned
+from no others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +48,9 @@ class Sighting:
     """The user's row as of ``follows``."""
     view: View
     """The newest view, as of ``follows`` or earlier."""
+    extra: bool = False
+    """Whether it is no part of a uniform sample, but was chosen for its short history: it teaches
+    the weights, and no figure counts it."""
 
 
 class Inbox:
@@ -97,10 +105,11 @@ class Inbox:
         at = batch.history + backlog.at
         positive = batch.history[self._counters.positive(backlog.kind[at], backlog.value[at])]
         room = min(int(self._tokens), WAITING - len(self._waiting))
-        chosen = _sample(positive, backlog.sequence[positive + backlog.at], room)
+        short = follows_few(self._users.records[batch.slots[batch.user[positive]]])
+        chosen, extra = _chosen(short, backlog.sequence[positive + backlog.at], room)
         self._tokens -= chosen.size
         self.passed_over += positive.size - chosen.size
-        for position in chosen.tolist():
+        for position, is_extra in zip(positive[chosen].tolist(), extra.tolist(), strict=True):
             user = batch.user[position]
             sighting = Sighting(
                 user=batch.users[user],
@@ -110,6 +119,7 @@ class Inbox:
                 follows=follows,
                 user_row=self._users.table.rows[batch.slots[user]].copy(),
                 view=view,
+                extra=is_extra,
             )
             with self._guard:
                 self._waiting.append(sighting)
@@ -191,11 +201,22 @@ class Inbox:
         return None
 
 
-def _sample(positions: I64, sequence: I64, most: int) -> I64:
-    """Return up to ``most`` of the positions, in order, drawn by a hash of the sequence."""
-    if positions.size <= most:
-        return positions
-    if most <= 0:
-        return positions[:0]
-    least = np.argpartition(mix(sequence.astype(np.uint64)), most)[:most]
-    return positions[np.sort(least)]
+def follows_few(n_records: I64) -> Mask:
+    """Mark events (n,) that follow a short history, of so many records."""
+    return np.asarray((n_records > 0) & (n_records < SHORT))
+
+
+def _chosen(short: Mask, sequence: I64, room: int) -> tuple[I64, Mask]:
+    """Return which of n positives are judged, in order, and which of these are extra.
+
+    The sample is drawn by a hash of the sequence; those after a short history fill what it leaves.
+    """
+    n, room = sequence.size, max(room, 0)
+    if n <= room:
+        return np.arange(n), np.zeros(n, np.bool_)
+    drawn = np.argsort(mix(sequence.astype(np.uint64)), kind="stable")
+    n_short = min(int(room * OF_SHORT), int(np.count_nonzero(short)))
+    sample, others = np.split(drawn, [room - n_short])
+    more = others[short[others]][:n_short]
+    chosen = np.sort(np.concatenate([sample, more]))
+    return chosen, np.isin(chosen, more)

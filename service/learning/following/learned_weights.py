@@ -120,24 +120,26 @@ class LearnedWeights:
             self._replace(passed_over=self.record.passed_over + n)
 
     def judge(self, verdict: Verdict, sighting: Sighting) -> None:
-        """Learn from one positive."""
+        """Learn from one positive; the metrics are those of the sample."""
         n, weights = verdict.n_known, self.weights
+        counted: Mapping[str, int] = {} if sighting.extra else verdict.ranks
         gains = {name: reciprocal_rank(rank) for name, rank in verdict.ranks.items()}
         learned = weights.after(n, gains)
         rankers, by_length = self.record.rankers, self.record.by_length
         before = by_length[length(n)].judged if length(n) in by_length else 0
-        arms = self._judged_arms(verdict)
+        arms = self._judged_arms(verdict, counts=not sighting.extra)
         self._replace(
             **arms,
             watermark=sighting.sequence,
             judged=self.record.judged + 1,
             rankers={
-                name: _judged(_weighted(rankers[name], weight), verdict.ranks.get(name))
+                name: _judged(_weighted(rankers[name], weight), counted.get(name))
                 for name, weight in learned.shared.items()
             },
             by_length=by_length | {length(n): LengthRecord(before + 1, dict(learned.of(n)))},
             mixture=_judged(
-                self.record.mixture or RankerRecord(1.0, "", 0, 0.0, 0.0), verdict.mixed
+                self.record.mixture or RankerRecord(1.0, "", 0, 0.0, 0.0),
+                None if sighting.extra else verdict.mixed,
             ),
         )
 
@@ -159,7 +161,7 @@ class LearnedWeights:
             self._replace(**self._armed(arms), stack=first.stack)
         self._replace(first_stack=first.job)
 
-    def _judged_arms(self, verdict: Verdict) -> dict[str, Any]:
+    def _judged_arms(self, verdict: Verdict, *, counts: bool) -> dict[str, Any]:
         """Return the fields of the arms after a positive, and let the stack learn from it."""
         ranks = {**verdict.ranks, **verdict.combined}
         gains = {arm: reciprocal_rank(rank) for arm, rank in ranks.items()}
@@ -168,7 +170,7 @@ class LearnedWeights:
         fields = self._armed(self.record.arm_weights.after(verdict.n_known, gains))
         served = ndcg10(verdict.mixed)
         fields["arms"] = {
-            name: _judged_arm(arm, ranks[name], served) if name in ranks else arm
+            name: _judged_arm(arm, ranks[name], served) if counts and name in ranks else arm
             for name, arm in fields["arms"].items()
         }
         return fields
