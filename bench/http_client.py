@@ -53,7 +53,7 @@ def request(
     method: str, path: str, body: bytes = b"", *, headers: Iterable[tuple[str, str]] = ()
 ) -> bytes:
     """Return the bytes of one request."""
-    lines = [f"{method} {path} HTTP/1.1", "host: bench", f"content-length: {len(body)}"]
+    lines = [f"{method} {path} HTTP/1.1", "host: localhost", f"content-length: {len(body)}"]
     if body:
         lines.append("content-type: application/json")
     lines += [f"{name}: {value}" for name, value in headers]

@@ -30,6 +30,7 @@ from service.http.interactive_page import add_interactive_page
 from service.http.problems import answer, unforeseen
 from service.http.raw_router import RawRouter
 from service.http.route_page import get_page
+from service.http.sites import Sites
 from service.runtime import ApiRuntime
 from service.settings import Settings
 from service.telemetry import logger
@@ -73,7 +74,9 @@ class Application(FastAPI):
             await super().__call__(scope, receive, send)
             return
         if self._edge is None:
-            self._edge = Edge(super().__call__, RawRouter(self.routes))
+            settings: Settings = self.state.settings
+            sites = Sites(settings.host, settings.trusted_hosts, settings.trusted_origins)
+            self._edge = Edge(super().__call__, RawRouter(self.routes), sites)
         scope["app"] = self
         await self._edge(scope, receive, send)
 

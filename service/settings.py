@@ -196,6 +196,15 @@ class Settings(BaseSettings):
     """Milliseconds without a sign of life after which another learner takes over a partition."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Lowest severity of the log lines that are printed."""
+    trusted_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    """Names, without ports and separated by commas, by which clients may ask for the service
+    (header ``Host``) besides ``localhost``, ``127.0.0.1``, ``[::1]`` and ``host``; ``*``: any. By
+    default any, but none on loopback: a web page could let its own name point there.
+    """
+    trusted_origins: Annotated[tuple[str, ...], NoDecode] = ()
+    """Sites whose pages may write (header ``Origin``), such as ``https://shop.example``, separated
+    by commas. The service's own pages always may.
+    """
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
     """Addresses or networks (10.0.0.0/8) of reverse proxies, separated by commas: their header
     ``X-Forwarded-For`` names the client. Nobody else's is read.
@@ -218,7 +227,7 @@ class Settings(BaseSettings):
             raise ValueError(problem)
         return cron
 
-    @field_validator("trusted_proxies", mode="before")
+    @field_validator("trusted_hosts", "trusted_origins", "trusted_proxies", mode="before")
     @classmethod
     def _separated(cls, names: Any) -> Any:
         if not isinstance(names, str):
@@ -226,6 +235,15 @@ class Settings(BaseSettings):
         # a child process gets what its parent read, as JSON
         listed = json.loads(names) if names.startswith("[") else names.split(",")
         return tuple(name.strip() for name in listed if name.strip())
+
+    @field_validator("trusted_origins")
+    @classmethod
+    def _origins(cls, sites: tuple[str, ...]) -> tuple[str, ...]:
+        for site in sites:
+            scheme, _, host = site.partition("://")
+            if scheme not in {"http", "https"} or not host or "/" in host:
+                raise ValueError(f"{site!r} is not a site: give https://shop.example, say")
+        return sites
 
     @field_validator("trusted_proxies")
     @classmethod

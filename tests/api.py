@@ -44,7 +44,9 @@ class Api:
     def __enter__(self) -> Self:
         self.run(self._stack.enter_async_context(self.app.router.lifespan_context(self.app)))
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
-        self.client = httpx.AsyncClient(transport=transport, base_url="http://test", timeout=60)
+        self.client = httpx.AsyncClient(
+            transport=transport, base_url="http://localhost", timeout=60
+        )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -146,7 +148,7 @@ def _served(settings: Settings, redis_url: str) -> Iterator[tuple[str, int]]:
 def exchange(address: tuple[str, int], request_line: bytes) -> bytes:
     """Send a request as these very bytes; return the whole answer."""
     with socket.create_connection(address) as client:
-        client.sendall(request_line + b"host: test\r\nconnection: close\r\n\r\n")
+        client.sendall(request_line + b"host: localhost\r\nconnection: close\r\n\r\n")
         parts = []
         while part := client.recv(65_536):
             parts.append(part)

@@ -15,6 +15,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from service.http.admission import Admission, Refusal
 from service.http.problems import CODES, problem
+from service.http.sites import NO_CONTENT, SECURITY_HEADERS
 from service.limits import Limits
 from service.settings import Settings
 
@@ -208,6 +209,7 @@ class BoundedProtocol(HttpToolsProtocol):
         answer = problem(request_id, status, *refusal, retry_after=retry_after)
         answer.headers["x-request-id"] = request_id
         answer.headers["connection"] = "close"
+        answer.raw_headers.extend((NO_CONTENT, *SECURITY_HEADERS))
         self.transport.write(self._as_bytes(answer))
         if self.transport.can_write_eof():
             self.transport.write_eof()

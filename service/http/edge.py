@@ -1,4 +1,4 @@
-"""The outermost layer of the application: raw path, request id, HEAD, gzip, errors as problems.
+"""The outermost layer of the application: raw path, sites, request id, HEAD, gzip, problems.
 
 It is pure ASGI because it is part of every request. Raw routes (feedback, recommendations) are
 called from here directly: the layers of the framework cost more than accepting a rating.
@@ -15,14 +15,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.http.compression import packing, unpacking
 from service.http.problems import answer, unforeseen
 from service.http.raw_router import RawRouter
+from service.http.sites import CSP, NO_CONTENT, SECURITY_HEADERS, Sites
 from service.telemetry import logger
 
 
 class Edge:
     """Wraps an application; routes that ``raw_router`` finds are called directly."""
 
-    def __init__(self, app: ASGIApp, raw_router: RawRouter) -> None:
+    def __init__(self, app: ASGIApp, raw_router: RawRouter, sites: Sites) -> None:
         self._app = app
+        self._sites = sites
         self._raw_router = raw_router
         self._prefix = secrets.token_hex(4)
         self._numbers = itertools.count(1)
@@ -39,7 +41,10 @@ class Edge:
             nonlocal started, ended
             if message["type"] == "http.response.start":
                 started = True
-                message["headers"] = [*message.get("headers", ()), header]
+                given = message.get("headers", ())
+                is_page = any(name == CSP for name, _ in given)
+                policy = () if is_page else (NO_CONTENT,)
+                message["headers"] = [*given, header, *policy, *SECURITY_HEADERS]
             else:
                 ended = not message.get("more_body")
             await send(message)
@@ -49,6 +54,7 @@ class Edge:
             scope, out = {**scope, "method": "GET"}, without_body(send_with_id)
         app = self._raw_router.find(scope, path) or self._app
         try:
+            self._sites.check(scope)
             await app(scope, unpacking(headers, receive), packing(headers, out))
         except ClientDisconnect:
             logger().debug("client_disconnected", request_id=request_id)

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from service.http.documentation import ITEM_SCHEMA
+from service.http.sites import page_policy
 
 Json = Mapping[str, Any]
 Row = tuple[str, str, str]
@@ -29,7 +30,7 @@ MOST_CHARACTERS = 4_000
 
 async def get_page(request: Request) -> Response:
     """Answer with the page."""
-    return HTMLResponse(page(request.app.openapi()))
+    return HTMLResponse(page(request.app.openapi()), headers=page_policy())
 
 
 def page(document: Json) -> str:

@@ -99,6 +99,8 @@ BEFORE_ANY_ROUTE = {
     "too_slow",
     "too_many_connections",
     "overloaded",
+    "untrusted_host",
+    "foreign_origin",
 }
 """The codes of refusals that every route may answer, whatever it does: docs/reference/errors.md."""
 

@@ -301,7 +301,7 @@ def test_a_client_that_leaves_early_leaves_nothing_behind(redis_url: str, namesp
         for _ in range(5):
             with socket.create_connection(address) as client:
                 client.sendall(
-                    b"POST /v1/ratings HTTP/1.1\r\nhost: test\r\ncontent-length: 100\r\n"
+                    b"POST /v1/ratings HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n"
                     b"content-type: application/json\r\n\r\n{"
                 )
         assert exchange(address, b"GET /healthz HTTP/1.1\r\n").startswith(b"HTTP/1.1 200")

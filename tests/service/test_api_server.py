@@ -28,7 +28,7 @@ async def post_many(host: str, port: int, connection: int, n: int) -> list[int]:
     places = []
     for i in range(n):
         body = json.dumps({"user": f"u{connection}", "item": f"i{i}", "rating": 3}).encode()
-        head = f"POST /v1/ratings HTTP/1.1\r\nhost: test\r\ncontent-length: {len(body)}\r\n"
+        head = f"POST /v1/ratings HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n"
         writer.write(head.encode() + b"content-type: application/json\r\n\r\n" + body)
         answer = await reader.readuntil(b"\r\n\r\n")
         assert answer.startswith(b"HTTP/1.1 202")

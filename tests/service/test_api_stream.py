@@ -252,7 +252,7 @@ def test_a_log_that_stays_full_ends_the_stream_with_what_is_safe(
 def head(length: int | None) -> bytes:
     how = "transfer-encoding: chunked" if length is None else f"content-length: {length}"
     return (
-        "POST /v1/ratings/stream HTTP/1.1\r\nhost: test\r\n"
+        "POST /v1/ratings/stream HTTP/1.1\r\nhost: localhost\r\n"
         f"content-type: application/x-ndjson\r\n{how}\r\n\r\n"
     ).encode()
 
