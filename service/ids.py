@@ -14,7 +14,10 @@ MAX_ID_LENGTH = 256
 
 _ID = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,256}")
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
-_TOKEN = re.compile(r"[0-9]{1,3}:[0-9]{1,15}(,[0-9]{1,3}:[0-9]{1,15}){0,255}")
+_PLACE = "[0-9]{1,3}:[0-9]{1,15}"
+SEQUENCE = f"^{_PLACE}(,{_PLACE}){{0,255}}$"
+"""What sequence tokens look like."""
+_TOKEN = re.compile(SEQUENCE)
 
 is_id = _ID.fullmatch
 """Truthy for a well-formed id."""

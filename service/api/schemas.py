@@ -22,9 +22,11 @@ from pydantic import (
     WrapValidator,
     model_validator,
 )
+from pydantic.config import JsonDict
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from service.api.times import read_ms, rfc3339
+from service.http.cursors import CURSOR
 from service.http.faults import NAME, unknown
 from service.ids import MAX_ID_LENGTH, id_fault, is_id
 
@@ -108,11 +110,26 @@ Feature = Annotated[
     StrictBool | Whole | Finite | Text | Annotated[list[Text], Field(max_length=100)],
     WrapValidator(_feature),
 ]
-Features = Annotated[dict[Name, Feature], Field(max_length=64)]
+
+
+def _name_members(schema: JsonDict) -> None:
+    """Say of a map what its names look like, in the way that generators of clients understand."""
+    patterns: Any = schema.pop("patternProperties")
+    [(pattern, values)] = patterns.items()
+    schema |= {"propertyNames": {"pattern": pattern}, "additionalProperties": values or True}
+
+
+Features = Annotated[dict[Name, Feature], Field(max_length=64, json_schema_extra=_name_members)]
+Parameters = Annotated[dict[Name, Any], Field(max_length=64, json_schema_extra=_name_members)]
 
 Limit = Annotated[int, Query(ge=1, le=1_000, description="Maximum number of entries on the page.")]
 Cursor = Annotated[
-    str | None, Query(max_length=4_096, description="`next_cursor` of the page before.")
+    str | None,
+    Query(
+        max_length=4_096,
+        description="`next_cursor` of the page before.",
+        json_schema_extra={"pattern": CURSOR},
+    ),
 ]
 
 

@@ -11,6 +11,8 @@ from hashlib import blake2b
 from service.errors import ServiceError
 
 DIGEST_BYTES = 8
+CURSOR = r"^[A-Za-z0-9_-]*$"
+"""What cursors look like, for the OpenAPI document; a text that does not is an invalid cursor."""
 
 
 class InvalidCursor(ServiceError):

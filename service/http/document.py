@@ -13,7 +13,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
 from service.http.auth import Roles
-from service.http.documentation import CODES_OF, ITEM_SCHEMA, Json, problems
+from service.http.documentation import CODES_OF, ITEM_SCHEMA, Json, problems, without_null
 from service.http.problems import CODES
 from service.http.routing import Route
 
@@ -80,6 +80,7 @@ def _complete(operation: Json, route: APIRoute, need: str, about: About) -> None
         operation["security"] = [{"key": []}]
         codes |= {"unauthorised", "forbidden", "store_unavailable", "store_rolled_back"}
     for parameter in operation.get("parameters", ()):
+        parameter["schema"] = without_null(parameter["schema"])
         codes.update(about.parameter_codes.get(parameter["name"], ()))
     if "requestBody" in operation:
         codes.update(_codes_of_body(route))

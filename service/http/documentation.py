@@ -31,6 +31,15 @@ def parameter(name: str, where: str, description: str, schema: Json) -> Json:
     }
 
 
+def without_null(schema: Json) -> Json:
+    """Return a schema without its description and without null, which a query cannot express."""
+    out = {name: value for name, value in schema.items() if name not in {"description", "default"}}
+    if schema.get("default") is not None and schema["default"] != "":
+        out["default"] = schema["default"]
+    kinds = [kind for kind in out.pop("anyOf", []) if kind != {"type": "null"}]
+    return {**kinds[0], **out} if kinds else out
+
+
 def json_body(schema: Json, **examples: Any) -> Json:
     """Describe a JSON body."""
     named = {name: {"value": example} for name, example in examples.items()}

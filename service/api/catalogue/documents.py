@@ -1,13 +1,12 @@
 """Items and users: their documents, their lists, and their complete deletion."""
 
 import heapq
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Header
-from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 
+from service.api.catalogue.patches import ItemPatch, UserPatch, patched
 from service.api.catalogue.schemas import (
     Item,
     ItemBody,
@@ -49,12 +48,12 @@ _TIMES = ("available_from", "available_until")
 _USER = {"features": {"age": 31, "plan": "family"}, "links": [{"user": "grace", "weight": 0.5}]}
 ItemInput = Annotated[ItemBody, Body(openapi_examples={"film": {"value": _ITEM}})]
 UserInput = Annotated[UserBody, Body(openapi_examples={"user": {"value": _USER}})]
-Patch = Annotated[
-    dict[str, Any],
-    Body(
-        description="A JSON Merge Patch (RFC 7396): what is given replaces, null removes.",
-        openapi_examples={"hide": {"value": {"hidden": True, "features": {"year": None}}}},
-    ),
+ItemPatchInput = Annotated[
+    ItemPatch,
+    Body(openapi_examples={"hide": {"value": {"hidden": True, "features": {"year": None}}}}),
+]
+UserPatchInput = Annotated[
+    UserPatch, Body(openapi_examples={"forget": {"value": {"features": {"age": None}}}})
 ]
 
 
@@ -117,7 +116,11 @@ async def write_item(
     responses=problems("not_found", "version_conflict"),
 )
 async def change_item(
-    runtime: Runtime, item: ItemId, patch: Patch, response: Response, if_match: IfMatch = None
+    runtime: Runtime,
+    item: ItemId,
+    patch: ItemPatchInput,
+    response: Response,
+    if_match: IfMatch = None,
 ) -> Item:
     """Change the given members of the item's document and keep the others."""
     token = runtime.known.token
@@ -126,7 +129,7 @@ async def change_item(
     if current.deleted:
         raise _deleted_item()
     document = await runtime.catalogue.change_item(
-        number, lambda old: _patched(ItemBody, old, patch), _version(if_match), token=token
+        number, lambda old: patched(ItemBody, old, patch.root), _version(if_match), token=token
     )
     return _item(item, document, response)
 
@@ -213,12 +216,16 @@ async def write_user(
     responses=problems("not_found", "version_conflict"),
 )
 async def change_user(
-    runtime: Runtime, user: UserId, patch: Patch, response: Response, if_match: IfMatch = None
+    runtime: Runtime,
+    user: UserId,
+    patch: UserPatchInput,
+    response: Response,
+    if_match: IfMatch = None,
 ) -> User:
     """Change the given members of the user's document and keep the others."""
     await _known_user(runtime, user)
     document = await runtime.catalogue.change_user(
-        user, lambda old: _patched(UserBody, old, patch), _version(if_match)
+        user, lambda old: patched(UserBody, old, patch.root), _version(if_match)
     )
     return _user(user, document, response)
 
@@ -272,30 +279,3 @@ def _tag(document: Document, response: Response | None) -> None:
 
 def _version(if_match: str | None) -> int | None:
     return None if if_match is None else int(if_match.strip('"'))
-
-
-def _patched(
-    model: type[BaseModel], old: dict[str, Any] | None, patch: dict[str, Any]
-) -> dict[str, Any]:
-    try:
-        return stored(model.model_validate(merged(old or {}, patch)))
-    except ValidationError as error:
-        faults = [{**fault, "loc": ("body", *fault["loc"])} for fault in error.errors()]
-        raise RequestValidationError(faults) from None
-
-
-def merged(old: Any, patch: Any, depth: int = 4) -> Any:
-    """Return ``old`` after a JSON Merge Patch [RFC 7396]; no document is as deep as ``depth``.
-
-    >>> merged({"a": 1, "b": {"c": 2}}, {"a": None, "b": {"d": 3}})
-    {'b': {'c': 2, 'd': 3}}
-    """
-    if not isinstance(patch, dict) or not depth:
-        return patch
-    out = dict(old) if isinstance(old, dict) else {}
-    for name, value in patch.items():
-        if value is None:
-            out.pop(name, None)
-        else:
-            out[name] = merged(out.get(name), value, depth - 1)
-    return out

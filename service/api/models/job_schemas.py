@@ -6,7 +6,7 @@ from pydantic import Field
 
 from service.api.figures import Figure, Measured
 from service.api.models.schemas import Versioned
-from service.api.schemas import Answer, Name, Page, Request
+from service.api.schemas import Answer, Page, Parameters, Request
 from service.api.times import Time, rfc3339, rfc3339_or_none
 from service.ranking.families import FAMILIES
 from service.ranking.strategies import meant
@@ -14,7 +14,6 @@ from service.store.jobs.records import JobRecord, Status
 from service.store.jobs.schedule import Schedules
 
 Model = Annotated[str, Field(min_length=1, max_length=64)]
-Parameters = Annotated[dict[Name, Any], Field(max_length=64)]
 Seconds = Annotated[float, Field(ge=0, le=3_600, allow_inf_nan=False)]
 
 

@@ -6,11 +6,12 @@ import msgspec
 from fastapi import APIRouter, Body
 from fastapi.exceptions import RequestValidationError
 from pydantic import Field
+from pydantic.config import JsonDict
 
 from service.api.figures import Figure
 from service.api.routing import Route, Runtime
 from service.api.schemas import Answer, Features, Id, Request, Text
-from service.http.cursors import InvalidCursor, seal, unseal
+from service.http.cursors import CURSOR, InvalidCursor, seal, unseal
 from service.http.documentation import problems
 from service.ids import sequence_token
 from service.ranking.families import AudienceStrategy
@@ -18,6 +19,7 @@ from service.serving.audience import AudiencePosition
 
 MAX_K = 1_000
 
+_CURSOR: JsonDict = {"pattern": CURSOR}
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(AudiencePosition).decode
 
@@ -37,7 +39,7 @@ class AudienceBody(Request):
     """Most users of the answer."""
     exclude_seen: bool = True
     """Leave out users who have rated, bought, ... the item."""
-    cursor: Annotated[str, Field(max_length=8_192)] | None = None
+    cursor: Annotated[str, Field(max_length=8_192, json_schema_extra=_CURSOR)] | None = None
     """`next_cursor` of the answer before: the next users."""
 
 

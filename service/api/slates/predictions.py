@@ -19,7 +19,7 @@ from service.api.slates.prediction_schemas import (
 )
 from service.api.waiting import reached
 from service.http.documentation import problems
-from service.ids import sequence_token
+from service.ids import SEQUENCE, sequence_token
 from service.ranking.families import PredictingStrategy
 from service.ranking.strategies import ONLINE
 from service.runtime import ApiRuntime
@@ -38,6 +38,7 @@ MinSequence = Annotated[
     str | None,
     Query(
         max_length=4_096,
+        json_schema_extra={"pattern": SEQUENCE},
         description="Answer only once this `sequence` is learned: so you read your own writes.",
     ),
 ]

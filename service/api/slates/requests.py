@@ -15,8 +15,10 @@ from pydantic import TypeAdapter, ValidationError
 from service.api.feedback.schemas import DECODE_ERRORS, decode_fault
 from service.api.schemas import Features
 from service.errors import InvalidEvent, InvalidId
+from service.http.cursors import CURSOR
+from service.http.documentation import without_null
 from service.http.faults import of_msgspec
-from service.ids import id_fault, is_id
+from service.ids import SEQUENCE, id_fault, is_id
 from service.ranking.families import FAMILIES, AnyStrategy, ComparingStrategy, SimilarStrategy
 
 MAX_K, MAX_OFFSET = 1_000, 10_000
@@ -45,7 +47,8 @@ _FEATURES: TypeAdapter[Json] = TypeAdapter(Features)
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 Text = Annotated[str, Meta(max_length=1_000)]
-Token = Annotated[str, Meta(max_length=8_192)]
+CursorText = Annotated[str, Meta(max_length=8_192, extra_json_schema={"pattern": CURSOR})]
+SequenceText = Annotated[str, Meta(max_length=8_192, extra_json_schema={"pattern": SEQUENCE})]
 Named = Annotated[list[str], Meta(max_length=MAX_NAMED)]
 
 
@@ -57,7 +60,7 @@ class Shape(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
         int, Meta(ge=0, le=MAX_OFFSET, description="Items to skip; not together with `cursor`.")
     ] = 0
     cursor: Annotated[
-        Token | None, Meta(description="`next_cursor` of the page before, the rest unchanged.")
+        CursorText | None, Meta(description="`next_cursor` of the page before, the rest unchanged.")
     ] = None
     category: Annotated[Text | None, Meta(description="Only items of this category.")] = None
     filter: Annotated[
@@ -75,7 +78,7 @@ Fields = Annotated[
 
 
 MinSequence = Annotated[
-    Token | None,
+    SequenceText | None,
     Meta(description="Answer only once this `sequence` is learned: read your own writes."),
 ]
 
@@ -218,7 +221,7 @@ class BatchBody(Ranking, frozen=True, kw_only=True):
         Meta(min_length=1, max_length=MAX_USERS, description="One line of the answer for each."),
     ]
     cursor: Annotated[
-        Token | None,
+        CursorText | None,
         Meta(
             description="Not here: send the `next_cursor` of a line to POST /v1/recommendations, "
             "with its `user` and the rest unchanged."
@@ -397,16 +400,7 @@ def parameters(query: type[Struct]) -> list[Json]:
             "in": "query",
             "required": False,
             "description": schema.get("description", ""),
-            "schema": _without_null(schema),
+            "schema": without_null(schema),
         }
         for name, schema in properties.items()
     ]
-
-
-def _without_null(schema: Json) -> Json:
-    """Return a schema without its description and without null, which a query cannot express."""
-    out = {name: value for name, value in schema.items() if name not in {"description", "default"}}
-    if schema.get("default") is not None and schema["default"] != "":
-        out["default"] = schema["default"]
-    kinds = [kind for kind in out.pop("anyOf", []) if kind != {"type": "null"}]
-    return {**kinds[0], **out} if kinds else out
