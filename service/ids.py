@@ -6,11 +6,14 @@ for byte in UTF-8. In a path an id is percent-encoded: ``/`` is ``%2F``, ``+`` i
 
 import re
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from service.errors import InvalidId, ServiceError
 
 MAX_ID_LENGTH = 256
+ID_LENGTHS: dict[str, Any] = {"minLength": 1, "maxLength": MAX_ID_LENGTH}
+"""The bounds of ids for the OpenAPI document; an id beyond them is an invalid id."""
 
 _ID = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,256}")
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from service.api.roles import ROLES
 from service.http import routing
 from service.http.auth import caller
-from service.ids import path_id
+from service.ids import ID_LENGTHS, path_id
 from service.runtime import ApiRuntime
 
 
@@ -48,12 +48,20 @@ register_url_convertor("id", _Segment())
 
 UserId = Annotated[
     str,
-    Path(description="The user's id, percent-encoded.", examples=["ada"]),
+    Path(
+        description="The user's id, percent-encoded.",
+        examples=["ada"],
+        json_schema_extra=ID_LENGTHS,
+    ),
     BeforeValidator(lambda segment: path_id("user", segment)),
 ]
 ItemId = Annotated[
     str,
-    Path(description="The item's id, percent-encoded.", examples=["tt0111161"]),
+    Path(
+        description="The item's id, percent-encoded.",
+        examples=["tt0111161"],
+        json_schema_extra=ID_LENGTHS,
+    ),
     BeforeValidator(lambda segment: path_id("item", segment)),
 ]
 

@@ -80,6 +80,8 @@ def _complete(operation: Json, route: APIRoute, need: str, about: About) -> None
         operation["security"] = [{"key": []}]
         codes |= {"unauthorised", "forbidden", "store_unavailable", "store_rolled_back"}
     for parameter in operation.get("parameters", ()):
+        if parameter["in"] == "query":
+            codes.add("request_line_too_long")
         parameter["schema"] = without_null(parameter["schema"])
         codes.update(about.parameter_codes.get(parameter["name"], ()))
     if "requestBody" in operation:

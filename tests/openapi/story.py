@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import msgspec
 
+from service.limits import Limits
 from service.settings import Settings
 from service.store.connection import connect
 from tests.api import JSON, NDJSON, Api, learning
@@ -65,7 +66,8 @@ OTHERS = (
 def told(room: Path) -> Recording:
     """Live through the whole story; return what was received."""
     recording = Recording()
-    with service(room, wait_timeout_ms=60_000, min_sequence_wait_ms=60_000) as running:
+    patient: Any = {"wait_timeout_ms": 60_000, "min_sequence_wait_ms": 60_000}
+    with service(room, limits=Limits(header_bytes=16_384), **patient) as running:
         hooks: Any = {"response": [recording.note]}
         with httpx.Client(base_url=running.url, timeout=120, event_hooks=hooks) as shop:
             wait_until(lambda: _plain(shop, "/readyz").is_success)
@@ -215,6 +217,7 @@ def _wrong_requests(shop: httpx.Client) -> None:
     wrong: list[tuple[str, str, dict[str, Any]]] = [
         ("GET", "/v1/items/never-seen", {}),
         ("GET", f"{recommendations}?colour=green", {}),
+        ("GET", f"{recommendations}?exclude={'x' * 20_000}", {}),
         ("GET", f"{recommendations}?filter=year >", {}),
         ("GET", f"{recommendations}?cursor=x", {}),
         ("GET", f"{recommendations}?min_sequence=x", {}),

@@ -94,7 +94,6 @@ def test_each_status_lists_its_own_codes_only(operation: Operation) -> None:
 
 BEFORE_ANY_ROUTE = {
     "malformed_request",
-    "request_line_too_long",
     "headers_too_large",
     "too_slow",
     "too_many_connections",

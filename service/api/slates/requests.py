@@ -18,7 +18,7 @@ from service.errors import InvalidEvent, InvalidId
 from service.http.cursors import CURSOR
 from service.http.documentation import without_null
 from service.http.faults import of_msgspec
-from service.ids import SEQUENCE, id_fault, is_id
+from service.ids import ID_LENGTHS, SEQUENCE, id_fault, is_id
 from service.ranking.families import FAMILIES, AnyStrategy, ComparingStrategy, SimilarStrategy
 
 MAX_K, MAX_OFFSET = 1_000, 10_000
@@ -89,7 +89,11 @@ class Query(Shape, frozen=True, kw_only=True):
     exclude: Excluded = ""
     fields: Fields = ""
     user: Annotated[
-        str | UnsetType, Meta(description="Leave out what this user has rated, bought, ...")
+        str | UnsetType,
+        Meta(
+            description="Leave out what this user has rated, bought, ...",
+            extra_json_schema=ID_LENGTHS,
+        ),
     ] = UNSET
     min_sequence: MinSequence = None
 
@@ -385,7 +389,7 @@ def path_parameter(name: str, example: str) -> Json:
         "in": "path",
         "required": True,
         "description": f"The {name}'s id, percent-encoded.",
-        "schema": {"type": "string"},
+        "schema": {"type": "string", **ID_LENGTHS},
         "example": example,
     }
 
