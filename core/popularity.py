@@ -38,6 +38,19 @@ def trending(rows: F64, half_life_ms: float) -> tuple[I32, F32]:
     return items, np.exp2(order)
 
 
+def dated(rows: F64, until_ms: float) -> F64:
+    """Return a copy of the rows without the recent evidence of items that a bad clock has dated.
+
+    All that was counted before such an event has decayed to nothing; the next event begins anew.
+
+    >>> dated(np.array([[3.0, 1.0, 9e15], [2.0, 1.5, 40.0]]), 100.0)[:, RECENT].tolist()
+    [0.0, 1.5]
+    """
+    found = rows.copy()
+    found[rows[:, TIME] > until_ms, RECENT:] = 0.0
+    return found
+
+
 def joined(parts: Sequence[F64], half_life_ms: float) -> F64:
     """Return the rows (items, 3) of one counter of all events; the parts may differ in length."""
     rows = np.zeros((max(map(len, parts), default=0), WIDTH))

@@ -225,7 +225,7 @@ def _followed(
     experts = configs.online_config(settings, namespace)
     weights = MixtureWeights(MixtureReader(clients.requests, name, partitions), active)
     items = OnlineSnapshotFollower(clients.blocking, namespace, experts, data_dir / "online")
-    popularity = Popularity(counts, settings.trending_half_life_h)
+    popularity = Popularity(counts, settings.trending_half_life_h, settings.future_tolerance_s)
     later_items = LaterItemsFollower(active, CatalogueReader(clients.blocking, name))
     new_items = NewItemsFollower(
         seed=namespace.seed,

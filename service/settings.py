@@ -155,6 +155,10 @@ class Settings(BaseSettings):
     """Maximum size of a request body; a stream of NDJSON has no limit, only its lines have."""
     max_line_bytes: Annotated[int, Field(ge=256)] = 64 << 10
     """Maximum length of a line in an NDJSON stream."""
+    # read by api/feedback/schemas.py, learning/horizon.py and serving/popularity.py
+    future_tolerance_s: Annotated[float, Field(ge=0, le=10**10)] = 86_400
+    """Seconds by which the timestamp of an event may lie ahead of the service's clock; events that
+    are dated later are refused."""
     wait_timeout_ms: Annotated[int, Field(ge=1)] = 2_000
     """Milliseconds that ``?wait=learned`` waits before it answers 202."""
     trainer: bool = True
@@ -182,7 +186,8 @@ class Settings(BaseSettings):
     """Ratio of the recent online error to the usual one at which to retrain, such as 1.1."""
     retrain_pause_s: Annotated[float, Field(ge=0)] = 600
     """Minimum seconds from the last job, or the trainer's start, to a job that it starts by itself;
-    doubled, to at least 120, for each such job in a row that did not succeed.
+    doubled, to at least 120, while such jobs come to nothing. It does not hold before the first
+    training, nor when the log has grown by half since the last one.
     """
     keep_models: Annotated[int, Field(ge=1)] = 5
     """Versions of each strategy to keep; active, previous and pinned ones are always kept."""

@@ -39,6 +39,7 @@ def judged(
     *,
     trained: Sequence[Ranker] = (),
     seen_as: Callable[[Sighting], Sighting] = lambda sighting: sighting,
+    appended_ms: int | None = None,
     items: Catalogued = EVERYTHING,
 ) -> dict[int, Verdict]:
     """Learn events one at a time; return sequence -> verdict of each that is judged.
@@ -50,7 +51,8 @@ def judged(
     learner.follower_inbox.is_followed = True
     learner.follower_inbox.refresh(learner.watermark)
     for event in events:
-        feed.append([event])
+        # an event arrives when it happens, unless a test says so
+        feed.append([event], appended_ms or event.time_ms)
         learner.drain()
         while (sighting := learner.follower_inbox.take_sighting()) is not None:
             user = stored(feed.client, feed, sighting.user)

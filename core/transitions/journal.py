@@ -49,8 +49,9 @@ def _header(kind: int, *, users: int = 0, steps: int = 0, item: int = 0) -> byte
 class Replay:
     """Completes rows that were stored at different times, by the entries of a journal in order."""
 
-    def __init__(self, table: Transitions) -> None:
-        self._table = table
+    def __init__(self, table: Transitions, until_ms: float = np.inf) -> None:
+        """Rows and steps that are dated later than ``until_ms`` count as of then."""
+        self._table, self._until_ms = table, until_ms
         self._through: I64 = np.zeros(0, np.int64)
         """Last sequence that each row holds, by item."""
         self._changed: _Bools = np.zeros(0, np.bool_)
@@ -63,6 +64,7 @@ class Replay:
     def load(self, items: Sequence[int], rows: Sequence[bytes]) -> None:
         """Load stored rows; all of them before the first entry."""
         through = self._table.unpack(items, rows)
+        self._table.bound(self._until_ms)
         self._grow()
         self._through[list(items)] = through
 
@@ -97,7 +99,11 @@ class Replay:
         self._grow()
         is_new = self._through[steps.item] < sequence
         # a step that the row holds moves the latest items of its user alone
-        new = replace(steps, weight=np.where(is_new, steps.weight, np.float32(0.0)))
+        new = replace(
+            steps,
+            weight=np.where(is_new, steps.weight, np.float32(0.0)),
+            time_ms=np.minimum(steps.time_ms, self._until_ms).astype(np.int64),
+        )
         follow = self._table.learn if kind == LEARN else self._table.take_back
         follow(new, latest)
         self._changed[steps.item[is_new]] = True

@@ -141,6 +141,13 @@ class Transitions:
         self._before[own], self._weights[own], self._row_ms[own] = 0, 0.0, 0.0
         return np.union1d(changed[:n], own)
 
+    def bound(self, until_ms: float) -> None:
+        """Let the weights of rows that are dated later refer to this time: it was a bad clock.
+
+        Otherwise nothing that is learned from now on would weigh anything in these rows.
+        """
+        np.minimum(self._row_ms, until_ms, out=self._row_ms)
+
     def entries(self, items: I64) -> Entries:
         """Return the entries in the rows of some items (m,)."""
         n = np.empty(items.size, np.int64)

@@ -40,6 +40,7 @@ CODES: dict[str, tuple[int, str]] = {
     "invalid_event": (422, "a row of feedback cannot be accepted"),
     "malformed_json": (422, "the body is not JSON"),
     "out_of_scale": (422, "the rating lies outside the scale, or is not a finite number"),
+    "future_timestamp": (422, "the event is dated too far ahead (`HEDGEROW_FUTURE_TOLERANCE_S`)"),
     "unknown_kind": (422, "this kind of feedback is not in the settings"),
     "nothing_accepted": (422, "no row of the request was accepted; see `rejected`"),
     "item_limit": (422, "the namespace has no item numbers left (`HEDGEROW_MAX_ITEMS`)"),

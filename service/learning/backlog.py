@@ -10,6 +10,7 @@ from core.types import F32, I64, U8, U64
 from service.errors import Misconfigured
 from service.learning.commit_size import CommitSize
 from service.learning.dedupe import DedupeWindow
+from service.learning.horizon import counted_ms
 from service.learning.inspection import SoundEntry
 from service.store.log.codec import (
     AWAITED,
@@ -40,7 +41,13 @@ class EntrySpan:
 class Backlog:
     """n events in the order of the log; ``at`` is the first unlearned one. All arrays (n,)."""
 
-    def __init__(self, entries: Sequence[SoundEntry], watermark: int, window: DedupeWindow) -> None:
+    def __init__(
+        self,
+        entries: Sequence[SoundEntry],
+        watermark: int,
+        window: DedupeWindow,
+        tolerance_ms: int,
+    ) -> None:
         index: dict[str, int] = {}
         columns: list[tuple[Any, ...]] = []
         self.spans: list[EntrySpan] = []
@@ -48,11 +55,14 @@ class Backlog:
         for last, packed_bytes, entry in entries:
             skip = max(0, watermark + len(entry) - last)
             watermark = _follow(watermark, last, len(entry))
-            columns.append(_columns(entry, last, skip, index, window))
+            counted = counted_ms(entry.time_ms[skip:], entry.appended_ms, tolerance_ms)
+            columns.append((counted, *_columns(entry, last, skip, index, window)))
             end = first + len(entry) - skip
             self.spans.append(EntrySpan(first, end, packed_bytes, entry.appended_ms))
             first = end
         self.users = list(index)
+        self.counted_ms: I64
+        """The times as which events count; histories keep ``time_ms``."""
         self.user_ix: I64
         self.item: I64
         self.value: F32
@@ -65,6 +75,7 @@ class Backlog:
         """Source of the slate that the event names, as a number; 0 for none."""
         self.digests: U8
         (
+            self.counted_ms,
             self.user_ix,
             self.item,
             self.value,

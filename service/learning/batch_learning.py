@@ -155,7 +155,7 @@ class BatchLearning:
             item=backlog.item[at],
             kind=backlog.kind[at],
             value=backlog.value[at],
-            time_ms=backlog.time_ms[at],
+            time_ms=backlog.counted_ms[at],
         )
 
     def _changed_rows(self, touched: Touched) -> RowChanges:
@@ -176,7 +176,7 @@ class BatchLearning:
             return NO_HISTORY_CHANGES, (), 0
         at = batch.history + backlog.at
         counts = self._memory.counters.learn(
-            backlog.item[at], backlog.kind[at], backlog.value[at], backlog.time_ms[at]
+            backlog.item[at], backlog.kind[at], backlog.value[at], backlog.counted_ms[at]
         )
         runs = history_runs(backlog, batch, batch.history)
         records = runs.pieces()

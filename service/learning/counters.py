@@ -9,7 +9,9 @@ import numpy as np
 
 from core.counters import Counters
 from core.meaning import EventMeanings, Mask
+from core.popularity import dated
 from core.types import F32, F64, I64, U8
+from service.learning.horizon import Horizon
 from service.settings import Settings
 from service.store.profiles.counters import Pieces, pieces
 from service.store.profiles.histories import Records
@@ -18,10 +20,16 @@ from service.store.profiles.histories import Records
 class ItemCounters:
     """The counters in memory; each change returns the bytes that the commit writes."""
 
-    def __init__(self, settings: Settings, meanings: EventMeanings, rows: F64) -> None:
-        self._meanings = meanings
+    def __init__(
+        self,
+        settings: Settings,
+        meanings: EventMeanings,
+        rows: F64,
+        horizon: Horizon | None = None,
+    ) -> None:
+        self._meanings, self._horizon = meanings, horizon or Horizon()
         half_life_ms = settings.trending_half_life_h * 3_600_000
-        self._counters = Counters(half_life_ms, rows.copy())
+        self._counters = Counters(half_life_ms, dated(rows, self._horizon.until_ms))
 
     @property
     def rows(self) -> F64:
@@ -29,13 +37,14 @@ class ItemCounters:
         return self._counters.rows
 
     def learn(self, item: I64, kind: U8, value: F32, time_ms: I64) -> Pieces:
-        """Count n events in the order of the log."""
+        """Count n events in the order of the log, as of times within the horizon."""
         return self._add(item, self._meanings.evidence(kind, value), time_ms)
 
     def take_away(self, history: Records) -> Pieces:
         """Subtract what records of one user have added."""
         weight = -self._meanings.evidence(history["kind"], history["value"])
-        return self._add(history["item"], weight, history["time_ms"])
+        time_ms = self._horizon.counted(history["time_ms"])
+        return self._add(history["item"], weight, time_ms)
 
     def start_over(self, item: int) -> Pieces:
         """Reset the counters of a deleted item."""

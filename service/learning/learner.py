@@ -97,6 +97,7 @@ class Learner:
             keys=self._keys,
             generation=self.state.generation,
             watermark=self.state.watermark,
+            arrived_ms=self.state.newest_ms,
             meanings=configs.meanings(settings, namespace),
             round_bytes=round_bytes,
         )
@@ -107,6 +108,7 @@ class Learner:
         click_through = ClickThrough(memory.reader.click_through(), max_sources=max_sources)
         self._batches = BatchLearning(memory, click_through)
         age_ms = int(settings.dedupe_max_age_h * 3_600_000)
+        self._ahead_ms = int(1_000 * settings.future_tolerance_s)
         self._window = DedupeWindow(settings.dedupe_window, age_ms)
         self._window.load(memory.reader.chunks())
         self._topics = Topics(self.model, memory.items, client, self._keys)
@@ -192,7 +194,9 @@ class Learner:
             self.follower_inbox.refresh(self._learned_to)
             inspected = self._inspection.of(entries, self._learned_to)
             if inspected.sound:
-                self._backlog = Backlog(inspected.sound, self._learned_to, self._window)
+                self._backlog = Backlog(
+                    inspected.sound, self._learned_to, self._window, self._ahead_ms
+                )
                 return self._backlog
             if inspected.dead is not None:
                 self._set_aside(inspected.dead)
@@ -243,6 +247,7 @@ class Learner:
         """Carry out the deletion or merge at the head of the backlog."""
         self.settle()
         at = backlog.at
+        self._memory.horizon.reach(backlog.newest_ms(at + 1))
         kind, user = int(backlog.kind[at]), backlog.users[int(backlog.user_ix[at])]
         item, sequence = int(backlog.item[at]), int(backlog.sequence[at])
         if kind == MERGE_USER:

@@ -6,6 +6,7 @@ from core.meaning import EventMeanings
 from core.online.model import OnlineModel
 from core.transitions.sweep import ROUND_BYTES
 from service.learning.counters import ItemCounters
+from service.learning.horizon import Horizon
 from service.learning.rows import ItemRows, UserRows
 from service.learning.showings import ItemShowings
 from service.learning.transitions import ItemTransitions
@@ -30,6 +31,7 @@ class Memory:
     counters: ItemCounters
     showings: ItemShowings
     transitions: ItemTransitions
+    horizon: Horizon
     deleted: dict[int, int]
     """Sequence of the deletion by item number."""
 
@@ -42,16 +44,21 @@ def load_memory(
     keys: PartitionKeys,
     generation: int,
     watermark: int,
+    arrived_ms: int,
     meanings: EventMeanings,
     round_bytes: int = ROUND_BYTES,
 ) -> Memory:
-    """Read all that is kept of items; user rows are read when events name the users."""
+    """Read all that is kept of items; user rows are read when events name the users.
+
+    ``arrived_ms`` is when the event at the watermark arrived.
+    """
+    horizon = Horizon(arrived_ms, int(1_000 * settings.future_tolerance_s))
     reader, rows = PartitionReader(client, keys), RowStore(client, keys, generation)
     histories = HistoryStore(client, keys)
     deleted = reader.deleted_items()
     items = ItemRows(model, rows, client, keys.namespace)
     items.load()
-    transitions = ItemTransitions(settings, meanings, round_bytes=round_bytes)
+    transitions = ItemTransitions(settings, meanings, horizon, round_bytes=round_bytes)
     transitions.load(reader, generation, watermark)
     return Memory(
         settings=settings,
@@ -62,8 +69,9 @@ def load_memory(
             model, rows, histories, settings.users_in_memory, deleted, transitions.latest
         ),
         items=items,
-        counters=ItemCounters(settings, meanings, reader.counts(generation)),
+        counters=ItemCounters(settings, meanings, reader.counts(generation), horizon),
         showings=ItemShowings(settings, reader.showings()),
         transitions=transitions,
+        horizon=horizon,
         deleted=deleted,
     )

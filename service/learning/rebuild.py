@@ -23,10 +23,12 @@ from core.types import I64
 from service import configs
 from service.learning.counters import ItemCounters
 from service.learning.external_sort import ExternalSort
+from service.learning.horizon import Horizon
 from service.learning.learning_step import Ratings, changed_arrays, learn_ratings, machine
 from service.learning.rows import ItemRows, UserRows
 from service.learning.transitions import ItemTransitions
 from service.settings import Settings
+from service.store.clock import now_ms
 from service.store.connection import Client, connect
 from service.store.keys import PartitionKeys
 from service.store.log.lease import Lease
@@ -119,6 +121,9 @@ class PartitionRebuild:
         self._deleted = read_deleted_items(client, self._keys)
         self._items = ItemRows(self._model, self._rows, client, target.name)
         self._settings, self._meanings = settings, configs.meanings(settings, source)
+        # without a state nothing says when events arrived, at the latest now
+        arrived_ms = read_state(client, self._keys).newest_ms or now_ms()
+        self._horizon = Horizon(arrived_ms, int(1_000 * settings.future_tolerance_s))
         self._counters = ItemCounters(settings, self._meanings, np.zeros((0, WIDTH)))
         self._transitions = ItemTransitions(settings, self._meanings)
         self._users = UserRows(
@@ -200,7 +205,7 @@ class PartitionRebuild:
                 self._tell("reading", n_users)
         done = 0
         for records, users in sort.windows():
-            self._counters.learn(**_columns(records))
+            self._counters.learn(**self._columns(records))
             self._learn_window(records, users)
             done += len(records)
             self._tell("catching up" if after else "learning", done, sort.n_records)
@@ -231,7 +236,7 @@ class PartitionRebuild:
             self._users.until = int(window["sequence"][0]) - 1
             slots = self._users.take([users[number] for number in numbers.tolist()])
             latest = self._users.latest
-            self._transitions.learn(latest, slots, user=index, **_columns(window))
+            self._transitions.learn(latest, slots, user=index, **self._columns(window))
             self._learn_ratings(window, slots[index])
             at += len(window)
 
@@ -286,20 +291,19 @@ class PartitionRebuild:
         stored.load(PartitionReader(self._client, keys), generation)
         return stored
 
+    def _columns(self, records: Records) -> dict[str, Any]:
+        """Return what the counters learn from."""
+        return {
+            "item": records["item"].astype(np.int64),
+            "kind": records["kind"],
+            "value": records["value"],
+            "time_ms": self._horizon.counted(records["time_ms"].astype(np.int64)),
+        }
+
     def _tell(self, phase: str, done: int, total: int = 0) -> None:
         if self._is_fenced:
             self._lease.keep()
         self._progress(phase, done, total)
-
-
-def _columns(records: Records) -> dict[str, Any]:
-    """Return what the counters learn from."""
-    return {
-        "item": records["item"].astype(np.int64),
-        "kind": records["kind"],
-        "value": records["value"],
-        "time_ms": records["time_ms"].astype(np.int64),
-    }
 
 
 def _groups(users: list[str], sizes: list[int], most: int) -> Iterator[list[str]]:

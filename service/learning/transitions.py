@@ -12,6 +12,7 @@ from core.transitions.journal import LEARN, TAKE_BACK, Replay, forget_record, st
 from core.transitions.sweep import ROUND_BYTES, Sweep
 from core.transitions.table import MOST_ROW_BYTES, Counted, Taken, Transitions, latest_of
 from core.types import F32, I32, I64, U8
+from service.learning.horizon import Horizon
 from service.settings import Settings
 from service.store.profiles.histories import Records
 from service.store.profiles.partition_reader import PartitionReader
@@ -25,17 +26,23 @@ class ItemTransitions:
     """The counts in memory; each change returns its records for the journal."""
 
     def __init__(
-        self, settings: Settings, meanings: EventMeanings, *, round_bytes: int = ROUND_BYTES
+        self,
+        settings: Settings,
+        meanings: EventMeanings,
+        horizon: Horizon | None = None,
+        *,
+        round_bytes: int = ROUND_BYTES,
     ) -> None:
         """``round_bytes`` is half of the journal, see ``core.transitions.sweep``."""
         self._meanings, self._round_bytes = meanings, round_bytes
+        self._horizon = horizon or Horizon()
         self._table = Transitions(settings.order_half_life_h * 3_600_000)
         self._sweep = Sweep(np.empty(0, np.int64), sequence=0)
         self._most_rows = max(1, settings.commit_max_bytes // 2 // _FRAMED_ROW)
 
     def load(self, reader: PartitionReader, generation: int, watermark: int = 0) -> None:
         """Load the stored rows, and replay the journal; the next commit follows ``watermark``."""
-        replay, n_bytes = Replay(self._table), 0
+        replay, n_bytes = Replay(self._table, self._horizon.until_ms), 0
         for page in reader.transitions(generation):
             replay.load(page.items, page.rows)
         for sequence, entry in reader.transition_journal(generation):
@@ -61,6 +68,7 @@ class ItemTransitions:
     ) -> bytes:
         """Count n events in the order of the log, and update the latest items of their users.
 
+        Their times lie within the horizon.
         ``slots`` (k,) are the distinct rows of the users in ``latest``, ``user`` (n,) says whose
         an event is.
         """
@@ -145,7 +153,7 @@ class ItemTransitions:
             np.zeros(len(steps), np.int64),
             steps["item"].astype(np.int32),
             weight.astype(np.float32),
-            steps["time_ms"].astype(np.int64),
+            self._horizon.counted(steps["time_ms"].astype(np.int64)),
         )
 
     def _follow(self, kind: int, steps: Taken, latest: I32) -> bytes:

@@ -7,15 +7,20 @@ from core import popularity
 from core.types import F64
 from service.ranking.everybody import Orders
 from service.serving.polling import Polled
+from service.store.clock import now_ms
 from service.store.profiles.counters import CountsReader, Learned
 
 
 class Popularity(Polled):
     """Follows the counters while it is open; ``current`` is replaced as a whole."""
 
-    def __init__(self, reader: CountsReader, half_life_h: float) -> None:
+    def __init__(
+        self, reader: CountsReader, half_life_h: float, tolerance_s: float = 86_400
+    ) -> None:
+        """Evidence that is dated more than ``tolerance_s`` ahead is not recent."""
         super().__init__()
         self._reader, self._half_life_ms = reader, half_life_h * 3_600_000
+        self._tolerance_ms = 1_000 * tolerance_s
         self._states: list[Learned] = []
         self.current = Orders()
 
@@ -30,6 +35,8 @@ class Popularity(Polled):
             self._states = states
 
     def _orders(self, rows: Sequence[F64], watermarks: dict[int, int]) -> Orders:
-        joined = popularity.joined(rows, self._half_life_ms)
+        until_ms = now_ms() + self._tolerance_ms
+        known = [popularity.dated(part, until_ms) for part in rows]
+        joined = popularity.joined(known, self._half_life_ms)
         trending = popularity.trending(joined, self._half_life_ms)
         return Orders(popularity.popular(joined), trending, watermarks)

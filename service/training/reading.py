@@ -6,6 +6,7 @@ from service import configs
 from service.errors import ServiceError
 from service.ranking.family import Family
 from service.settings import Settings
+from service.store.clock import now_ms
 from service.store.connection import Client
 from service.store.namespace import Namespace
 from service.store.profiles.history_reader import HistoryReader
@@ -36,6 +37,7 @@ def read_for(
         with_items=any(family.reads_item_features for family in families),
         with_ratings=any(family.predicts_stars for family in families),
         with_order=with_order or any(family.reads_order for family in families),
+        until_ms=now_ms() + int(1_000 * settings.future_tolerance_s),
         on_progress=on_share,
     )
     whole = data.whole

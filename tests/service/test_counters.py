@@ -29,7 +29,7 @@ def a_stream(n=2_000):
     events = some_ratings(n)
     events[::7] = [Event(e.user, e.item, 0, VIEW) for e in events[::7]]
     for number, event in enumerate(events):
-        event.time_ms = NOW_MS + (number * 7_919) % (90 * DAY_MS)
+        event.time_ms = NOW_MS - (number * 7_919) % (90 * DAY_MS)
     return events
 
 
@@ -43,8 +43,8 @@ def test_positives_count_by_their_weight(learner_of, feed):
 
 def test_an_event_counts_half_after_the_half_life(learner_of, feed):
     learner = learner_of(trending_half_life_h=24)
-    feed.append([Event("ann", "a", 5), Event("bob", "a", 5)])
-    feed.append([Event("ann", "b", 5, time_ms=NOW_MS + 2 * DAY_MS)])
+    feed.append([Event(user, "a", 5, time_ms=NOW_MS - 2 * DAY_MS) for user in ("ann", "bob")])
+    feed.append([Event("ann", "b", 5)])
     learner.drain()
     items, score = trending(counts(feed), DAY_MS)
     assert [feed.number("b"), feed.number("a")] == items.tolist()

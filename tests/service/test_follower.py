@@ -187,13 +187,14 @@ def test_an_event_long_before_the_newest_is_no_test(learner, feed, client, eager
     now_ms = int(time.time() * 1000)
     late = [
         Event("ann", "i1", 5, time_ms=now_ms - 9 * day),
-        # an event a year ahead does not count
+        # an event a year ahead counts as of its arrival
         Event("bob", "i1", 5, time_ms=now_ms + 365 * day),
         Event("ann", "i2", 5, time_ms=now_ms - 3 * day),
         Event("ann", "i3", 5, time_ms=now_ms - 5 * day),
         Event("ann", "i4", 5, time_ms=now_ms - 3 * day - day // 2),
     ]
-    assert judged(learner, feed, eager, late).keys() == {3, 5}
+    arrived_ms = now_ms - 3 * day
+    assert judged(learner, feed, eager, late, appended_ms=arrived_ms).keys() == {3, 5}
 
 
 def test_events_that_arrive_too_fast_are_skipped_and_counted(client, namespace, feed, tmp_path):

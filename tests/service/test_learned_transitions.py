@@ -35,7 +35,7 @@ def a_stream(n=2_000):
     events = some_ratings(n, users=100)
     events[::7] = [Event(e.user, e.item, 0, VIEW.code) for e in events[::7]]
     for number, event in enumerate(events):
-        event.time_ms = NOW_MS + (number * 7_919) % (90 * 86_400_000)
+        event.time_ms = NOW_MS - (number * 7_919) % (90 * 86_400_000)
     return events
 
 

@@ -50,7 +50,7 @@ def a_stream(n, *, seed=1, users=40, items=300):
     events = some_ratings(n, users=users, items=items, seed=seed)
     events[::7] = [Event(e.user, e.item, 0, KINDS["view"].code) for e in events[::7]]
     for number, event in enumerate(events):
-        event.time_ms = NOW_MS + (number * 7_919) % 90 * DAY_MS
+        event.time_ms = NOW_MS - (number * 7_919) % 90 * DAY_MS
     return events
 
 

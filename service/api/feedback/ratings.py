@@ -78,7 +78,7 @@ def _events() -> dict[str, Any]:
         "responses": answers(
             {202: "Written", 200: "Written"},
             {202: "The rows are stored.", 200: "They have also been learned (`?wait=learned`)."},
-            *("invalid_id", "invalid_event", "out_of_scale", "unknown_kind"),
+            *("invalid_id", "invalid_event", "future_timestamp", "out_of_scale", "unknown_kind"),
             *("nothing_accepted", "item_limit", "backlogged"),
         ),
     }

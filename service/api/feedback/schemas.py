@@ -16,13 +16,14 @@ from msgspec import UNSET, UnsetType
 
 from core.meaning import RATING
 from core.scale import Scale
-from service.api.times import is_moment, milliseconds
+from service.api.times import is_moment, milliseconds, rfc3339
 from service.errors import InvalidEvent, TooLarge
 from service.http.faults import of_msgspec
 from service.ids import id_fault, is_id
 from service.rec_ids import decode as decode_rec_id
 from service.rec_ids import source_of
 from service.settings import Settings
+from service.store.clock import now_ms
 from service.store.log.append_queue import Row
 from service.store.log.codec import AWAITED, DIGEST_BYTES, HAS_DIGEST, HAS_SOURCE
 
@@ -106,10 +107,13 @@ class Rules:
 
     scale: Scale
     kinds: dict[str, int]
+    ahead_ms: int
+    """How far ahead of now an event may be dated."""
 
     @classmethod
     def of(cls, settings: Settings, scale: Scale) -> "Rules":
-        return cls(scale, {name: kind.code for name, kind in settings.kinds.items()})
+        kinds = {name: kind.code for name, kind in settings.kinds.items()}
+        return cls(scale, kinds, int(1_000 * settings.future_tolerance_s))
 
     def fault(self, event: Feedback) -> Fault | None:
         """Return the (code, detail) of an event's fault; None if it has none."""
@@ -121,9 +125,24 @@ class Rules:
             return "invalid_id", id_fault("event_id", event.event_id)
         if event.rec_id is not UNSET and not is_id(event.rec_id):
             return "invalid_id", id_fault("rec_id", event.rec_id)
-        if event.timestamp is not UNSET and not is_moment(event.timestamp):
+        return self._time_fault(event) or self._value_fault(event)
+
+    def are_dated(self, times: Sequence[datetime | float | UnsetType]) -> bool:
+        """Return whether no event has a fault of its timestamp."""
+        until_ms = now_ms() + self.ahead_ms
+        return all(t is UNSET or (is_moment(t) and milliseconds(t) <= until_ms) for t in times)
+
+    def _time_fault(self, event: Feedback) -> Fault | None:
+        time = event.timestamp
+        if time is UNSET or self.are_dated([time]):
+            return None
+        if not is_moment(time):
             return "invalid_event", "`timestamp` must lie in the years 1 to 9999 of UTC"
-        return self._value_fault(event)
+        return "future_timestamp", (
+            f"`timestamp` means {rfc3339(milliseconds(time))}, which lies more than "
+            f"{self.ahead_ms / 1_000:g} s ahead of the service's clock: correct it (is the "
+            "sender's clock right?), or leave it out to let the event count as of now"
+        )
 
     def _value_fault(self, event: Feedback) -> Fault | None:
         rating, kind = event.rating, event.kind

@@ -30,7 +30,7 @@ from service.api.feedback.schemas import (
     digest,
     source_warning,
 )
-from service.api.times import is_moment, milliseconds
+from service.api.times import milliseconds
 from service.errors import Backlogged, StoreRolledBack
 from service.http.lines import BodyLines, LineBlock
 from service.ids import is_id, sequence_token
@@ -308,7 +308,7 @@ def good(rules: Rules, events: list[Feedback]) -> bool:
     values, times = np.array(ratings, dtype=np.float64), [event.timestamp for event in events]
     return bool(
         n
-        and (times.count(UNSET) == n or all(t is UNSET or is_moment(t) for t in times))
+        and (times.count(UNSET) == n or rules.are_dated(times))
         and rules.scale.low <= values.min()
         and values.max() <= rules.scale.high
         and all(map(is_id, {event.user for event in events}))

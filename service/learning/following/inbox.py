@@ -114,7 +114,7 @@ class Inbox:
             sighting = Sighting(
                 user=batch.users[user],
                 item=int(backlog.item[backlog.at + position]),
-                time_ms=int(backlog.time_ms[backlog.at + position]),
+                time_ms=int(backlog.counted_ms[backlog.at + position]),
                 sequence=int(backlog.sequence[backlog.at + position]),
                 follows=follows,
                 user_row=self._users.table.rows[batch.slots[user]].copy(),
