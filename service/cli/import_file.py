@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from service.cli import options
+from service.cli.next_training import next_training, wait_for_lists
 from service.cli.options import say
 from service.client import ServiceClient
 from service.errors import Misconfigured, ServiceError
@@ -44,6 +45,10 @@ def import_file(
     users: Annotated[
         Path | None, typer.Option(help="Documents of users, in the same formats.")
     ] = None,
+    wait: Annotated[
+        bool,
+        typer.Option("--wait", help="Wait for the training that follows and for its first lists."),
+    ] = False,
     url: options.Url = None,
     key: options.Key = None,
     as_json: options.Json = False,
@@ -65,6 +70,9 @@ def import_file(
 
     Columns and fields that no event has are left out, and the output names them.
 
+    The last line says what happens next: a service with nothing trained trains by itself within
+    seconds, and --wait waits for its lists.
+
     The exit code is 1 if a row was rejected.
     """
     if file is None and items is None and users is None:
@@ -72,6 +80,7 @@ def import_file(
             "nothing to import: name a file of feedback, or one with --items or --users"
         )
     found: dict[str, Summary] = {}
+    training: dict[str, Any] | None = None
     with ServiceClient(options.service_url(url), key, tell=say) as client:
         # an empty stream checks at once that the service answers and accepts the key
         client.upload(STREAM, b"")
@@ -81,12 +90,23 @@ def import_file(
         if file is not None:
             with readable(file) as path:
                 found[FEEDBACK] = _feedback(client, path)
+        if not as_json:
+            for name, summary in found.items():
+                _show(name, summary)
+        training = wait_for_lists(client) if wait else None
+        follows = _next_training(client)
     if as_json:
-        typer.echo(json.dumps(_as_json(found)))
-    else:
-        for name, summary in found.items():
-            _show(name, summary)
+        typer.echo(json.dumps(_as_json(found) | {"next": follows, "training": training}))
+    elif follows:
+        say(follows)
     raise typer.Exit(1 if any(summary.rejected_total for summary in found.values()) else 0)
+
+
+def _next_training(client: ServiceClient) -> str | None:
+    """Return what is trained next; None if the service does not say, for everything is sent."""
+    with suppress(ServiceError, httpx.TransportError):
+        return next_training(client)
+    return None
 
 
 def _feedback(client: ServiceClient, path: Path) -> Summary:

@@ -23,14 +23,27 @@ def check_order(model: str | None, parameters: Mapping[str, Any]) -> None:
     """
     if model is None:
         return
-    settings = TRAINED.get(model)
-    if settings is None:
+    if not (recipes := recipes_of(model)):
         known = ", ".join(TRAINED)
         raise InvalidTraining(f"there is no model {model!r} to train; there are: {known}")
     try:
-        settings.checked(parameters)
+        for recipe in recipes:
+            TRAINED[recipe].checked(parameters)
     except ConfigError as error:
         raise InvalidTraining(str(error)) from error
+
+
+def recipes_of(model: str | None) -> tuple[str, ...]:
+    """Return the recipes that an order means: one, those of a strategy, or all (None).
+
+    >>> recipes_of("fbgd"), recipes_of("ocmf")
+    (('fbgd',), ('ocmf-lr-wsq', 'ocmf-sq-wsq', 'ocmf-sq-sq'))
+    """
+    if model is None:
+        return tuple(TRAINED)
+    if model in TRAINED:
+        return (model,)
+    return tuple(one.name for one in FAMILIES[model].recipes) if model in FAMILIES else ()
 
 
 def family_of(model: str) -> Family:

@@ -24,7 +24,7 @@ Long enough for several calls of ``look``, short enough that jobs fail soon afte
 """
 STANDBY_S = 0.5
 """Seconds between two attempts to become the trainer."""
-SCHEDULE_MS = 3_000
+SCHEDULE_MS = 2_000
 """Milliseconds between two checks of the schedule and of the waiting jobs."""
 
 
@@ -78,7 +78,8 @@ class Trainer:
 
     def begin(self, job: str) -> bool:
         """Claim a job; return False if it no longer waits."""
-        if not self._jobs.records.claim(job, self._lease.token):
+        learned = self._schedules.learned()
+        if not self._jobs.records.claim(job, self._lease.token, learned):
             return False
         logger().info("training_started", job=job)
         return True

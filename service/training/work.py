@@ -23,6 +23,7 @@ from service.training.afterwards import Afterwards, costs
 from service.training.all_families import AllFamilies
 from service.training.dataset import Dataset
 from service.training.model_training import ModelTraining
+from service.training.orders import recipes_of
 from service.training.reading import read_for
 from service.training.reporter import Reporter
 
@@ -34,10 +35,11 @@ def run(settings: Settings, client: Client, job: str, reporter: type[Reporter] =
     try:
         namespace = existing_namespace(client, settings)
         reports = reporter(records, record)
-        if record.model is None:
-            AllFamilies(settings, client, namespace, record, reports).run()
+        recipes = recipes_of(record.model)
+        if len(recipes) == 1:
+            OneRecipe(settings, client, namespace, record, recipes[0], reports).run()
         else:
-            OneRecipe(settings, client, namespace, record, record.model, reports).run()
+            AllFamilies(settings, client, namespace, record, reports).run()
     except JobGone:
         logger().info("training_given_up", job=job)
     except (ServiceError, CoreError) as error:

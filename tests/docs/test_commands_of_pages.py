@@ -58,7 +58,7 @@ def run(page: Path, *, folder: Path, address: str, environment: dict[str, str]) 
 
 
 def run_beside_a_whole_service(page: Path, folder: Path) -> None:
-    with service(folder, retrain_budget_s=1.0) as whole:
+    with service(folder, retrain_budget_s=1.0, retrain_after_events=None) as whole:
         with whole.client() as client:
             whole.wait_until_ready(client)
         address = whole.url.removeprefix("http://")

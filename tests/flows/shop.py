@@ -53,9 +53,13 @@ class Shop:
 def shop(
     room: Path, redis_url: str, namespace: str, stored: list[Record], **settings: Any
 ) -> Iterator[Shop]:
-    """Store these histories and run a trainer on them; yield the shop."""
+    """Store these histories and run a trainer on them; yield the shop.
+
+    It starts nothing by itself, unless a test says so.
+    """
     # no niceness: beside other tests a nice trainer may get no processor time at all
-    chosen = Settings(namespace=namespace, redis_url=redis_url, trainer_nice=0, **settings)
+    usual = {"trainer_nice": 0, "retrain_after_events": 0}
+    chosen = Settings(namespace=namespace, redis_url=redis_url, **usual | settings)
     with connect(redis_url, role="test") as client:
         store_histories(client, chosen, stored)
         with Role(room, "trainer", chosen, command=dying_trainer.COMMAND) as trainer:

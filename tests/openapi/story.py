@@ -145,6 +145,7 @@ def _rate(shop: httpx.Client) -> None:
 
 def _train(shop: httpx.Client) -> None:
     job = _good(shop.post("/v1/retrain", json=FBGD | {"promote_unjudged": True}), 202)["id"]
+    assert _good(shop.post("/v1/retrain", json=FBGD | {"promote_unjudged": True}))["id"] == job
     _until_ended(shop, job)
     assert _good(shop.get(f"/v1/jobs/{job}"))["status"] == "succeeded"
     _good(shop.get(f"/v1/jobs/{job}/events"))

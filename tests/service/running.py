@@ -16,8 +16,14 @@ def service(directory: Path, **settings: Any) -> ServiceProcess:
     """Return a service that starts when it is entered; ``settings`` are Settings' fields.
 
     Its trainer takes its share of the processors as all do: what other tests leave may be nothing.
+    It starts nothing by itself, unless a test says so.
     """
-    usual = {"port": 0, "data_dir": directory / "data", "trainer_nice": 0}
+    usual = {
+        "port": 0,
+        "data_dir": directory / "data",
+        "trainer_nice": 0,
+        "retrain_after_events": 0,
+    }
     return ServiceProcess(Settings(**usual | settings))
 
 

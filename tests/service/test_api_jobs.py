@@ -9,8 +9,8 @@ import pytest
 
 from service.settings import Settings
 from service.store.clock import now_ms
-from service.store.jobs.schedule import FIRST_OF_FEW
-from service.store.keys import NamespaceKeys
+from service.store.jobs.growth import FIRST
+from service.store.keys import NamespaceKeys, PartitionKeys
 from service.training.recipes import SERVED
 from tests.api import Api, check_problem
 
@@ -38,11 +38,41 @@ def test_an_order_is_a_queued_job(api: Api) -> None:
 
 
 def test_an_empty_order_means_what_is_worth_it_and_the_usual_budget(api: Api) -> None:
-    for order in ({}, {"json": {}}, {"json": {"model": None}}):
-        answer = api("POST", "/v1/retrain", **order)
-        assert answer.status_code == 202
-        job = answer.json()
-        assert (job["model"], job["budget_s"], job["tried"]) == (None, 15.0, [])
+    found = [
+        api("POST", "/v1/retrain", **order)
+        for order in ({}, {"json": {}}, {"json": {"model": None}})
+    ]
+    assert [answer.status_code for answer in found] == [202, 200, 200]
+    job = found[0].json()
+    assert (job["model"], job["budget_s"], job["tried"]) == (None, 15.0, [])
+    assert [answer.json() for answer in found] == [job] * 3
+
+
+def test_two_identical_orders_become_one_job(api: Api, client: Any, namespace: str) -> None:
+    body = {"model": "fbgd", "parameters": {"factors": 16}, "budget_s": 3}
+    job = ordered(api, **body)["id"]
+    other = ordered(api, **body | {"budget_s": 4})["id"]
+    again = api("POST", "/v1/retrain", json=body)
+    assert (again.status_code, again.json()["id"]) == (200, job)
+    assert again.headers["location"] == f"/v1/jobs/{job}"
+    # a running job is the same until it is worth it to learn what came since
+    client.set(NamespaceKeys(namespace).trainer, "host:1:cafe")
+    assert api.runtime.jobs.records.claim(job, "host:1:cafe", 100)
+    client.hset(PartitionKeys(namespace, 0).state, "watermark", 199)
+    assert api("POST", "/v1/retrain", json=body).json()["id"] == job
+    client.hset(PartitionKeys(namespace, 0).state, "watermark", 200)
+    newer = ordered(api, **body)["id"]
+    assert newer not in {job, other}
+    api("DELETE", f"/v1/jobs/{newer}")
+    assert ordered(api, **body)["id"] not in {job, newer}
+
+
+def test_a_strategy_of_several_recipes_can_be_ordered(api: Api) -> None:
+    assert ordered(api, model="ocmf")["model"] == "ocmf"
+    assert ordered(api, model="ocmf", parameters={"factors": 8})["parameters"] == {"factors": 8}
+    wrong = {"model": "ocmf", "parameters": {"rank": 3}}
+    check_problem(api("POST", "/v1/retrain", json=wrong), 422, "invalid_training")
+    check_problem(api("POST", "/v1/retrain", json={"model": "popular"}), 422, "invalid_training")
 
 
 def test_settings_without_a_recipe_are_those_of_the_usual_one(api: Api) -> None:
@@ -93,14 +123,14 @@ def test_no_model_is_trained_with_a_seed_below_0(api: Api, model: str) -> None:
 
 
 def test_jobs_are_paged_newest_first(api: Api) -> None:
-    jobs = [ordered(api)["id"] for _ in range(5)]
+    jobs = [ordered(api, budget_s=n)["id"] for n in range(5)]
     shown, path = [], "/v1/jobs?limit=2"
     while path:
         page = api("GET", path).json()
         shown += [job["id"] for job in page["items"]]
         cursor = page["next_cursor"]
         path = f"/v1/jobs?limit=2&cursor={cursor}" if cursor else ""
-        ordered(api)
+        ordered(api, budget_s=100 + len(shown))
     assert sorted(shown) == sorted(jobs)
 
 
@@ -113,8 +143,8 @@ def test_a_waiting_job_can_be_cancelled_once(api: Api) -> None:
 
 
 def test_very_many_waiting_jobs_are_refused(api: Api) -> None:
-    for _ in range(20):
-        ordered(api)
+    for n in range(20):
+        ordered(api, budget_s=100 + n)
     problem = check_problem(api("POST", "/v1/retrain"), 503, "backlogged")
     assert "cancel some" in problem["detail"]
 
@@ -173,7 +203,7 @@ def test_the_schedule_is_replaced_as_a_whole_by_version(api: Api) -> None:
     assert (second["version"], second["cron"], second["parameters"]) == (2, None, {})
     assert api("GET", "/v1/retrain/schedule").json() == second
     usual = api("DELETE", "/v1/retrain/schedule").json()
-    assert (usual["version"], usual["after_events"]) == (3, FIRST_OF_FEW)
+    assert (usual["version"], usual["after_events"]) == (3, FIRST)
     assert (second["of_settings"], usual["of_settings"]) == (False, True)
     assert api("GET", "/v1/retrain/schedule").json() == usual
 

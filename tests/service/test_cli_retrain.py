@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.cli.retrain import RECIPES, LogPace, left_out, settings
+from service.cli.retrain import RECIPES, left_out, settings
+from service.cli.watching import LogPace
 from service.client import ndjson, outcome
 from service.errors import Misconfigured
 from service.processes.child import ServiceProcess
@@ -47,7 +48,7 @@ def test_the_outcome_is_printed_in_words(running: ServiceProcess) -> None:
     done = hedgerow("retrain", *order, "--wait", "--url", running.url)
     assert done.returncode == 0, done.stderr
     assert ": promoted, " in done.stderr
-    assert "only 30 held-out users, 200 are needed" in done.stderr
+    assert "only 30 users can judge, fewer than 200" in done.stderr
     assert "180 pairs of 30 users and 18 items" in done.stderr
     assert re.search(r"^job \w+: \w+, \d+%$", done.stderr, re.MULTILINE)
     assert done.stdout == ""
@@ -58,11 +59,8 @@ def test_without_a_recipe_each_one_has_its_outcome(running: ServiceProcess) -> N
     done = hedgerow(*order)
     assert done.returncode == 0, done.stderr
     assert re.search(r"^fbgd \w{12}: ", done.stderr, re.MULTILINE)
-    says = "not trained, only 30 held-out users, 200 are needed to tell what it adds"
-    assert f"sequence, neighbours: {says}" in done.stderr.replace(
-        "neighbours, sequence", "sequence, neighbours"
-    )
-    assert "fbgd alone: only 30 held-out users" in done.stderr
+    says = r"^30 held-out users \(the latest of each user\), ndcg@10"
+    assert re.search(says, done.stderr, re.MULTILINE)
     job = json.loads(hedgerow(*order, "--json").stdout)
     assert (job["model"], job["status"]) == (None, "succeeded")
     assert {one["model"] for one in job["tried"]} == set(TRAINED)

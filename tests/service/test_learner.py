@@ -5,7 +5,8 @@ import pytest
 
 from service.errors import Misconfigured, Superseded
 from service.settings import KINDS, Settings
-from service.store.jobs.schedule import ENOUGH_USERS, FIRST, Schedules
+from service.store.jobs.growth import FEWEST_USERS, FIRST
+from service.store.jobs.schedule import Schedules
 from service.store.log.codec import (
     AWAITED_ANSWER,
     DELETE_ITEM,
@@ -65,17 +66,17 @@ def test_impressions_go_to_the_side_stream_only(learner_of, feed, client):
     assert [len(fields[b"d"]) // 24 for _, fields in entries] == [64, 36]
 
 
-def test_impressions_count_for_the_schedule_but_not_as_held_out_users(learner_of, feed, client):
+def test_impressions_count_for_the_schedule_but_make_no_history(learner_of, feed, client):
     learner = learner_of()
-    seen = [Event(f"u{n % ENOUGH_USERS}", f"i{n % 7}", 0, IMPRESSION) for n in range(FIRST)]
+    seen = [Event(f"u{n % FEWEST_USERS}", f"i{n % 7}", 0, IMPRESSION) for n in range(FIRST)]
     feed.append(seen)
     learner.drain()
     plan = Schedules(client, Settings(namespace=feed.namespace, retrain_pause_s=0))
     assert plan.new_events(plan.last()) == FIRST
-    assert plan.due() is None
-    feed.append([Event(f"u{n}", "i0", 5) for n in range(ENOUGH_USERS)])
+    assert not plan.is_urgent(plan.current(), plan.last())
+    feed.append([Event(f"u{n}", "i0", 5) for n in range(FEWEST_USERS)])
     learner.drain()
-    assert plan.due() == "events"
+    assert plan.is_urgent(plan.current(), plan.last())
 
 
 def test_an_event_id_counts_once_for_each_user(learner_of, feed):

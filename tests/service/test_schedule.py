@@ -1,6 +1,7 @@
 """When it is time to retrain."""
 
 import json
+import threading
 
 import pytest
 from pydantic import ValidationError
@@ -8,7 +9,8 @@ from pydantic import ValidationError
 from service.errors import InvalidSchedule, VersionConflict
 from service.settings import Settings
 from service.store.clock import now_ms
-from service.store.jobs import schedule as schedules
+from service.store.jobs import growth
+from service.store.jobs.drift import FEWEST_POINTS
 from service.store.jobs.schedule import Schedule, Schedules
 from service.store.keys import NamespaceKeys, PartitionKeys
 
@@ -74,49 +76,107 @@ def test_new_events_of_all_partitions_count(plan, client, namespace):
     assert plan.due() is None
 
 
-def test_the_first_training_starts_when_enough_users_can_be_held_out(plan, client, namespace):
-    learned(client, namespace, schedules.FIRST, 0)
-    users(client, namespace, schedules.ENOUGH_USERS - 1)
-    assert plan.due() is None
-    users(client, namespace, schedules.ENOUGH_USERS)
+def looks(plan, client, namespace, end):
+    """Return what is due after events up to ``end``, at once and after a quiet time."""
+    client.set(PartitionKeys(namespace, 0).sequence, end)
+    first = plan.due()
+    threading.Event().wait(growth.QUIET_MS / 1000 + 0.05)
+    return first, plan.due()
+
+
+def test_the_first_training_starts_as_soon_as_no_more_events_come(plan, client, namespace):
+    users(client, namespace, growth.FEWEST_USERS)
+    learned(client, namespace, growth.FIRST, 0)
+    assert looks(plan, client, namespace, growth.FIRST) == (None, "events")
+    # the learner is not yet as far as the log
+    plan.due()
+    assert looks(plan, client, namespace, growth.FIRST + 1) == (None, None)
+    learned(client, namespace, growth.FIRST + 1, 0)
     assert plan.due() == "events"
 
 
-def test_a_small_community_waits_for_more_events(plan, client, namespace):
-    users(client, namespace, schedules.ENOUGH_USERS // 2)
-    learned(client, namespace, schedules.FIRST_OF_FEW - 1, 0)
+def test_there_is_nothing_to_train_on_before(plan, client, namespace):
+    users(client, namespace, growth.FEWEST_USERS)
+    learned(client, namespace, growth.FIRST - 1, 0)
+    assert not plan.is_urgent(plan.current(), plan.last())
+    learned(client, namespace, growth.FIRST, 0)
+    assert plan.is_urgent(plan.current(), plan.last())
+    client.delete(PartitionKeys(namespace, 1).users)
+    assert not plan.is_urgent(plan.current(), plan.last())
+
+
+def test_a_rush_that_does_not_end_is_waited_for_only_so_long():
+    rush = growth.Rush()
+    found = [rush.is_over(end=n, learned=n, now_ms=1_000 * n) for n in range(62)]
+    assert found.index(True) == growth.PATIENCE_MS // 1_000
+    rush.forget()
+    assert not rush.is_over(end=62, learned=62, now_ms=62_000)
+    assert not rush.is_over(end=62, learned=61, now_ms=64_000)
+    assert rush.is_over(end=62, learned=62, now_ms=64_000)
+
+
+def test_neither_a_restart_nor_a_pause_postpones_the_first_training(client, namespace):
+    plan = Schedules(client, Settings(namespace=namespace, retrain_pause_s=1_800))
+    client.zadd(PartitionKeys(namespace, 0).users, {"ada": 0, "bob": 0})
+    learned(client, namespace, 100)
+    for _ in range(2):
+        plan.trainer_came()
+        assert plan.is_urgent(plan.current(), plan.last())
+    assert plan.not_before_ms(plan.last()) == 0
+
+
+def test_what_somebody_else_trained_is_no_reason_to_hurry(client, namespace):
+    plan = Schedules(client, Settings(namespace=namespace))
+    client.zadd(PartitionKeys(namespace, 0).users, {"ada": 0, "bob": 0})
+    learned(client, namespace, 100)
+    client.hset(NamespaceKeys(namespace).active_models, "fbgd", "4f2a")
+    plan.trainer_came()
+    assert not plan.is_urgent(plan.current(), plan.last())
     assert plan.due() is None
-    learned(client, namespace, schedules.FIRST_OF_FEW - 1, 1)
+    client.hset(NamespaceKeys(namespace).last_retrain, "trainer_ms", now_ms() - HOUR_MS)
     assert plan.due() == "events"
 
 
-@pytest.mark.parametrize(
-    ("before", "after"), [(2_000, 2_000), (50_000, 10_000), (10_000_000, 100_000)]
-)
-def test_later_trainings_start_with_growth(plan, client, namespace, before, after):
-    learned(client, namespace, before, 0)
-    began_now(plan)
-    assert plan.after_events(plan.current(), plan.last()) == after
-    learned(client, namespace, before + after - 1, 0)
-    assert plan.due() is None
-    learned(client, namespace, before + after, 0)
-    assert plan.due() == "events"
+def test_no_pause_holds_while_the_log_outgrows_what_was_trained(client, namespace):
+    plan = Schedules(client, Settings(namespace=namespace, retrain_pause_s=1_800))
+    client.zadd(PartitionKeys(namespace, 0).users, {"ada": 0, "bob": 0})
+    learned(client, namespace, 10_000)
+    plan.trained(None, now_ms(), [10_000])
+    learned(client, namespace, 14_999)
+    assert (plan.is_urgent(plan.current(), plan.last()), plan.due()) == (False, None)
+    learned(client, namespace, 15_000)
+    assert plan.is_urgent(plan.current(), plan.last())
+    plan.ordered()
+    assert not plan.is_urgent(plan.current(), plan.last())
+    learned(client, namespace, 22_500)
+    assert plan.is_urgent(plan.current(), plan.last())
+
+
+def test_first_orders_that_come_to_nothing_are_repeated_soon_and_then_less_often(client, namespace):
+    plan = Schedules(client, Settings(namespace=namespace, retrain_pause_s=1_800))
+    pauses = []
+    for _ in range(20):
+        plan.ordered()
+        last = plan.last()
+        pauses.append((plan.not_before_ms(last) - last.tried_ms) // 1_000)
+    assert (pauses[:4], pauses[-1]) == ([10, 20, 40, 80], 1_800 * 128)
 
 
 def test_growth_is_no_condition_where_somebody_set_one_or_none(client, namespace):
     never = Schedules(client, Settings(namespace=namespace, retrain_after_events=0))
     usual = Schedules(client, Settings(namespace=namespace))
     found = [plan.after_events(plan.current(), plan.last()) for plan in (never, usual)]
-    assert found == [None, schedules.FIRST_OF_FEW]
+    assert found == [None, growth.FIRST]
     usual.replace(Schedule(cron="0 4 * * *"), "ada")
     assert usual.after_events(usual.current(), usual.last()) is None
     usual.reset("ada")
-    assert usual.after_events(usual.current(), usual.last()) == schedules.FIRST_OF_FEW
+    assert usual.after_events(usual.current(), usual.last()) == growth.FIRST
 
 
 def test_a_failed_training_changes_nothing_but_the_pause(client, namespace):
     plan = Schedules(client, Settings(namespace=namespace, retrain_after_events=100))
     learned(client, namespace, 100)
+    client.hset(NamespaceKeys(namespace).active_models, "fbgd", "4f2a")
     pauses = []
     for _ in range(3):
         plan.ordered()
@@ -132,7 +192,8 @@ def test_a_failed_training_changes_nothing_but_the_pause(client, namespace):
     assert plan.not_before_ms(last) - last.tried_ms == 600_000
 
 
-def test_without_a_pause_failed_trainings_still_wait_longer_and_longer(plan):
+def test_without_a_pause_failed_trainings_still_wait_longer_and_longer(plan, client, namespace):
+    client.hset(NamespaceKeys(namespace).active_models, "fbgd", "4f2a")
     pauses = []
     for _ in range(12):
         plan.ordered()
@@ -243,7 +304,7 @@ def test_the_next_drift_starts_the_next_training(plan, client, namespace, betwee
 
 def test_a_young_history_of_errors_is_no_drift(plan, client, namespace):
     plan.replace(Schedule(drift=1.1), "ada")
-    errors(client, namespace, [0.1] * (schedules.FEWEST_POINTS - 2) + [0.9])
+    errors(client, namespace, [0.1] * (FEWEST_POINTS - 2) + [0.9])
     assert plan.due() is None
 
 

@@ -38,7 +38,7 @@ class Retrain(Request):
     """Seconds that the search of the other settings may take, for all recipes together; by default
     those of the settings."""
     promote_unjudged: bool = False
-    """Promote the model even if too few users can be held out: for small communities."""
+    """Promote the model even if nobody can judge it."""
 
 
 class Added(Answer):
@@ -179,10 +179,13 @@ class CurrentSchedule(Answer):
     """When the training began that the conditions count from: the last successful one of the
     schedule's model, even if somebody ordered it. After a change of `model` it is that of the model
     before, until a training of the new model succeeds."""
+    at_once: bool
+    """Whether a training begins as soon as no more events arrive, whatever `not_before` says:
+    nothing serves yet, or the log has grown by half or more since the last training began."""
     not_before: Time | None
-    """The trainer starts nothing by itself before this time: the pause after the last training and
-    after its own start (HEDGEROW_RETRAIN_PAUSE_S), which doubles with each scheduled training in a
-    row that does not succeed. Null: no trainer has ever run."""
+    """The trainer starts nothing else by itself before this time: the pause after the last training
+    and after its own start (HEDGEROW_RETRAIN_PAUSE_S), which doubles with each scheduled training
+    that comes to nothing. Null: nothing was trained yet."""
     events_at_last: int
     """Events of the log that were learned by then, impressions included."""
     new_events: int
@@ -224,6 +227,7 @@ def shown_schedule(schedules: Schedules) -> CurrentSchedule:
         who=schedule.who or None,
         changed=rfc3339_or_none(schedule.changed_ms or None),
         last_began=rfc3339_or_none(last.at_ms or None),
+        at_once=schedules.is_urgent(schedule, last),
         not_before=rfc3339_or_none(schedules.not_before_ms(last) or None),
         events_at_last=last.events,
         new_events=schedules.new_events(last),

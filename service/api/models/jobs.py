@@ -46,12 +46,18 @@ Limit = Annotated[int, Query(ge=1, le=500, description="Maximum number of jobs o
     "/v1/retrain",
     status_code=202,
     summary="Order a training",
-    responses=problems("invalid_training", "backlogged"),
+    responses={
+        200: {"model": Job, "description": "The same order waits or runs already: its job."},
+        **problems("invalid_training", "backlogged"),
+    },
 )
 async def retrain(
     runtime: Runtime, caller: Caller, response: Response, body: RetrainInput = None
 ) -> Job:
     """A trainer takes the job as soon as it is free; watch it by its id.
+
+    202 is a new job. If the same order waits or runs already, the answer is 200 with that job,
+    unless so much was learned since it began that another training is worth it.
 
     Without `model` the trainer tries all recipes that can learn from the data, and trains those
     that add to the others. A new model serves if the newest events of enough users do not show it
@@ -61,15 +67,18 @@ async def retrain(
     recipe = recipe_of(order)
     check_order(recipe, order.parameters)
     budget_s = runtime.settings.retrain_budget_s if order.budget_s is None else order.budget_s
-    record = await asyncio.to_thread(
-        runtime.jobs.submit,
+    learned = await asyncio.to_thread(runtime.schedules.learned)
+    record, is_new = await asyncio.to_thread(
+        runtime.jobs.submit_once,
         recipe,
         order.parameters,
         budget_s=budget_s,
         who=caller,
         why=ORDERED,
         promote_unjudged=order.promote_unjudged,
+        learned=learned,
     )
+    response.status_code = 202 if is_new else 200
     response.headers["location"] = f"/v1/jobs/{record.id}"
     return shown_job(record)
 

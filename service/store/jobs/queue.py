@@ -74,6 +74,19 @@ class Jobs:
             self._send(record.id)
         return record
 
+    def submit_once(
+        self, model: str | None, parameters: Mapping[str, Any], **order: Any
+    ) -> tuple[JobRecord, bool]:
+        """Order a training unless the same order waits or runs, see ``JobRecords.create_once``.
+
+        The answer says whether the job is new.
+        """
+        record, is_new = self.records.create_once(model, parameters, **order)
+        if is_new:
+            with suppress(StoreUnavailable):
+                self._send(record.id)
+        return record, is_new
+
     def cancel(self, job: str, who: str) -> JobRecord:
         """End a job; a running one stops within about a second."""
         record = self.records.cancel(job, who)

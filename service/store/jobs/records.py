@@ -10,7 +10,7 @@ Only the id travels to the trainer, see ``queue``. Synchronous: the api calls it
 
 import hashlib
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib import resources
 from typing import Any, Literal, cast
@@ -22,6 +22,7 @@ from redis import exceptions as redis_errors
 from service.errors import Backlogged, Conflict, NotFound
 from service.store.clock import now_ms
 from service.store.connection import store_errors
+from service.store.jobs.growth import enough
 from service.store.keys import NamespaceKeys
 
 Status = Literal["queued", "running", "succeeded", "failed", "cancelled"]
@@ -56,7 +57,7 @@ class JobRecord:
     """Cause of the order: order, cron, events, drift."""
     created_ms: int
     promote_unjudged: bool = False
-    """Whether the model may serve if too few users can be held out to compare it."""
+    """Whether the model may serve if nobody can judge it."""
     started_ms: int | None = None
     ended_ms: int | None = None
     stage: str = ""
@@ -77,10 +78,51 @@ class JobRecord:
     version: str | None = None
     """Version of the model that it published; None for a job without a recipe: see ``tried``."""
 
+    learned: int | None = None
+    """Number of events that were learned when it began; None before that."""
+
+    def does(self, order: "JobRecord", learned: int) -> bool:
+        """Return whether a job does what an order asks for, when so many events are learned."""
+        names = ("model", "parameters", "budget_s", "promote_unjudged")
+        if any(getattr(self, name) != getattr(order, name) for name in names):
+            return False
+        if self.status == "running" and self.learned is not None:
+            return learned - self.learned < enough(self.learned)
+        return not self.has_ended
+
     @property
     def has_ended(self) -> bool:
         """Whether the job is in a final state."""
         return self.status not in UNFINISHED
+
+
+def _ordered(
+    model: str | None,
+    parameters: Mapping[str, Any],
+    budget_s: float,
+    who: str,
+    why: str,
+    promote_unjudged: bool,
+) -> JobRecord:
+    return JobRecord(
+        id=secrets.token_hex(8),
+        status="queued",
+        model=model,
+        parameters=dict(parameters),
+        budget_s=budget_s,
+        who=who,
+        why=why,
+        created_ms=now_ms(),
+        promote_unjudged=promote_unjudged,
+    )
+
+
+def _refuse_backlog(known: Sequence[JobRecord]) -> None:
+    waiting = sum(record.status == "queued" for record in known)
+    if waiting >= MOST_WAITING:
+        raise Backlogged(
+            f"{waiting} jobs are waiting already: cancel some, or see that a trainer runs"
+        )
 
 
 class JobGone(Exception):
@@ -105,27 +147,48 @@ class JobRecords:
         promote_unjudged: bool = False,
     ) -> JobRecord:
         """Write a new queued job; Backlogged if too many jobs wait."""
-        waiting = sum(record.status == "queued" for record in self.records())
-        if waiting >= MOST_WAITING:
-            raise Backlogged(
-                f"{waiting} jobs are waiting already: cancel some, or see that a trainer runs"
-            )
-        record = JobRecord(
-            id=secrets.token_hex(8),
-            status="queued",
-            model=model,
-            parameters=dict(parameters),
-            budget_s=budget_s,
-            who=who,
-            why=why,
-            created_ms=now_ms(),
-            promote_unjudged=promote_unjudged,
-        )
-        with store_errors(), self._client.pipeline(transaction=True) as pipe:
-            pipe.hset(self._keys.job(record.id), mapping=_packed(vars(record)))
-            pipe.expire(self._keys.job(record.id), KEPT_S)
-            pipe.zadd(self._keys.jobs, {record.id: record.created_ms})
-            pipe.execute()
+        order = _ordered(model, parameters, budget_s, who, why, promote_unjudged)
+        return self._create(order, lambda other: False)
+
+    def create_once(
+        self,
+        model: str | None,
+        parameters: Mapping[str, Any],
+        *,
+        budget_s: float,
+        who: str,
+        why: str,
+        promote_unjudged: bool,
+        learned: int,
+    ) -> tuple[JobRecord, bool]:
+        """Return the unfinished job of the same order, or else a new one, and whether it is new.
+
+        A running job is the same unless so many events were learned since it began that another
+        training is worth it; ``learned`` is their number by now.
+        """
+        order = _ordered(model, parameters, budget_s, who, why, promote_unjudged)
+        found = self._create(order, lambda other: other.does(order, learned))
+        return found, found is order
+
+    def _create(self, record: JobRecord, is_same: Callable[[JobRecord], bool]) -> JobRecord:
+        pipe: Any
+        with store_errors(), self._client.pipeline() as pipe:
+            while True:
+                pipe.watch(self._keys.jobs)
+                known = self.records()
+                same = next((one for one in reversed(known) if is_same(one)), None)
+                if same is not None:
+                    return same
+                _refuse_backlog(known)
+                try:
+                    pipe.multi()
+                    pipe.hset(self._keys.job(record.id), mapping=_packed(vars(record)))
+                    pipe.expire(self._keys.job(record.id), KEPT_S)
+                    pipe.zadd(self._keys.jobs, {record.id: record.created_ms})
+                    pipe.execute()
+                    break
+                except redis_errors.WatchError:
+                    continue
         self._forget_old()
         return record
 
@@ -151,9 +214,10 @@ class JobRecords:
             status = self._client.hget(self._keys.job(job), "status")
         return status == _text("running")
 
-    def claim(self, job: str, worker: str) -> bool:
+    def claim(self, job: str, worker: str, learned: int | None = None) -> bool:
         """Assign a queued job to the worker; False if it is no longer queued."""
-        return self._move(job, ("queued",), {"status": "running", "worker": worker, **_started()})
+        began = {"status": "running", "worker": worker, "learned": learned, **_started()}
+        return self._move(job, ("queued",), began)
 
     def report(self, job: str, worker: str, **changes: Any) -> None:
         """Write the progress of a running job; JobGone if the worker no longer owns it."""

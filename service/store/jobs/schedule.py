@@ -1,12 +1,11 @@
-"""Automatic retraining: the stored schedule, the start of its counts, and whether it is due.
+"""Automatic retraining: the stored schedule, and whether it is due.
 
 The schedule is written by compare-and-set. The trainer polls ``due``; nothing here starts a job.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from statistics import median
 from typing import Any, cast
 
 import msgspec
@@ -19,24 +18,11 @@ from service.ranking.strategies import meant
 from service.settings import Settings
 from service.store.clock import now_ms
 from service.store.connection import store_errors
+from service.store.jobs.drift import drift
+from service.store.jobs.growth import FEWEST_USERS, OUTGROWN, Rush, enough
+from service.store.jobs.last_retrain import LastRetrain, LastRetrains
 from service.store.keys import NamespaceKeys, PartitionKeys
 from service.store.log.state import read_state
-from service.store.profiles.expert_history import StreamEntry, unpack_point
-
-DRIFT_POINTS, FEWEST_POINTS = 100, 10
-"""Points of the experts' history that define the usual error, and the fewest that show drift."""
-FIRST, FIRST_OF_FEW, ENOUGH_USERS = 5_000, 10_000, 200
-"""Events before the first training by growth with enough users and with fewer, and enough users.
-
-A model of fewer events ranks no better than popularity, and with few users no validation can tell.
-"""
-GROWTH, LEAST, MOST = 0.2, 2_000, 100_000
-"""New events before each later training: a share of those at the last one, and its bounds."""
-LEAST_DOUBLED_MS, MOST_DOUBLINGS = 60_000, 7
-"""Least pause that is doubled after repeated failures, and the most doublings.
-
-Ten minutes grow to about a day. A pause of 0 is doubled as if it were a minute.
-"""
 
 
 @dataclass(frozen=True)
@@ -57,36 +43,13 @@ class Schedule:
     budget_s: float | None = None
     """Seconds for the search of settings; None: the default."""
     promote_unjudged: bool = False
-    """Whether a model may serve if too few users can be held out to compare it."""
+    """Whether a model may serve if nobody can judge it."""
     of_settings: bool = False
     """Whether the settings decide, because no schedule was set or it was reset."""
     version: int = 0
     """Number of changes so far."""
     who: str = ""
     changed_ms: int = 0
-
-
-@dataclass(frozen=True)
-class LastRetrain:
-    """The start of the counts: the last successful training of the schedule's model."""
-
-    at_ms: int = 0
-    """Begin of the training, in UTC ms; 0 before the first."""
-    watermarks: Sequence[int] = ()
-    """Watermark of each partition at that time."""
-    trainer_ms: int = 0
-    """Start of the current trainer."""
-    first_ms: int = 0
-    """Start of the first trainer."""
-    tried_ms: int = 0
-    """Time of the schedule's last order."""
-    tries: int = 0
-    """Number of the schedule's orders since the last success."""
-
-    @property
-    def events(self) -> int:
-        """Return the number of events learned at that time."""
-        return sum(self.watermarks)
 
 
 def default_schedule(settings: Settings) -> Schedule:
@@ -111,6 +74,8 @@ class Schedules:
         self._partitions = [
             PartitionKeys(settings.namespace, p) for p in range(settings.partitions)
         ]
+        self._last = LastRetrains(client, self._keys.last_retrain, settings.partitions)
+        self._rush = Rush()
 
     def current(self) -> Schedule:
         """Return the schedule as it is now."""
@@ -157,18 +122,13 @@ class Schedules:
         return self.replace(self._default, who)
 
     def trainer_came(self) -> None:
-        """Note that a trainer starts: the schedule pauses before its first order."""
-        now = now_ms()
-        with store_errors():
-            self._client.hset(self._keys.last_retrain, "trainer_ms", now)
-            self._client.hsetnx(self._keys.last_retrain, "first_ms", now)
+        """Note that a trainer starts: later trainings pause before its first order."""
+        self._last.trainer_came()
 
     def ordered(self) -> None:
         """Note that the schedule orders a training; the pause grows with the orders that fail."""
-        with store_errors(), self._client.pipeline(transaction=True) as pipe:
-            pipe.hset(self._keys.last_retrain, "tried_ms", now_ms())
-            pipe.hincrby(self._keys.last_retrain, "tries", 1)
-            pipe.execute()
+        self._rush.forget()
+        self._last.ordered(self.learned())
 
     def trained(self, model: str | None, began_ms: int, watermarks: Sequence[int]) -> bool:
         """Note a successful training; return whether its model is the schedule's.
@@ -177,49 +137,45 @@ class Schedules:
         """
         if model != self.current().model:
             return False
-        now: dict[Any, Any] = {"at_ms": began_ms, "tries": 0}
-        for partition, watermark in enumerate(watermarks):
-            now[f"watermark.{partition}"] = watermark
-        with store_errors():
-            self._client.hset(self._keys.last_retrain, mapping=now)
+        self._last.trained(began_ms, watermarks)
         return True
 
     def last(self) -> LastRetrain:
-        """Return the start of the counts; fields are zero before their first event."""
-        with store_errors():
-            stored = cast("Mapping[bytes, bytes]", self._client.hgetall(self._keys.last_retrain))
-        found = {name.decode(): int(value) for name, value in stored.items()}
-        moments = ("at_ms", "trainer_ms", "first_ms", "tried_ms", "tries")
-        return LastRetrain(
-            watermarks=[found.get(f"watermark.{p}", 0) for p in range(len(self._partitions))],
-            **{name: found.get(name, 0) for name in moments},
-        )
+        """Return the start of the counts."""
+        return self._last.read()
 
     def not_before_ms(self, last: LastRetrain) -> int:
-        """Return the end of the pause; zero if no trainer ever started and nothing was trained."""
-        usual = self._pause_ms
-        after_try = usual
-        if last.tries > 1:
-            after_try = max(usual, LEAST_DOUBLED_MS) * 2 ** min(last.tries - 1, MOST_DOUBLINGS)
-        pauses = [(max(last.at_ms, last.trainer_ms), usual), (last.tried_ms, after_try)]
-        return max(since + pause if since else 0 for since, pause in pauses)
+        """Return the end of the pause; zero if there is none."""
+        return last.not_before_ms(self._pause_ms, is_first=self._is_first(last))
 
     def after_events(self, schedule: Schedule, last: LastRetrain) -> int | None:
         """Return the number of new events that starts a training; None if events start none."""
-        if not schedule.by_growth:
-            return schedule.after_events
-        if last.events:
-            return min(max(int(GROWTH * last.events), LEAST), MOST)
-        return FIRST if self._users() >= ENOUGH_USERS else FIRST_OF_FEW
+        return enough(last.events) if schedule.by_growth else schedule.after_events
 
     def new_events(self, last: LastRetrain) -> int:
         """Return the number of events learned since the last training began, of every kind."""
-        learned = sum(read_state(self._client, keys).watermark for keys in self._partitions)
-        return learned - last.events
+        return self.learned() - last.events
+
+    def is_urgent(self, schedule: Schedule, last: LastRetrain) -> bool:
+        """Return whether a training begins as soon as the present rush of events is over.
+
+        It does if nothing serves, or if what serves knows only a part of what there is now. No
+        pause holds then, except after an order that came to nothing.
+        """
+        if not schedule.by_growth or not self._has_users():
+            return False
+        known = max(last.events, last.tried_events)
+        new = self.new_events(last)
+        if new < enough(last.events) or last.events + new < OUTGROWN * known:
+            return False
+        return last.at_ms > 0 or self._is_first(last)
 
     def due(self) -> str | None:
         """Return the condition that holds, None if none does or the pause still lasts."""
         now, schedule, last = now_ms(), self.current(), self.last()
+        if self.is_urgent(schedule, last):
+            return "events" if self._is_quiet(now) else None
+        self._rush.forget()
         if now < self.not_before_ms(last):
             return None
         if schedule.cron is not None and _cron_is_due(schedule.cron, schedule, last, now):
@@ -227,32 +183,36 @@ class Schedules:
         after_events = self.after_events(schedule, last)
         if after_events is None and schedule.drift is None:
             return None
-        new = self.new_events(last)
-        if after_events is not None and new >= after_events:
+        new, somebody = self.new_events(last), not schedule.by_growth or self._has_users()
+        if after_events is not None and new >= after_events and somebody:
             return "events"
         if schedule.drift is not None and new and self.drift() >= schedule.drift:
             return "drift"
         return None
 
     def drift(self) -> float:
-        """Return the ratio of the recent online error to the usual one, in the worst partition.
+        """Return the ratio of the recent online error to the usual one; 1.0 means no drift."""
+        return drift(self._client, self._partitions, self.last().watermarks)
 
-        1.0 means no drift. The usual error is the median of all points, or of those since the last
-        training began if that is higher: one drift starts only one training.
-        """
-        since = self.last().watermarks
-        found = zip(self._partitions, since, strict=True)
-        return max((_drift(self._points(keys), one) for keys, one in found), default=1.0)
+    def learned(self) -> int:
+        """Return the number of events learned so far, of every kind."""
+        return sum(read_state(self._client, keys).watermark for keys in self._partitions)
 
-    def _users(self) -> int:
+    def _is_quiet(self, now: int) -> bool:
         with store_errors():
-            return sum(int(self._client.zcard(keys.users)) for keys in self._partitions)
+            ends = [self._client.get(keys.sequence) for keys in self._partitions]
+        end = sum(int(cast("bytes | None", one) or 0) for one in ends)
+        return self._rush.is_over(end=end, learned=self.learned(), now_ms=now)
 
-    def _points(self, keys: PartitionKeys) -> list[tuple[int, float]]:
-        """Return the experts' recent points, the newest first."""
+    def _has_users(self) -> bool:
         with store_errors():
-            newest = self._client.xrevrange(keys.expert_history, count=DRIFT_POINTS)
-        return [_point(entry) for entry in cast("list[Any]", newest)]
+            users = sum(int(self._client.zcard(keys.users)) for keys in self._partitions)
+        return users >= FEWEST_USERS
+
+    def _is_first(self, last: LastRetrain) -> bool:
+        """Return whether nothing was trained, neither by the schedule nor by anybody."""
+        with store_errors():
+            return not last.at_ms and not self._client.exists(self._keys.active_models)
 
 
 def check(schedule: Schedule) -> None:
@@ -275,32 +235,6 @@ def _cron_is_due(cron: str, schedule: Schedule, last: LastRetrain, now: int) -> 
     Before the first training the moments count from the first trainer's start.
     """
     return moment_before(cron, now) > max(last.at_ms or last.first_ms, schedule.changed_ms)
-
-
-def _drift(points: Sequence[tuple[int, float]], since: int) -> float:
-    """Return the ratio of the newest error to the usual one.
-
-    The usual error is the median of all points, or that of the points after ``since`` if it is
-    higher. ``points`` are (sequence, error), the newest first; the last one up to ``since`` counts
-    as the first after it. So a high error is drift only until a training has begun.
-
-    >>> points = [(at, 0.3 if at > 18 else 0.2) for at in range(20, 0, -1)]
-    >>> _drift(points, 0), _drift(points, 19)
-    (1.5, 1.0)
-    """
-    if len(points) < FEWEST_POINTS:
-        return 1.0
-    known = next((error for sequence, error in points if sequence <= since), None)
-    later = [error for sequence, error in points if sequence > since]
-    usual = median(error for _, error in points)
-    usual = max(usual, median(later if known is None else [*later, known]))
-    return float(round(points[0][1] / usual, 6)) if usual > 0.0 else 1.0
-
-
-def _point(entry: StreamEntry) -> tuple[int, float]:
-    """Return the sequence and the best expert's recent loss of a point of the experts' history."""
-    sequence, point = unpack_point(entry)
-    return sequence, min(expert["recent_loss"] for expert in point["experts"])
 
 
 def _unpacked(stored: bytes) -> Schedule:
